@@ -1,0 +1,172 @@
+"""What a rule says and what a user reads: frozen data, standard library only.
+
+A rule yields a `Report`, which points at nodes. `devlint.lint` turns it into a `Finding`,
+which holds positions and text edits and no node, so that the cache, the process pool, an
+editor and every output format share one small object.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Literal, Protocol
+
+
+class Level(str, Enum):
+    """How bad a finding is; `OFF` marks a rule that must be selected to run."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    OFF = "off"
+
+
+class Safety(str, Enum):
+    """Whether `--fix` applies a fix (`SAFE`) or only `--fix --unsafe-fixes` does (`UNSAFE`)."""
+
+    SAFE = "safe"
+    UNSAFE = "unsafe"
+
+
+class Located(Protocol):
+    """Anything that remembers the piece of source it was lowered from (an `ir.Node`)."""
+
+    @property
+    def origin(self) -> object: ...
+
+
+# --- what rules yield ----------------------------------------------------------------------
+
+Side = Literal["start", "end"]
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """A place in the source: the start or the end of a node."""
+
+    node: Located
+    side: Side
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """Replace the source from `start` to `end` by `text`; an insertion where both are one place."""
+
+    start: Anchor
+    end: Anchor
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A fix, in terms of nodes: what it does, in a few words, and its rewrites."""
+
+    message: str
+    rewrites: tuple[Rewrite, ...]
+    safety: Safety
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """One step of a reason: what happened at a node."""
+
+    node: Located
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """One thing a rule has to say.
+
+    `at` is underlined. `because` are the steps that led there, oldest first. `help` is the
+    remedy in words, shown when there is no `fix` or beside it. `level` overrides the page's.
+    """
+
+    at: Located
+    message: str
+    because: tuple[Hop, ...] = ()
+    fix: Change | None = None
+    help: str = ""
+    level: Level | None = None
+
+
+def replace(node: Located, text: str) -> Rewrite:
+    """Put `text` in the place of a node."""
+    return Rewrite(Anchor(node, "start"), Anchor(node, "end"), text)
+
+
+def insert_before(node: Located, text: str) -> Rewrite:
+    """Put `text` right before a node."""
+    return Rewrite(Anchor(node, "start"), Anchor(node, "start"), text)
+
+
+def insert_after(node: Located, text: str) -> Rewrite:
+    """Put `text` right after a node."""
+    return Rewrite(Anchor(node, "end"), Anchor(node, "end"), text)
+
+
+def replace_tail(first: Located, whole: Located, text: str) -> Rewrite:
+    """Replace what stands between the end of `first` and the end of `whole`.
+
+    For `x.get_device()` with `first` = `x` and `whole` = the call, the tail is `.get_device()`.
+    """
+    return Rewrite(Anchor(first, "end"), Anchor(whole, "end"), text)
+
+
+# --- what users read -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A range of a document. Offsets, rows and columns count code points; `end` is exclusive.
+
+    `start` and `end` are 0-based offsets into the text; rows and columns are 1-based.
+    """
+
+    start: int
+    end: int
+    row: int
+    column: int
+    end_row: int
+    end_column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Replace the text of `span` by `content`."""
+
+    span: Span
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """Edits that never overlap, in the order of the file."""
+
+    message: str
+    safety: Safety
+    edits: tuple[Edit, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One hop of a trace, located."""
+
+    span: Span
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One finding, complete: it can be cached, pickled, shown and fixed without its tree."""
+
+    filename: str
+    code: str
+    name: str
+    message: str
+    level: Level
+    span: Span
+    trace: tuple[Step, ...] = ()
+    fix: Fix | None = None
+    help: str = ""
+    statement: tuple[int, int] = (0, 0)
+    """First and last row of the statement around the finding: where suppressions may stand."""

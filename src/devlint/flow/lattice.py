@@ -1,0 +1,185 @@
+"""Where a value may be: devices, how two of them join, and when two of them differ.
+
+A `Device` is one of
+
+* `Known`: cpu, cuda, cuda:1, mps ...;
+* `Symbol`: the same unknown place whenever its key is the same: a `device` parameter,
+  `args.device`, "where self's parameters are", "where argument x is";
+* `Guarded`: one device where a condition holds and another where it doesn't;
+* `UNKNOWN`: the top of the lattice, about which nothing is ever said.
+
+`Guarded` is a decision diagram: keys stand in ascending order from the root down, and no
+node has two equal branches. So equal functions of the conditions are equal objects, and the
+join is the pointwise join of the branches: it commutes, is associative and idempotent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Union
+
+CUDA_AVAILABLE = "torch.cuda.is_available()"
+"""The key of the condition "CUDA is available"."""
+
+_MOST_CONDITIONS = 3
+"""A device that hangs on more conditions than this is UNKNOWN."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A device that the source names. `index` is None where the source gives none."""
+
+    type: str
+    index: int | None = None
+
+    def __str__(self) -> str:
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+    @property
+    def is_host(self) -> bool:
+        return self.type == "cpu"
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """A place that only a run can tell. Equal keys are equal places; `label` is for messages."""
+
+    key: str
+    label: str
+
+    def __str__(self) -> str:
+        return self.label
+
+
+@dataclass(frozen=True, slots=True)
+class Guarded:
+    """`yes` where the condition `key` holds, `no` where it doesn't. Made by `choose` only."""
+
+    key: str
+    yes: Device
+    no: Device
+
+    def __str__(self) -> str:
+        if self.key == CUDA_AVAILABLE and self.no == CPU:
+            return f"{self.yes} (or cpu where CUDA is absent)"
+        return f"{self.yes} (or {self.no}, depending on `{self.key}`)"
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    def __str__(self) -> str:
+        return "an unknown device"
+
+
+Device = Union[Known, Symbol, Guarded, Unknown]
+
+UNKNOWN = Unknown()
+CPU = Known("cpu")
+CUDA = Known("cuda")
+
+
+def conditions(device: Device) -> frozenset[str]:
+    """The keys that a device hangs on."""
+    if isinstance(device, Guarded):
+        return conditions(device.yes) | conditions(device.no) | {device.key}
+    return frozenset()
+
+
+def given(device: Device, key: str, holds: bool) -> Device:
+    """The device where the condition `key` is known to hold, or known not to."""
+    if not isinstance(device, Guarded):
+        return device
+    if device.key == key:
+        return device.yes if holds else device.no
+    return _node(device.key, given(device.yes, key, holds), given(device.no, key, holds))
+
+
+def choose(key: str, yes: Device, no: Device) -> Device:
+    """`yes` where `key` holds, else `no`; UNKNOWN where that hangs on too many conditions."""
+    chosen = _choose(key, given(yes, key, True), given(no, key, False))
+    return UNKNOWN if len(conditions(chosen)) > _MOST_CONDITIONS else chosen
+
+
+def join(a: Device, b: Device) -> Device:
+    """What is known where a value is at `a` on one path and at `b` on the other."""
+    if a == b:
+        return a
+    if isinstance(a, Guarded) or isinstance(b, Guarded):
+        joined = _pointwise(a, b)
+        return UNKNOWN if len(conditions(joined)) > _MOST_CONDITIONS else joined
+    return UNKNOWN
+
+
+def _node(key: str, yes: Device, no: Device) -> Device:
+    return yes if yes == no else Guarded(key, yes, no)
+
+
+def _choose(key: str, yes: Device, no: Device) -> Device:
+    above = [d.key for d in (yes, no) if isinstance(d, Guarded) and d.key < key]
+    if not above:
+        return _node(key, yes, no)
+    top = min(above)
+    return _node(
+        top,
+        _choose(key, given(yes, top, True), given(no, top, True)),
+        _choose(key, given(yes, top, False), given(no, top, False)),
+    )
+
+
+def _pointwise(a: Device, b: Device) -> Device:
+    tops = [d.key for d in (a, b) if isinstance(d, Guarded)]
+    if not tops:
+        return a if a == b else UNKNOWN
+    top = min(tops)
+    return _node(
+        top,
+        _pointwise(given(a, top, True), given(b, top, True)),
+        _pointwise(given(a, top, False), given(b, top, False)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """How two devices differ.
+
+    `certain`: both are named in the source. Otherwise one of them is a place that only a run
+    can tell, and they differ as soon as that place is an accelerator. `when`: the conditions
+    (key, holds) under which they differ; empty where nothing else is needed.
+    """
+
+    certain: bool
+    when: tuple[tuple[str, bool], ...] = ()
+
+
+def difference(a: Device, b: Device) -> Difference | None:
+    """How `a` and `b` differ, or None where they agree or where it isn't known.
+
+    A host device differs from a symbol (it breaks as soon as that place is an accelerator);
+    two symbols, or an accelerator and a symbol, may agree. `cuda` and `cuda:0` may agree too.
+    """
+    if isinstance(a, Guarded) or isinstance(b, Guarded):
+        top = min(d.key for d in (a, b) if isinstance(d, Guarded))
+        for holds in (True, False):
+            found = difference(given(a, top, holds), given(b, top, holds))
+            if found is not None:
+                return Difference(found.certain, ((top, holds), *found.when))
+        return None
+    if isinstance(a, Known) and isinstance(b, Known):
+        if a.type != b.type:
+            return None if "meta" in (a.type, b.type) else Difference(certain=True)
+        indexed = a.index is not None and b.index is not None
+        return Difference(certain=True) if indexed and a.index != b.index else None
+    if isinstance(a, Symbol) and isinstance(b, Known):
+        return Difference(certain=False) if b.is_host else None
+    if isinstance(a, Known) and isinstance(b, Symbol):
+        return Difference(certain=False) if a.is_host else None
+    return None
+
+
+def may_be_accelerator(device: Device) -> bool:
+    """Whether the source gives a reason to think so: a named accelerator, a choice of one, a symbol."""
+    if isinstance(device, Guarded):
+        return may_be_accelerator(device.yes) or may_be_accelerator(device.no)
+    if isinstance(device, Known):
+        return device.type not in ("cpu", "meta")
+    return isinstance(device, Symbol)

@@ -1,0 +1,118 @@
+"""What a value is: kinds, origins, and the value that the interpreter passes around."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from enum import Enum, auto
+
+from devlint import ir
+from devlint.flow.lattice import CPU, UNKNOWN, Device
+
+
+class Kind(Enum):
+    """What is proved about a value. What isn't proved is `UNKNOWN`."""
+
+    UNKNOWN = auto()
+    TENSOR = auto()
+    MODULE = auto()
+    PLACED = auto()  # a tensor or a module: something that was moved, nobody knows which
+    OPTIMIZER = auto()
+    LOADER = auto()
+    DATASET = auto()
+    BATCH = auto()  # what a loader yields, or a part of it: most likely a tensor
+    TOKENIZER = auto()  # a tokenizer or processor: a call gives an ENCODING
+    ENCODING = auto()  # a mapping of tensors whose `to` moves in place and returns itself
+    LIST = auto()
+    TUPLE = auto()
+    SET = auto()
+    DICT = auto()
+    NDARRAY = auto()
+    DEVICE = auto()  # a torch.device
+    GENERATOR = auto()
+    STRING = auto()
+    NUMBER = auto()
+    BOOL = auto()
+    NONE = auto()
+    DTYPE = auto()
+    LIBRARY = auto()  # a dotted name of an imported library
+    FUNCTION = auto()  # a function or lambda of this file
+    CLASS = auto()  # a class of this file
+    METHOD = auto()  # a bound method
+    INSTANCE = auto()  # an instance of a plain class of this file
+    NAMESPACE = auto()  # argparse's result, a configuration: attributes without types
+
+    @property
+    def is_container(self) -> bool:
+        return self in (Kind.LIST, Kind.TUPLE, Kind.SET, Kind.DICT)
+
+    @property
+    def is_tensor_like(self) -> bool:
+        """A tensor, proved or as good as."""
+        return self in (Kind.TENSOR, Kind.BATCH)
+
+
+class Origin(Enum):
+    """How a value came to be where it is."""
+
+    NONE = auto()
+    DEFAULT = auto()  # made without a device: on the default device
+    HOST_DATA = auto()  # made from numpy or read from a file: on the CPU
+    LOADED = auto()  # from a DataLoader
+    ENCODED = auto()  # from a tokenizer or a processor
+    MOVED = auto()  # by .to(), .cuda(), .cpu() or device=
+    FOLLOWS = auto()  # an argument of a module's method, its parameters, its outputs
+    INPUT = auto()  # an argument of any other function
+    ATTRIBUTE = auto()  # a plain attribute of a module
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """A linked list of steps, newest first."""
+
+    node: ir.Node
+    message: str
+    before: Trace | None = None
+
+    def steps(self) -> list[tuple[ir.Node, str]]:
+        """Oldest first."""
+        found: list[tuple[ir.Node, str]] = []
+        link: Trace | None = self
+        while link is not None:
+            found.append((link.node, link.message))
+            link = link.before
+        return found[::-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """One abstract value.
+
+    `device` is where a tensor is, or what a device object or device string names. `data`
+    depends on the kind: the constant of a STRING, NUMBER or BOOL; the dotted name of a LIBRARY;
+    the summary of a FUNCTION, CLASS or METHOD; the heap reference of a MODULE, a container or an
+    INSTANCE. `scalar` is True for a tensor proved to be 0-dimensional, False for one proved not
+    to be, None where it isn't known. `grad`: the tensor requires a gradient. `note` marks a few
+    values that rules ask about: "get_device", "choice", "moved-parameter", "moved-leaf" ...
+    """
+
+    kind: Kind
+    device: Device = UNKNOWN
+    data: object = None
+    origin: Origin = Origin.NONE
+    scalar: bool | None = None
+    grad: bool = False
+    note: str = ""
+    trace: Trace | None = field(default=None, compare=False)
+
+    def but(self, **changes: object) -> Value:
+        """A copy with some fields changed."""
+        return replace(self, **changes)  # type: ignore[arg-type]
+
+    def step(self, node: ir.Node, message: str) -> Value:
+        """A copy whose trace is longer by one step."""
+        return replace(self, trace=Trace(node, message, self.trace))
+
+
+NOTHING = Value(Kind.UNKNOWN)
+NONE = Value(Kind.NONE)
+HOST_TENSOR = Value(Kind.TENSOR, CPU)

@@ -1,0 +1,520 @@
+"""The intermediate form: what the interpreter runs over.
+
+`source.lower` makes it from a LibCST tree. Sugar is removed: no parentheses, blanks or
+commas; `a < b < c` is an `and` of two comparisons. Nodes are never changed after they are made. They are
+compared by identity, and each keeps its `origin`, an opaque handle from which
+`source.document` computes the exact span when one is asked for.
+
+Plain slotted classes rather than frozen ones: a frozen dataclass is three times as slow to
+make, and a file has tens of thousands of nodes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+_node = dataclass(slots=True, eq=False)
+
+
+class Node:
+    """A statement, an expression or a part of one."""
+
+    __slots__ = ()
+    origin: object
+
+
+class Expr(Node):
+    """An expression."""
+
+    __slots__ = ()
+
+
+class Stmt(Node):
+    """A statement."""
+
+    __slots__ = ()
+
+
+Body = tuple[Stmt, ...]
+
+# --- expressions ---------------------------------------------------------------------------
+
+
+@_node
+class Constant(Expr):
+    """`value` is a str, bytes, int, float, complex, bool, None or Ellipsis."""
+
+    value: object
+    origin: object = None
+
+
+@_node
+class Name(Expr):
+    id: str
+    origin: object = None
+
+
+@_node
+class Attribute(Expr):
+    value: Expr
+    attr: str
+    origin: object = None
+
+
+@_node
+class Subscript(Expr):
+    """`value[index]`; `x[a, b]` has a tuple `Display` as index, `x[a:b]` a `Slice`."""
+
+    value: Expr
+    index: Expr
+    origin: object = None
+
+
+@_node
+class Slice(Expr):
+    lower: Expr | None
+    upper: Expr | None
+    step: Expr | None
+    origin: object = None
+
+
+@_node
+class Argument(Node):
+    """One argument of a call. `star` is "", "*" or "**"; `keyword` is None for positional ones.
+
+    Its span is the whole argument, the keyword and the equals sign included.
+    """
+
+    value: Expr
+    keyword: str | None = None
+    star: str = ""
+    origin: object = None
+
+
+@_node
+class Call(Expr):
+    func: Expr
+    args: tuple[Argument, ...]
+    origin: object = None
+
+
+@_node
+class Binary(Expr):
+    """`left op right` with `op` as written: "+", "@", "<<" ..."""
+
+    op: str
+    left: Expr
+    right: Expr
+    origin: object = None
+
+
+@_node
+class Unary(Expr):
+    """`op` is "-", "+", "~" or "not"."""
+
+    op: str
+    operand: Expr
+    origin: object = None
+
+
+@_node
+class Boolean(Expr):
+    """`left and right` or `left or right`."""
+
+    op: str
+    left: Expr
+    right: Expr
+    origin: object = None
+
+
+@_node
+class Compare(Expr):
+    """`op` is "==", "!=", "<", "<=", ">", ">=", "in", "not in", "is" or "is not"."""
+
+    op: str
+    left: Expr
+    right: Expr
+    origin: object = None
+
+
+@_node
+class Conditional(Expr):
+    """`body if test else orelse`."""
+
+    test: Expr
+    body: Expr
+    orelse: Expr
+    origin: object = None
+
+
+@_node
+class Display(Expr):
+    """A list, tuple or set display; `kind` is "list", "tuple" or "set". Items may be `Starred`."""
+
+    kind: str
+    items: tuple[Expr, ...]
+    origin: object = None
+
+
+@_node
+class Mapping(Expr):
+    """A dict display; the key is None for `**value`."""
+
+    items: tuple[tuple[Expr | None, Expr], ...]
+    origin: object = None
+
+
+@_node
+class Clause(Node):
+    """`for target in iter if tests` of a comprehension."""
+
+    target: Expr
+    iter: Expr
+    tests: tuple[Expr, ...]
+    origin: object = None
+
+
+@_node
+class Comprehension(Expr):
+    """`kind` is "list", "set", "generator" or "dict"; `key` is set for a dict only."""
+
+    kind: str
+    element: Expr
+    clauses: tuple[Clause, ...]
+    key: Expr | None = None
+    origin: object = None
+
+
+@_node
+class Parameter(Node):
+    """`kind` is "positional" (also positional-or-keyword), "keyword", "*" or "**"."""
+
+    name: str
+    kind: str
+    default: Expr | None = None
+    annotation: Expr | None = None
+    origin: object = None
+
+
+@_node
+class Lambda(Expr):
+    params: tuple[Parameter, ...]
+    body: Expr
+    origin: object = None
+
+
+@_node
+class Walrus(Expr):
+    target: Name
+    value: Expr
+    origin: object = None
+
+
+@_node
+class Starred(Expr):
+    value: Expr
+    origin: object = None
+
+
+@_node
+class Await(Expr):
+    value: Expr
+    origin: object = None
+
+
+@_node
+class Yield(Expr):
+    """`yield value`, or `yield from value` with `delegate`."""
+
+    value: Expr | None
+    delegate: bool = False
+    origin: object = None
+
+
+@_node
+class Text(Expr):
+    """An f-string or a template string: the expressions inside; `parts` also holds its literal pieces as `Constant`."""
+
+    parts: tuple[Expr, ...]
+    origin: object = None
+
+
+# --- statements ----------------------------------------------------------------------------
+
+
+@_node
+class Evaluate(Stmt):
+    """An expression as a statement."""
+
+    value: Expr
+    origin: object = None
+
+
+@_node
+class Assign(Stmt):
+    """`a = b = value`; `annotation` for `a: T = value`; `value` is None for a bare `a: T`."""
+
+    targets: tuple[Expr, ...]
+    value: Expr | None
+    annotation: Expr | None = None
+    origin: object = None
+
+
+@_node
+class Augment(Stmt):
+    """`target op= value`; `op` without the equals sign."""
+
+    target: Expr
+    op: str
+    value: Expr
+    origin: object = None
+
+
+@_node
+class Delete(Stmt):
+    targets: tuple[Expr, ...]
+    origin: object = None
+
+
+@_node
+class Return(Stmt):
+    value: Expr | None
+    origin: object = None
+
+
+@_node
+class Raise(Stmt):
+    value: Expr | None
+    origin: object = None
+
+
+@_node
+class Break(Stmt):
+    origin: object = None
+
+
+@_node
+class Continue(Stmt):
+    origin: object = None
+
+
+@_node
+class Assert(Stmt):
+    test: Expr
+    message: Expr | None = None
+    origin: object = None
+
+
+@_node
+class If(Stmt):
+    test: Expr
+    body: Body
+    orelse: Body
+    origin: object = None
+
+
+@_node
+class While(Stmt):
+    test: Expr
+    body: Body
+    orelse: Body
+    origin: object = None
+
+
+@_node
+class For(Stmt):
+    target: Expr
+    iter: Expr
+    body: Body
+    orelse: Body
+    origin: object = None
+
+
+@_node
+class With(Stmt):
+    """`items` are (context expression, target or None)."""
+
+    items: tuple[tuple[Expr, Expr | None], ...]
+    body: Body
+    origin: object = None
+
+
+@_node
+class Handler(Node):
+    type: Expr | None
+    name: str | None
+    body: Body
+    origin: object = None
+
+
+@_node
+class Try(Stmt):
+    body: Body
+    handlers: tuple[Handler, ...]
+    orelse: Body
+    final: Body
+    origin: object = None
+
+
+@_node
+class Case(Node):
+    """One `case`: the literal values and class names its pattern tests, the names it binds."""
+
+    values: tuple[Expr, ...]
+    binds: tuple[str, ...]
+    guard: Expr | None
+    body: Body
+    irrefutable: bool = False
+    origin: object = None
+
+
+@_node
+class Match(Stmt):
+    subject: Expr
+    cases: tuple[Case, ...]
+    origin: object = None
+
+
+@_node
+class Function(Stmt):
+    """`def`; its span is the header up to and including the parameters, not the body."""
+
+    name: str
+    params: tuple[Parameter, ...]
+    body: Body
+    decorators: tuple[Expr, ...] = ()
+    returns: Expr | None = None
+    is_async: bool = False
+    origin: object = None
+
+
+@_node
+class Class(Stmt):
+    """`class`; its span is its name."""
+
+    name: str
+    bases: tuple[Argument, ...]
+    body: Body
+    decorators: tuple[Expr, ...] = ()
+    origin: object = None
+
+
+@_node
+class Alias(Node):
+    """`name as asname` of an import; `name` is dotted, or "*"."""
+
+    name: str
+    asname: str | None = None
+    origin: object = None
+
+
+@_node
+class Import(Stmt):
+    names: tuple[Alias, ...]
+    origin: object = None
+
+
+@_node
+class ImportFrom(Stmt):
+    """`from ..module import names`; `level` counts the leading dots."""
+
+    module: str
+    names: tuple[Alias, ...]
+    level: int = 0
+    origin: object = None
+
+
+@_node
+class Scope(Stmt):
+    """`global names` or `nonlocal names`; `kind` says which."""
+
+    kind: str
+    names: tuple[str, ...]
+    origin: object = None
+
+
+@_node
+class Module(Node):
+    """A whole file."""
+
+    body: Body
+    origin: object = None
+
+
+# --- rendering -----------------------------------------------------------------------------
+
+_SHORT = 48
+
+
+def render(node: Node, limit: int = _SHORT) -> str:
+    """Source-like text of an expression, for messages; cut with "..." at `limit` characters."""
+    text = _render(node)
+    return text if len(text) <= limit else text[: limit - 3].rstrip() + "..."
+
+
+def _render(node: Node) -> str:
+    match node:
+        case Name(id=name):
+            return name
+        case Constant(value=value):
+            return "..." if value is Ellipsis else repr(value)
+        case Attribute(value=value, attr=attr):
+            return f"{_render(value)}.{attr}"
+        case Subscript(value=value, index=Display(kind="tuple", items=items)) if items:
+            return f"{_render(value)}[{', '.join(map(_render, items))}]"
+        case Subscript(value=value, index=index):
+            return f"{_render(value)}[{_render(index)}]"
+        case Slice(lower=lower, upper=upper, step=step):
+            ends = ":".join("" if end is None else _render(end) for end in (lower, upper))
+            return ends if step is None else f"{ends}:{_render(step)}"
+        case Call(func=func, args=args):
+            return f"{_render(func)}({', '.join(map(_render, args))})"
+        case Argument(value=value, keyword=keyword, star=star):
+            return f"{star}{_render(value)}" if keyword is None else f"{keyword}={_render(value)}"
+        case Binary(op=op, left=left, right=right):
+            return f"{_inner(left)} {op} {_inner(right)}"
+        case Boolean(op=op, left=left, right=right) | Compare(op=op, left=left, right=right):
+            return f"{_inner(left)} {op} {_inner(right)}"
+        case Unary(op=op, operand=operand):
+            return f"{op} {_inner(operand)}" if op == "not" else f"{op}{_inner(operand)}"
+        case Conditional(test=test, body=body, orelse=orelse):
+            return f"{_render(body)} if {_render(test)} else {_render(orelse)}"
+        case Display(kind=kind, items=items):
+            inside = ", ".join(map(_render, items))
+            if kind == "tuple":
+                return f"({inside},)" if len(items) == 1 else f"({inside})"
+            return f"[{inside}]" if kind == "list" else f"{{{inside}}}"
+        case Mapping(items=items):
+            pairs = (f"**{_render(v)}" if k is None else f"{_render(k)}: {_render(v)}" for k, v in items)
+            return f"{{{', '.join(pairs)}}}"
+        case Comprehension():
+            return _render_comprehension(node)
+        case Starred(value=value):
+            return f"*{_render(value)}"
+        case Await(value=value):
+            return f"await {_render(value)}"
+        case Walrus(target=target, value=value):
+            return f"({target.id} := {_render(value)})"
+        case Lambda(params=params, body=body):
+            return f"lambda {', '.join(p.name for p in params)}: {_render(body)}"
+        case Text():
+            return 'f"..."'
+        case _:
+            return "..."
+
+
+def _render_comprehension(node: Comprehension) -> str:
+    head = _render(node.element)
+    if node.key is not None:
+        head = f"{_render(node.key)}: {head}"
+    for clause in node.clauses:
+        head += f" for {_render(clause.target)} in {_render(clause.iter)}"
+        head += "".join(f" if {_render(test)}" for test in clause.tests)
+    opening, closing = {"list": "[]", "generator": "()"}.get(node.kind, "{}")
+    return f"{opening}{head}{closing}"
+
+
+def _inner(node: Expr) -> str:
+    """An operand, in parentheses where it is itself an operation."""
+    text = _render(node)
+    return f"({text})" if isinstance(node, (Binary, Boolean, Compare, Conditional, Lambda)) else text

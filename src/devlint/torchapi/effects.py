@@ -1,0 +1,113 @@
+"""The closed list of effects that a call can have, and the row that claims one for a name.
+
+Rows stand in the TOML files beside this module and in users' `[tool.devlint.torchapi]`. A key
+is a dotted name: `torch.zeros`, `torch.Tensor.to`, `torch.nn.Linear`, `torchvision.models.*`
+(a trailing `*` stands for one name). What is said of `torch.Tensor.x` holds for methods of
+every tensor, what is said of `torch.nn.Module.x` for every module.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+Arg = int | str
+"""An argument: its position (0 is the first after `self`) or its keyword; "self" is the receiver.
+`[0, "device"]` names one parameter that may be given either way. A tuple of `Arg` is such a list."""
+
+
+class Effect(str, Enum):
+    """What a call does, as far as devices go."""
+
+    CREATE = "create"
+    """Makes a tensor on the device of `device`, else on the default device; `data` may decide."""
+    CREATE_LIKE = "create-like"
+    """Makes a tensor where the argument `like` is, unless `device` says otherwise."""
+    MOVE = "move"
+    """The result is the receiver (or `of`) on the device of `device`, or of the tensor `like`, or on `to`."""
+    MOVE_IN_PLACE = "move-in-place"
+    """As `move`, and the receiver itself has moved (modules, encodings)."""
+    KEEP = "keep"
+    """The result is where the receiver (or the argument `of`) is; nothing meets."""
+    JOIN = "join"
+    """The tensors of `operands` must be on one device; the result is there too."""
+    INDEX = "index"
+    """As `join`, but `operands` after the first may be on the CPU (`index_put_`)."""
+    READ_ON_HOST = "read-on-host"
+    """Raises unless the receiver is on the CPU."""
+    READ = "read"
+    """Copies to the host whatever the device; the result is a plain Python value (`.item()`)."""
+    HOST_ONLY = "host-only"
+    """Another library's function: its arguments (`operands`) must be on the CPU."""
+    REGISTER = "register"
+    """Registers a tensor (argument 1) or a module under a name (argument 0) on a module."""
+    CONSTRUCT = "construct"
+    """Makes an object of the kind `kind`: a module, an optimizer, a loader, a generator ..."""
+    OPAQUE = "opaque"
+    """Known, and nothing is known of what it returns: silences guesses about the name."""
+    OVERLAY = "overlay"
+    """What can't be a row: the function `overlay` of `flow.overlays` decides."""
+
+
+class Dims(str, Enum):
+    """How many dimensions the result has: what decides whether it may meet any device."""
+
+    UNKNOWN = ""
+    NONE = "none"
+    """Always 0-dimensional."""
+    SOME = "some"
+    """Never 0-dimensional."""
+    SHAPE = "shape"
+    """0-dimensional only if the size given (the first argument, or `size`) is empty."""
+    DATA = "data"
+    """As the data: 0-dimensional for a number, not for a list with something in it."""
+    REDUCE = "reduce"
+    """0-dimensional when no `dim` (first argument after the tensor) is given."""
+    SAME = "same"
+    """As the receiver, or as the broadcast of the operands."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One claim about one name. Fields that an effect doesn't use are left at their defaults."""
+
+    name: str
+    effect: Effect
+    device: tuple[Arg, ...] = ()
+    """The parameter that names a device."""
+    like: tuple[Arg, ...] = ()
+    """The parameter whose device the result takes."""
+    data: tuple[Arg, ...] = ()
+    """create: the parameter with the data; a tensor there keeps its device (`torch.tensor(t)`)."""
+    of: tuple[Arg, ...] = ("self",)
+    """move, keep, read: whose device or value it is about; [0, "input"] for functions."""
+    operands: tuple[tuple[Arg, ...], ...] = ()
+    """join, index, host-only: the parameters that meet; ["*"] are all positional ones. A list of
+    tensors is flattened. Numbers, None and what isn't known are left out."""
+    cpu_only: tuple[tuple[Arg, ...], ...] = ()
+    """Parameters that must be on the CPU (`lengths` of pack_padded_sequence)."""
+    to: str = ""
+    """move: the fixed device type ("cuda", "cpu")."""
+    kind: str = "tensor"
+    """The kind of the result, in the words of `flow.values.Kind`, lower case."""
+    parts: bool = False
+    """The result is a tuple of such tensors (`split`, `topk`, an RNN's output)."""
+    dims: Dims = Dims.UNKNOWN
+    free_scalars: bool = True
+    """join: a 0-dimensional CPU tensor may meet any device (arithmetic: yes; `cat`, `matmul`: no)."""
+    inplace: bool = False
+    """It writes into the receiver and returns it (`add_`)."""
+    grad: bool = False
+    """construct, create: the result requires a gradient (`nn.Parameter`)."""
+    parameters: bool = True
+    """construct of a module: it has parameters or buffers of its own, so it lives on a device."""
+    managed: bool = False
+    """construct, move: a framework places what is made or passed through (`Accelerator.prepare`,
+    `DataParallel`): nothing is said of where it is, or of what it is called with."""
+    cuda: bool = False
+    """It needs CUDA at run time and raises without it (`torch.cuda.synchronize`)."""
+    host: str = ""
+    """read-on-host: how the rule calls it ("numpy")."""
+    overlay: str = ""
+    torch: str = ""
+    """The releases it holds for, such as ">=2.4"; "" for all."""
