@@ -101,6 +101,8 @@ class Row:
     """construct, create: the result requires a gradient (`nn.Parameter`)."""
     parameters: bool = True
     """construct of a module: it has parameters or buffers of its own, so it lives on a device."""
+    weights: tuple[tuple[Arg, ...], ...] = ()
+    """construct of a module with `parameters = false`: it holds a tensor where one of these is given."""
     managed: bool = False
     """construct, move: a framework places what is made or passed through (`Accelerator.prepare`,
     `DataParallel`): nothing is said of where it is, or of what it is called with."""
