@@ -108,7 +108,7 @@ class Page:
 
     @property
     def url(self) -> str:
-        return f"{RULES_URL}/{self.name}.md"
+        return page_url(self.name)
 
     @property
     def sections(self) -> tuple[Section, ...]:
@@ -118,6 +118,11 @@ class Page:
     def blocks(self) -> tuple[Block, ...]:
         """Every fenced block, in the order of the page."""
         return tuple(block for section in self.sections for block in section.blocks)
+
+
+def page_url(name: str) -> str:
+    """The address of the page of the rule called `name`; no page is read for it."""
+    return f"{RULES_URL}/{name}.md"
 
 
 def rules_folder() -> Path:

@@ -1,0 +1,64 @@
+"""Findings as text: one module a format, imported when it is asked for."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+
+from devlint.findings import Finding
+from devlint.report.context import Context, Failure, Sources, Summary, read_source
+
+__all__ = [
+    "FORMATS",
+    "Context",
+    "Failure",
+    "Sources",
+    "Summary",
+    "read_source",
+    "render",
+    "statistics",
+]
+
+FORMATS = (
+    "full",
+    "concise",
+    "grouped",
+    "json",
+    "json-lines",
+    "sarif",
+    "github",
+    "gitlab",
+    "junit",
+)
+
+
+def render(
+    format: str,
+    findings: Sequence[Finding],
+    summary: Summary,
+    color: bool = False,
+    sources: Sources = read_source,
+) -> str:
+    """Findings in one of `FORMATS`, sorted by place, ending in a newline unless empty.
+
+    `sources` gives a file's text, or None where it is gone. Only formats that a terminal shows
+    heed `color`. Raises `ValueError` for an unknown format.
+    """
+    if format not in FORMATS:
+        raise ValueError(f"unknown output format {format!r}; known are {', '.join(FORMATS)}")
+    module = importlib.import_module(f"{__name__}.{format.replace('-', '_')}_format")
+    ordered = sorted(findings, key=_place)
+    text: str = module.render(ordered, Context(summary, color, sources))
+    return text
+
+
+def statistics(format: str, findings: Sequence[Finding], color: bool = False) -> str:
+    """How often each rule fired, most frequent first; JSON for the JSON formats."""
+    from devlint.report import statistics as module
+
+    return module.render(findings, as_json=format in ("json", "json-lines"), color=color)
+
+
+def _place(finding: Finding) -> tuple[str, int, int, str, str]:
+    span = finding.span
+    return finding.filename, span.row, span.column, finding.code, finding.message

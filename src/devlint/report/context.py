@@ -1,0 +1,87 @@
+"""What every format is given beside the findings."""
+
+from __future__ import annotations
+
+import io
+import os
+import tokenize
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import quote
+
+from devlint.edits import split_lines
+from devlint.findings import Finding, Level, Safety
+from devlint.fingerprint import fingerprints, relative_path
+
+Sources = Callable[[str], "str | None"]
+"""Gives a file's text as `Finding` offsets count it, newlines untouched; None without one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Something devlint could not do. `filename` is "" where no file is to blame."""
+
+    filename: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A run as a whole. Paths in machine-readable formats are relative to `root`.
+
+    `files` were checked; `fixed` findings were fixed and are gone from the list.
+    """
+
+    files: int = 0
+    fixed: int = 0
+    failures: tuple[Failure, ...] = ()
+    root: Path = field(default_factory=Path.cwd)
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """The run, whether to use colour, and where to get the source from."""
+
+    summary: Summary
+    color: bool
+    sources: Sources
+
+    def lines(self, filename: str) -> list[str]:
+        """The lines of a file without their ends; none where its text can't be had."""
+        text = self.sources(filename)
+        return [] if text is None else [line.rstrip("\r\n") for line in split_lines(text)]
+
+    def relative_path(self, filename: str) -> str:
+        """A path below the root with forward slashes; an absolute one where it isn't below."""
+        return relative_path(filename, self.summary.root)
+
+    def uri(self, filename: str) -> str:
+        """The same as a URI reference, percent-encoded."""
+        path = self.relative_path(filename)
+        return Path(path).as_uri() if os.path.isabs(path) else quote(path, errors="surrogateescape")
+
+    def fingerprints(self, findings: Sequence[Finding]) -> list[str]:
+        """One mark a finding that outlives moved lines."""
+        return fingerprints(findings, self.sources, self.summary.root)
+
+
+def read_source(filename: str) -> str | None:
+    """The text of a file by its own encoding, newlines untouched; None where it can't be had."""
+    try:
+        data = Path(filename).read_bytes()
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+        return data.decode(encoding)
+    except (OSError, SyntaxError, UnicodeDecodeError, LookupError):
+        return None
+
+
+def severity(level: Level) -> str:
+    """How a level is called in front of users. A rule that is off by default was asked for."""
+    return "note" if level is Level.OFF else level.value
+
+
+def count_fixable(findings: Iterable[Finding]) -> tuple[int, int]:
+    """How many findings carry a safe fix, and how many an unsafe one."""
+    safeties = [finding.fix.safety for finding in findings if finding.fix is not None]
+    return safeties.count(Safety.SAFE), safeties.count(Safety.UNSAFE)
