@@ -15,6 +15,7 @@ from devlint.findings import Hop, Located
 from devlint.flow.lattice import (
     CPU,
     CUDA,
+    CUDA_AVAILABLE,
     UNKNOWN,
     Device,
     Difference,
@@ -27,7 +28,7 @@ from devlint.flow.lattice import (
 from devlint.flow.values import Kind, Origin, Value
 
 __all__ = [
-    "CPU", "CUDA", "UNKNOWN", "ApiCall", "ApiRead", "AttributeRead", "AttributeWrite",
+    "CPU", "CUDA", "CUDA_AVAILABLE", "UNKNOWN", "ApiCall", "ApiRead", "AttributeRead", "AttributeWrite",
     "BareReference", "Comparison", "Context", "Device", "DeviceUse", "Difference", "Fact", "Guard",
     "Guarded", "HostRead", "IdleSuppression", "Indexing", "Join", "KeptModules", "KeptTensor",
     "Kind", "Known", "ModuleCall", "Move", "Operand", "Origin", "Revealed", "Role", "Symbol", "Unparsable",

@@ -1,0 +1,43 @@
+"""DEV204: a CPU tensor is indexed by an accelerator tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from devlint import ir
+from devlint.findings import Change, Report, Safety
+from devlint.flow.facts import Indexing, Known, may_be_accelerator
+from devlint.rules import rule
+from devlint.rules._meetings import because, clash, named, place, suffix
+
+
+@rule("index-on-other-device", on=Indexing)
+def index_on_other_device(indexing: Indexing) -> Iterator[Report]:
+    """Report an index on an accelerator whose base is elsewhere; a CPU index is always legal."""
+    base, index = indexing.base, indexing.index
+    if not isinstance(base.device, Known) or not may_be_accelerator(index.device):
+        return
+    if not base.device.is_host and not isinstance(index.device, Known):
+        return  # the choice may fall on the same accelerator, or on the CPU, which is legal
+    if clash(index, base, indexing.context):
+        yield Report(
+            at=index.node,
+            message=f"`{index}` is {place(index.device)} but indexes `{base}`, "
+            f"which is {place(base.device)}",
+            because=because(index, base),
+            fix=_move(indexing),
+            help=f"an index may be on the CPU or with the indexed tensor: "
+            f"`{base}[{index}.to({base}.device)]`",
+        )
+
+
+def _move(indexing: Indexing) -> Change | None:
+    """Safe: it can't change a result, for no index on another device ever gave one."""
+    base = indexing.base.node
+    if not named(base):
+        return None
+    device = f"{ir.render(base, 200)}.device"
+    rewrites = suffix(indexing.index.node, f".to({device})")
+    if not rewrites:
+        return None
+    return Change(f"Move the index to `{device}`", rewrites, Safety.SAFE)

@@ -1,0 +1,28 @@
+"""DEV201: a module on one device is called with a value on another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from devlint.findings import Report
+from devlint.flow.facts import ModuleCall, Origin, Role, Symbol
+from devlint.rules import rule
+from devlint.rules._meetings import because, clash, fresh, remedy, sentence
+
+
+@rule("input-on-other-device", on=ModuleCall)
+def input_on_other_device(call: ModuleCall) -> Iterator[Report]:
+    """Report each input that is elsewhere than the module."""
+    module = call.module
+    if module.origin is Origin.INPUT and isinstance(module.device, Symbol):
+        return  # a model that came as an argument may well be meant to be on the CPU
+    for given in call.inputs:
+        if fresh(given) and call.context.role is Role.MODULE:
+            continue  # DEV203 says it
+        if clash(given, module, call.context):
+            yield Report(
+                at=given.node,
+                message=sentence(given, module),
+                because=because(given, module),
+                help=remedy(given, module, module=True),
+            )

@@ -1,0 +1,65 @@
+"""DEV407: a move turns a parameter, or a leaf, into a plain tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from devlint import ir
+from devlint.findings import Change, Report, Safety, replace_tail
+from devlint.flow.facts import CPU, ApiCall, AttributeWrite
+from devlint.rules import rule
+from devlint.rules._meetings import suffix
+
+_PLAIN = (ir.Name, ir.Attribute, ir.Constant)
+
+
+@rule("moved-parameter", on=AttributeWrite)
+def moved_parameter(write: AttributeWrite) -> Iterator[Report]:
+    """Report `self.w = nn.Parameter(t).to(device)`."""
+    if write.self_module and write.value.value.note == "moved-parameter":
+        if write.value.device == CPU:
+            return  # it was there already, and stays a parameter
+        yield Report(
+            at=write.value.node,
+            message=f"once moved to an accelerator `self.{write.attr}` is no parameter any more: "
+            "neither registered nor trained",
+            because=write.value.trace,
+            fix=_move_inside(write.value.node),
+            help="move the tensor first: `nn.Parameter(tensor.to(device))`",
+        )
+
+
+@rule("moved-parameter", on=ApiCall)
+def moved_leaf(call: ApiCall) -> Iterator[Report]:
+    """Report an optimizer that is given `torch.randn(n, requires_grad=True).cuda()`."""
+    if not call.name.startswith("torch.optim."):
+        return
+    for operand in (*call.positional[:1], *(o for key, o in call.keywords if key == "params")):
+        if operand.value.note == "moved-leaf" and operand.device != CPU:
+            yield Report(
+                at=operand.node,
+                message=f"`{operand}` was moved to an accelerator after it was made, so it is no "
+                "leaf: the optimizer can't train it",
+                because=operand.trace,
+                help="make it there: `device=device, requires_grad=True`",
+            )
+
+
+def _move_inside(node: ir.Expr) -> Change | None:
+    """`nn.Parameter(t).to(device)` -> `nn.Parameter(t.to(device))`."""
+    match node:
+        case ir.Call(func=ir.Attribute(value=ir.Call(args=(first, *_)) as made, attr=attr)):
+            plain = all(_is_plain(argument) for argument in node.args)
+            if not plain or first.star or first.keyword not in (None, "data"):
+                return None
+            move = f".{attr}({', '.join(ir.render(argument, 200) for argument in node.args)})"
+            inside = suffix(first.value, move)
+            if inside:
+                rewrites = (*inside, replace_tail(made, node, ""))
+                return Change("Move the tensor inside", rewrites, Safety.UNSAFE)
+    return None
+
+
+def _is_plain(argument: ir.Argument) -> bool:
+    """Whether its rendering is its source."""
+    return argument.star == "" and isinstance(argument.value, _PLAIN)

@@ -1,0 +1,40 @@
+"""DEV205: `.numpy()` on a tensor that is on an accelerator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from devlint import ir
+from devlint.findings import Change, Report, Safety
+from devlint.flow.facts import HostRead, Known, Origin, Role, Symbol, may_be_accelerator
+from devlint.rules import rule
+from devlint.rules._meetings import place, suffix
+
+
+@rule("numpy-on-accelerator", on=HostRead)
+def numpy_on_accelerator(read: HostRead) -> Iterator[Report]:
+    """Report `.numpy()` where the source gives a reason to think of an accelerator."""
+    receiver = read.receiver
+    if read.method != "numpy" or not may_be_accelerator(receiver.device):
+        return
+    if receiver.origin is Origin.INPUT and isinstance(receiver.device, Symbol):
+        return  # a helper may well be meant for CPU tensors only
+    if read.context.role is Role.DATA and not isinstance(receiver.device, Known):
+        return
+    calls = _missing(read)
+    rewrites = suffix(receiver.node, calls)
+    yield Report(
+        at=read.node,
+        message=f"`{receiver}` is {place(receiver.device)} but `.numpy()` needs it on cpu",
+        because=receiver.trace,
+        fix=Change(f"Insert `{calls}`", rewrites, Safety.SAFE) if rewrites else None,
+        help=f"copy it to the host first: `{receiver}{calls}.numpy()`",
+    )
+
+
+def _missing(read: HostRead) -> str:
+    """What has to stand before `.numpy()`."""
+    match read.receiver.node:
+        case ir.Call(func=ir.Attribute(attr="detach")):
+            return ".cpu()"
+    return ".detach().cpu()" if read.grad else ".cpu()"

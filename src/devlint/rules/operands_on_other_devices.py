@@ -1,0 +1,26 @@
+"""DEV202: one operation takes tensors of two devices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from devlint.findings import Report
+from devlint.flow.facts import Join
+from devlint.rules import rule
+from devlint.rules._meetings import because, made_on_default, move_to, pairs, remedy, sentence
+
+
+@rule("operands-on-other-devices", on=Join)
+def operands_on_other_devices(join: Join) -> Iterator[Report]:
+    """Report each operand that is elsewhere than the one on an accelerator."""
+    for odd, partner in pairs(join.placed, join.context):
+        if made_on_default(odd, partner, join.context):
+            continue  # DEV203 says it
+        target = join.inplace and odd is join.placed[0]
+        yield Report(
+            at=odd.node,
+            message=sentence(odd, partner),
+            because=because(odd, partner),
+            fix=None if target else move_to(odd, partner),
+            help=remedy(odd, partner),
+        )

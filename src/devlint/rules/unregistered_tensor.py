@@ -1,0 +1,47 @@
+"""DEV401: a tensor kept as a plain attribute of a module and used in its methods."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from devlint import ir
+from devlint.findings import Anchor, Change, Report, Rewrite, Safety, insert_after
+from devlint.flow.facts import KeptTensor
+from devlint.rules import rule
+
+
+@rule("unregistered-tensor", on=KeptTensor)
+def unregistered_tensor(kept: KeptTensor) -> Iterator[Report]:
+    """Report the place that stores it, once something that follows the model meets it."""
+    if kept.uses:
+        yield Report(
+            at=kept.node,
+            message=f"`self.{kept.attr}` is a plain tensor: it stays behind when "
+            f"`{kept.class_name}` is moved",
+            because=(*kept.value.trace, *kept.uses),
+            fix=_register(kept),
+            help=f'make it a buffer: `self.register_buffer("{kept.attr}", ..., persistent=False)`',
+        )
+
+
+def _register(kept: KeptTensor) -> Change | None:
+    """A buffer that stays out of the state dict, so that saved checkpoints still load.
+
+    In `__init__` only: elsewhere the name may already be taken by a plain attribute, which
+    `register_buffer` refuses.
+    """
+    if kept.context.function.rpartition(".")[2] != "__init__":
+        return None
+    match kept.node:
+        case ir.Assign(targets=(ir.Attribute(value=ir.Name(id=owner)),), annotation=None):
+            value = kept.node.value
+            if not isinstance(value, ir.Call):
+                return None
+            start = Rewrite(
+                Anchor(kept.node, "start"),
+                Anchor(value, "start"),
+                f'{owner}.register_buffer("{kept.attr}", ',
+            )
+            end = insert_after(value, ", persistent=False)")
+            return Change(f"Register `{kept.attr}` as a buffer", (start, end), Safety.UNSAFE)
+    return None
