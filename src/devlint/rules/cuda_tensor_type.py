@@ -1,0 +1,97 @@
+"""DEV105: a tensor type that names its device, `torch.cuda.FloatTensor` or `torch.LongTensor`."""
+
+import re
+from collections.abc import Iterator
+
+from devlint import ir
+from devlint.findings import Change, Report, Safety, replace
+from devlint.flow.facts import (
+    ApiCall,
+    ApiRead,
+    Guard,
+    Kind,
+    Move,
+    Operand,
+    Role,
+    may_be_accelerator,
+)
+from devlint.rules import rule
+
+_CUDA_TYPE = re.compile(r"torch\.cuda\.(\w+)Tensor")
+_CPU_TYPE = re.compile(r"torch\.(\w+)Tensor")
+_DTYPES = {
+    "Float": "float32",
+    "Double": "float64",
+    "Half": "float16",
+    "BFloat16": "bfloat16",
+    "Long": "int64",
+    "Int": "int32",
+    "Short": "int16",
+    "Byte": "uint8",
+    "Char": "int8",
+    "Bool": "bool",
+}
+_HELP = "name the dtype and the device apart: `torch.tensor(..., dtype=..., device=device)`"
+
+
+@rule("cuda-tensor-type", on=ApiRead)
+def type_read(read: ApiRead) -> Iterator[Report]:
+    if read.context.guard is Guard.NONE and _CUDA_TYPE.fullmatch(read.name):
+        yield Report(at=read.node, message=f"`{read.name}` exists only on CUDA", help=_HELP)
+
+
+@rule("cuda-tensor-type", on=ApiCall)
+def type_called(call: ApiCall) -> Iterator[Report]:
+    if call.context.guard is not Guard.NONE:
+        return
+    if _CUDA_TYPE.fullmatch(call.name):
+        yield Report(at=call.node, message=f"`{call.name}` exists only on CUDA", help=_HELP)
+    elif call.name == "torch.set_default_tensor_type":
+        given = call.positional[0] if call.positional else call.keyword("t")
+        # A type that is no string is reported where it is read.
+        if (
+            given is not None
+            and given.kind is Kind.STRING
+            and _CUDA_TYPE.fullmatch(_spelled(given))
+        ):
+            yield Report(
+                at=given.node,
+                message=f"`{_spelled(given)}` exists only on CUDA",
+                help="use `torch.set_default_device(device)` and `torch.set_default_dtype(dtype)`",
+            )
+
+
+@rule("cuda-tensor-type", on=Move)
+def type_method(move: Move) -> Iterator[Report]:
+    if move.method != "type" or not move.arguments:
+        return
+    (argument, given), *_ = move.arguments
+    name = _spelled(given)
+    if _CUDA_TYPE.fullmatch(name):
+        if given.kind is Kind.STRING and move.context.guard is Guard.NONE:
+            yield Report(at=given.node, message=f"`{name}` exists only on CUDA", help=_HELP)
+        return
+    found = _CPU_TYPE.fullmatch(name)
+    if found is None or found[1] not in _DTYPES or move.context.role is Role.DATA:
+        return
+    if may_be_accelerator(move.receiver.device):
+        yield Report(
+            at=move.node,
+            message=f"`{name}` brings `{move.receiver}` to the CPU from {move.receiver.device}",
+            because=move.receiver.trace,
+            fix=_by_dtype(argument.value, _DTYPES[found[1]]),
+            help=f"`torch.{_DTYPES[found[1]]}` changes the type and leaves the tensor where it is",
+        )
+
+
+def _spelled(operand: Operand) -> str:
+    """A type's dotted name, whether it stands there as a string or as the type itself."""
+    named = operand.kind in (Kind.STRING, Kind.LIBRARY)
+    return operand.value.data if named and isinstance(operand.value.data, str) else ""
+
+
+def _by_dtype(given: ir.Expr, dtype: str) -> Change | None:
+    if not isinstance(given, ir.Attribute):
+        return None
+    text = f"{ir.render(given.value)}.{dtype}"
+    return Change(f"use `{text}`", (replace(given, text),), Safety.UNSAFE)

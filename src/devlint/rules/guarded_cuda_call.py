@@ -1,0 +1,18 @@
+"""DEV102: `x.cuda()` where CUDA is known, or was chosen, to be there."""
+
+from collections.abc import Iterator
+
+from devlint.findings import Report
+from devlint.flow.facts import Guard, Move
+from devlint.rules import rule
+from devlint.rules.hardcoded_cuda_call import moves_to_cuda
+
+
+@rule("guarded-cuda-call", on=Move)
+def guarded_cuda_call(move: Move) -> Iterator[Report]:
+    if move.context.guard is not Guard.NONE and moves_to_cuda(move):
+        yield Report(
+            at=move.node,
+            message=f"`{move.receiver}.cuda()` leaves accelerators other than CUDA unused",
+            help=f"choose a `device` once and write `{move.receiver}.to(device)` without a guard",
+        )

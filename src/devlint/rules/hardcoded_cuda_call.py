@@ -1,0 +1,43 @@
+"""DEV101: `x.cuda()` that runs whether or not CUDA is available."""
+
+from collections.abc import Iterator
+
+from devlint.findings import Report
+from devlint.flow.facts import Guard, Kind, Move
+from devlint.rules import rule
+
+# `.cuda` of any other kind is DEV301 (a list has none) or another library's.
+_MOVABLE = frozenset(
+    {
+        Kind.UNKNOWN,
+        Kind.TENSOR,
+        Kind.MODULE,
+        Kind.PLACED,
+        Kind.BATCH,
+        Kind.ENCODING,
+        Kind.INSTANCE,
+    }
+)
+
+
+def moves_to_cuda(move: Move) -> bool:
+    """Whether this is `x.cuda(...)` on something that may have such a method.
+
+    A call inside an override, `def cuda(self): super().cuda()`, was asked for by the caller.
+    """
+    return move.method == "cuda" and not move.override and move.receiver.kind in _MOVABLE
+
+
+@rule("hardcoded-cuda-call", on=Move)
+def hardcoded_cuda_call(move: Move) -> Iterator[Report]:
+    # An argument that is spelled out is for DEV103 ("cuda"), DEV104 (an index) or DEV306 (`True`).
+    spelled_out = move.target is not None and move.target.constant is not None
+    if move.context.guard is Guard.NONE and moves_to_cuda(move) and not spelled_out:
+        yield Report(
+            at=move.node,
+            message=f"`{move.receiver}.cuda()` runs whether or not CUDA is available",
+            help=(
+                'choose once, `device = torch.device("cuda" if torch.cuda.is_available() else '
+                f'"cpu")`, and write `{move.receiver}.to(device)`'
+            ),
+        )

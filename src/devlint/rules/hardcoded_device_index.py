@@ -1,0 +1,35 @@
+"""DEV104: a fixed index of a device."""
+
+from collections.abc import Iterator
+
+from devlint import ir
+from devlint.findings import Report
+from devlint.flow.facts import DeviceUse, Guard, Role
+from devlint.rules import rule
+
+
+@rule("hardcoded-device-index", on=DeviceUse)
+def hardcoded_device_index(use: DeviceUse) -> Iterator[Report]:
+    device = use.parsed
+    if device is None or device.index is None or device.type in ("cpu", "meta"):
+        return
+    if not isinstance(use.node, ir.Constant) or _is_chosen(use, device.index):
+        return
+    spelling = f'"{device}"' if isinstance(use.operand.constant, str) else f"{device.index}"
+    if device.index == 0:
+        message = f"`{spelling}` takes the first device, whichever one was chosen"
+    else:
+        message = f"`{spelling}` needs {device.index + 1} devices of type {device.type}"
+    remedy = "take the device from an argument, or leave the index out for the current device"
+    yield Report(at=use.node, message=message, help=remedy)
+
+
+def _is_chosen(use: DeviceUse, index: int) -> bool:
+    """Whether something around it says that this device is there.
+
+    That CUDA is available proves device 0, and no other; a flag was set by somebody who knows.
+    """
+    guard = use.context.guard
+    if index == 0 or use.context.role is Role.TEST:
+        return use.choice or guard is not Guard.NONE
+    return guard is Guard.CHOSEN

@@ -1,0 +1,38 @@
+"""DEV106: a file of tensors is loaded to wherever they were when it was saved."""
+
+from collections.abc import Iterator
+
+from devlint.findings import Change, Report, Safety, insert_after
+from devlint.flow.facts import ApiCall, Guard, Role
+from devlint.rules import rule
+
+_LOADERS = {
+    "torch.load": 1,
+    "torch.jit.load": 1,
+    "torch.hub.load_state_dict_from_url": 2,
+    "torch.utils.model_zoo.load_url": 2,
+}
+"""The position of `map_location`, counted from 0."""
+
+
+@rule("load-without-map-location", on=ApiCall)
+def load_without_map_location(call: ApiCall) -> Iterator[Report]:
+    position = _LOADERS.get(call.name)
+    if position is None or call.unpacked or len(call.positional) > position:
+        return
+    if call.keyword("map_location") or call.keyword("mmap"):
+        return
+    if call.context.guard is not Guard.NONE or call.context.role is Role.TEST:
+        return
+    fix = None
+    if call.node.args:
+        rewrite = insert_after(call.node.args[-1], ', map_location="cpu"')
+        # What was saved on an accelerator now lands on the CPU: right before `load_state_dict`,
+        # and a change for code that uses the tensors as they come.
+        fix = Change('add `map_location="cpu"`', (rewrite,), Safety.UNSAFE)
+    yield Report(
+        at=call.node,
+        message=f"`{call.name}` without `map_location` needs the device that the file was saved on",
+        fix=fix,
+        help='load with `map_location="cpu"` (or `device`), then move the model',
+    )

@@ -1,0 +1,12 @@
+"""DEV001: a file, or a cell of a notebook, that can't be parsed."""
+
+from collections.abc import Iterator
+
+from devlint.findings import Report
+from devlint.flow.facts import Unparsable
+from devlint.rules import rule
+
+
+@rule("syntax-error", on=Unparsable)
+def syntax_error(fact: Unparsable) -> Iterator[Report]:
+    yield Report(at=fact.at, message=fact.reason)

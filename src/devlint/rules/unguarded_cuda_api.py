@@ -1,0 +1,27 @@
+"""DEV108: a function of `torch.cuda` that raises where CUDA is absent."""
+
+from collections.abc import Iterator
+
+from devlint import ir
+from devlint.findings import Report
+from devlint.flow.facts import ApiCall, Guard
+from devlint.rules import rule
+
+
+@rule("unguarded-cuda-api", on=ApiCall)
+def unguarded_cuda_api(call: ApiCall) -> Iterator[Report]:
+    if not call.needs_cuda or call.context.guard is not Guard.NONE or _is_another_rules(call):
+        return
+    yield Report(
+        at=call.node,
+        message=f"`{call.name}` is called whether or not CUDA is available",
+        help="put it under `if torch.cuda.is_available():`, or ask the device that was chosen",
+    )
+
+
+def _is_another_rules(call: ApiCall) -> bool:
+    """`torch.cuda.FloatTensor` is DEV105's, and `torch.cuda.set_device(0)` DEV104's."""
+    if call.name.endswith("Tensor"):
+        return True
+    first = call.positional[0].node if call.positional else None
+    return call.name == "torch.cuda.set_device" and isinstance(first, ir.Constant)

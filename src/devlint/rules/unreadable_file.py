@@ -1,0 +1,12 @@
+"""DEV003: a file that can't be read or decoded."""
+
+from collections.abc import Iterator
+
+from devlint.findings import Report
+from devlint.flow.facts import Unreadable
+from devlint.rules import rule
+
+
+@rule("unreadable-file", on=Unreadable)
+def unreadable_file(fact: Unreadable) -> Iterator[Report]:
+    yield Report(at=fact.at, message=fact.reason)
