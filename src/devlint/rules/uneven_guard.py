@@ -3,23 +3,33 @@
 from collections.abc import Iterator
 
 from devlint.findings import Report
-from devlint.flow.facts import Device, Guarded, Join, ModuleCall, Operand, difference
+from devlint.flow.facts import (
+    CUDA_AVAILABLE,
+    Device,
+    Guarded,
+    Join,
+    Known,
+    ModuleCall,
+    Operand,
+    Role,
+    difference,
+)
 from devlint.rules import rule
 
 
 @rule("uneven-guard", on=ModuleCall)
 def uneven_call(call: ModuleCall) -> Iterator[Report]:
-    yield from _uneven((call.module, *call.inputs))
+    yield from _uneven((call.module, *call.inputs), call.context.role)
 
 
 @rule("uneven-guard", on=Join)
 def uneven_join(join: Join) -> Iterator[Report]:
-    yield from _uneven(join.placed)
+    yield from _uneven(join.placed, join.context.role)
 
 
-def _uneven(operands: tuple[Operand, ...]) -> Iterator[Report]:
+def _uneven(operands: tuple[Operand, ...], role: Role) -> Iterator[Report]:
     moved = next((operand for operand in operands if operand.guarded), None)
-    if moved is None:
+    if moved is None or role in (Role.DATA, Role.MANAGED):
         return
     for other in operands:
         found = difference(moved.device, other.device)
@@ -27,8 +37,10 @@ def _uneven(operands: tuple[Operand, ...]) -> Iterator[Report]:
         if found is None or not found.certain or len(found.when) != 1:
             continue
         ((condition, holds),) = found.when
-        where = f"`{condition}`" if holds else f"not `{condition}`"
         there, here = _at(moved.device, found.when), _at(other.device, found.when)
+        if condition == CUDA_AVAILABLE and not holds and _is_cuda(here):
+            continue  # the bare "cuda" raises there by itself
+        where = f"`{condition}`" if holds else f"not `{condition}`"
         yield Report(
             at=other.node,
             message=f"`{other}` is on {here} where `{moved}` is on {there}: where {where}",
@@ -42,3 +54,7 @@ def _at(device: Device, when: tuple[tuple[str, bool], ...]) -> Device:
     while isinstance(device, Guarded):
         device = device.yes if (device.key, True) in when else device.no
     return device
+
+
+def _is_cuda(device: Device) -> bool:
+    return isinstance(device, Known) and device.type == "cuda"
