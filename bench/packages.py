@@ -1,0 +1,87 @@
+"""The pinned packages of corpus.toml: fetched once, unpacked outside the repository."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tarfile
+import zipfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+BENCH = Path(__file__).resolve().parent
+
+
+@dataclass(frozen=True)
+class Package:
+    """One pinned package, unpacked in `folder`."""
+
+    name: str
+    version: str
+    folder: Path
+
+    @property
+    def files(self) -> list[Path]:
+        """Its Python files, sorted."""
+        found = (*self.folder.rglob("*.py"), *self.folder.rglob("*.pyi"))
+        return sorted(path for path in found if path.is_file())
+
+
+def default_cache() -> Path:
+    """Where packages are kept: a folder of the user's cache, never of the repository."""
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(home) / "devlint-bench"
+
+
+def pinned() -> dict[str, str]:
+    """Versions by name, in the order of corpus.toml."""
+    with (BENCH / "corpus.toml").open("rb") as file:
+        versions: dict[str, str] = tomllib.load(file)["packages"]
+    return versions
+
+
+def fetch(names: Iterable[str], cache: Path) -> list[Package]:
+    """The packages called `names` (all where there are none), downloaded where needed.
+
+    Raises SystemExit where a name is not in corpus.toml or pip can't get it.
+    """
+    versions = pinned()
+    wanted = list(names) or list(versions)
+    unknown = [name for name in wanted if name not in versions]
+    if unknown:
+        raise SystemExit(f"not in corpus.toml: {', '.join(unknown)}")
+    return [_fetch(name, versions[name], cache) for name in wanted]
+
+
+def _fetch(name: str, version: str, cache: Path) -> Package:
+    folder = cache / f"{name}-{version}"
+    if not folder.is_dir():
+        archives = cache / "archives" / folder.name
+        archives.mkdir(parents=True, exist_ok=True)
+        print(f"fetching {name} {version}", file=sys.stderr)
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
+        got = subprocess.run([*command, "--dest", str(archives), f"{name}=={version}"])
+        archive = next(iter(sorted(archives.iterdir())), None)
+        if got.returncode or archive is None:
+            raise SystemExit(f"pip could not download {name} {version}")
+        # Unpacked beside and renamed at the end, so that a broken run leaves no half package.
+        partial = cache / f"{folder.name}.partial"
+        _unpack(archive, partial)
+        partial.rename(folder)
+    return Package(name, version, folder)
+
+
+def _unpack(archive: Path, folder: Path) -> None:
+    if archive.suffix in (".whl", ".zip"):
+        with zipfile.ZipFile(archive) as wheel:
+            wheel.extractall(folder)
+    else:
+        with tarfile.open(archive) as source:
+            source.extractall(folder, filter="data")
