@@ -78,7 +78,7 @@ def pairs(placed: tuple[Operand, ...], context: Context) -> Iterable[tuple[Opera
     """The operands of one operation that are elsewhere, each with the one it should be with."""
     if not placed:
         return
-    partner = min(placed, key=lambda operand: not may_be_accelerator(operand.device))
+    partner = min(placed, key=lambda o: (not may_be_accelerator(o.device), not named(o.node)))
     for odd in placed:
         if odd is not partner and clash(odd, partner, context):
             yield odd, partner

@@ -36,13 +36,22 @@ def moved_leaf(call: ApiCall) -> Iterator[Report]:
         return
     for operand in (*call.positional[:1], *(o for key, o in call.keywords if key == "params")):
         if operand.value.note == "moved-leaf" and operand.device != CPU:
+            node = _only_item(operand.node)
             yield Report(
-                at=operand.node,
-                message=f"`{operand}` was moved to an accelerator after it was made, so it is no "
-                "leaf: the optimizer can't train it",
+                at=node,
+                message=f"`{ir.render(node)}` was moved to an accelerator after it was made, so it "
+                "is no leaf: the optimizer can't train it",
                 because=operand.trace,
                 help="make it there: `device=device, requires_grad=True`",
             )
+
+
+def _only_item(node: ir.Expr) -> ir.Expr:
+    """The item of `[w]`, the whole of anything else."""
+    match node:
+        case ir.Display(items=(item,)) if not isinstance(item, ir.Starred):
+            return item
+    return node
 
 
 def _move_inside(node: ir.Expr) -> Change | None:
