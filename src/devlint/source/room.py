@@ -1,0 +1,55 @@
+"""Room on the stack for deeply nested files.
+
+Code that recurses once or more for every level of a tree runs in `with_room`: first as it is;
+and only where that fails, again with a larger stack and a higher recursion limit.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+_STACK_BYTES = 512 * 1024 * 1024  # reserved, not used: only pages that are touched take memory
+_RECURSION_LIMIT = 100_000
+
+
+def with_room(function: Callable[[], T]) -> T:
+    """The result of `function`, called a second time with more room if it needs that.
+
+    Raises what the function raises, also a `RecursionError` of the second call.
+    """
+    try:
+        return function()
+    except RecursionError:
+        return in_large_stack(function)
+
+
+def in_large_stack(function: Callable[[], T]) -> T:
+    """Call a function in a thread of its own with a large stack, and wait for it."""
+    results: list[T] = []
+    errors: list[BaseException] = []
+
+    def call() -> None:
+        try:
+            results.append(function())
+        except BaseException as error:  # handed over to the waiting thread, which raises it
+            errors.append(error)
+
+    stack = threading.stack_size(_STACK_BYTES)
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, _RECURSION_LIMIT))
+    try:
+        thread = threading.Thread(target=call, name="devlint-large-stack")
+        thread.start()
+        threading.stack_size(stack)
+        thread.join()
+    finally:
+        threading.stack_size(stack)
+        sys.setrecursionlimit(limit)
+    if errors:
+        raise errors[0]
+    return results[0]
