@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from devlint.edits import split_lines
 from devlint.findings import Finding
+from devlint.spans import LineIndex
 
 
 def relative_path(filename: str, root: Path) -> str:
@@ -34,17 +34,15 @@ def fingerprints(
     of the findings alike in these three it is, counted from the top of the file. So it outlives
     moved lines, another indentation and rewrapped calls, and a reworded message.
     """
-    texts = {finding.filename: sources(finding.filename) for finding in findings}
-    lines = {
-        filename: split_lines(text) if text is not None else [] for filename, text in texts.items()
-    }
-    paths = {filename: relative_path(filename, root) for filename in texts}
+    names = dict.fromkeys(finding.filename for finding in findings)
+    indexes = {filename: LineIndex(sources(filename) or "") for filename in names}
+    paths = {filename: relative_path(filename, root) for filename in names}
     marks: list[str] = [""] * len(findings)
     seen: Counter[tuple[str, str, str]] = Counter()
     for index in sorted(range(len(findings)), key=lambda i: _place(findings[i])):
         finding = findings[index]
         filename = finding.filename
-        alike = (finding.code, paths[filename], _statement(finding, lines[filename]))
+        alike = (finding.code, paths[filename], _statement(finding, indexes[filename]))
         text = "\0".join((*alike, str(seen[alike])))
         marks[index] = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
         seen[alike] += 1
@@ -55,8 +53,8 @@ def _place(finding: Finding) -> tuple[str, int, int, str]:
     return finding.filename, finding.span.start, finding.span.end, finding.message
 
 
-def _statement(finding: Finding, lines: Sequence[str]) -> str:
+def _statement(finding: Finding, index: LineIndex) -> str:
     first, last = finding.statement
     if first == 0:
         first, last = finding.span.row, finding.span.end_row
-    return "".join("".join(lines[first - 1 : last]).split())
+    return "".join(index.text[index.row_bounds(first)[0] : index.row_bounds(last)[1]].split())

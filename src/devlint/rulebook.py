@@ -32,9 +32,6 @@ RULES_URL = f"{HOMEPAGE}/blob/main/rules"
 Fixability = Literal["never", "sometimes", "always"]
 BlockKind = Literal["error", "fixed", "ok", ""]
 
-REQUIRED_HEADINGS = ("What it finds", "Why it matters", "Example", "When it stays silent")
-OPTIONAL_HEADINGS = ("Options", "References")
-
 _REQUIRED_KEYS = ("code", "name", "summary", "level", "fix", "since")
 _OPTIONAL_KEYS = ("tags", "applies")
 _MARK = "+++"
@@ -279,38 +276,3 @@ def _block(fence: re.Match[str], row: int, lines: Iterator[tuple[int, str]]) -> 
             return Block(language, info.strip(), "".join(f"{line}\n" for line in inside), row + 1)
         inside.append(line)
     raise ValueError(f"row {row}: the block is never closed")
-
-
-def complaints(page: Page) -> list[str]:
-    """What is wrong with a page's body, one `path:row: reason` each.
-
-    Linting doesn't need the body, so this is asked by tests and by those who write pages.
-    """
-    try:
-        sections = page.sections
-    except ValueError as error:
-        return [f"{page.path}: {error}"]
-    found = []
-    titles = [section.title for section in sections]
-    for title in REQUIRED_HEADINGS:
-        if title not in titles:
-            found.append(f"{page.path}:{page.body_row}: the heading `{title}` is missing")
-    expected = [title for title in REQUIRED_HEADINGS + OPTIONAL_HEADINGS if title in titles]
-    if [title for title in titles if title in expected] != expected:
-        found.append(f"{page.path}:{page.body_row}: the headings stand in another order")
-    for section in sections:
-        if section.depth == 2 and section.title not in REQUIRED_HEADINGS + OPTIONAL_HEADINGS:
-            found.append(f"{page.path}:{section.row}: unknown heading `{section.title}`")
-        for block in section.blocks:
-            if block.is_python and block.info not in get_args(BlockKind):
-                found.append(f"{page.path}:{block.row - 1}: unknown kind of block `{block.info}`")
-    kinds = [block.kind for block in page.blocks]
-    for kind in ("error", "ok"):
-        if kind not in kinds:
-            found.append(f"{page.path}:{page.body_row}: no block `python {kind}`")
-    for before, block in zip([None, *page.blocks], page.blocks):
-        if block.kind == "fixed" and (before is None or before.kind != "error"):
-            found.append(
-                f"{page.path}:{block.row - 1}: a `fixed` block follows the `error` block it fixes"
-            )
-    return found

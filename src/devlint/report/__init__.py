@@ -33,7 +33,7 @@ FORMATS = (
 
 
 def render(
-    format: str,
+    output_format: str,
     findings: Sequence[Finding],
     summary: Summary,
     color: bool = False,
@@ -44,19 +44,19 @@ def render(
     `sources` gives a file's text, or None where it is gone. Only formats that a terminal shows
     heed `color`. Raises `ValueError` for an unknown format.
     """
-    if format not in FORMATS:
-        raise ValueError(f"unknown output format {format!r}; known are {', '.join(FORMATS)}")
-    module = importlib.import_module(f"{__name__}.{format.replace('-', '_')}_format")
+    if output_format not in FORMATS:
+        raise ValueError(f"unknown output format {output_format!r}; known are {', '.join(FORMATS)}")
+    module = importlib.import_module(f"{__name__}.{output_format.replace('-', '_')}_format")
     ordered = sorted(findings, key=_place)
     text: str = module.render(ordered, Context(summary, color, sources))
     return text
 
 
-def statistics(format: str, findings: Sequence[Finding], color: bool = False) -> str:
+def statistics(output_format: str, findings: Sequence[Finding], color: bool = False) -> str:
     """How often each rule fired, most frequent first; JSON for the JSON formats."""
-    from devlint.report import statistics as module
+    from devlint.report import counts
 
-    return module.render(findings, as_json=format in ("json", "json-lines"), color=color)
+    return counts.render(findings, as_json=output_format in ("json", "json-lines"), color=color)
 
 
 def _place(finding: Finding) -> tuple[str, int, int, str, str]:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import io
-import os
 import tokenize
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
 
-from devlint.edits import split_lines
 from devlint.findings import Finding, Level, Safety
 from devlint.fingerprint import fingerprints, relative_path
 
@@ -47,19 +45,16 @@ class Context:
     color: bool
     sources: Sources
 
-    def lines(self, filename: str) -> list[str]:
-        """The lines of a file without their ends; none where its text can't be had."""
-        text = self.sources(filename)
-        return [] if text is None else [line.rstrip("\r\n") for line in split_lines(text)]
-
     def relative_path(self, filename: str) -> str:
         """A path below the root with forward slashes; an absolute one where it isn't below."""
         return relative_path(filename, self.summary.root)
 
     def uri(self, filename: str) -> str:
         """The same as a URI reference, percent-encoded."""
-        path = self.relative_path(filename)
-        return Path(path).as_uri() if os.path.isabs(path) else quote(path, errors="surrogateescape")
+        path = Path(self.relative_path(filename))
+        if path.is_absolute():
+            return path.as_uri()
+        return quote(path.as_posix(), errors="surrogateescape")
 
     def fingerprints(self, findings: Sequence[Finding]) -> list[str]:
         """One mark a finding that outlives moved lines."""

@@ -1,0 +1,42 @@
+"""The last line of the formats for people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from devlint.findings import Finding, Level
+from devlint.report.context import Summary, count_fixable
+from devlint.report.text import Line
+
+
+def closing(findings: Sequence[Finding], summary: Summary) -> list[Line]:
+    """What was found and fixed, in one line."""
+    text = f"Fixed {plural(summary.fixed, 'finding')}. " if summary.fixed else ""
+    if not findings:
+        return [[(f"{text}{_clean(summary)}", "")]]
+    errors = sum(finding.level is Level.ERROR for finding in findings)
+    warnings = sum(finding.level is Level.WARNING for finding in findings)
+    notes = len(findings) - errors - warnings
+    counts = ((errors, "error"), (warnings, "warning"), (notes, "note"))
+    kinds = [plural(count, word) for count, word in counts if count]
+    files = plural(len({finding.filename for finding in findings}), "file")
+    text += f"Found {', '.join(kinds)} in {files}."
+    safe, unsafe = count_fixable(findings)
+    if safe:
+        more = f" ({unsafe} more with --unsafe-fixes)" if unsafe else ""
+        text += f" [*] {safe} fixable with --fix{more}."
+    elif unsafe:
+        text += f" {unsafe} fixable with --fix --unsafe-fixes."
+    return [[(text, "")]]
+
+
+def _clean(summary: Summary) -> str:
+    if summary.failures:
+        problems = plural(len(summary.failures), "problem")
+        return f"Found nothing, but {problems} kept devlint from checking everything."
+    return f"All checks passed in {plural(summary.files, 'file')}."
+
+
+def plural(count: int, word: str) -> str:
+    """`1 file`, `2 files`."""
+    return f"{count} {word}{'' if count == 1 else 's'}"

@@ -1,0 +1,137 @@
+"""The diagnostic for people: the source, what to look at, why, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from devlint.findings import Edit, Finding, Fix, Safety, Span
+from devlint.report.closing import closing
+from devlint.report.context import Context, severity
+from devlint.report.snippet import Label, draw, excerpt, gap, gutter
+from devlint.report.text import Line, level_style, one_line, paint
+from devlint.spans import LineIndex, apply_edits
+
+
+def render(findings: Sequence[Finding], context: Context) -> str:
+    lines: list[Line] = []
+    filename, text = None, None
+    for finding in findings:
+        if finding.filename != filename:
+            filename = finding.filename
+            text = context.sources(filename)
+        lines += [*_diagnostic(finding, text), []]
+    return paint([*lines, *closing(findings, context.summary)], context.color)
+
+
+def _diagnostic(finding: Finding, text: str | None) -> list[Line]:
+    style = level_style(finding.level)
+    span = finding.span
+    digits = _digits(finding)
+    lines: list[Line] = [
+        [
+            (f"{severity(finding.level)}[{finding.code}]", style),
+            (f" {finding.name}: {one_line(finding.message)}", "strong"),
+        ],
+        [
+            (" " * digits + "--> ", "gutter"),
+            (f"{one_line(finding.filename)}:{span.row}:{span.column}", ""),
+        ],
+    ]
+    notes = _notes(finding, digits)
+    if text is not None:
+        lines.append(gutter(digits))
+        lines += draw(LineIndex(text), _labels(finding), digits)
+        if notes:
+            lines.append(gutter(digits))
+    lines += notes
+    if text is not None and finding.fix is not None:
+        lines += _diff(text, finding.fix, digits)
+    return lines
+
+
+def _digits(finding: Finding) -> int:
+    spans = [finding.span, *(step.span for step in finding.trace)]
+    spans += [edit.span for edit in finding.fix.edits] if finding.fix else []
+    added = sum(edit.content.count("\n") for edit in finding.fix.edits) if finding.fix else 0
+    return len(str(max(span.end_row for span in spans) + added))
+
+
+def _labels(finding: Finding) -> list[Label]:
+    primary = Label(finding.span, "", level_style(finding.level), primary=True)
+    return [primary, *(Label(step.span, step.message, "label") for step in finding.trace)]
+
+
+def _notes(finding: Finding, digits: int) -> list[Line]:
+    notes = []
+    if finding.help:
+        notes.append(("help", finding.help))
+    if finding.fix is not None:
+        safe = finding.fix.safety is Safety.SAFE
+        flags = "safe, --fix" if safe else "unsafe, --fix --unsafe-fixes"
+        notes.append(("fix", f"{finding.fix.message} ({flags})"))
+    return [
+        [(" " * (digits + 1) + "= ", "gutter"), (f"{word}:", "help"), (f" {one_line(text)}", "")]
+        for word, text in notes
+    ]
+
+
+def _diff(text: str, fix: Fix, digits: int) -> list[Line]:
+    """The lines that a fix removes and adds, each with its row before or after the fix."""
+    index = LineIndex(text)
+    lines: list[Line] = []
+    moved = 0
+    for hunk in _hunks(fix.edits):
+        first, last = hunk[0].span.row, hunk[-1].span.end_row
+        start, end = index.row_bounds(first)[0], index.row_bounds(last)[1]
+        block = text[start:end]
+        try:
+            changed = apply_edits(block, [_shifted(edit, start) for edit in hunk])
+        except ValueError:  # the file has changed since it was linted
+            return []
+        old, new = _rows(block), _rows(changed)
+        same = _common(old, new)
+        tail = _common(old[same:][::-1], new[same:][::-1])
+        column = 1 + _common("".join(old[same : same + 1]), "".join(new[same : same + 1]))
+        lines.append(gap(digits) if lines else gutter(digits))
+        for sign, style, row, rows in (
+            ("-", "removed", first + same, old[same : len(old) - tail]),
+            ("+", "added", first + same + moved, new[same : len(new) - tail]),
+        ):
+            for number, line in enumerate(rows, start=row):
+                lines.append(
+                    [(f"{number:>{digits}} ", "gutter"), (f"{sign} {excerpt(line, column)}", style)]
+                )
+        moved += len(new) - len(old)
+    return lines
+
+
+def _common(old: Sequence[str], new: Sequence[str]) -> int:
+    """How many items two sequences share at their start."""
+    pairs = enumerate(zip(old, new, strict=False))
+    return next((index for index, (a, b) in pairs if a != b), min(len(old), len(new)))
+
+
+def _rows(block: str) -> list[str]:
+    """The rows of a block; none where nothing is left of it."""
+    index = LineIndex(block)
+    return [index.row_text(row) for row in range(1, index.rows + 1)] if block else []
+
+
+def _hunks(edits: Sequence[Edit]) -> list[list[Edit]]:
+    """Edits grouped so that those of one group touch the same or neighbouring lines."""
+    hunks: list[list[Edit]] = []
+    for edit in sorted(edits, key=lambda edit: edit.span.start):
+        if hunks and edit.span.row <= hunks[-1][-1].span.end_row + 1:
+            hunks[-1].append(edit)
+        else:
+            hunks.append([edit])
+    return hunks
+
+
+def _shifted(edit: Edit, offset: int) -> Edit:
+    span = edit.span
+    moved = Span(
+        span.start - offset, span.end - offset,
+        span.row, span.column, span.end_row, span.end_column,
+    )  # fmt: skip
+    return Edit(moved, edit.content)

@@ -1,0 +1,52 @@
+"""GitHub's workflow commands, which show findings beside the lines of a pull request."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from devlint.findings import Finding
+from devlint.report.context import Context, Failure, severity
+
+_COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
+
+
+def render(findings: Sequence[Finding], context: Context) -> str:
+    lines = [_finding(finding, context) for finding in findings]
+    lines += [_failure(failure, context) for failure in context.summary.failures]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _finding(finding: Finding, context: Context) -> str:
+    span = finding.span
+    where = {
+        "file": context.relative_path(finding.filename),
+        "line": str(span.row),
+        "endLine": str(span.end_row),
+    }
+    if span.row == span.end_row:
+        # Columns that belong to two rows are refused: GitHub wants the end behind the start.
+        where |= {"col": str(span.column), "endColumn": str(span.end_column)}
+    where["title"] = f"{finding.code} {finding.name}"
+    place = f"{where['file']}:{span.row}:{span.column}"
+    message = f"{place}: {finding.code} {finding.message}"
+    return _command(_COMMANDS[severity(finding.level)], where, message)
+
+
+def _failure(failure: Failure, context: Context) -> str:
+    where = {"title": "devlint"}
+    if failure.filename:
+        where = {"file": context.relative_path(failure.filename), **where}
+    return _command("error", where, failure.message)
+
+
+def _command(command: str, properties: dict[str, str], message: str) -> str:
+    shown = ",".join(f"{key}={_property(value)}" for key, value in properties.items())
+    return f"::{command} {shown}::{_data(message)}"
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

@@ -1,0 +1,26 @@
+"""Findings below the name of their file, places aligned."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+
+from devlint.findings import Finding
+from devlint.report.closing import closing
+from devlint.report.concise_format import verdict
+from devlint.report.context import Context
+from devlint.report.text import Line, one_line, paint
+
+
+def render(findings: Sequence[Finding], context: Context) -> str:
+    lines: list[Line] = []
+    for filename, group in groupby(findings, key=lambda finding: finding.filename):
+        here = list(group)
+        rows = max(len(str(finding.span.row)) for finding in here)
+        columns = max(len(str(finding.span.column)) for finding in here)
+        lines.append([(f"{one_line(filename)}:", "strong")])
+        for finding in here:
+            place = f"{finding.span.row:>{rows}}:{finding.span.column:<{columns}}"
+            lines.append([(f"  {place}  ", "dim"), *verdict(finding)])
+        lines.append([])
+    return paint([*lines, *closing(findings, context.summary)], context.color)

@@ -1,0 +1,59 @@
+"""All findings as one JSON array."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from devlint.findings import Finding, Span
+from devlint.report.context import Context, severity
+from devlint.rulebook import page_url
+
+
+def render(findings: Sequence[Finding], context: Context) -> str:
+    return json.dumps([as_object(finding) for finding in findings], indent=2) + "\n"
+
+
+def as_object(finding: Finding) -> dict[str, object]:
+    """A finding as plain values; rows and columns are 1-based, ends exclusive."""
+    fix = finding.fix
+    return {
+        "filename": finding.filename,
+        "location": _start(finding.span),
+        "end_location": _end(finding.span),
+        "code": finding.code,
+        "name": finding.name,
+        "level": severity(finding.level),
+        "message": finding.message,
+        "url": page_url(finding.name),
+        "trace": [
+            {
+                "message": step.message,
+                "location": _start(step.span),
+                "end_location": _end(step.span),
+            }
+            for step in finding.trace
+        ],
+        "fix": None
+        if fix is None
+        else {
+            "applicability": fix.safety.value,
+            "message": fix.message,
+            "edits": [
+                {
+                    "content": edit.content,
+                    "location": _start(edit.span),
+                    "end_location": _end(edit.span),
+                }
+                for edit in fix.edits
+            ],
+        },
+    }
+
+
+def _start(span: Span) -> dict[str, int]:
+    return {"row": span.row, "column": span.column}
+
+
+def _end(span: Span) -> dict[str, int]:
+    return {"row": span.end_row, "column": span.end_column}

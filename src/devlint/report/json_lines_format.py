@@ -1,0 +1,14 @@
+"""One JSON object a line, one finding each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from devlint.findings import Finding
+from devlint.report.context import Context
+from devlint.report.json_format import as_object
+
+
+def render(findings: Sequence[Finding], context: Context) -> str:
+    return "".join(json.dumps(as_object(finding)) + "\n" for finding in findings)

@@ -1,0 +1,154 @@
+"""SARIF 2.1.0, as GitHub's code scanning and other viewers read it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+
+from devlint import __version__
+from devlint.findings import Finding, Fix, Level, Span
+from devlint.report.context import Context, Failure, severity
+from devlint.report.linehash import line_hashes
+from devlint.rulebook import HOMEPAGE, Page, page_url, pages
+
+Json = dict[str, object]
+
+SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+
+_PRECISION = {"error": "high", "warning": "medium", "note": "low"}
+_PROBLEM = {"error": "error", "warning": "warning", "note": "recommendation"}
+_LONGEST_DESCRIPTION = 1024  # GitHub's limit
+
+
+def render(findings: Sequence[Finding], context: Context) -> str:
+    first = {finding.name: finding for finding in sorted(findings, key=lambda f: f.code)}
+    index = {name: position for position, name in enumerate(first)}
+    hashes = {
+        name: line_hashes(context.sources(name) or "")
+        for name in dict.fromkeys(finding.filename for finding in findings)
+    }
+    run = {
+        "tool": {
+            "driver": {
+                "name": "devlint",
+                "semanticVersion": __version__,
+                "informationUri": HOMEPAGE,
+                "rules": [_rule(finding) for finding in first.values()],
+            }
+        },
+        "automationDetails": {"id": "devlint/"},
+        "columnKind": "unicodeCodePoints",
+        "invocations": [_invocation(context)],
+        "results": [
+            _result(finding, index[finding.name], mark, hashes[finding.filename], context)
+            for finding, mark in zip(findings, context.fingerprints(findings), strict=True)
+        ],
+    }
+    log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
+    return json.dumps(log, indent=2) + "\n"
+
+
+def _rule(finding: Finding) -> Json:
+    page = pages().get(finding.name)
+    level = finding.level if page is None else page.level
+    word = severity(level)
+    rule: Json = {
+        "id": finding.code,
+        "name": finding.name,
+        "helpUri": page_url(finding.name),
+        "defaultConfiguration": {
+            "enabled": level is not Level.OFF,
+            "level": word,
+        },
+        "properties": {
+            "tags": ["pytorch", *(page.tags if page else ())],
+            "precision": _PRECISION[word],
+            "problem.severity": _PROBLEM[word],
+        },
+    }
+    return rule if page is None else rule | _prose(page)
+
+
+def _prose(page: Page) -> Json:
+    described = re.search(r"^## What it finds\n+(.*?)(?=^#|^```|\Z)", page.body, re.M | re.S)
+    text = " ".join(described[1].split()) if described else page.summary
+    return {
+        "shortDescription": {"text": page.summary},
+        "fullDescription": {"text": text[:_LONGEST_DESCRIPTION]},
+        "help": {"text": page.body.strip(), "markdown": page.body.strip()},
+    }
+
+
+def _result(
+    finding: Finding, rule_index: int, mark: str, hashes: Sequence[str], context: Context
+) -> Json:
+    uri = context.uri(finding.filename)
+    own_hash = hashes[finding.span.row - 1] if finding.span.row <= len(hashes) else mark
+    message = finding.message + (f"\n{finding.help}" if finding.help else "")
+    result: Json = {
+        "ruleId": finding.code,
+        "ruleIndex": rule_index,
+        "level": severity(finding.level),
+        "message": {"text": message},
+        "locations": [_location(uri, finding.span)],
+        "partialFingerprints": {"primaryLocationLineHash": own_hash, "devlint/v1": mark},
+    }
+    if finding.trace:
+        steps = [(step.span, step.message) for step in finding.trace]
+        flow = [
+            {"location": _location(uri, span, text)}
+            for span, text in (*steps, (finding.span, finding.message))
+        ]
+        result["codeFlows"] = [{"threadFlows": [{"locations": flow}]}]
+        result["relatedLocations"] = [
+            {"id": number, **_location(uri, span, text)}
+            for number, (span, text) in enumerate(steps, start=1)
+        ]
+    if finding.fix is not None:
+        result["fixes"] = [_fix(finding.fix, uri)]
+    return result
+
+
+def _fix(fix: Fix, uri: str) -> Json:
+    replacements = [
+        {"deletedRegion": _region(edit.span), "insertedContent": {"text": edit.content}}
+        for edit in fix.edits
+    ]
+    change = {"artifactLocation": {"uri": uri}, "replacements": replacements}
+    return {
+        "description": {"text": f"{fix.message} ({fix.safety.value})"},
+        "artifactChanges": [change],
+    }
+
+
+def _location(uri: str, span: Span, message: str | None = None) -> Json:
+    place: Json = {"physicalLocation": {"artifactLocation": {"uri": uri}, "region": _region(span)}}
+    return place if message is None else {**place, "message": {"text": message}}
+
+
+def _region(span: Span) -> Json:
+    return {
+        "startLine": span.row,
+        "startColumn": span.column,
+        "endLine": span.end_row,
+        "endColumn": span.end_column,
+    }
+
+
+def _invocation(context: Context) -> Json:
+    failures = context.summary.failures
+    invocation: Json = {"executionSuccessful": not failures}
+    if failures:
+        invocation["toolExecutionNotifications"] = [
+            _notification(failure, context) for failure in failures
+        ]
+    return invocation
+
+
+def _notification(failure: Failure, context: Context) -> Json:
+    notification: Json = {"level": "error", "message": {"text": failure.message}}
+    if failure.filename:
+        artifact = {"artifactLocation": {"uri": context.uri(failure.filename)}}
+        notification["locations"] = [{"physicalLocation": artifact}]
+    return notification
