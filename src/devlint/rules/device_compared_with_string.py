@@ -1,0 +1,173 @@
+"""DEV305: a torch.device is compared with a string, by identity, or with and without an index."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from devlint import ir
+from devlint.findings import (
+    Anchor,
+    Change,
+    Report,
+    Rewrite,
+    Safety,
+    insert_after,
+    insert_before,
+    replace,
+)
+from devlint.flow.facts import CPU, Comparison, Kind, Known, Operand
+from devlint.rules import rule
+
+_EQUALITY = frozenset({"==", "!="})
+_MEMBERSHIP = frozenset({"in", "not in"})
+_OF_TENSOR = "tensor-device"
+"""The note of a value that is `x.device` of a tensor or a module: a new object at each read."""
+_IDENTITY = {"is": "==", "is not": "!="}
+
+
+@rule("device-compared-with-string", on=Comparison)
+def device_compared_with_string(fact: Comparison) -> Iterator[Report]:
+    """A device and a string, in either order: `==`, `in`, `is`, and methods of strings."""
+    if fact.of_type:
+        return
+    device, other = _device_first(fact)
+    if device.kind is not Kind.DEVICE:
+        return
+    strings = _strings(other)
+    if fact.op in _EQUALITY | _MEMBERSHIP | set(_IDENTITY):
+        if not strings:
+            return
+        if fact.op in _MEMBERSHIP and (device is fact.right or other.kind is Kind.STRING):
+            verdict = "raises TypeError"
+        else:
+            verdict = f"is always {fact.op in ('!=', 'not in', 'is not')}"
+        message = f"`{device}` is a torch.device, not a string: `{fact.op}` {verdict} here"
+    elif device is fact.left and hasattr(str, fact.op):
+        message = f"`{device}` is a torch.device, which has no `.{fact.op}()`"
+    else:
+        return
+    yield Report(
+        at=fact.node,
+        message=message,
+        because=device.trace,
+        fix=_comparable(fact, device, strings),
+        help=f"compare `{device}.type`, which is a string without an index",
+    )
+
+
+@rule("device-compared-with-string", on=Comparison)
+def type_compared_with_index(fact: Comparison) -> Iterator[Report]:
+    """`device.type` and a string that no type is."""
+    if not fact.of_type or fact.op not in _EQUALITY | _MEMBERSHIP or _holds(fact):
+        return
+    wrong = next((text for text in _strings(fact.right) if _is_no_type(text)), None)
+    if wrong is None:
+        return
+    name = wrong.partition(":")[0].lower()
+    fix = None
+    if isinstance(fact.right.node, ir.Constant):
+        rewrite = replace(fact.right.node, f'"{name}"')
+        fix = Change(f'Compare with "{name}"', (rewrite,), Safety.UNSAFE)
+    yield Report(
+        at=fact.node,
+        message=f'`{fact.left}` is a bare type such as "{name}": it is never "{wrong}"',
+        because=fact.left.trace,
+        fix=fix,
+        help="compare the index apart (`device.index == 0`), or whole devices",
+    )
+
+
+@rule("device-compared-with-string", on=Comparison)
+def devices_never_equal(fact: Comparison) -> Iterator[Report]:
+    """Two devices: one with an index and one without, or a new object by `is`."""
+    left, right = fact.left, fact.right
+    if fact.of_type or left.kind is not Kind.DEVICE or right.kind is not Kind.DEVICE:
+        return
+    if fact.op in _IDENTITY:
+        if not (_is_new(left) or _is_new(right)):
+            return
+        op = _IDENTITY[fact.op]
+        rewrite = Rewrite(Anchor(left.node, "end"), Anchor(right.node, "start"), f" {op} ")
+        yield Report(
+            at=fact.node,
+            message=f"each torch.device is an object of its own: `{fact.op}` is always "
+            f"{fact.op == 'is not'} here",
+            fix=Change(f"Compare with `{op}`", (rewrite,), Safety.UNSAFE),
+            help=f"compare with `{op}`",
+        )
+    elif fact.op in _EQUALITY and _one_lacks_an_index(left, right):
+        bare, whole = (left, right) if _has_index(right) else (right, left)
+        yield Report(
+            at=fact.node,
+            message=f"`{bare}` has no index and `{whole}` has one: they are never equal",
+            because=(*left.trace, *right.trace),
+            help="compare their `.type`, or give both an index",
+        )
+
+
+def _device_first(fact: Comparison) -> tuple[Operand, Operand]:
+    if fact.left.kind is Kind.DEVICE:
+        return fact.left, fact.right
+    return fact.right, fact.left
+
+
+def _holds(fact: Comparison) -> bool:
+    """Whether the type is looked for among several strings, one of which it may be."""
+    return any(not _is_no_type(text) for text in _strings(fact.right))
+
+
+def _strings(operand: Operand) -> tuple[str, ...]:
+    """The strings that a device is compared with: one, or those of a display in place."""
+    if operand.kind is Kind.STRING:
+        return (operand.constant,) if isinstance(operand.constant, str) else ("",)
+    if isinstance(operand.node, ir.Display):
+        values = [item.value for item in operand.node.items if isinstance(item, ir.Constant)]
+        texts = tuple(value for value in values if isinstance(value, str))
+        return texts if len(texts) == len(operand.node.items) else ()
+    return ()
+
+
+def _is_no_type(text: str) -> bool:
+    """An index follows, or it is "CUDA": types are lower case."""
+    return ":" in text or text in ("CUDA", "CPU", "MPS")
+
+
+def _comparable(fact: Comparison, device: Operand, strings: tuple[str, ...]) -> Change | None:
+    """`.type` after the device; where the strings have indices, `str()` around it."""
+    if fact.op in _IDENTITY:
+        if device is not fact.left or any(map(_is_no_type, strings)):
+            return None
+        operator = f".type {_IDENTITY[fact.op]} "
+        start, end = Anchor(device.node, "end"), Anchor(fact.right.node, "start")
+        rewrites: tuple[Rewrite, ...] = (Rewrite(start, end, operator),)
+    elif all(text and not _is_no_type(text) for text in strings) and strings:
+        rewrites = (insert_after(device.node, ".type"),)
+    else:
+        rewrites = (insert_before(device.node, "str("), insert_after(device.node, ")"))
+    return Change("Compare what the device spells", rewrites, Safety.SAFE)
+
+
+def _is_new(operand: Operand) -> bool:
+    """The device is made by this expression: nothing else can be the same object."""
+    return isinstance(operand.node, ir.Call) or operand.value.note == _OF_TENSOR
+
+
+def _has_index(operand: Operand) -> bool | None:
+    """Whether the device has an index; None where it isn't known.
+
+    The device of a tensor or a module has one on every accelerator, whatever the tensor was
+    asked for.
+    """
+    device = operand.device
+    if isinstance(device, Known) and (device.is_host or operand.value.note != _OF_TENSOR):
+        return device.index is not None
+    return True if operand.value.note == _OF_TENSOR else None
+
+
+def _one_lacks_an_index(left: Operand, right: Operand) -> bool:
+    if {_has_index(left), _has_index(right)} != {True, False}:
+        return False
+    bare, whole = (left, right) if _has_index(right) else (right, left)
+    if not isinstance(whole.device, Known):
+        return bare.device not in (CPU, Known("meta"))
+    return isinstance(bare.device, Known) and bare.device.type == whole.device.type

@@ -1,0 +1,31 @@
+"""DEV303: a plain module is asked for its device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from devlint.findings import Change, Report, Safety, insert_after, insert_before
+from devlint.flow.facts import AttributeRead, Kind
+from devlint.rules import rule
+
+_OF_TENSORS = frozenset({"device", "is_cuda", "get_device"})
+
+
+@rule("device-of-module", on=AttributeRead)
+def device_of_module(read: AttributeRead) -> Iterator[Report]:
+    module = read.receiver
+    if module.kind is not Kind.MODULE or read.defined or read.attr not in _OF_TENSORS:
+        return
+    name = module.type_name or "nn.Module"
+    fix = Change(
+        "Ask the first parameter",
+        (insert_before(module.node, "next("), insert_after(module.node, ".parameters())")),
+        Safety.UNSAFE,  # a module without parameters raises StopIteration
+    )
+    yield Report(
+        at=read.node,
+        message=f"`{module}` is a plain module ({name}), which has no `.{read.attr}`",
+        because=module.trace,
+        fix=fix if not read.called or read.attr == "get_device" else None,
+        help=f"its parameters have one: `next({module}.parameters()).device`",
+    )

@@ -1,0 +1,62 @@
+"""DEV302: a tensor is moved and the result is thrown away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from devlint import ir
+from devlint.findings import Change, Report, Safety, insert_before
+from devlint.flow.facts import Kind, Move
+from devlint.rules import rule
+
+
+@rule("discarded-move", on=Move)
+def discarded_move(move: Move) -> Iterator[Report]:
+    receiver = move.receiver
+    if not move.discarded or receiver.kind is not Kind.TENSOR:
+        return
+    if _is_made_here(receiver.node) or (move.method == "type" and not move.arguments):
+        return
+    yield Report(
+        at=move.node,
+        message=f"the result of `{ir.render(move.node)}` is thrown away: a tensor isn't moved "
+        "in place",
+        because=receiver.trace,
+        fix=_assignment(move),
+        help="assign the result",
+    )
+
+
+def _is_made_here(node: ir.Expr) -> bool:
+    """Whether no name holds the tensor: it was made to wake a device up, or to wait for one."""
+    while True:
+        match node:
+            case ir.Name():
+                return False
+            case ir.Attribute(value=inner) | ir.Subscript(value=inner):
+                node = inner
+            case ir.Call(func=ir.Attribute(value=inner), args=()):
+                node = inner  # x.detach().cpu()
+            case _:
+                return True
+
+
+def _assignment(move: Move) -> Change | None:
+    """`x = ` before the call. What an attribute or an item holds may refuse it: that is unsafe."""
+    receiver = move.receiver
+    if receiver.value.grad or not _is_place(receiver.node):
+        return None
+    target = ir.render(receiver.node, limit=1000)
+    safety = Safety.SAFE if isinstance(receiver.node, ir.Name) else Safety.UNSAFE
+    return Change("Assign the result", (insert_before(move.node, f"{target} = "),), safety)
+
+
+def _is_place(node: ir.Expr) -> bool:
+    """A name, or a path of attributes and constant or named keys below one."""
+    match node:
+        case ir.Name():
+            return True
+        case ir.Attribute(value=inner) | ir.Subscript(value=inner, index=ir.Constant() | ir.Name()):
+            return _is_place(inner)
+        case _:
+            return False

@@ -1,0 +1,85 @@
+"""DEV304: a string or a number that names no device."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator
+
+from devlint import ir
+from devlint.findings import Change, Report, Safety, replace
+from devlint.flow.facts import ApiCall, DeviceUse, Kind, Operand
+from devlint.rules import rule
+
+_TYPES = ("cpu", "cuda", "mps", "xpu", "xla", "hpu", "mtia", "meta", "hip", "maia", "vulkan")
+"""The types that somebody may have meant."""
+
+_OTHER_NAMES = {"gpu": "cuda", "nvidia": "cuda", "metal": "mps", "tpu": "xla"}
+_SHAPE = re.compile(r"([a-z]+)(?::+|[ _.-])?(\d*)")
+
+
+@rule("invalid-device", on=DeviceUse)
+def invalid_device(use: DeviceUse) -> Iterator[Report]:
+    if not use.problem or use.via == "default":
+        return
+    written = use.operand.constant
+    nearest, safety = _nearest(written) if isinstance(written, str) else ("", None)
+    literal = isinstance(use.node, ir.Constant) and use.node.value == written
+    fix = None
+    if safety is not None and literal:
+        fix = Change(f"Write `{nearest}`", (replace(use.node, f'"{nearest}"'),), safety)
+    yield Report(
+        at=use.node,
+        message=f"{use.operand} names no device: {_first_words(use.problem)}",
+        because=use.operand.trace,
+        fix=fix,
+        help=f'did you mean `"{nearest}"`?' if nearest else "",
+    )
+
+
+@rule("invalid-device", on=ApiCall)
+def index_given_twice(call: ApiCall) -> Iterator[Report]:
+    if call.name != "torch.device" or call.unpacked:
+        return
+    name = _argument(call, 0, "type")
+    index = _argument(call, 1, "index")
+    if name is None or index is None:
+        return
+    if isinstance(name.constant, str) and ":" in name.constant:
+        yield Report(
+            at=call.node,
+            message=f"the index is given twice: {name} has one, and {index} is another",
+            help="leave one of them out",
+        )
+    elif index.kind is Kind.STRING:
+        yield Report(
+            at=call.node,
+            message=f"the index of a device must be an int, and {index} is a str",
+            help=f"write `int({index})`",
+        )
+
+
+def _argument(call: ApiCall, position: int, keyword: str) -> Operand | None:
+    if position < len(call.positional):
+        return call.positional[position]
+    return call.keyword(keyword)
+
+
+def _nearest(text: str) -> tuple[str, Safety | None]:
+    """The device that was most likely meant, and how safe it is to write it instead."""
+    shape = _SHAPE.fullmatch(text.strip().lower())
+    if shape is None:
+        return ("cuda:0", None) if text.startswith("cuda:0") else ("", None)
+    name, index = shape.groups()
+    meant = _OTHER_NAMES.get(name, name)
+    safety: Safety | None = Safety.SAFE if meant == name else Safety.UNSAFE
+    if meant not in _TYPES:
+        meant = next(iter(difflib.get_close_matches(name, _TYPES, n=1, cutoff=0.7)), "")
+        safety = None
+    device = f"{meant}:{int(index)}" if meant and index else meant
+    return device, safety if device else None
+
+
+def _first_words(problem: str) -> str:
+    """Torch's message, with its long list of types left out."""
+    return re.sub(r"^Expected one of .* device type at", "expected a device type at", problem)

@@ -1,0 +1,51 @@
+"""DEV301: something that holds tensors, or is none, is moved as if it were one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from devlint.findings import Report
+from devlint.flow.facts import Kind, Move
+from devlint.rules import rule
+
+_METHODS = frozenset({"to", "cpu", "cuda", "xpu", "hpu", "npu", "mtia"})
+_AS_TENSOR = "make a tensor of it first, with `torch.tensor` or `torch.as_tensor`"
+_REMEDIES = {
+    Kind.LIST: "move what it holds: `[item{tail} for item in {receiver}]`",
+    Kind.TUPLE: "move what it holds: `tuple(item{tail} for item in {receiver})`",
+    Kind.SET: "move what it holds: `{{item{tail} for item in {receiver}}}`",
+    Kind.DICT: "move what it holds: `{{key: item{tail} for key, item in {receiver}.items()}}`",
+    Kind.NDARRAY: "make a tensor of it first, with `torch.from_numpy`",
+    Kind.STRING: "a string stays on the host: turn it into a tensor of numbers first",
+    Kind.NUMBER: _AS_TENSOR,
+    Kind.BOOL: _AS_TENSOR,
+    Kind.LOADER: "move each batch inside the loop",
+    Kind.OPTIMIZER: "move the model: the optimizer's state follows its parameters",
+    Kind.GENERATOR: "choose the device when it is made: `torch.Generator(device=...)`",
+    Kind.DTYPE: "move the tensor that has this dtype",
+    Kind.DEVICE: "move the tensor that is there",
+}
+_FIRM_DATASETS = frozenset({"TensorDataset", "Subset", "ConcatDataset"})
+"""Data sets of torch; one of somebody's own may well have such a method."""
+
+
+@rule("move-on-container", on=Move)
+def move_on_container(move: Move) -> Iterator[Report]:
+    receiver, method = move.receiver, move.method
+    kind = receiver.kind
+    if method not in _METHODS:
+        return
+    if kind is Kind.DATASET and receiver.type_name in _FIRM_DATASETS:
+        remedy = "move each batch inside the loop"
+    elif kind in _REMEDIES:
+        arguments = ", ".join(str(operand) for _, operand in move.arguments)
+        remedy = _REMEDIES[kind].format(receiver=receiver, tail=f".{method}({arguments})")
+    else:
+        return
+    name = receiver.type_name or kind.name.lower()
+    yield Report(
+        at=move.node,
+        message=f"`{receiver}` has no `.{method}()`: its type is {name}",
+        because=receiver.trace,
+        help=remedy,
+    )
