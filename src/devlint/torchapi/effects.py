@@ -93,6 +93,8 @@ class Row:
     parts: bool = False
     """The result is a tuple of such tensors (`split`, `topk`, an RNN's output)."""
     dims: Dims = Dims.UNKNOWN
+    size: tuple[Arg, ...] = (0, "size")
+    """The parameter with the size, for `dims = "shape"`; -1 is the last positional one (`randint`)."""
     free_scalars: bool = True
     """join: a 0-dimensional CPU tensor may meet any device (arithmetic: yes; `cat`, `matmul`: no)."""
     inplace: bool = False
@@ -103,6 +105,8 @@ class Row:
     """construct of a module: it has parameters or buffers of its own, so it lives on a device."""
     weights: tuple[tuple[Arg, ...], ...] = ()
     """construct of a module with `parameters = false`: it holds a tensor where one of these is given."""
+    has_device: bool = False
+    """construct of a module: it has a `device` attribute, which a plain `nn.Module` lacks."""
     managed: bool = False
     """construct, move: a framework places what is made or passed through (`Accelerator.prepare`,
     `DataParallel`): nothing is said of where it is, or of what it is called with."""

@@ -42,7 +42,7 @@ KINDS = frozenset(
 )
 """The kinds that a row may name, from `flow.values.Kind`."""
 
-_PARAMETER = ("device", "like", "data", "of")
+_PARAMETER = ("device", "like", "data", "of", "size")
 _PARAMETERS = ("operands", "cpu_only", "weights")
 _TYPES: dict[str, type] = {
     item.name: type(item.default)
