@@ -13,8 +13,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-_node = dataclass(slots=True, eq=False)
-
 
 class Node:
     """A statement, an expression or a part of one."""
@@ -40,7 +38,7 @@ Body = tuple[Stmt, ...]
 # --- expressions ---------------------------------------------------------------------------
 
 
-@_node
+@dataclass(slots=True, eq=False)
 class Constant(Expr):
     """`value` is a str, bytes, int, float, complex, bool, None or Ellipsis."""
 
@@ -48,20 +46,20 @@ class Constant(Expr):
     origin: object = None
 
 
-@_node
+@dataclass(slots=True, eq=False)
 class Name(Expr):
     id: str
     origin: object = None
 
 
-@_node
+@dataclass(slots=True, eq=False)
 class Attribute(Expr):
     value: Expr
     attr: str
     origin: object = None
 
 
-@_node
+@dataclass(slots=True, eq=False)
 class Subscript(Expr):
     """`value[index]`; `x[a, b]` has a tuple `Display` as index, `x[a:b]` a `Slice`."""
 
@@ -70,7 +68,7 @@ class Subscript(Expr):
     origin: object = None
 
 
-@_node
+@dataclass(slots=True, eq=False)
 class Slice(Expr):
     lower: Expr | None
     upper: Expr | None
@@ -78,7 +76,7 @@ class Slice(Expr):
     origin: object = None
 
 
-@_node
+@dataclass(slots=True, eq=False)
 class Argument(Node):
     """One argument of a call. `star` is "", "*" or "**"; `keyword` is None for positional ones.
 
@@ -91,14 +89,14 @@ class Argument(Node):
     origin: object = None
 
 
-@_node
+@dataclass(slots=True, eq=False)
 class Call(Expr):
     func: Expr
     args: tuple[Argument, ...]
     origin: object = None
 
 
-@_node
+@dataclass(slots=True, eq=False)
 class Binary(Expr):
     """`left op right` with `op` as written: "+", "@", "<<" ..."""
 
@@ -108,7 +106,7 @@ class Binary(Expr):
     origin: object = None
 
 
-@_node
+@dataclass(slots=True, eq=False)
 class Unary(Expr):
     """`op` is "-", "+", "~" or "not"."""
 
@@ -117,7 +115,7 @@ class Unary(Expr):
     origin: object = None
 
 
-@_node
+@dataclass(slots=True, eq=False)
 class Boolean(Expr):
     """`left and right` or `left or right`."""
 
@@ -127,7 +125,7 @@ class Boolean(Expr):
     origin: object = None
 
 
-@_node
+@dataclass(slots=True, eq=False)
 class Compare(Expr):
     """`op` is "==", "!=", "<", "<=", ">", ">=", "in", "not in", "is" or "is not"."""
 
@@ -137,7 +135,7 @@ class Compare(Expr):
     origin: object = None
 
 
-@_node
+@dataclass(slots=True, eq=False)
 class Conditional(Expr):
     """`body if test else orelse`."""
 
@@ -147,7 +145,7 @@ class Conditional(Expr):
     origin: object = None
 
 
-@_node
+@dataclass(slots=True, eq=False)
 class Display(Expr):
     """A list, tuple or set display; `kind` is "list", "tuple" or "set". Items may be `Starred`."""
 
@@ -156,7 +154,7 @@ class Display(Expr):
     origin: object = None
 
 
-@_node
+@dataclass(slots=True, eq=False)
 class Mapping(Expr):
     """A dict display; the key is None for `**value`."""
 
@@ -164,7 +162,7 @@ class Mapping(Expr):
     origin: object = None
 
 
-@_node
+@dataclass(slots=True, eq=False)
 class Clause(Node):
     """`for target in iter if tests` of a comprehension."""
 
@@ -174,7 +172,7 @@ class Clause(Node):
     origin: object = None
 
 
-@_node
+@dataclass(slots=True, eq=False)
 class Comprehension(Expr):
     """`kind` is "list", "set", "generator" or "dict"; `key` is set for a dict only."""
 
@@ -185,7 +183,7 @@ class Comprehension(Expr):
     origin: object = None
 
 
-@_node
+@dataclass(slots=True, eq=False)
 class Parameter(Node):
     """`kind` is "positional" (also positional-or-keyword), "keyword", "*" or "**"."""
 
@@ -196,33 +194,33 @@ class Parameter(Node):
     origin: object = None
 
 
-@_node
+@dataclass(slots=True, eq=False)
 class Lambda(Expr):
     params: tuple[Parameter, ...]
     body: Expr
     origin: object = None
 
 
-@_node
+@dataclass(slots=True, eq=False)
 class Walrus(Expr):
     target: Name
     value: Expr
     origin: object = None
 
 
-@_node
+@dataclass(slots=True, eq=False)
 class Starred(Expr):
     value: Expr
     origin: object = None
 
 
-@_node
+@dataclass(slots=True, eq=False)
 class Await(Expr):
     value: Expr
     origin: object = None
 
 
-@_node
+@dataclass(slots=True, eq=False)
 class Yield(Expr):
     """`yield value`, or `yield from value` with `delegate`."""
 
@@ -231,7 +229,7 @@ class Yield(Expr):
     origin: object = None
 
 
-@_node
+@dataclass(slots=True, eq=False)
 class Text(Expr):
     """An f-string or a template string: the expressions inside; `parts` also holds its literal pieces as `Constant`."""
 
@@ -242,7 +240,7 @@ class Text(Expr):
 # --- statements ----------------------------------------------------------------------------
 
 
-@_node
+@dataclass(slots=True, eq=False)
 class Evaluate(Stmt):
     """An expression as a statement."""
 
@@ -250,7 +248,7 @@ class Evaluate(Stmt):
     origin: object = None
 
 
-@_node
+@dataclass(slots=True, eq=False)
 class Assign(Stmt):
     """`a = b = value`; `annotation` for `a: T = value`; `value` is None for a bare `a: T`."""
 
@@ -260,7 +258,7 @@ class Assign(Stmt):
     origin: object = None
 
 
-@_node
+@dataclass(slots=True, eq=False)
 class Augment(Stmt):
     """`target op= value`; `op` without the equals sign."""
 
@@ -270,42 +268,42 @@ class Augment(Stmt):
     origin: object = None
 
 
-@_node
+@dataclass(slots=True, eq=False)
 class Delete(Stmt):
     targets: tuple[Expr, ...]
     origin: object = None
 
 
-@_node
+@dataclass(slots=True, eq=False)
 class Return(Stmt):
     value: Expr | None
     origin: object = None
 
 
-@_node
+@dataclass(slots=True, eq=False)
 class Raise(Stmt):
     value: Expr | None
     origin: object = None
 
 
-@_node
+@dataclass(slots=True, eq=False)
 class Break(Stmt):
     origin: object = None
 
 
-@_node
+@dataclass(slots=True, eq=False)
 class Continue(Stmt):
     origin: object = None
 
 
-@_node
+@dataclass(slots=True, eq=False)
 class Assert(Stmt):
     test: Expr
     message: Expr | None = None
     origin: object = None
 
 
-@_node
+@dataclass(slots=True, eq=False)
 class If(Stmt):
     test: Expr
     body: Body
@@ -313,7 +311,7 @@ class If(Stmt):
     origin: object = None
 
 
-@_node
+@dataclass(slots=True, eq=False)
 class While(Stmt):
     test: Expr
     body: Body
@@ -321,7 +319,7 @@ class While(Stmt):
     origin: object = None
 
 
-@_node
+@dataclass(slots=True, eq=False)
 class For(Stmt):
     target: Expr
     iter: Expr
@@ -330,7 +328,7 @@ class For(Stmt):
     origin: object = None
 
 
-@_node
+@dataclass(slots=True, eq=False)
 class With(Stmt):
     """`items` are (context expression, target or None)."""
 
@@ -339,7 +337,7 @@ class With(Stmt):
     origin: object = None
 
 
-@_node
+@dataclass(slots=True, eq=False)
 class Handler(Node):
     type: Expr | None
     name: str | None
@@ -347,7 +345,7 @@ class Handler(Node):
     origin: object = None
 
 
-@_node
+@dataclass(slots=True, eq=False)
 class Try(Stmt):
     body: Body
     handlers: tuple[Handler, ...]
@@ -356,7 +354,7 @@ class Try(Stmt):
     origin: object = None
 
 
-@_node
+@dataclass(slots=True, eq=False)
 class Case(Node):
     """One `case`: the literal values and class names its pattern tests, the names it binds."""
 
@@ -368,14 +366,14 @@ class Case(Node):
     origin: object = None
 
 
-@_node
+@dataclass(slots=True, eq=False)
 class Match(Stmt):
     subject: Expr
     cases: tuple[Case, ...]
     origin: object = None
 
 
-@_node
+@dataclass(slots=True, eq=False)
 class Function(Stmt):
     """`def`; its span is the header up to and including the parameters, not the body."""
 
@@ -388,7 +386,7 @@ class Function(Stmt):
     origin: object = None
 
 
-@_node
+@dataclass(slots=True, eq=False)
 class Class(Stmt):
     """`class`; its span is its name."""
 
@@ -399,7 +397,7 @@ class Class(Stmt):
     origin: object = None
 
 
-@_node
+@dataclass(slots=True, eq=False)
 class Alias(Node):
     """`name as asname` of an import; `name` is dotted, or "*"."""
 
@@ -408,13 +406,13 @@ class Alias(Node):
     origin: object = None
 
 
-@_node
+@dataclass(slots=True, eq=False)
 class Import(Stmt):
     names: tuple[Alias, ...]
     origin: object = None
 
 
-@_node
+@dataclass(slots=True, eq=False)
 class ImportFrom(Stmt):
     """`from ..module import names`; `level` counts the leading dots."""
 
@@ -424,7 +422,7 @@ class ImportFrom(Stmt):
     origin: object = None
 
 
-@_node
+@dataclass(slots=True, eq=False)
 class Scope(Stmt):
     """`global names` or `nonlocal names`; `kind` says which."""
 
@@ -433,7 +431,7 @@ class Scope(Stmt):
     origin: object = None
 
 
-@_node
+@dataclass(slots=True, eq=False)
 class Module(Node):
     """A whole file."""
 
@@ -510,8 +508,8 @@ def _render_comprehension(node: Comprehension) -> str:
     for clause in node.clauses:
         head += f" for {_render(clause.target)} in {_render(clause.iter)}"
         head += "".join(f" if {_render(test)}" for test in clause.tests)
-    opening, closing = {"list": "[]", "generator": "()"}.get(node.kind, "{}")
-    return f"{opening}{head}{closing}"
+    brackets = {"list": "[]", "generator": "()"}.get(node.kind, "{}")
+    return f"{brackets[0]}{head}{brackets[1]}"
 
 
 def _inner(node: Expr) -> str:
