@@ -1,0 +1,1 @@
+"""Source files: reading, lowering, positions and suppression comments."""

@@ -143,9 +143,7 @@ def _subscript(node: cst.Subscript) -> ir.Expr:
         items: tuple[ir.Expr, ...] = (index,)
     else:
         items = tuple([_index(element.slice) for element in elements])
-    return ir.Subscript(
-        value, ir.Display("tuple", items, Between(elements[0], elements[-1])), node
-    )
+    return ir.Subscript(value, ir.Display("tuple", items, Between(elements[0], elements[-1])), node)
 
 
 def _index(node: cst.BaseSlice) -> ir.Expr:

@@ -26,9 +26,7 @@ def statements(nodes: Iterable[Any]) -> ir.Body:
     for node in nodes:
         kind = type(node)
         if kind is cst.SimpleStatementLine:
-            for small in node.body:
-                if type(small) is not cst.Pass:
-                    found.append(_STATEMENTS[type(small)](small))
+            found += [_STATEMENTS[type(s)](s) for s in node.body if type(s) is not cst.Pass]
         elif kind is not cst.Pass:
             found.append(_STATEMENTS[kind](node))
     return tuple(found)
@@ -253,7 +251,9 @@ def _collect_names(pattern: Any, found: list[str]) -> None:
     elif isinstance(pattern, (cst.MatchSequence, cst.MatchOr)):
         for each in pattern.patterns:
             _collect_names(each, found)
-    elif isinstance(pattern, (cst.MatchMappingElement, cst.MatchKeywordElement, cst.MatchOrElement)):
+    elif isinstance(
+        pattern, (cst.MatchMappingElement, cst.MatchKeywordElement, cst.MatchOrElement)
+    ):
         _collect_names(pattern.pattern, found)
     elif isinstance(pattern, cst.MatchMapping):
         for element in pattern.elements:

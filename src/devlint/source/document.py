@@ -1,0 +1,230 @@
+"""One source file: its text, its intermediate form, and positions on demand."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from bisect import bisect_left
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import libcst as cst
+
+from devlint import ir
+from devlint.findings import Edit, Located, Rewrite, Side, Span
+from devlint.source.depth import is_deep, too_deep
+from devlint.source.encoding import Decoded, decode
+from devlint.source.errors import SourceError
+from devlint.source.lower import lower
+from devlint.source.positions import Positions
+from devlint.source.room import in_large_stack, with_room
+from devlint.spans import LineIndex
+
+__all__ = [
+    "Comment",
+    "Document",
+    "SourceError",
+    "encode",
+    "mentions",
+    "read_document",
+    "syntax_error",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """A comment from its `#` to the end of its row; row and column are 1-based."""
+
+    row: int
+    column: int
+    text: str
+    start: int
+    alone: bool
+    """Nothing but blanks stands before it."""
+
+
+@dataclass(frozen=True)
+class Document:
+    """A file that was read. `text` keeps the line breaks of the file; offsets refer to it."""
+
+    filename: str
+    text: str
+    module: ir.Module
+    tree: cst.Module
+    decoded: Decoded
+
+    @cached_property
+    def index(self) -> LineIndex:
+        """Rows and columns of offsets."""
+        return LineIndex(self.text)
+
+    @cached_property
+    def positions(self) -> Positions:
+        """The positions of all nodes, computed when the first one is asked for."""
+        return with_room(lambda: Positions(self.tree, self.text))
+
+    def locate(self, origin: object) -> Span:
+        """What to underline for a node's `origin`; a `Span` is returned as it is."""
+        if isinstance(origin, Span):
+            return origin
+        return self.index.span(*self.positions.range(origin))
+
+    def anchor(self, node: Located, side: Side) -> int:
+        """The offset of an end of a node, outside of the parentheses around it."""
+        if isinstance(node.origin, Span):
+            return node.origin.start if side == "start" else node.origin.end
+        return self.positions.outer(node.origin)[side == "end"]
+
+    def edit(self, rewrite: Rewrite) -> Edit:
+        """A rewrite in terms of offsets.
+
+        Parentheses around a node belong to it, so that `.cpu()` after `(a + b)` follows the
+        parenthesis. Only where a rewrite goes from one end of a part to the same end of the
+        whole, the parentheses around the whole stay.
+        """
+        start, end = rewrite.start, rewrite.end
+        first, last = self.anchor(start.node, start.side), self.anchor(end.node, end.side)
+        if start.node is not end.node and start.side == end.side:
+            if end.side == "end":
+                last = self.locate(end.node.origin).end
+            else:
+                first = self.locate(start.node.origin).start
+        return Edit(self.index.span(first, last), rewrite.text)
+
+    @cached_property
+    def comments(self) -> tuple[Comment, ...]:
+        """All comments, in the order of the file."""
+        found = []
+        for start, end in self.positions.comments():
+            row, column = self.index.place(start)
+            row_start, _ = self.index.row_bounds(row)
+            alone = not self.text[row_start:start].strip()
+            found.append(Comment(row, column, self.text[start:end], start, alone))
+        return tuple(sorted(found, key=lambda comment: comment.start))
+
+    @cached_property
+    def statements(self) -> tuple[tuple[int, int], ...]:
+        """First and last row of every simple statement and every header, in order."""
+        place = self.index.place
+        spans = self.positions.statements()
+        return tuple(sorted({(place(start)[0], place(end)[0]) for start, end in spans}))
+
+    def statement_rows(self, row: int) -> tuple[int, int]:
+        """First and last row of the innermost statement or header on a row; the row itself
+        where there is none."""
+        return self.enclosing_statement(row) or (row, row)
+
+    def enclosing_statement(self, row: int) -> tuple[int, int] | None:
+        """The same, or None where no statement is on the row (a comment, a blank row)."""
+        around = [rows for rows in self.statements if rows[0] <= row <= rows[1]]
+        return min(around, key=lambda rows: rows[1] - rows[0], default=None)
+
+    def statement_after(self, row: int) -> tuple[int, int] | None:
+        """First and last row of the first statement or header that starts below a row."""
+        at = bisect_left(self.statements, (row + 1, 0))
+        return self.statements[at] if at < len(self.statements) else None
+
+
+def read_document(data: bytes, filename: str) -> Document:
+    """Read a file. Raises `SourceError`, also for what is nested too deeply."""
+    decoded = decode(data)
+    _refuse_nul(decoded.text)
+    return _document(decoded, filename)
+
+
+def syntax_error(data: bytes, filename: str) -> SourceError | None:
+    """Why a file can't be read, or None, without making a document of it.
+
+    A tenth of the price of `read_document`: what Python's own parser accepts is fine. What it
+    rejects may only be newer than the running Python, so then LibCST decides.
+    """
+    try:
+        decoded = decode(data)
+        _refuse_nul(decoded.text)
+        if _python_error(decoded.text) is not None:
+            _document(decoded, filename)
+    except SourceError as error:
+        return error
+    return None
+
+
+def mentions(data: bytes, words: Iterable[bytes]) -> bool:
+    """Whether a file contains one of the words, anywhere."""
+    return any(word in data for word in words)
+
+
+def encode(document: Document, text: str) -> bytes:
+    """A new text of a document in the encoding of its file, with its byte order mark.
+
+    Raises UnicodeEncodeError where the text has characters which that encoding lacks.
+    """
+    return document.decoded.encode(text)
+
+
+# --- parsing -------------------------------------------------------------------------------
+
+
+def _document(decoded: Decoded, filename: str) -> Document:
+    text = decoded.text
+    tree, module = _parse(text)
+    return Document(filename, text, module, tree, decoded)
+
+
+def _parse(text: str) -> tuple[cst.Module, ir.Module]:
+    deep = is_deep(text.encode("utf-8", "surrogatepass"))
+    excess = too_deep(text) if deep else None
+    if excess is not None:
+        span = LineIndex(text).span(excess.offset, excess.offset + 1)
+        raise SourceError(f"nested too deeply: {excess.reason}", span, "syntax")
+    try:
+        tree = in_large_stack(lambda: cst.parse_module(text)) if deep else cst.parse_module(text)
+    except cst.ParserSyntaxError as error:
+        raise _explained(text, error) from None
+    try:
+        return tree, with_room(lambda: lower(tree))
+    except RecursionError:
+        raise SourceError("nested too deeply", LineIndex(text).span(0, 0), "syntax") from None
+
+
+def _refuse_nul(text: str) -> None:
+    offset = text.find("\0")
+    if offset >= 0:
+        span = LineIndex(text).span(offset, offset + 1)
+        raise SourceError("source code can't contain NUL characters", span, "syntax")
+    if text.startswith("\ufeff"):
+        # Python refuses a second byte order mark; LibCST would drop it and shift all offsets.
+        span = LineIndex(text).span(0, 1)
+        raise SourceError("invalid non-printable character U+FEFF", span, "syntax")
+
+
+def _python_error(text: str) -> SyntaxError | None:
+    """What the running Python says about a text. It may be older than the syntax."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about the linted file's escapes and comparisons
+        try:
+            ast.parse(text)
+        except SyntaxError as error:
+            return error
+        except (ValueError, RecursionError, MemoryError, OverflowError) as error:
+            return SyntaxError(str(error) or "nested too deeply")
+    return None
+
+
+def _explained(text: str, error: cst.ParserSyntaxError) -> SourceError:
+    """Python's words and place for an error: LibCST names the grammar's tokens, and a place
+    behind the mistake."""
+    index = LineIndex(text)
+    spoken = _python_error(text)
+    if spoken is None:
+        start = index.offset(error.raw_line, error.raw_column + 1)
+        reason = "valid for this Python, but LibCST, which devlint reads files with, refuses it"
+        return SourceError(reason, index.span(start, start), "unreadable")
+    if not spoken.lineno:
+        start = end = index.offset(error.raw_line, error.raw_column + 1)
+    else:
+        start = index.offset(spoken.lineno, spoken.offset or 1)
+        end = start
+        if spoken.end_lineno and spoken.end_offset and spoken.end_offset > 0:
+            end = max(start, index.offset(spoken.end_lineno, spoken.end_offset))
+    return SourceError(spoken.msg, index.span(start, end), "syntax")

@@ -1,0 +1,93 @@
+"""Bytes of a source file <-> text: byte order marks and coding lines (PEP 263)."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from dataclasses import dataclass
+
+from devlint.source.errors import SourceError
+from devlint.spans import LineIndex
+
+_COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
+_BLANK = re.compile(rb"^[ \t\f]*(?:#.*)?$")
+_BREAK = re.compile(rb"\r\n?|\n")
+_WIDE_MARKS = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """The text of a file as Python reads it, line breaks kept, and how to write it back."""
+
+    text: str
+    encoding: str
+    mark: bool
+    """The file starts with the byte order mark of UTF-8, which is not part of the text."""
+
+    def encode(self, text: str) -> bytes:
+        """Another text in the same encoding. Raises UnicodeEncodeError where it doesn't fit."""
+        data = text.encode(self.encoding)
+        return codecs.BOM_UTF8 + data if self.mark else data
+
+
+def decode(data: bytes) -> Decoded:
+    """Decode a file. Raises `SourceError` of kind "unreadable"."""
+    mark = data.startswith(codecs.BOM_UTF8)
+    if not mark and data.startswith(_WIDE_MARKS):
+        raise _unreadable(
+            data, 0, "the file is UTF-16 or UTF-32, which Python doesn't read: save it as UTF-8"
+        )
+    body = data[len(codecs.BOM_UTF8) :] if mark else data
+    declared = _declared(body)
+    encoding = "utf-8"
+    if declared is not None:
+        name, offset = declared
+        try:
+            encoding = codecs.lookup(name).name
+        except LookupError:
+            raise _unreadable(body, offset, f"unknown encoding `{name}`") from None
+        if encoding == "utf-8-sig":
+            encoding = "utf-8"
+        if mark and encoding != "utf-8":
+            raise _unreadable(
+                body, offset, f"the file has a UTF-8 byte order mark but declares `{name}`"
+            )
+    try:
+        return Decoded(body.decode(encoding), encoding, mark)
+    except UnicodeDecodeError as error:
+        if encoding == "utf-8" and declared is None:
+            reason = (
+                f"not UTF-8: byte 0x{data[len(data) - len(body) + error.start]:02x} at byte "
+                f"{len(data) - len(body) + error.start}; save the file as UTF-8 or declare its "
+                "encoding in the first line (`# coding: latin-1`)"
+            )
+        else:
+            reason = (
+                f"not {encoding}, which the file declares: byte "
+                f"0x{body[error.start]:02x} at byte {len(data) - len(body) + error.start}"
+            )
+        raise _unreadable(body, error.start, reason) from None
+    except (LookupError, UnicodeError):  # a codec that doesn't decode bytes to text
+        raise _unreadable(body, 0, f"`{encoding}` is no encoding for source files") from None
+
+
+def _declared(body: bytes) -> tuple[str, int] | None:
+    """The encoding that the first or the second line declares, and the offset of its name."""
+    start = 0
+    for _ in range(2):
+        match = _BREAK.search(body, start)
+        line = body[start : match.start() if match else len(body)]
+        cookie = _COOKIE.match(line)
+        if cookie is not None:
+            return cookie.group(1).decode("ascii", "replace"), start + cookie.start(1)
+        if match is None or not _BLANK.match(line):
+            return None
+        start = match.end()
+    return None
+
+
+def _unreadable(body: bytes, offset: int, reason: str) -> SourceError:
+    """An error at a byte; rows and columns are those of the text read as far as it can be."""
+    text = body.decode("utf-8", "replace")
+    place = len(body[:offset].decode("utf-8", "replace"))
+    return SourceError(reason, LineIndex(text).span(place, min(place + 1, len(text))), "unreadable")

@@ -1,0 +1,190 @@
+"""Exact positions of LibCST nodes, without LibCST's metadata.
+
+LibCST keeps no positions: they follow from writing the tree out again. `Positions` does that
+once for a whole file, counting characters instead of keeping text, when the first position is
+asked for. A file without findings never pays for it.
+"""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any
+
+import libcst as cst
+from libcst._nodes.internal import CodegenState
+
+from devlint.source.origins import Between
+
+Range = tuple[int, int]
+
+_COMPOUND = frozenset(
+    {
+        cst.ClassDef,
+        cst.ExceptHandler,
+        cst.ExceptStarHandler,
+        cst.For,
+        cst.FunctionDef,
+        cst.If,
+        cst.MatchCase,
+        cst.Try,
+        cst.TryStar,
+        cst.While,
+        cst.With,
+    }
+)
+_BRANCHES = frozenset({cst.Else, cst.Finally})
+
+# Nodes that record no position of their own while they are written.
+_PLAIN = frozenset(
+    {
+        cst.Annotation,
+        cst.Comment,
+        cst.CompFor,
+        cst.FormattedStringText,
+        cst.ImportStar,
+        cst.IndentedBlock,
+        cst.Index,
+        cst.LeftParen,
+        cst.Parameters,
+        cst.RightParen,
+        cst.SimpleStatementSuite,
+        cst.Slice,
+        cst.TemplatedStringText,
+    }
+)
+
+
+class Positions:
+    """The ranges of all nodes of a tree, as offsets into the text it was parsed from."""
+
+    def __init__(self, tree: cst.Module, text: str) -> None:
+        """Raises `RecursionError` for very deep trees."""
+        self._text = text
+        counter = _Counter(tree.default_indent, tree.default_newline)
+        tree._codegen(counter)
+        self._exact = counter.exact
+        self._plain = counter.plain
+
+    def range(self, origin: object) -> Range:
+        """What to underline: parentheses around an expression and blanks are left out.
+
+        Those of a tuple or a generator expression belong to it. Compound statements give their
+        header up to the colon, `def` up to the end of its parameters, and the name of a class
+        is a node of its own.
+        """
+        if isinstance(origin, Between):
+            return self.outer(origin.first)[0], self.outer(origin.last)[1]
+        if isinstance(origin, cst.Module):
+            return 0, len(self._text)
+        if not isinstance(origin, cst.CSTNode):
+            raise TypeError(f"not a piece of source: {type(origin).__name__}")
+        kind = type(origin)
+        if kind is cst.FunctionDef and isinstance(origin, cst.FunctionDef):
+            return self._exact[origin][0], self._plain[origin.params][1] + 1
+        if kind in _COMPOUND or kind in _BRANCHES:
+            return self._exact[origin][0], self._header_end(origin)
+        if isinstance(origin, cst.Match):
+            return self._exact[origin][0], self._header_end(origin)
+        if isinstance(origin, (cst.Tuple, cst.GeneratorExp)) and origin.lpar:
+            return self._plain[origin.lpar[-1]][0], self._plain[origin.rpar[0]][1]
+        found = self._exact.get(origin)
+        return self._trimmed(self._plain[origin]) if found is None else found
+
+    def outer(self, origin: object) -> Range:
+        """The range of a node with all parentheses around it."""
+        opening = getattr(origin, "lpar", None)
+        if isinstance(origin, cst.BaseExpression) and opening:
+            return self._plain[opening[0]][0], self._plain[origin.rpar[-1]][1]
+        return self.range(origin)
+
+    def comments(self) -> list[Range]:
+        """The ranges of all comments, in the order of the file."""
+        return [span for node, span in self._plain.items() if type(node) is cst.Comment]
+
+    def statements(self) -> list[Range]:
+        """The ranges of all simple statements and of all headers of compound statements.
+
+        The header of a decorated function or class starts with its first decorator.
+        """
+        found: list[Range] = []
+        for node, (start, end) in self._exact.items():
+            kind = type(node)
+            if kind in _COMPOUND or kind in _BRANCHES or kind is cst.Match:
+                decorators = getattr(node, "decorators", ())
+                first = self._exact[decorators[0]][0] if decorators else start
+                found.append((first, self._header_end(node)))
+            elif isinstance(node, cst.BaseSmallStatement):
+                found.append((start, end))
+        return found
+
+    def _header_end(self, node: Any) -> int:
+        if isinstance(node, cst.Match):
+            # Only blanks and a continued line can stand before the colon.
+            return self._text.index(":", self.outer(node.subject)[1]) + 1
+        return self._plain[node.body][0]
+
+    def _trimmed(self, span: Range) -> Range:
+        start, end = span
+        text = self._text[start:end]
+        return start + len(text) - len(text.lstrip()), end - (len(text) - len(text.rstrip()))
+
+
+class _Counter(CodegenState):
+    """Writes a tree out, keeping offsets instead of text."""
+
+    __slots__ = ("exact", "offset", "plain", "starts")
+
+    def __init__(self, default_indent: str, default_newline: str) -> None:
+        super().__init__(default_indent, default_newline)
+        self.offset = 0
+        self.starts: list[int] = []
+        self.exact: dict[cst.CSTNode, Range] = {}
+        self.plain: dict[cst.CSTNode, Range] = {}
+
+    def add_token(self, value: str) -> None:
+        self.offset += len(value)
+
+    def add_indent_tokens(self) -> None:
+        for token in self.indent_tokens:
+            self.offset += len(token)
+
+    def pop_trailing_newline(self) -> None:
+        pass  # what LibCST added at the end lies behind all nodes
+
+    def before_codegen(self, node: cst.CSTNode) -> None:
+        self.starts.append(self.offset)
+
+    def after_codegen(self, node: cst.CSTNode) -> None:
+        start = self.starts.pop()
+        if type(node) in _PLAIN:
+            self.plain[node] = (start, self.offset)
+
+    def record_syntactic_position(
+        self,
+        node: cst.CSTNode,
+        *,
+        start_node: cst.CSTNode | None = None,
+        end_node: cst.CSTNode | None = None,
+    ) -> Any:
+        return _Recording(self, node)
+
+
+class _Recording:
+    """The context manager around the writing of one node."""
+
+    __slots__ = ("counter", "node", "start")
+
+    def __init__(self, counter: _Counter, node: cst.CSTNode) -> None:
+        self.counter = counter
+        self.node = node
+
+    def __enter__(self) -> None:
+        self.start = self.counter.offset
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.counter.exact[self.node] = (self.start, self.counter.offset)
