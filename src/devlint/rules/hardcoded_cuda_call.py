@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from devlint import ir
 from devlint.findings import Report
 from devlint.flow.facts import Guard, Kind, Move
 from devlint.rules import rule
@@ -31,7 +32,7 @@ def moves_to_cuda(move: Move) -> bool:
 @rule("hardcoded-cuda-call", on=Move)
 def hardcoded_cuda_call(move: Move) -> Iterator[Report]:
     # An argument that is spelled out is for DEV103 ("cuda"), DEV104 (an index) or DEV306 (`True`).
-    spelled_out = move.target is not None and move.target.constant is not None
+    spelled_out = move.target is not None and isinstance(move.target.node, ir.Constant)
     if move.context.guard is Guard.NONE and moves_to_cuda(move) and not spelled_out:
         yield Report(
             at=move.node,
