@@ -15,11 +15,12 @@ def hardcoded_device_index(use: DeviceUse) -> Iterator[Report]:
         return
     if not isinstance(use.node, ir.Constant) or _is_chosen(use, device.index):
         return
-    spelling = f'"{device}"' if isinstance(use.operand.constant, str) else f"{device.index}"
-    if device.index == 0:
-        message = f"`{spelling}` takes the first device, whichever one was chosen"
+    index, kind = device.index, device.type
+    spelled = f'`"{device}"`' if isinstance(use.operand.constant, str) else f"index {index}"
+    if index == 0:
+        message = f"{spelled} is the first {kind} device, whichever one was chosen"
     else:
-        message = f"`{spelling}` needs {device.index + 1} devices of type {device.type}"
+        message = f"{spelled} needs at least {index + 1} {kind} devices"
     remedy = "take the device from an argument, or leave the index out for the current device"
     yield Report(at=use.node, message=message, help=remedy)
 

@@ -40,10 +40,10 @@ def _uneven(operands: tuple[Operand, ...], role: Role) -> Iterator[Report]:
         there, here = _at(moved.device, found.when), _at(other.device, found.when)
         if condition == CUDA_AVAILABLE and not holds and _is_cuda(here):
             continue  # the bare "cuda" raises there by itself
-        where = f"`{condition}`" if holds else f"not `{condition}`"
+        when = "when" if holds else "unless"
         yield Report(
             at=other.node,
-            message=f"`{other}` is on {here} where `{moved}` is on {there}: where {where}",
+            message=f"`{other}` is on {here} but `{moved}` is on {there} {when} `{condition}`",
             because=(*moved.trace, *other.trace),
             help="move both under one condition, or both to one `device` without any",
         )
