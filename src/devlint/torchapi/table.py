@@ -197,10 +197,8 @@ def as_function(row: Row) -> Row:
         for arg in args:
             if arg == "self":
                 shifted += [0, "input"]
-            elif arg == "*" or not isinstance(arg, int):
-                shifted.append(arg)
             else:
-                shifted.append(arg + 1)
+                shifted.append(arg + 1 if isinstance(arg, int) and arg >= 0 else arg)
         return tuple(shifted)
 
     return replace(
