@@ -17,7 +17,7 @@ help:
 # $(call new-venv,FOLDER): make a virtual environment, or say in one line why there can be none.
 define new-venv
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null || { \
-		echo "devlint needs Python 3.10 or later, and '$(PYTHON)' is not: run 'make PYTHON=python3.12 $@'" >&2; \
+		echo "devlint needs Python 3.10 or later, and '$(PYTHON)' is not: try 'make PYTHON=python3.12'" >&2; \
 		exit 2; }
 	@test -x $(1)/bin/python || $(PYTHON) -m venv $(1)
 endef
@@ -36,7 +36,7 @@ $(VENV)/installed: pyproject.toml requirements-test.txt
 
 # Findings are what the demo shows: exit code 1 is its success.
 demo: $(DEMO_VENV)/installed
-	@$(DEMO_VENV)/bin/devlint check --isolated examples; code=$$?; \
+	$(DEMO_VENV)/bin/devlint examples; code=$$?; \
 		echo "devlint's exit code: $$code (0 clean, 1 findings, 2 devlint could not do its job)"; \
 		test $$code -eq 1
 

@@ -1,0 +1,1 @@
+"""Train a small network to read seven-segment digits."""

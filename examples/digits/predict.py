@@ -1,0 +1,43 @@
+"""Read a picture from a text file of numbers: `python -m digits.predict PICTURE`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import nn
+
+from .data import SIZE
+from .model import DigitNet
+
+
+def restore(checkpoint: Path) -> nn.Module:
+    """The network of a checkpoint, on the host."""
+    model = DigitNet(torch.device("cpu"))
+    model.load_state_dict(torch.load(checkpoint))
+    return model.eval()
+
+
+@torch.no_grad()
+def predict(checkpoint: Path, picture: Path) -> int:
+    """The digit on a picture of SIZE lines with SIZE numbers."""
+    model = restore(checkpoint)
+    if torch.cuda.is_available():
+        model = model.cuda()
+    numbers = np.loadtxt(picture, dtype=np.float32)
+    batch = torch.from_numpy(numbers).view(1, 1, SIZE, SIZE)
+    return int(model(batch).argmax())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Read a digit")
+    parser.add_argument("picture", type=Path)
+    parser.add_argument("--checkpoint", type=Path, default=Path("digits.pt"))
+    options = parser.parse_args()
+    print(predict(options.checkpoint, options.picture))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,52 @@
+"""Pictures per second, beside a linear model: `python -m digits_fixed.throughput`."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import torch
+from torch import nn
+
+from .config import choose_device
+from .data import CLASSES, SIZE
+from .model import DigitNet
+
+
+def wait_for(device: torch.device) -> None:
+    """Return when all work queued on `device` is done."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+
+
+def make_batch(size: int, device: torch.device) -> torch.Tensor:
+    """Random pictures, the same ones on every device."""
+    numbers = np.random.default_rng(0).normal(size=(size, 1, SIZE, SIZE))
+    return torch.from_numpy(numbers).float().to(device)
+
+
+@torch.no_grad()
+def throughput(model: nn.Module, batch: torch.Tensor, repeats: int = 20) -> float:
+    """How many pictures `model` reads in a second."""
+    model = model.to(batch.device).eval()
+    if batch.is_cuda:
+        model(batch)  # the first call also builds kernels
+    wait_for(batch.device)
+    start = time.perf_counter()
+    for _ in range(repeats):
+        model(batch)
+    wait_for(batch.device)
+    return repeats * len(batch) / (time.perf_counter() - start)
+
+
+def main() -> None:
+    device = choose_device("auto")
+    batch = make_batch(256, device)
+    noise = torch.randn(256, 1, SIZE, SIZE, device=device)
+    linear = nn.Sequential(nn.Flatten(), nn.Linear(SIZE * SIZE, CLASSES)).to(device)
+    print(f"linear:   {throughput(linear, batch + noise):12,.0f} a second")
+    print(f"DigitNet: {throughput(DigitNet(), batch + noise):12,.0f} a second")
+
+
+if __name__ == "__main__":
+    main()
