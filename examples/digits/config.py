@@ -15,9 +15,7 @@ def parse_options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--batch-size", type=int, default=64)
     parser.add_argument("--learning-rate", type=float, default=0.01)
     parser.add_argument("--samples", type=int, default=2048)
-    parser.add_argument(
-        "--device", default="auto", help="auto, cpu or cuda"
-    )  # devlint: ignore[DEV103]
+    parser.add_argument("--device", default="auto")  # devlint: ignore[DEV103]
     parser.add_argument("--checkpoint", type=Path, default=Path("digits.pt"))
     parser.add_argument("--seed", type=int, default=0)
     return parser.parse_args(arguments)
