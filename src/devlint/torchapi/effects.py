@@ -13,7 +13,9 @@ from enum import Enum
 
 Arg = int | str
 """An argument: its position (0 is the first after `self`) or its keyword; "self" is the receiver.
-`[0, "device"]` names one parameter that may be given either way. A tuple of `Arg` is such a list."""
+
+`[0, "device"]` names one parameter that may be given either way. A tuple of `Arg` is such a list.
+"""
 
 
 class Effect(str, Enum):
@@ -24,7 +26,7 @@ class Effect(str, Enum):
     CREATE_LIKE = "create-like"
     """Makes a tensor where the argument `like` is, unless `device` says otherwise."""
     MOVE = "move"
-    """The result is the receiver (or `of`) on the device of `device`, or of the tensor `like`, or on `to`."""
+    """The result is the receiver (or `of`) on `device`, or where the tensor `like` is, or on `to`."""
     MOVE_IN_PLACE = "move-in-place"
     """As `move`, and the receiver itself has moved (modules, encodings)."""
     KEEP = "keep"
@@ -87,16 +89,16 @@ class Row:
     cpu_only: tuple[tuple[Arg, ...], ...] = ()
     """Parameters that must be on the CPU (`lengths` of pack_padded_sequence)."""
     to: str = ""
-    """move: the fixed device type ("cuda", "cpu")."""
+    """move, create: the fixed device type ("cuda", "cpu"), whatever the default device is."""
     kind: str = "tensor"
     """The kind of the result, in the words of `flow.values.Kind`, lower case."""
     parts: bool = False
     """The result is a tuple of such tensors (`split`, `topk`, an RNN's output)."""
     dims: Dims = Dims.UNKNOWN
     size: tuple[Arg, ...] = (0, "size")
-    """The parameter with the size, for `dims = "shape"`; -1 is the last positional one (`randint`)."""
+    """The parameter with the size, for `dims = "shape"`; -1 is the last positional one."""
     free_scalars: bool = True
-    """join: a 0-dimensional CPU tensor may meet any device (arithmetic: yes; `cat`, `matmul`: no)."""
+    """join: a 0-dimensional CPU tensor may meet any device (`add`: yes; `cat`, `matmul`: no)."""
     inplace: bool = False
     """It writes into the receiver and returns it (`add_`)."""
     grad: bool = False
@@ -104,7 +106,7 @@ class Row:
     parameters: bool = True
     """construct of a module: it has parameters or buffers of its own, so it lives on a device."""
     weights: tuple[tuple[Arg, ...], ...] = ()
-    """construct of a module with `parameters = false`: it holds a tensor where one of these is given."""
+    """With `parameters = false`: it does hold a tensor where one of these is given."""
     has_device: bool = False
     """construct of a module: it has a `device` attribute, which a plain `nn.Module` lacks."""
     managed: bool = False

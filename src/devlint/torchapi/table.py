@@ -15,7 +15,8 @@ A file has up to three parts.
     "torch.nn.modules.linear.*" = "torch.nn.*"
 
 In a name `*` stands for any part of one component and `**` for one or more components. An
-exact name goes before an alias, an alias before a pattern, a longer pattern before a shorter one.
+exact name goes before an alias, an alias before a pattern, a pattern without `**` before one with
+it, a longer pattern before a shorter one.
 """
 
 from __future__ import annotations
@@ -36,10 +37,11 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-KINDS = frozenset(
-    "unknown tensor module placed optimizer loader dataset batch tokenizer encoding list tuple set"
-    " dict ndarray device generator string number bool none dtype namespace".split()
-)
+KINDS = frozenset({
+    "unknown", "tensor", "module", "placed", "optimizer", "loader", "dataset", "batch", "tokenizer",
+    "encoding", "list", "tuple", "set", "dict", "ndarray", "device", "generator", "string", "number",
+    "bool", "none", "dtype", "namespace",
+})  # fmt: skip
 """The kinds that a row may name, from `flow.values.Kind`."""
 
 _PARAMETER = ("device", "like", "data", "of", "size")
@@ -201,11 +203,10 @@ def as_function(row: Row) -> Row:
                 shifted.append(arg + 1 if isinstance(arg, int) and arg >= 0 else arg)
         return tuple(shifted)
 
-    return replace(
-        row,
-        **{name: shift(getattr(row, name)) for name in _PARAMETER},
-        **{name: tuple(map(shift, getattr(row, name))) for name in _PARAMETERS},
-    )
+    shifted: dict[str, Any] = {name: shift(getattr(row, name)) for name in _PARAMETER}
+    for name in _PARAMETERS:
+        shifted[name] = tuple(map(shift, getattr(row, name)))
+    return replace(row, **shifted)
 
 
 def _row(name: str, entry: Any, where: str) -> tuple[str, Row]:
@@ -261,7 +262,7 @@ def _parameter(value: Any, where: str) -> tuple[Arg, ...]:
 
 def _assemble(rows: Mapping[str, Row], aliases: Mapping[str, str], version: str) -> Table:
     exact = {name: row for name, row in rows.items() if "*" not in name}
-    globs = sorted((name for name in rows if "*" in name), key=lambda n: (-len(n), n))
+    globs = sorted((n for n in rows if "*" in n), key=lambda n: (n.count("**"), -len(n), n))
     patterns: dict[str, tuple[tuple[re.Pattern[str], Row], ...]] = {}
     for name in globs:
         root = name.partition(".")[0]
