@@ -54,9 +54,9 @@ def render(
 
 def statistics(output_format: str, findings: Sequence[Finding], color: bool = False) -> str:
     """How often each rule fired, most frequent first; JSON for the JSON formats."""
-    from devlint.report import counts
+    from devlint.report.counts import table
 
-    return counts.render(findings, as_json=output_format in ("json", "json-lines"), color=color)
+    return table(findings, as_json=output_format in ("json", "json-lines"), color=color)
 
 
 def _place(finding: Finding) -> tuple[str, int, int, str, str]:

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-import io
-import tokenize
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 from urllib.parse import quote
 
 from devlint.findings import Finding, Level, Safety
 from devlint.fingerprint import fingerprints, relative_path
+from devlint.source.encoding import decode
+from devlint.source.errors import SourceError
 
 Sources = Callable[[str], "str | None"]
 """Gives a file's text as `Finding` offsets count it, newlines untouched; None without one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(Protocol):
     """Something devlint could not do. `filename` is "" where no file is to blame."""
 
-    filename: str
-    message: str
+    @property
+    def filename(self) -> str: ...
+
+    @property
+    def reason(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +67,8 @@ class Context:
 def read_source(filename: str) -> str | None:
     """The text of a file by its own encoding, newlines untouched; None where it can't be had."""
     try:
-        data = Path(filename).read_bytes()
-        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
-        return data.decode(encoding)
-    except (OSError, SyntaxError, UnicodeDecodeError, LookupError):
+        return decode(Path(filename).read_bytes()).text
+    except (OSError, SourceError):
         return None
 
 

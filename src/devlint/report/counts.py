@@ -10,7 +10,7 @@ from devlint.report.context import count_fixable
 from devlint.report.text import Line, level_style, paint
 
 
-def render(findings: Sequence[Finding], as_json: bool, color: bool) -> str:
+def table(findings: Sequence[Finding], as_json: bool, color: bool) -> str:
     """A table, or a JSON array, of the rules that fired, the most frequent first."""
     by_code: dict[str, list[Finding]] = {}
     for finding in findings:

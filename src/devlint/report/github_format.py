@@ -36,7 +36,7 @@ def _failure(failure: Failure, context: Context) -> str:
     where = {"title": "devlint"}
     if failure.filename:
         where = {"file": context.relative_path(failure.filename), **where}
-    return _command("error", where, failure.message)
+    return _command("error", where, failure.reason)
 
 
 def _command(command: str, properties: dict[str, str], message: str) -> str:

@@ -32,7 +32,7 @@ def render(findings: Sequence[Finding], context: Context) -> str:
     for failure in failures:
         suite = _suite(root, failure.filename or "devlint", tests=1, errors=1)
         case = ElementTree.SubElement(suite, "testcase", name="devlint", classname="devlint")
-        _message(case, "error", failure.message, "failure", failure.message)
+        _message(case, "error", failure.reason, "failure", failure.reason)
     if not findings and not failures:
         # Some readers take a report without a case for a broken one.
         suite = _suite(root, "devlint", tests=1)

@@ -147,7 +147,7 @@ def _invocation(context: Context) -> Json:
 
 
 def _notification(failure: Failure, context: Context) -> Json:
-    notification: Json = {"level": "error", "message": {"text": failure.message}}
+    notification: Json = {"level": "error", "message": {"text": failure.reason}}
     if failure.filename:
         artifact = {"artifactLocation": {"uri": context.uri(failure.filename)}}
         notification["locations"] = [{"physicalLocation": artifact}]

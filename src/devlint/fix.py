@@ -1,0 +1,259 @@
+"""Applies fixes to a file's bytes, lints the result, and keeps only what holds."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import os
+import re
+import stat
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from devlint.findings import Edit, Finding, Fix, Safety
+from devlint.source.document import syntax_error
+from devlint.source.encoding import decode
+from devlint.spans import apply_edits
+
+S = TypeVar("S")
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """A fix that was tried and taken back, and why."""
+
+    finding: Finding
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class FixResult:
+    """What came of fixing one file: its bytes, the fixes that hold, and what is left."""
+
+    data: bytes
+    applied: tuple[Finding, ...]
+    dropped: tuple[Dropped, ...]
+    remaining: tuple[Finding, ...]
+
+
+def fix_source(
+    data: bytes,
+    filename: str,
+    settings: S,
+    unsafe: bool,
+    check: Callable[[bytes, str, S], Sequence[Finding]],
+) -> FixResult:
+    """Apply the safe fixes of a file, with `unsafe` also the others, until nothing changes.
+
+    `check` lints bytes. A fix that overlaps an earlier one waits for the next pass. A fix is
+    taken back where its finding stays, where a new finding appears, and where the file no
+    longer parses. Encoding, byte order mark and newlines stay as they are.
+    """
+    return _Session(data, lambda new: list(check(new, filename, settings)), filename, unsafe).run()
+
+
+class _Session:
+    """The work on one file.
+
+    Every accepted step leaves fewer findings and every other one drops a fix, so it ends.
+    """
+
+    def __init__(
+        self, data: bytes, check: Callable[[bytes], list[Finding]], filename: str, unsafe: bool
+    ) -> None:
+        self._check = check
+        self._filename = filename
+        self._unsafe = unsafe
+        self._data = data
+        self._findings = check(data)
+        self._applied: list[Finding] = []
+        self._dropped: dict[tuple[str, int], Dropped] = {}  # by code and present offset
+
+    def run(self) -> FixResult:
+        while chosen := self._choose():
+            self._settle(chosen)
+        return FixResult(
+            self._data, tuple(self._applied), tuple(self._dropped.values()), tuple(self._findings)
+        )
+
+    def _choose(self) -> list[tuple[Finding, Fix]]:
+        """The fixes of this pass, from the top, whose edits don't overlap."""
+        wanted = [
+            (finding, finding.fix)
+            for finding in self._findings
+            if finding.fix is not None
+            and finding.fix.edits
+            and (self._unsafe or finding.fix.safety is Safety.SAFE)
+            and _key(finding) not in self._dropped
+        ]
+        chosen: list[tuple[Finding, Fix]] = []
+        taken: list[Edit] = []
+        for finding, fix in sorted(wanted, key=lambda pair: pair[1].edits[0].span.start):
+            if not any(_overlap(edit, other) for edit in fix.edits for other in taken):
+                chosen.append((finding, fix))
+                taken += fix.edits
+        return chosen
+
+    def _settle(self, chosen: list[tuple[Finding, Fix]]) -> None:
+        """Apply the fixes together, which is right nearly always, else find those at fault."""
+        if len(chosen) == 1:
+            self._apply_alone(*chosen[0])
+        elif not self._apply_together(chosen):
+            self._settle(chosen[: len(chosen) // 2])
+
+    def _apply_together(self, chosen: list[tuple[Finding, Fix]]) -> bool:
+        """Whether all findings went, no other came, and the file parses."""
+        edits = [edit for _, fix in chosen for edit in fix.edits]
+        try:
+            data = _edited(self._data, edits)
+        except ValueError:
+            return False
+        if syntax_error(data, self._filename) is not None:
+            return False
+        findings = self._check(data)
+        fixed = [finding for finding, _ in chosen]
+        allowed = Counter(
+            (finding.code, _moved(finding.span.start, edits))
+            for finding in self._findings
+            if finding not in fixed
+        )
+        if Counter(map(_key, findings)) - allowed:
+            return False
+        self._accept(data, findings, fixed, edits)
+        return True
+
+    def _apply_alone(self, finding: Finding, fix: Fix) -> None:
+        try:
+            data = _edited(self._data, fix.edits)
+        except UnicodeEncodeError:
+            return self._drop(finding, "the encoding of the file lacks its characters")
+        except ValueError as error:
+            return self._drop(finding, str(error))
+        if syntax_error(data, self._filename) is not None:
+            return self._drop(finding, "the file would no longer parse")
+        findings = self._check(data)
+        objection = _objection(finding, self._findings, findings)
+        if objection:
+            return self._drop(finding, objection)
+        return self._accept(data, findings, [finding], fix.edits)
+
+    def _drop(self, finding: Finding, reason: str) -> None:
+        self._dropped[_key(finding)] = Dropped(finding, reason)
+
+    def _accept(
+        self,
+        data: bytes,
+        findings: list[Finding],
+        fixed: Sequence[Finding],
+        edits: Sequence[Edit],
+    ) -> None:
+        self._data, self._findings = data, findings
+        self._applied += fixed
+        self._dropped = {
+            (code, _moved(offset, edits)): dropped
+            for (code, offset), dropped in self._dropped.items()
+        }
+
+
+def _objection(finding: Finding, before: Sequence[Finding], after: Sequence[Finding]) -> str:
+    """Why a fix doesn't hold; "" where it does. Counted by code, since places have moved."""
+    old = Counter(other.code for other in before)
+    new = Counter(other.code for other in after)
+    if new[finding.code] >= old[finding.code]:
+        return f"{finding.code} would stay"
+    for other in after:
+        if new[other.code] > old[other.code]:
+            return f"{other.code} would appear in row {other.span.row}: {other.message}"
+    return ""
+
+
+def _key(finding: Finding) -> tuple[str, int]:
+    return finding.code, finding.span.start
+
+
+def _overlap(a: Edit, b: Edit) -> bool:
+    """Whether two edits touch the same text, or start at the same place."""
+    first, second = sorted((a.span, b.span), key=lambda span: span.start)
+    return second.start < first.end or second.start == first.start
+
+
+def _moved(offset: int, edits: Sequence[Edit]) -> int:
+    """Where a place of the old text is in the new one."""
+    before = (edit for edit in edits if edit.span.end <= offset)
+    return offset + sum(len(e.content) - (e.span.end - e.span.start) for e in before)
+
+
+# --- bytes and text ------------------------------------------------------------------------
+
+
+def _edited(data: bytes, edits: Sequence[Edit]) -> bytes:
+    """The bytes after some edits, with the line ends of the file.
+
+    Raises `ValueError` where the edits don't fit, and `UnicodeEncodeError`, a kind of it, where
+    the encoding of the file lacks their characters.
+    """
+    decoded = decode(data)
+    newline = _newline(decoded.text)
+    edits = [Edit(edit.span, edit.content.replace("\n", newline)) for edit in edits]
+    return decoded.encode(apply_edits(decoded.text, edits))
+
+
+def _newline(text: str) -> str:
+    """The first line end of a text, which stands for all."""
+    found = re.search(r"\r\n?|\n", text)
+    return found[0] if found else "\n"
+
+
+def unified_diff(old: bytes, new: bytes, filename: str) -> str:
+    """The change from `old` to `new` as `patch` and `git apply` read it; "" where there is none.
+
+    Lines keep the ends they have in the file, so the patch of a file with CRLF applies to it.
+    """
+    path = filename.replace("\\", "/")
+    lines = difflib.unified_diff(_lines(old), _lines(new), path, path, lineterm="\n")
+    return "".join(
+        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines
+    )
+
+
+def _lines(data: bytes) -> list[str]:
+    """The lines of a file; to a patch, only a line feed ends one."""
+    decoded = decode(data)
+    text = "\ufeff" + decoded.text if decoded.mark else decoded.text
+    return re.findall(r"[^\n]*\n|[^\n]+\Z", text)
+
+
+# --- writing -------------------------------------------------------------------------------
+
+
+def write_atomically(path: str | Path, data: bytes) -> None:
+    """Replace the content of a file in one step, keeping its mode and, where allowed, its owner.
+
+    The file that a symbolic link points at is replaced, not the link. Raises `OSError` with the
+    original untouched.
+    """
+    target = Path(path).resolve(strict=True)
+    status = target.stat()
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(f"{path} is not a regular file")
+    if not os.access(target, os.W_OK):
+        raise PermissionError(f"{path} is read-only")
+    descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    temporary = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        if hasattr(os, "chown"):
+            with contextlib.suppress(PermissionError):
+                os.chown(temporary, status.st_uid, status.st_gid)
+        temporary.chmod(stat.S_IMODE(status.st_mode))
+        temporary.replace(target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
