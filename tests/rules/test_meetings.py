@@ -1,0 +1,383 @@
+"""Which rule speaks of a pair of operands, and what its fix writes: on facts made by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+
+from devlint import ir
+from devlint.findings import Hop, Level, Report, Safety
+from devlint.flow.facts import (
+    CPU,
+    CUDA,
+    CUDA_AVAILABLE,
+    UNKNOWN,
+    ApiCall,
+    AttributeWrite,
+    Context,
+    Device,
+    Fact,
+    Guarded,
+    HostRead,
+    Indexing,
+    Join,
+    KeptModules,
+    KeptTensor,
+    Kind,
+    Known,
+    ModuleCall,
+    Operand,
+    Origin,
+    Role,
+    Symbol,
+)
+from devlint.flow.values import Value
+from devlint.rules import all_rules
+
+CODES = {
+    "created-on-default-device": "DEV203",
+    "index-on-other-device": "DEV204",
+    "input-on-other-device": "DEV201",
+    "moved-parameter": "DEV407",
+    "numpy-on-accelerator": "DEV205",
+    "operands-on-other-devices": "DEV202",
+    "unregistered-modules": "DEV402",
+    "unregistered-tensor": "DEV401",
+}
+
+CHOICE = Guarded(CUDA_AVAILABLE, CUDA, CPU)
+DEVICE = Symbol("device", "device")
+MODEL = Symbol("self", "where `self` is")
+PLAIN, MODULE, DATA, MANAGED, TEST = (
+    Context(role=role) for role in (Role.PLAIN, Role.MODULE, Role.DATA, Role.MANAGED, Role.TEST)
+)
+
+
+def operand(
+    node: str | ir.Expr,
+    device: Device = CPU,
+    origin: Origin = Origin.MOVED,
+    *,
+    kind: Kind = Kind.TENSOR,
+    guarded: bool = False,
+    note: str = "",
+    type_name: str = "",
+) -> Operand:
+    node = ir.Name(node) if isinstance(node, str) else node
+    value = Value(kind, device, origin=origin, note=note)
+    return Operand(node, value, device, type_name, guarded)
+
+
+def call(name: str, *args: ir.Expr, **keywords: ir.Expr) -> ir.Call:
+    func: ir.Expr
+    first, *rest = name.split(".")
+    func = ir.Name(first)
+    for attr in rest:
+        func = ir.Attribute(func, attr)
+    given = [ir.Argument(arg) for arg in args]
+    given += [ir.Argument(value, keyword) for keyword, value in keywords.items()]
+    return ir.Call(func, tuple(given))
+
+
+def reports(fact: Fact) -> list[tuple[str, Report]]:
+    return [
+        (CODES[rule.name], report)
+        for rule in all_rules()
+        if rule.name in CODES and isinstance(fact, rule.on)
+        for report in rule.check(fact)
+    ]
+
+
+def codes(fact: Fact) -> list[str]:
+    return [code for code, _ in reports(fact)]
+
+
+def texts(report: Report) -> list[str]:
+    return [] if report.fix is None else [rewrite.text for rewrite in report.fix.rewrites]
+
+
+def join(context: Context, *placed: Operand, inplace: bool = False) -> Join:
+    return Join(ir.Name("op"), context, "+", placed, inplace)
+
+
+FRESH = operand("t", CPU, Origin.DEFAULT)
+
+
+@pytest.mark.parametrize(
+    ("context", "odd", "partner", "expected"),
+    [
+        (PLAIN, FRESH, operand("x", CUDA), ["DEV202"]),
+        (PLAIN, FRESH, operand("x", CHOICE), ["DEV202"]),
+        (PLAIN, FRESH, operand("x", DEVICE), ["DEV202"]),
+        (PLAIN, FRESH, operand("x", DEVICE, Origin.FOLLOWS), ["DEV203"]),
+        (PLAIN, FRESH, operand("x", MODEL, Origin.INPUT), ["DEV203"]),
+        (MODULE, FRESH, operand("x", MODEL, Origin.FOLLOWS), ["DEV203"]),
+        (MODULE, FRESH, operand("x", DEVICE), ["DEV203"]),
+        (MODULE, operand("t", CPU, Origin.HOST_DATA), operand("x", MODEL), ["DEV203"]),
+        (MODULE, operand("t", CPU), operand("x", MODEL, Origin.FOLLOWS), ["DEV202"]),
+        (PLAIN, operand("t", CPU, Origin.LOADED), operand("x", DEVICE), ["DEV202"]),
+        (PLAIN, operand("t", Known("cuda", 1)), operand("x", Known("cuda", 0)), ["DEV202"]),
+        # nothing differs, or nobody knows
+        (PLAIN, FRESH, operand("x", CPU), []),
+        (PLAIN, FRESH, operand("x", UNKNOWN), []),
+        (PLAIN, operand("t", DEVICE), operand("x", MODEL), []),
+        (PLAIN, operand("t", CUDA), operand("x", Known("cuda", 0)), []),
+        # where CUDA is absent a bare "cuda" fails by itself
+        (PLAIN, operand("t", CUDA), operand("x", CHOICE), []),
+        # another rule's business, or nobody's
+        (PLAIN, operand("t", CPU, guarded=True), operand("x", CUDA), []),
+        (MODULE, operand("self.t", CPU, Origin.ATTRIBUTE), operand("x", MODEL), []),
+        (DATA, FRESH, operand("x", CUDA), []),
+        (MANAGED, operand("t", CPU, Origin.LOADED), operand("x", MODEL, Origin.FOLLOWS), []),
+        (PLAIN, operand("t", CPU), operand("x", MODEL, Origin.INPUT), []),
+        (TEST, FRESH, operand("x", MODEL, Origin.INPUT), []),
+    ],
+)
+def test_one_rule_speaks_of_a_pair(
+    context: Context, odd: Operand, partner: Operand, expected: list[str]
+) -> None:
+    assert codes(join(context, odd, partner)) == expected
+    assert codes(join(context, partner, odd)) == expected
+
+
+def test_the_operand_off_the_accelerator_is_reported() -> None:
+    cuda = operand("x", CUDA)
+    found = reports(join(PLAIN, FRESH, cuda, operand("y", CPU)))
+    assert [ir.render(report.at) for _, report in found] == ["t", "y"]  # type: ignore[arg-type]
+    assert found[0][1].message == "`t` is on cpu but `x` is on cuda"
+
+
+def test_a_list_of_both_is_named_once() -> None:
+    node = ir.Name("parts")
+    ((_, report),) = reports(join(PLAIN, operand(node, CPU), operand(node, CUDA)))
+    assert report.message == "`parts` holds tensors on cpu and on cuda"
+    assert report.fix is None
+
+
+@pytest.mark.parametrize(
+    ("context", "level"), [(MODULE, None), (PLAIN, Level.WARNING), (MANAGED, Level.WARNING)]
+)
+def test_a_fresh_tensor_is_an_error_in_modules_only(context: Context, level: Level | None) -> None:
+    ((code, report),) = reports(join(context, FRESH, operand("x", MODEL, Origin.FOLLOWS)))
+    assert (code, report.level) == ("DEV203", level)
+
+
+X = operand(ir.Attribute(ir.Name("batch"), "x"), CUDA)
+
+
+@pytest.mark.parametrize(
+    ("node", "expected"),
+    [
+        (ir.Name("t"), [".to(batch.x.device)"]),
+        (ir.Subscript(ir.Name("t"), ir.Constant(0)), [".to(batch.x.device)"]),
+        (call("torch.ones", ir.Constant(3)), [", device=batch.x.device"]),
+        (call("torch.from_numpy", ir.Name("a")), [".to(batch.x.device)"]),
+        (call("torch.ones", ir.Constant(3), device=ir.Constant("cpu")), [".to(batch.x.device)"]),
+        (ir.Binary("+", ir.Name("t"), ir.Constant(1)), ["(", ").to(batch.x.device)"]),
+        (ir.Starred(ir.Name("ts")), []),
+    ],
+)
+def test_the_fix_moves_the_operand(node: ir.Expr, expected: list[str]) -> None:
+    ((_, report),) = reports(join(PLAIN, operand(node, CPU, Origin.DEFAULT), X))
+    assert texts(report) == expected
+    assert report.fix is None or report.fix.safety is Safety.UNSAFE
+
+
+def test_no_fix_where_the_partner_has_no_short_name_or_the_target_is_written() -> None:
+    partner = operand(call("f"), CUDA)
+    assert [texts(report) for _, report in reports(join(PLAIN, FRESH, partner))] == [[]]
+    assert [texts(report) for _, report in reports(join(PLAIN, FRESH, X, inplace=True))] == [[]]
+
+
+def module_call(context: Context, module: Operand, *inputs: Operand) -> ModuleCall:
+    return ModuleCall(call("model"), context, module, inputs)
+
+
+MOVED = operand("model", DEVICE, kind=Kind.MODULE)
+
+
+@pytest.mark.parametrize(
+    ("context", "module", "given", "expected"),
+    [
+        (PLAIN, MOVED, operand("x", CPU, Origin.LOADED), ["DEV201"]),
+        (PLAIN, MOVED, operand("x", CPU, Origin.ENCODED, kind=Kind.ENCODING), ["DEV201"]),
+        (PLAIN, MOVED, FRESH, ["DEV201"]),
+        (MODULE, MOVED, FRESH, ["DEV203"]),
+        (MODULE, MOVED, operand("x", CPU), ["DEV201"]),
+        (PLAIN, operand("model", CPU, Origin.DEFAULT), operand("x", CUDA), ["DEV201"]),
+        (PLAIN, MOVED, operand("x", DEVICE), []),
+        (PLAIN, MOVED, operand("x", CPU, Origin.LOADED, guarded=True), []),
+        (MANAGED, MOVED, operand("x", CPU, Origin.LOADED), []),
+        (PLAIN, operand("model", MODEL, Origin.INPUT), operand("x", CPU, Origin.LOADED), []),
+    ],
+)
+def test_one_rule_speaks_of_an_input(
+    context: Context, module: Operand, given: Operand, expected: list[str]
+) -> None:
+    assert codes(module_call(context, module, given)) == expected
+
+
+def test_help_names_the_device_of_the_model() -> None:
+    loaded = operand("x", CPU, Origin.LOADED)
+    ((_, report),) = reports(module_call(PLAIN, MOVED, loaded))
+    assert report.message == "`x` is on cpu but `model` is on `device`"
+    assert report.help == "move it first: `x = x.to(device)`"
+    ((_, report),) = reports(module_call(PLAIN, operand("model", CHOICE), loaded))
+    assert report.help == "move it first: `x = x.to(next(model.parameters()).device)`"
+
+
+def test_a_hidden_state_goes_where_the_other_input_is() -> None:
+    given = operand("x", MODEL, Origin.FOLLOWS)
+    rnn = operand(ir.Attribute(ir.Name("self"), "rnn"), MODEL, Origin.FOLLOWS, kind=Kind.MODULE)
+    ((code, report),) = reports(module_call(MODULE, rnn, given, FRESH))
+    assert code == "DEV203"
+    assert texts(report) == [".to(x.device)"]
+
+
+@pytest.mark.parametrize(
+    ("base", "index", "expected"),
+    [
+        (CPU, CUDA, ["DEV204"]),
+        (CPU, CHOICE, ["DEV204"]),
+        (CPU, DEVICE, ["DEV204"]),
+        (Known("cuda", 0), Known("cuda", 1), ["DEV204"]),
+        (CUDA, CPU, []),
+        (DEVICE, CPU, []),
+        (CHOICE, CPU, []),
+        (CUDA, CHOICE, []),
+        (CUDA, Known("cuda", 0), []),
+        (UNKNOWN, CUDA, []),
+    ],
+)
+def test_only_an_index_on_an_accelerator_is_wrong(
+    base: Device, index: Device, expected: list[str]
+) -> None:
+    fact = Indexing(ir.Name("op"), PLAIN, operand("base", base), operand("i", index))
+    found = reports(fact)
+    assert [code for code, _ in found] == expected
+    for _, report in found:
+        assert texts(report) == [".to(base.device)"]
+        assert report.fix is not None
+        assert report.fix.safety is Safety.SAFE
+
+
+DETACHED = ir.Call(ir.Attribute(ir.Name("x"), "detach"), ())
+
+
+@pytest.mark.parametrize(
+    ("node", "grad", "expected"),
+    [
+        (ir.Name("x"), False, [".cpu()"]),
+        (ir.Name("x"), True, [".detach().cpu()"]),
+        (DETACHED, True, [".cpu()"]),
+        (ir.Unary("-", ir.Name("x")), True, ["(", ").detach().cpu()"]),
+    ],
+)
+def test_numpy_is_fixed_by_what_is_missing(node: ir.Expr, grad: bool, expected: list[str]) -> None:
+    fact = HostRead(call("x.numpy"), PLAIN, operand(node, CUDA), "numpy", grad)
+    ((code, report),) = reports(fact)
+    assert (code, texts(report)) == ("DEV205", expected)
+
+
+@pytest.mark.parametrize(
+    ("context", "receiver", "method"),
+    [
+        (PLAIN, operand("x", CPU), "numpy"),
+        (PLAIN, operand("x", UNKNOWN), "numpy"),
+        (PLAIN, operand("x", MODEL, Origin.INPUT), "numpy"),
+        (DATA, operand("x", MODEL, Origin.FOLLOWS), "numpy"),
+        (PLAIN, operand("x", CUDA), "__array__"),
+    ],
+)
+def test_numpy_is_left_alone(context: Context, receiver: Operand, method: str) -> None:
+    assert codes(HostRead(call("x.numpy"), context, receiver, method)) == []
+
+
+def kept_tensor(function: str, value: ir.Expr, uses: Iterable[ir.Node]) -> KeptTensor:
+    store = ir.Assign((ir.Attribute(ir.Name("self"), "mean"),), value)
+    hops = tuple(Hop(use, "used here") for use in uses)
+    return KeptTensor(store, Context(function), "Net", "mean", operand(value), hops)
+
+
+@pytest.mark.parametrize(
+    ("function", "value", "expected"),
+    [
+        (
+            "Net.__init__",
+            call("torch.ones", ir.Constant(3)),
+            ['self.register_buffer("mean", ', ", persistent=False)"],
+        ),
+        ("Net.forward", call("torch.ones", ir.Constant(3)), []),
+        ("Net.__init__", ir.Binary("*", ir.Name("t"), ir.Constant(2)), []),
+    ],
+)
+def test_a_kept_tensor_becomes_a_buffer_in_init(
+    function: str, value: ir.Expr, expected: list[str]
+) -> None:
+    ((code, report),) = reports(kept_tensor(function, value, [ir.Name("use")]))
+    assert (code, texts(report)) == ("DEV401", expected)
+
+
+def test_a_kept_tensor_without_use_is_left_alone() -> None:
+    assert codes(kept_tensor("Net.__init__", call("torch.ones", ir.Constant(3)), [])) == []
+
+
+LAYER = call("nn.Linear", ir.Constant(3), ir.Constant(3))
+
+
+def kept_modules(display: ir.Expr | None, **changes: object) -> KeptModules:
+    value = operand("layers", UNKNOWN, kind=Kind.LIST, type_name="list")
+    fields = {"class_name": "Net", "attr": "layers", "value": value, "display": display, "nn": "nn"}
+    return KeptModules(ir.Name("store"), PLAIN, **{**fields, **changes})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("fact", "expected"),
+    [
+        (kept_modules(ir.Display("list", (LAYER,))), ["nn.ModuleList(", ")"]),
+        (kept_modules(ir.Display("list", ()), nn="torch.nn"), ["torch.nn.ModuleList(", ")"]),
+        (kept_modules(ir.Display("list", (LAYER,)), parameters=True), ["nn.ParameterList(", ")"]),
+        (kept_modules(ir.Mapping(((ir.Constant("a"), LAYER),))), ["nn.ModuleDict(", ")"]),
+        (kept_modules(ir.Mapping(((ir.Constant("a.b"), LAYER),))), []),
+        (kept_modules(ir.Mapping(((ir.Name("key"), LAYER),))), []),
+        (kept_modules(ir.Display("tuple", (LAYER,))), []),
+        (kept_modules(ir.Display("list", (ir.Display("list", (LAYER,)),))), []),
+        (kept_modules(ir.Display("list", (LAYER,)), nn=""), []),
+        (kept_modules(None), []),
+    ],
+)
+def test_flat_containers_are_wrapped(fact: KeptModules, expected: list[str]) -> None:
+    ((code, report),) = reports(fact)
+    assert (code, texts(report)) == ("DEV402", expected)
+
+
+def moved_parameter(device: Device, argument: ir.Expr) -> AttributeWrite:
+    made = call("nn.Parameter", argument)
+    node = ir.Call(ir.Attribute(made, "to"), (ir.Argument(ir.Name("device")),))
+    value = operand(node, device, note="moved-parameter")
+    return AttributeWrite(ir.Name("store"), MODULE, operand("self"), "w", value, True)
+
+
+def test_a_moved_parameter_is_moved_inside() -> None:
+    ((code, report),) = reports(moved_parameter(DEVICE, ir.Name("t")))
+    assert (code, texts(report)) == ("DEV407", [".to(device)", ""])
+    ((_, report),) = reports(moved_parameter(CUDA, ir.Binary("*", ir.Name("t"), ir.Constant(2))))
+    assert texts(report) == ["(", ").to(device)", ""]
+    assert codes(moved_parameter(CPU, ir.Name("t"))) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "note", "expected"),
+    [
+        ("torch.optim.SGD", "moved-leaf", ["w"]),
+        ("torch.optim.SGD", "", []),
+        ("torch.stack", "moved-leaf", []),
+    ],
+)
+def test_a_moved_leaf_is_reported_at_the_optimizer(
+    name: str, note: str, expected: list[str]
+) -> None:
+    listed = operand(ir.Display("list", (ir.Name("w"),)), CUDA, note=note)
+    found = reports(ApiCall(call("sgd"), PLAIN, name, (listed,)))
+    assert [ir.render(report.at) for _, report in found] == expected  # type: ignore[arg-type]
