@@ -12,8 +12,8 @@ Every measurement is a process of its own over the same copied files, on one cor
   fill    devlint --jobs 1 with an empty cache, which it fills
   warm    the same once more, nothing changed
 
-devlint lets Python's garbage collector run rarely; the parsing process does the same, by the same
-context manager. To hold: cold at most 1.5 times parse, warm at most a fiftieth of cold.
+devlint lets Python's garbage collector run rarely; the parsing process goes over its files by
+devlint's own loop, so the collector runs as often in both. To hold: cold at most 1.5 times parse, warm at most a fiftieth of cold.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import libcst
 import packages
 
 MOST_PARSES = 1.5
@@ -34,17 +35,22 @@ MOST_WARM = 1 / 50
 
 
 def parse_all(root: Path) -> None:
-    """Parse every file under `root`; what the measured child process does."""
-    import libcst
+    """Parse every file under `root`: what the child process of the first measurement does."""
+    from devlint.pool import each
 
-    from devlint.pool import collected_rarely
+    files = [path for path in sorted(root.rglob("*.py*")) if path.is_file()]
+    for path, error in each(parse, files, 1):
+        if error:
+            print(f"not parsed: {path}: {error}", file=sys.stderr)
 
-    with collected_rarely():
-        for path in sorted(root.rglob("*.py*")):
-            try:
-                libcst.parse_module(path.read_bytes())
-            except (libcst.ParserSyntaxError, UnicodeDecodeError):
-                print(f"not parsed: {path}", file=sys.stderr)
+
+def parse(path: Path) -> str:
+    """Parse one file and drop its tree; why it can't be parsed, or ""."""
+    try:
+        libcst.parse_module(path.read_bytes())
+    except (libcst.ParserSyntaxError, UnicodeDecodeError) as error:
+        return str(error).partition("\n")[0]
+    return ""
 
 
 def cpu_seconds(command: list[str]) -> float:
