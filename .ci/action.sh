@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# The script of action.yml: install devlint, annotate the change, write the reports, keep the
+# exit code.
+#
+# In: INPUT_SRC INPUT_ARGS INPUT_VERSION INPUT_SARIF_FILE INPUT_SUMMARY, and ACTION, the folder of
+# the action; PYTHON (default python3) makes the environment.
+set -euo pipefail
+
+python="${PYTHON:-python3}"
+"$python" -c 'import sys; sys.exit(sys.version_info < (3, 10))' || {
+  echo "::error title=devlint::devlint needs Python 3.10 or later: use actions/setup-python first"
+  exit 2
+}
+
+requirement="${ACTION:?}"
+if [[ -n "${INPUT_VERSION:-}" ]]; then
+  if [[ ! "$INPUT_VERSION" =~ ^[0-9][0-9A-Za-z.]*$ ]]; then
+    echo "::error title=devlint::the input 'version' is not a version"
+    exit 2
+  fi
+  requirement="devlint==$INPUT_VERSION"
+fi
+environment="${RUNNER_TEMP:-$(mktemp -d)}/devlint"
+"$python" -m venv "$environment"
+"$environment/bin/python" -m pip install --quiet --disable-pip-version-check "$requirement"
+
+read -r -a sources <<<"${INPUT_SRC:-.}"
+read -r -a options <<<"${INPUT_ARGS:-}"
+command=("$environment/bin/devlint" check "${options[@]}")
+
+code=0
+"${command[@]}" --output-format github -- "${sources[@]}" || code=$?
+if [[ -n "${INPUT_SARIF_FILE:-}" ]]; then
+  "${command[@]}" --quiet --output-format sarif --output-file "$INPUT_SARIF_FILE" \
+    -- "${sources[@]}" || true
+fi
+if [[ "${INPUT_SUMMARY:-true}" == true && -n "${GITHUB_STEP_SUMMARY:-}" ]]; then
+  {
+    echo "### devlint"
+    echo '```'
+    "${command[@]}" --color never --output-format concise -- "${sources[@]}" 2>&1 || true
+    echo '```'
+  } >>"$GITHUB_STEP_SUMMARY"
+fi
+echo "exit-code=$code" >>"${GITHUB_OUTPUT:-/dev/null}"
+exit "$code"
