@@ -94,18 +94,15 @@ def _is_cuda(device: Device) -> bool:
 def place(device: Device) -> str:
     """ "on cpu", "on `args.device`", "where `x` is"."""
     text = str(device)
-    if isinstance(device, Symbol):
-        if _EXPRESSION.fullmatch(text):
-            return f"on `{text}`"
-        if text.startswith("where"):
-            return text
-    return f"on {text}"
+    return text if text.startswith("where") else f"on {text}"
 
 
 def sentence(odd: Operand, partner: Operand) -> str:
     """Both sides and their places."""
     if str(odd) == str(partner):
         return f"`{odd}` holds tensors {place(odd.device)} and {place(partner.device)}"
+    if _is_own_place(partner):
+        return f"`{odd}` is {place(odd.device)} but `{partner}` may be on an accelerator"
     return f"`{odd}` is {place(odd.device)} but `{partner}` is {place(partner.device)}"
 
 
@@ -127,13 +124,18 @@ def named(node: ir.Expr) -> bool:
 
 def device_of(partner: Operand, module: bool = False) -> str:
     """An expression for the device of `partner`, or "" where there is no short one."""
-    if module and isinstance(partner.device, Symbol):
+    if module and isinstance(partner.device, Symbol) and not _is_own_place(partner):
         label = partner.device.label
         if _EXPRESSION.fullmatch(label):
             return label
     if not named(partner.node):
         return ""
     return f"next({partner}.parameters()).device" if module else f"{partner}.device"
+
+
+def _is_own_place(operand: Operand) -> bool:
+    """Whether no more is known than that it is where it is."""
+    return isinstance(operand.device, Symbol) and operand.device.label == f"{operand}.device"
 
 
 def remedy(odd: Operand, partner: Operand, module: bool = False) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devlint import ir
-from devlint.findings import Change, Report, Safety
+from devlint.findings import Change, Report, Safety, insert_after
 from devlint.flow.facts import HostRead, Known, Origin, Role, Symbol, may_be_accelerator
 from devlint.rules import rule
-from devlint.rules._meetings import place, suffix
+from devlint.rules._meetings import place
 
 
 @rule("numpy-on-accelerator", on=HostRead)
@@ -22,12 +22,11 @@ def numpy_on_accelerator(read: HostRead) -> Iterator[Report]:
     if read.context.role is Role.DATA and not isinstance(receiver.device, Known):
         return
     calls = _missing(read)
-    rewrites = suffix(receiver.node, calls)
     yield Report(
         at=read.node,
         message=f"`{receiver}` is {place(receiver.device)} but `.numpy()` needs it on cpu",
         because=receiver.trace,
-        fix=Change(f"Insert `{calls}`", rewrites, Safety.SAFE) if rewrites else None,
+        fix=Change(f"Insert `{calls}`", (insert_after(receiver.node, calls),), Safety.SAFE),
         help=f"copy it to the host first: `{receiver}{calls}.numpy()`",
     )
 

@@ -35,7 +35,7 @@ def _register(kept: KeptTensor) -> Change | None:
     match kept.node:
         case ir.Assign(targets=(ir.Attribute(value=ir.Name(id=owner)),), annotation=None):
             value = kept.node.value
-            if not isinstance(value, ir.Call):
+            if value is None:
                 return None
             start = Rewrite(
                 Anchor(kept.node, "start"),
