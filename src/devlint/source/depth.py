@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 BRACKETS = 200
 """Python's limit: its tokenizer refuses more brackets inside each other."""
-LINKS = 5_000
+LINKS = 3_000
 """Operators, attributes, calls and the like in one expression. LibCST's time grows with the
-square: five thousand take ten seconds."""
+square: three thousand take up to ten seconds."""
 BRANCHES = 20_000
 """`elif` in one file."""
 
@@ -93,6 +93,8 @@ def too_deep(text: str) -> Excess | None:
         kind = match.lastgroup
         if kind == "open":
             counts[-1] += 1
+            if counts[-1] > LINKS:
+                return _excess_of_links(match.start())
             counts.append(0)
             if len(counts) - 1 > BRACKETS:
                 return Excess(match.start(), f"more than {BRACKETS} brackets inside each other")
@@ -105,9 +107,13 @@ def too_deep(text: str) -> Excess | None:
             # Signs may stand without a blank between them: `- - -a` and `---a` nest alike.
             counts[-1] += len(match.group()) if match.group()[0] in "-+~" else 1
             if counts[-1] > LINKS:
-                return Excess(match.start(), f"more than {LINKS} operators in one expression")
+                return _excess_of_links(match.start())
         elif kind == "elif":
             branches += 1
             if branches > BRANCHES:
                 return Excess(match.start(), f"more than {BRANCHES} `elif` branches")
     return None
+
+
+def _excess_of_links(offset: int) -> Excess:
+    return Excess(offset, f"more than {LINKS} operators, calls and attributes in one expression")

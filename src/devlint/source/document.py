@@ -90,7 +90,23 @@ class Document:
                 last = self.locate(end.node.origin).end
             else:
                 first = self.locate(start.node.origin).start
+        if not rewrite.text and isinstance(start.node.origin, Span) and self.text[first] == "#":
+            first, last = self._around_comment(first, last)
         return Edit(self.index.span(first, last), rewrite.text)
+
+    def _around_comment(self, first: int, last: int) -> tuple[int, int]:
+        """What goes with a comment that is removed: its whole row, or the blanks beside it."""
+        row, _ = self.index.place(first)
+        row_start, row_end = self.index.row_bounds(row)
+        after = self.text[last:row_end]
+        if after.strip():  # another comment follows in the row
+            return first, last + len(after) - len(after.lstrip())
+        before = self.text[row_start:first].rstrip()
+        if before:
+            return row_start + len(before), row_end
+        if row == self.index.rows:
+            return row_start, row_end
+        return row_start, self.index.row_bounds(row + 1)[0]
 
     @cached_property
     def comments(self) -> tuple[Comment, ...]:

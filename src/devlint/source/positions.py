@@ -87,8 +87,10 @@ class Positions:
             return self._exact[origin][0], self._header_end(origin)
         if isinstance(origin, (cst.Tuple, cst.GeneratorExp)) and origin.lpar:
             return self._plain[origin.lpar[-1]][0], self._plain[origin.rpar[0]][1]
+        if kind is cst.CompFor or kind is cst.Slice:
+            return self._trimmed(self._plain[origin])
         found = self._exact.get(origin)
-        return self._trimmed(self._plain[origin]) if found is None else found
+        return self._plain[origin] if found is None else found
 
     def outer(self, origin: object) -> Range:
         """The range of a node with all parentheses around it."""

@@ -1,0 +1,255 @@
+"""Suppression comments: what they suppress, and which of them suppress nothing.
+
+    x = y.cuda()  # devlint: ignore[DEV101] -- only runs on our cluster
+    # devlint: ignore[hardcoded-cuda-call]     the next statement
+    # devlint: file-ignore[DEV101, DEV103]     the whole file
+    x = y.cuda()  # noqa: DEV101               flake8's form; a bare `noqa` counts as well
+
+A comment at the end of a row suppresses what is found on that row, and, on the first or the
+last row of a statement of several rows, what is found in the whole statement.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from devlint.findings import Finding, Span
+from devlint.source.document import Comment, Document
+
+UNUSED_SUPPRESSION = "DEV002"
+"""A comment that names this code is never called idle."""
+
+_ANY = re.compile(r"#\s*(?:devlint\s*:|noqa\b)", re.IGNORECASE)
+_OURS = re.compile(r"#\s*(?:devlint\s*:|noqa\s*:[^\r\n]*\bDEV)", re.IGNORECASE)
+_PRAGMA = re.compile(
+    r"""
+      \#\s* devlint \s*:\s* (?P<word>[\w-]*) \s* (?P<list>\[ (?P<codes>[^\]\#]*) \])? [^\#]*
+    | \#\s* noqa \b (?:\s*:\s* (?P<noqa> [A-Z]+[0-9]+ (?:(?:\s*,\s*|\s+) [A-Z]+[0-9]+\b)* ))?
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_SEPARATOR = re.compile(r"[,\s]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Idle:
+    """A suppression, or some codes of it, that suppresses nothing.
+
+    `origin` is the span of the comment, `codes` are the idle ones as they are written, and
+    `remaining` is what the comment keeps, "" where it can go.
+    """
+
+    origin: Span
+    codes: tuple[str, ...]
+    remaining: str
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A suppression that isn't understood, and why. It suppresses nothing."""
+
+    origin: Span
+    message: str
+
+    @property
+    def row(self) -> int:
+        """The row of the comment."""
+        return self.origin.row
+
+
+@dataclass(frozen=True, slots=True)
+class Pragma:
+    """One suppression. `written` pairs each code or name as written with what it stands for.
+
+    `form` is "ignore", "file-ignore" or "noqa"; a "noqa" has prefixes of codes, and none where
+    it is bare. `rows` are the rows it applies to where it stands on a row of its own.
+    """
+
+    form: str
+    span: Span
+    text: str
+    written: tuple[tuple[str, str], ...]
+    foreign: tuple[str, ...] = ()
+    rows: tuple[int, int] | None = None
+
+    def stands_for(self, finding: Finding, code: str) -> bool:
+        """Whether one of its codes is that of a finding."""
+        return finding.code.startswith(code) if self.form == "noqa" else finding.code == code
+
+    def covers(self, finding: Finding) -> bool:
+        """Whether it applies to the place of a finding."""
+        span = finding.span
+        if self.form == "file-ignore":
+            return True
+        if self.rows is not None:
+            return self.rows[0] <= span.row <= self.rows[1]
+        row = self.span.row
+        return row in finding.statement or span.row <= row <= span.end_row
+
+    @property
+    def is_bare(self) -> bool:
+        """A `noqa` without codes."""
+        return self.form == "noqa" and not self.written and not self.foreign
+
+    def without(self, idle: Collection[str]) -> str:
+        """Its text without some of its codes; "" where none is left."""
+        kept = [text for text, _ in self.written if text not in idle]
+        if self.form == "noqa":
+            kept = [text for text in self.foreign if text not in idle]
+            if not kept:
+                return ""
+            match = _PRAGMA.match(self.text)
+            start, end = match.span("noqa") if match else (0, 0)
+            return f"{self.text[:start]}{', '.join(kept)}{self.text[end:]}"
+        if not kept:
+            return ""
+        head, _, rest = self.text.partition("[")
+        return f"{head}[{', '.join(kept)}]{rest.partition(']')[2]}"
+
+
+class Pragmas:
+    """The suppressions of one file, read when they are first needed."""
+
+    def __init__(self, document: Document, known: Mapping[str, str]) -> None:
+        """`known` maps every code and every name to its code."""
+        self._document = document
+        self._known = known
+        self._any = _ANY.search(document.text) is not None
+        self._ours = self._any and _OURS.search(document.text) is not None
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """Suppressions that aren't understood, in the order of the file."""
+        if not self._ours or self._hides_unused:
+            return ()
+        return self._read[1]
+
+    def apply(
+        self, findings: Iterable[Finding], selected: Collection[str]
+    ) -> tuple[list[Finding], list[Idle]]:
+        """The findings that aren't suppressed, and the idle suppressions.
+
+        `selected` are the codes of the rules that ran: only they can be idle.
+        """
+        found = list(findings)
+        if not self._any or not (found or self._ours):
+            return found, []
+        used: set[tuple[Pragma, str]] = set()
+        kept = [finding for finding in found if not self._suppresses(finding, used)]
+        if self._hides_unused or UNUSED_SUPPRESSION not in selected:
+            return kept, []
+        return kept, list(self._idle(used, selected))
+
+    def _suppresses(self, finding: Finding, used: set[tuple[Pragma, str]]) -> bool:
+        suppressed = False
+        for pragma in self._read[0]:
+            if not pragma.covers(finding):
+                continue
+            if pragma.is_bare:
+                suppressed = True
+            for text, code in pragma.written:
+                if pragma.stands_for(finding, code):
+                    used.add((pragma, text))
+                    suppressed = True
+        return suppressed
+
+    def _idle(
+        self, used: Collection[tuple[Pragma, str]], selected: Collection[str]
+    ) -> Iterator[Idle]:
+        codes = set(self._known.values())
+        for pragma in self._read[0]:
+            if any(code == UNUSED_SUPPRESSION for _, code in pragma.written):
+                continue
+            idle = []
+            for text, code in pragma.written:
+                # What a rule that did not run would have found isn't known.
+                meant = [each for each in codes if each.startswith(code)]
+                ran = all(each in selected for each in meant)
+                if ran and (pragma, text) not in used:
+                    idle.append(text)
+            if idle:
+                yield Idle(pragma.span, tuple(idle), pragma.without(idle))
+
+    @cached_property
+    def _hides_unused(self) -> bool:
+        return self._ours and any(
+            pragma.form == "file-ignore" and code == UNUSED_SUPPRESSION
+            for pragma in self._read[0]
+            for _, code in pragma.written
+        )
+
+    @cached_property
+    def _read(self) -> tuple[tuple[Pragma, ...], tuple[Problem, ...]]:
+        pragmas: list[Pragma] = []
+        problems: list[Problem] = []
+        for comment in self._document.comments:
+            for match in _PRAGMA.finditer(comment.text):
+                text = match.group().rstrip()
+                start = comment.start + match.start()
+                span = self._document.index.span(start, start + len(text))
+                if match.group("word") is None:
+                    pragmas.append(self._noqa(match, span, text))
+                    continue
+                read = self._ours_of(match, comment, span, text, problems)
+                if read is not None:
+                    pragmas.append(read)
+        return tuple(pragmas), tuple(problems)
+
+    def _noqa(self, match: re.Match[str], span: Span, text: str) -> Pragma:
+        codes = _SEPARATOR.split(match.group("noqa")) if match.group("noqa") else []
+        ours = tuple((code, code.upper()) for code in codes if code.upper().startswith("DEV"))
+        foreign = tuple(code for code in codes if not code.upper().startswith("DEV"))
+        return Pragma("noqa", span, text, ours, foreign)
+
+    def _ours_of(
+        self,
+        match: re.Match[str],
+        comment: Comment,
+        span: Span,
+        text: str,
+        problems: list[Problem],
+    ) -> Pragma | None:
+        word = match.group("word")
+        if word not in ("ignore", "file-ignore"):
+            problems.append(
+                Problem(span, f"`{word}` is neither `ignore[...]` nor `file-ignore[...]`")
+            )
+            return None
+        names = [each for each in _SEPARATOR.split(match.group("codes") or "") if each]
+        if not names:
+            problems.append(
+                Problem(span, f"name the codes to ignore in brackets: `{word}[DEV101]`")
+            )
+            return None
+        if word == "file-ignore" and not comment.alone:
+            problems.append(Problem(span, "`file-ignore` must stand on a row of its own"))
+            return None
+        written = []
+        for name in names:
+            code = self._known.get(name) or self._known.get(name.upper())
+            if code is None:
+                problems.append(Problem(span, f"there is no rule `{name}`"))
+            else:
+                written.append((name, code))
+        rows = self._rows_below(comment.row) if comment.alone else None
+        return Pragma(word, span, text, tuple(written), (), rows)
+
+    def _rows_below(self, row: int) -> tuple[int, int]:
+        """The rows that a comment on a row of its own speaks of."""
+        document = self._document
+        if document.enclosing_statement(row) is None:
+            return document.statement_after(row) or (row, row)
+        # Within brackets: the next row that holds code.
+        for below in range(row + 1, document.index.rows + 1):
+            text = document.index.row_text(below).strip()
+            if text and not text.startswith("#"):
+                return below, below
+        return row, row
+
+
+def read_pragmas(document: Document, known: Mapping[str, str]) -> Pragmas:
+    """The suppressions of a document; `known` maps every code and every name to its code."""
+    return Pragmas(document, known)
