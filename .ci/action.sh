@@ -22,11 +22,14 @@ if [[ -n "${INPUT_VERSION:-}" ]]; then
 fi
 environment="${RUNNER_TEMP:-$(mktemp -d)}/devlint"
 "$python" -m venv "$environment"
-"$environment/bin/python" -m pip install --quiet --disable-pip-version-check "$requirement"
+bin="$environment/bin"
+[[ -d "$bin" ]] || bin="$environment/Scripts" # Windows
+"$bin/python" -m pip install --quiet --disable-pip-version-check "$requirement"
 
 read -r -a sources <<<"${INPUT_SRC:-.}"
 read -r -a options <<<"${INPUT_ARGS:-}"
-command=("$environment/bin/devlint" check "${options[@]}")
+# An empty array counts as unset in the bash of macOS.
+command=("$bin/devlint" check ${options[@]+"${options[@]}"})
 
 code=0
 "${command[@]}" --output-format github -- "${sources[@]}" || code=$?
