@@ -20,8 +20,8 @@ def unguarded_cuda_api(call: ApiCall) -> Iterator[Report]:
 
 
 def _is_another_rules(call: ApiCall) -> bool:
-    """`torch.cuda.FloatTensor` is DEV105's, and `torch.cuda.set_device(0)` DEV104's."""
-    if call.name.endswith("Tensor"):
+    """`x.cuda()` is for DEV101, `torch.cuda.FloatTensor` for DEV105, `set_device(0)` for DEV104."""
+    if call.name.endswith((".cuda", "Tensor")):
         return True
     first = call.positional[0].node if call.positional else None
     return call.name == "torch.cuda.set_device" and isinstance(first, ir.Constant)
