@@ -30,7 +30,7 @@ def invalid_device(use: DeviceUse) -> Iterator[Report]:
         fix = Change(f"Write `{nearest}`", (replace(use.node, f'"{nearest}"'),), safety)
     yield Report(
         at=use.node,
-        message=f"{use.operand} names no device: {_first_words(use.problem)}",
+        message=f"{_shown(use.operand)} names no device: {_first_words(use.problem)}",
         because=use.operand.trace,
         fix=fix,
         help=f'did you mean `"{nearest}"`?' if nearest else "",
@@ -78,6 +78,14 @@ def _nearest(text: str) -> tuple[str, Safety | None]:
         safety = None
     device = f"{meant}:{int(index)}" if meant and index else meant
     return device, safety if device else None
+
+
+def _shown(operand: Operand) -> str:
+    """The string, and the name it goes by."""
+    spelled = f'"{operand.constant}"' if isinstance(operand.constant, str) else ""
+    if isinstance(operand.node, ir.Constant) and spelled:
+        return spelled
+    return f"`{operand}` is {spelled}, which" if spelled else f"`{operand}`"
 
 
 def _first_words(problem: str) -> str:

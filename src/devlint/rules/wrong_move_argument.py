@@ -255,8 +255,8 @@ _LEGACY_CONSTRUCTORS = frozenset(
 
 _WITHOUT_DEVICE = frozenset({
     "Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict", "DataParallel",
-    "TransformerEncoder", "TransformerDecoder", "Flatten", "Unflatten", "Fold", "Unfold", "Upsample",
-    "PixelShuffle", "CosineSimilarity", "PairwiseDistance", "ReLU", "ReLU6", "LeakyReLU", "ELU",
+    "TransformerEncoder", "TransformerDecoder", "Flatten", "Unflatten", "Fold", "Unfold",
+    "Upsample", "PixelShuffle", "CosineSimilarity", "PairwiseDistance", "ReLU", "LeakyReLU", "ELU",
     "SELU", "CELU", "GELU", "SiLU", "Mish", "GLU", "Hardtanh", "Hardswish", "Softplus", "Softmax",
     "LogSoftmax", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "AlphaDropout", "MaxPool1d",
     "MaxPool2d", "MaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d", "AdaptiveAvgPool1d",
