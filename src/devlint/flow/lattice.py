@@ -42,13 +42,16 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """A place that only a run can tell. Equal keys are equal places; `label` is for messages."""
+    """A place that only a run can tell. Equal keys are equal places.
+
+    `label` is an expression of the source (`args.device`), or words ("the device of the module").
+    """
 
     key: str
     label: str
 
     def __str__(self) -> str:
-        return self.label
+        return self.label if " " in self.label else f"`{self.label}`"
 
 
 @dataclass(frozen=True, slots=True)

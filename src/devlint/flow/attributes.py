@@ -1,0 +1,236 @@
+"""`value.attribute`, read and written."""
+
+from __future__ import annotations
+
+from devlint import ir
+from devlint.flow.facts import ApiRead, AttributeRead, AttributeWrite
+from devlint.flow.frame import Bound, ClassInfo, Closure, Frame, path_value, place_of_path
+from devlint.flow.lattice import UNKNOWN, Known
+from devlint.flow.library import library_value
+from devlint.flow.state import Object, Path
+from devlint.flow.values import NOTHING, Kind, Origin, Value
+
+_ABOUT_DEVICES = frozenset(("device", "is_cuda", "get_device"))
+_SAME_TENSOR = frozenset(("data", "T", "mT", "H", "mH", "real", "imag", "grad"))
+_ALSO_ENCODING = frozenset(("to", "items", "keys", "values", "data", "pop", "get", "update"))
+
+
+def read(frame: Frame, node: ir.Attribute, base: Value) -> Value:
+    """The value of `base.attr`."""
+    attr, kind = node.attr, base.kind
+    if kind is Kind.LIBRARY:
+        return _of_library(frame, node, f"{base.data}.{attr}")
+    stored = frame.state.env.get(ir.render(node, 80)) if frame.state.env else None
+    if stored is not None:
+        return stored
+    if attr in _ABOUT_DEVICES:
+        told = _about_device(frame, node, base)
+        if told is not None:
+            return told
+    if kind in (Kind.TENSOR, Kind.BATCH, Kind.PLACED):
+        return _of_tensor(frame, node, base)
+    if kind in (Kind.MODULE, Kind.INSTANCE):
+        return _of_object(frame, node, base)
+    if kind is Kind.DEVICE:
+        return _of_device(base, attr)
+    if kind is Kind.ENCODING:
+        if attr in _ALSO_ENCODING:
+            return Value(Kind.METHOD, data=Bound(base, node.value, f"ENCODING.{attr}"))
+        device = frame.place(base)
+        return Value(Kind.TENSOR, device, origin=base.origin, scalar=False, trace=base.trace)
+    if kind is Kind.CLASS and isinstance(base.data, ClassInfo):
+        return _of_class(base.data, attr)
+    if kind is Kind.UNKNOWN and isinstance(base.data, Path):
+        return path_value(f"{base.data.text}.{attr}")
+    return NOTHING
+
+
+def _of_library(frame: Frame, node: ir.Attribute, name: str) -> Value:
+    if frame.tells and name.startswith("torch.cuda."):
+        frame.record(ApiRead(node, frame.context(), name))
+    if name == "torch.nn" and not frame.world.nn:
+        frame.world.nn = "torch.nn"
+    return library_value(name)
+
+
+def _about_device(frame: Frame, node: ir.Attribute, base: Value) -> Value | None:
+    """`.device`, `.is_cuda`: what they say, and whether the receiver has them."""
+    if base.kind in (Kind.TENSOR, Kind.BATCH, Kind.MODULE, Kind.PLACED, Kind.LIST, Kind.DICT):
+        if frame.tells:
+            frame.record(
+                AttributeRead(
+                    node,
+                    frame.context(),
+                    frame.operand(node.value, base),
+                    node.attr,
+                    defined=base.kind is not Kind.MODULE or _may_define(frame, base, node.attr),
+                )
+            )
+        if node.attr == "device" and base.kind is not Kind.LIST:
+            if base.kind is Kind.MODULE and _own_attribute(frame, base, "device"):
+                return None
+            return Value(Kind.DEVICE, frame.place(base))
+        return Value(Kind.BOOL) if node.attr == "is_cuda" else None
+    if base.kind is Kind.UNKNOWN and node.attr == "is_cuda":
+        return Value(Kind.BOOL)
+    return None
+
+
+def _own_attribute(frame: Frame, base: Value, attr: str) -> bool:
+    found = frame.object(base)
+    if found is None:
+        return False
+    defined = isinstance(found.source, ClassInfo) and found.source.method(attr) is not None
+    return attr in found.entries and not defined
+
+
+def _may_define(frame: Frame, base: Value, attr: str) -> bool:
+    """Whether a module may have an attribute that plain modules lack. Unless proved: yes."""
+    found = frame.object(base)
+    if found is None or base.note == "super":
+        return True
+    if attr in found.entries:
+        return True
+    if isinstance(found.source, str):
+        return not found.source.startswith(("torch.nn.modules.", "torch.nn.", "torchvision.models."))
+    if isinstance(found.source, ClassInfo):
+        info = found.source
+        plain = all(base.startswith("torch.nn.") for base in info.library_bases())
+        dynamic = info.defines("__getattr__") or info.defines("__getattribute__")
+        opened = any(each.open_base for each in info.lineage())
+        return opened or dynamic or not plain or info.defines(attr)
+    return True
+
+
+def _of_tensor(frame: Frame, node: ir.Attribute, base: Value) -> Value:
+    attr = node.attr
+    if attr in _SAME_TENSOR:
+        return base.but(note="", data=None)
+    if attr == "dtype":
+        return Value(Kind.DTYPE)
+    if attr == "shape":
+        return Value(Kind.UNKNOWN, note="shape")
+    if attr in ("is_sparse", "is_leaf", "requires_grad", "is_mps", "is_xpu", "is_meta"):
+        return Value(Kind.BOOL)
+    if attr in ("ndim", "itemsize", "nbytes"):
+        return Value(Kind.NUMBER)
+    if frame.world.table.get(f"torch.Tensor.{attr}") is not None:
+        return Value(Kind.METHOD, data=Bound(base, node.value, f"torch.Tensor.{attr}"))
+    if base.kind is Kind.BATCH:
+        return base.but(scalar=None, data=None)
+    return NOTHING
+
+
+def _of_object(frame: Frame, node: ir.Attribute, base: Value) -> Value:
+    found, attr = frame.object(base), node.attr
+    if found is not None and base.note != "super":
+        if attr in found.entries:
+            return found.entries[attr]
+        if isinstance(found.source, ClassInfo):
+            told = _of_class_instance(frame, found.source, base, node)
+            if told is not None:
+                return told
+    if base.kind is Kind.MODULE:
+        if attr in ("weight", "bias"):
+            place = frame.place(base)
+            return Value(Kind.TENSOR, place, origin=Origin.FOLLOWS, grad=True)
+        source = found.source if found is not None else None
+        for owner in ((source,) if isinstance(source, str) else ()) + ("torch.nn.Module",):
+            if frame.world.table.get(f"{owner}.{attr}") is not None:
+                return Value(Kind.METHOD, data=Bound(base, node.value, f"{owner}.{attr}"))
+    if isinstance(node.value, ir.Name) and base.note == "self":
+        return path_value(f"{node.value.id}.{attr}")
+    return NOTHING
+
+
+def _of_class_instance(
+    frame: Frame, info: ClassInfo, base: Value, node: ir.Attribute
+) -> Value | None:
+    method = info.method(node.attr)
+    if method is not None:
+        owner, function = method
+        if any(node.attr in each.properties for each in info.lineage()):
+            return _property(frame, info, base, node)
+        closure = Closure(function, (), owner, f"{owner.node.name}.{function.name}")
+        return Value(Kind.METHOD, data=Bound(base, node.value, closure=closure))
+    for each in info.lineage():
+        if node.attr in each.env:
+            return each.env[node.attr]
+    return None
+
+
+def _property(frame: Frame, info: ClassInfo, base: Value, node: ir.Attribute) -> Value:
+    """A property named `device` of a module tells where its parameters are, by custom."""
+    if node.attr == "device" and info.is_module:
+        return Value(Kind.DEVICE, frame.place(base))
+    if isinstance(node.value, ir.Name) and base.note == "self":
+        return path_value(f"{node.value.id}.{node.attr}")
+    return NOTHING
+
+
+def _of_device(base: Value, attr: str) -> Value:
+    if attr == "type":
+        named = Known(base.device.type) if isinstance(base.device, Known) else base.device
+        return Value(Kind.STRING, named, note="device.type")
+    if attr == "index":
+        return Value(Kind.NUMBER, UNKNOWN, note="device.index")
+    return Value(Kind.METHOD, data=Bound(base, ir.Name(attr), f"torch.device.{attr}"))
+
+
+def _of_class(info: ClassInfo, attr: str) -> Value:
+    for each in info.lineage():
+        if attr in each.env:
+            return each.env[attr]
+    method = info.method(attr)
+    if method is not None:
+        return Value(Kind.FUNCTION, data=Closure(method[1], (), method[0], attr))
+    return NOTHING
+
+
+def store(frame: Frame, node: ir.Attribute, value: Value, statement: ir.Stmt) -> None:
+    """`base.attr = value`."""
+    base = frame.evaluate(node.value)
+    found = frame.object(base)
+    is_module = base.kind is Kind.MODULE and base.note == "self"
+    if frame.tells and is_module and isinstance(found and found.source, ClassInfo):
+        operand = frame.operand(_written(statement, node), value)
+        stores = frame.world.stores.setdefault((found.source, node.attr), [])
+        if all(known is not statement for known, _ in stores):
+            stores.append((statement, operand))
+    if frame.tells and (is_module or node.attr == "device"):
+        frame.record(
+            AttributeWrite(
+                statement,
+                frame.context(),
+                frame.operand(node.value, base),
+                node.attr,
+                frame.operand(_written(statement, node), value),
+                is_module,
+            )
+        )
+    if found is not None and base.kind in (Kind.MODULE, Kind.INSTANCE):
+        frame.update(base, found.with_entry(node.attr, value))
+    elif isinstance(base.data, Path) or base.kind is Kind.UNKNOWN:
+        frame.state.env[ir.render(node, 80)] = value
+
+
+def _written(statement: ir.Stmt, node: ir.Expr) -> ir.Expr:
+    value = getattr(statement, "value", None)
+    return value if isinstance(value, ir.Expr) else node
+
+
+def place_of(frame: Frame, value: Value) -> Value:
+    """A tensor where an unknown value is."""
+    if isinstance(value.data, Path):
+        return Value(Kind.TENSOR, place_of_path(value.data.text), origin=Origin.INPUT)
+    return Value(Kind.TENSOR, UNKNOWN)
+
+
+def new_instance(frame: Frame, node: ir.Call, info: ClassInfo) -> Value:
+    """An object of a class of this file, without attributes yet."""
+    kind = Kind.MODULE if info.is_module else Kind.INSTANCE
+    device = Known("cpu") if info.is_module else UNKNOWN
+    if info.is_module:
+        device_now = frame.state.default
+        return Value(kind, data=frame.allocate(node, Object(device=device_now, source=info)))
+    return Value(kind, data=frame.allocate(node, Object(device=device, source=info)))

@@ -1,0 +1,364 @@
+"""Calls: of a library's name, of a function or class of the file, of a method, of a module."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from devlint import ir
+from devlint.flow import attributes, containers, meet, moves, transfer
+from devlint.flow.arguments import Arguments, Given
+from devlint.flow.attributes import new_instance
+from devlint.flow.facts import ApiCall, AttributeRead, Comparison, Revealed
+from devlint.flow.frame import Bound, ClassInfo, Closure, Frame, path_value, place_of_path
+from devlint.flow.lattice import UNKNOWN
+from devlint.flow.library import library_value
+from devlint.flow.narrow import truth
+from devlint.flow.overlays import encoding
+from devlint.flow.state import Path
+from devlint.flow.values import NONE, NOTHING, Kind, Origin, Value
+from devlint.torchapi.effects import Effect
+
+_TENSORS = (Kind.TENSOR, Kind.BATCH, Kind.PLACED)
+_SAME_MODULE = frozenset(
+    "eval train float half double bfloat16 requires_grad_ share_memory apply type compile".split()
+)
+
+
+def call(frame: Frame, node: ir.Call) -> Value:
+    """The value of a call; its facts are recorded on the way."""
+    func = node.func
+    if isinstance(func, ir.Attribute):
+        base = frame.evaluate(func.value)
+        if base.kind is not Kind.LIBRARY:
+            return _method(frame, node, func, base)
+        value = library_value(f"{base.data}.{func.attr}")
+    elif isinstance(func, ir.Name):
+        value = frame.evaluate(func)
+        if func.id == "super" and value.kind is Kind.LIBRARY:
+            return _super(frame, node)
+    else:
+        value = frame.evaluate(func)
+    return call_value(frame, node, func, value, arguments(frame, node))
+
+
+def arguments(frame: Frame, node: ir.Call, receiver: Given | None = None) -> Arguments:
+    """The arguments of a call, evaluated from left to right."""
+    return Arguments(tuple((a, frame.evaluate(a.value)) for a in node.args), receiver)
+
+
+def call_value(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: Arguments) -> Value:
+    """Call something that was evaluated."""
+    kind, data = value.kind, value.data
+    if kind is Kind.LIBRARY:
+        return _library(frame, node, str(data), args)
+    if kind is Kind.FUNCTION and isinstance(data, Closure):
+        return invoke(frame, node, data, args)
+    if kind is Kind.CLASS and isinstance(data, ClassInfo):
+        return _construct(frame, node, data, args)
+    if kind is Kind.METHOD and isinstance(data, Bound):
+        return _bound(frame, node, data, args)
+    if kind in (Kind.MODULE, Kind.PLACED) or value.note == "if-module":
+        return _module(frame, node, func, value, args)
+    if kind is Kind.TOKENIZER:
+        return encoding(frame, node, args)
+    if kind is Kind.BOOL and isinstance(func, ir.Attribute) and func.attr == "is_cuda":
+        return value
+    if kind is Kind.INSTANCE:
+        return _instance(frame, node, value, args)
+    if isinstance(func, ir.Name) and func.id == "reveal_device" and args.count == 1:
+        shown = args.all[0]
+        frame.record(Revealed(node, frame.context(), frame.operand(shown[0].value, shown[1])))
+    return NOTHING
+
+
+def invoke(
+    frame: Frame, node: ir.Call, closure: Closure, args: Arguments, receiver: Value | None = None
+) -> Value:
+    """Run a function of the file here, with these arguments."""
+    if any(argument.star for argument, _ in args.all):
+        return NOTHING
+    positional = [value for argument, value in args.all if argument.keyword is None]
+    keywords = {a.keyword: value for a, value in args.all if a.keyword is not None}
+    if receiver is not None:
+        positional.insert(0, receiver)
+    return frame.world.invoke(frame, node, closure, positional, keywords)
+
+
+# --- libraries -----------------------------------------------------------------------------
+
+
+def _library(frame: Frame, node: ir.Call, name: str, args: Arguments) -> Value:
+    row = frame.world.table.get(name)
+    if frame.tells and (name.startswith("torch") or row is not None):
+        _tell_call(frame, node, name, args, row is not None and row.cuda)
+    if name.endswith(".is_available"):
+        return truth(frame, node, NOTHING)
+    if row is None:
+        return NOTHING
+    if row.managed and row.effect is not Effect.CONSTRUCT:
+        _give_up(frame, args)
+    if row.effect is Effect.KEEP and args.receiver is None and row.of == ("self",):
+        # `torch.Tensor.x(t)`: the first argument is the receiver.
+        rest = args.all[1:]
+        first = args.find((0,))
+        args = Arguments(rest, first) if first is not None else args
+    return transfer.apply(frame, node, row, args)
+
+
+def _give_up(frame: Frame, args: Arguments) -> None:
+    """A framework places what it is given: nothing more is said of it."""
+    for _, value in args.all:
+        found = frame.object(value)
+        if found is not None:
+            frame.update(value, replace(found, device=UNKNOWN, managed=True))
+
+
+def _tell_call(frame: Frame, node: ir.Call, name: str, args: Arguments, needs_cuda: bool) -> None:
+    frame.record(
+        ApiCall(
+            node,
+            frame.context(),
+            frame.world.table.canonical(name),
+            tuple(frame.operand(*given) for given in args.positional()),
+            tuple((key, frame.operand(*given)) for key, given in args.keywords().items()),
+            args.unpacked,
+            frame.discarded is node,
+            needs_cuda,
+            frame.context_expr is node,
+        )
+    )
+
+
+# --- classes and modules ---------------------------------------------------------------------
+
+
+def _construct(frame: Frame, node: ir.Call, info: ClassInfo, args: Arguments) -> Value:
+    """`Net(...)`: a new object, and its `__init__`."""
+    made = new_instance(frame, node, info)
+    method = info.method("__init__")
+    if method is not None and frame.can_inline:
+        owner, function = method
+        closure = Closure(function, (), owner, f"{owner.node.name}.__init__")
+        invoke(frame, node, closure, args, made.but(note="self"))
+    return made
+
+
+def _instance(frame: Frame, node: ir.Call, value: Value, args: Arguments) -> Value:
+    found = frame.object(value)
+    if found is not None and isinstance(found.source, ClassInfo):
+        method = found.source.method("__call__")
+        if method is not None:
+            closure = Closure(method[1], (), method[0], f"{method[0].node.name}.__call__")
+            return invoke(frame, node, closure, args, value)
+    return NOTHING
+
+
+def _module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: Arguments) -> Value:
+    """`model(x)`: the result is where the model is."""
+    found = frame.object(value)
+    info = found.source if found is not None and isinstance(found.source, ClassInfo) else None
+    managed = found is not None and found.managed
+    self_moving = info is not None and moves_inputs(frame, info)
+    if value.note == "if-module":
+        value = value.but(kind=Kind.MODULE, data=None)
+    place = frame.place(value)
+    inputs = [(argument.value, v) for argument, v in args.all]
+    if not managed and not self_moving:
+        meet.call_module(frame, node, (func, value), inputs)
+    if place == UNKNOWN:
+        tensors = [v for _, v in inputs if v.kind in _TENSORS]
+        if found is not None and len(tensors) == 1 and isinstance(found.source, str):
+            return tensors[0].but(kind=Kind.TENSOR, data=None, scalar=None, note="")
+        if len(tensors) > 1 and found is not None and isinstance(found.source, str):
+            pairs = [pair for pair in inputs if pair[1].kind in _TENSORS]
+            name = ir.render(func)
+            return meet.meet(frame, node, name, pairs)
+        return NOTHING
+    plain = found is not None and isinstance(found.source, str) and info is None
+    kind = Kind.TENSOR if plain and str(found and found.source).startswith("torch.nn.") else Kind.BATCH
+    if found is not None and str(found.source).rpartition(".")[2] in _SEVERAL_OUTPUTS:
+        kind = Kind.BATCH
+    shown = frame.operand(func, value)
+    return Value(
+        kind, place, origin=Origin.FOLLOWS, grad=True,
+        note="guarded" if shown.guarded else "", trace=shown.value.trace,
+    )  # fmt: skip
+
+
+_SEVERAL_OUTPUTS = frozenset(("LSTM", "GRU", "RNN", "MultiheadAttention", "LSTMCell"))
+
+
+def moves_inputs(frame: Frame, info: ClassInfo) -> bool:
+    """Whether a class's `forward` moves what it is given, or can't be seen."""
+    method = info.method("forward")
+    if method is None:
+        return True
+    function = method[1]
+    scan = frame.world.scan(function)
+    names = {parameter.name for parameter in function.params[1:]}
+    if any(parameter.kind in ("*", "**") for parameter in function.params):
+        return True
+    return any(root.partition(".")[0].partition("[")[0] in names for root in scan.moved)
+
+
+def _super(frame: Frame, node: ir.Call) -> Value:
+    """`super()`: the receiver, whose class is the next one."""
+    function = frame.function
+    if isinstance(function, ir.Function) and function.params:
+        this = frame.look_up(function.params[0].name)
+        if this is not None:
+            return this.but(note="super")
+    return NOTHING
+
+
+# --- methods -----------------------------------------------------------------------------------
+
+
+def _method(frame: Frame, node: ir.Call, func: ir.Attribute, base: Value) -> Value:
+    """`base.attr(...)` on anything but a library."""
+    attr, kind = func.attr, base.kind
+    args = arguments(frame, node, (func.value, base))
+    if base.note == "super":
+        return _super_method(frame, node, func, base, args)
+    if attr in moves.METHODS and not _defines(frame, base, attr):
+        if attr != "type" or kind in _TENSORS:
+            return _move(frame, node, func, base, args)
+    if kind.is_container:
+        return containers.method(frame, node, attr, base, args)
+    if kind in (Kind.TENSOR, Kind.PLACED):
+        if frame.tells and attr in ("device", "is_cuda"):
+            _tell_called(frame, node, func, base)
+        row = frame.world.table.get(f"torch.Tensor.{attr}")
+        return NOTHING if row is None else transfer.apply(frame, node, row, args)
+    if kind is Kind.BATCH:
+        row = frame.world.table.get(f"torch.Tensor.{attr}")
+        if row is not None:
+            return transfer.apply(frame, node, row, args)
+        return base if attr in ("values", "items") else NOTHING
+    if kind is Kind.UNKNOWN and isinstance(base.data, Path):
+        return _unknown_method(frame, node, func, base, args)
+    if kind is Kind.DEVICE:
+        _tell_device_method(frame, node, func, base, args)
+        return NOTHING
+    value = attributes.read(frame, func, base)
+    if value.kind is Kind.UNKNOWN:
+        return base if kind is Kind.MODULE and attr in _SAME_MODULE else NOTHING
+    if value.kind is Kind.METHOD and isinstance(value.data, Bound):
+        return _bound(frame, node, value.data, args)
+    return call_value(frame, node, func, value, Arguments(args.all))
+
+
+def _defines(frame: Frame, base: Value, attr: str) -> bool:
+    found = frame.object(base)
+    source = None if found is None else found.source
+    return isinstance(source, ClassInfo) and source.method(attr) is not None
+
+
+def _move(frame: Frame, node: ir.Call, func: ir.Attribute, base: Value, args: Arguments) -> Value:
+    if base.kind is Kind.INSTANCE or base.kind in (Kind.CLASS, Kind.FUNCTION, Kind.LIBRARY):
+        return NOTHING
+    moved = moves.move(frame, node, func.value, base, args)
+    if func.attr == "type":
+        row = frame.world.table.get("torch.Tensor.type")
+        return moved if row is None else transfer.apply(frame, node, row, args)
+    if frame.world.table.get(f"torch.Tensor.{func.attr}") is None:
+        return NOTHING
+    return moved
+
+
+def _super_method(
+    frame: Frame, node: ir.Call, func: ir.Attribute, base: Value, args: Arguments
+) -> Value:
+    if func.attr in moves.METHODS:
+        found = frame.object(base)
+        if found is not None and base.kind is Kind.MODULE and func.attr != "type":
+            moves.move(frame, node, func.value, base, args)
+        return base.but(note="self")
+    info = frame.owner
+    for parent in info.bases if info is not None else ():
+        if isinstance(parent, ClassInfo):
+            method = parent.method(func.attr)
+            if method is not None:
+                closure = Closure(method[1], (), method[0], f"{method[0].node.name}.{func.attr}")
+                return invoke(frame, node, closure, args, base.but(note="self"))
+    row = frame.world.table.get(f"torch.nn.Module.{func.attr}")
+    if row is not None and row.effect is Effect.REGISTER:
+        return transfer.apply(frame, node, row, replace(args, receiver=(func.value, base)))
+    return NOTHING
+
+
+def _bound(frame: Frame, node: ir.Call, bound: Bound, args: Arguments) -> Value:
+    if bound.closure is not None:
+        static = _is_static(bound.closure)
+        receiver = None if static else bound.receiver
+        return invoke(frame, node, bound.closure, Arguments(args.all), receiver)
+    if bound.name.startswith("ENCODING."):
+        return NOTHING
+    args = replace(args, receiver=(bound.node, bound.receiver))
+    row = frame.world.table.get(bound.name)
+    if row is None:
+        return NOTHING
+    owner = bound.name.rpartition(".")[0]
+    if row.managed:
+        _give_up(frame, args)
+    if bound.receiver.kind is Kind.MODULE and row.effect is Effect.KEEP and row.inplace:
+        containers.extend_module(frame, bound.receiver, args)
+    if owner == "torch.nn.Module" and bound.name.rpartition(".")[2] in _SAME_MODULE:
+        return bound.receiver
+    return transfer.apply(frame, node, row, args)
+
+
+def _is_static(closure: Closure) -> bool:
+    decorators = closure.node.decorators if isinstance(closure.node, ir.Function) else ()
+    return any(isinstance(d, ir.Name) and d.id == "staticmethod" for d in decorators)
+
+
+def _unknown_method(
+    frame: Frame, node: ir.Call, func: ir.Attribute, base: Value, args: Arguments
+) -> Value:
+    """A method of something of which only the identity is known: what tensors alone have."""
+    attr = func.attr
+    stored = frame.state.env.get(f"{base.data.text}.{attr}") if isinstance(base.data, Path) else None
+    if stored is not None:
+        return call_value(frame, node, func, stored, Arguments(args.all))
+    if attr in _SAME_MODULE and (not args.all or attr in ("train", "requires_grad_")):
+        return base
+    if attr in _ONLY_TENSORS and isinstance(base.data, Path):
+        place = place_of_path(base.data.text)
+        this = Value(Kind.TENSOR, place, origin=Origin.INPUT)
+        row = frame.world.table.get(f"torch.Tensor.{attr}")
+        if row is not None:
+            receiver = (func.value, this)
+            return transfer.apply(frame, node, row, replace(args, receiver=receiver))
+    if isinstance(base.data, Path):
+        called = call_value(frame, node, func, path_value(f"{base.data.text}.{attr}"), args)
+        return called
+    return NOTHING
+
+
+_ONLY_TENSORS = frozenset(
+    "detach new_zeros new_ones new_full new_empty new_tensor unsqueeze masked_fill permute "
+    "view expand contiguous type_as".split()
+)
+
+
+def _tell_called(frame: Frame, node: ir.Call, func: ir.Attribute, base: Value) -> None:
+    """`x.device()`: an attribute that is no method."""
+    frame.record(
+        AttributeRead(
+            node, frame.context(), frame.operand(func.value, base), func.attr, called=True
+        )
+    )
+
+
+def _tell_device_method(
+    frame: Frame, node: ir.Call, func: ir.Attribute, base: Value, args: Arguments
+) -> None:
+    """`device.startswith("cuda")`: a method that strings have and devices have not."""
+    first = args.find((0,))
+    if first is not None and frame.tells:
+        left, right = frame.operand(func.value, base), frame.operand(*first)
+        frame.record(Comparison(node, frame.context(), func.attr, left, right))
+
+
+__all__ = ["NONE", "arguments", "call", "call_value", "invoke"]

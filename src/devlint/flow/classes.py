@@ -1,0 +1,125 @@
+"""Classes of the file: their bases, what they define, and what they are for."""
+
+from __future__ import annotations
+
+import re
+
+from devlint import ir
+from devlint.flow.facts import Role
+from devlint.flow.frame import ClassInfo, Frame
+from devlint.flow.library import dotted
+from devlint.flow.scan import descendants
+from devlint.flow.values import Kind
+
+_MODULE_NAMES = re.compile(r"(^|\.)(nn\.Module|LightningModule|PreTrainedModel|ModelMixin)$")
+_DATA = re.compile(
+    r"Dataset$|DataSet$|Sampler$|Transforms?$|Collat(e|or)|DataModule$|DataLoader$|Augment|Tokenizer$"
+)
+_DATA_FUNCTION = re.compile(
+    r"collate|^__getitem__$|^plot_|^visuali[sz]e|^draw_|^show_|worker_init|^augment|transform$"
+)
+_MANAGED = re.compile(r"LightningModule$|LightningDataModule$|^Fabric$")
+
+
+def declare_class(frame: Frame, node: ir.Class) -> ClassInfo:
+    """Describe a class once; later runs of the statement find it again."""
+    known = frame.world.classes.get(node)
+    if known is not None:
+        return known
+    info = ClassInfo(node)
+    bases: list[ClassInfo | str] = []
+    for argument in node.bases:
+        if argument.keyword is not None or argument.star:
+            continue
+        bases.append(_base(frame, argument.value))
+    info.bases = tuple(base for base in bases if base != "builtins.object")
+    info.open_base = any(isinstance(b, str) and not _is_closed(frame, b) for b in info.bases)
+    _declare_members(frame, info)
+    info.is_module = _is_module(frame, info)
+    info.role = _role(info)
+    frame.world.classes[node] = info
+    return info
+
+
+def _base(frame: Frame, node: ir.Expr) -> ClassInfo | str:
+    if isinstance(node, ir.Subscript):
+        node = node.value
+    if isinstance(node, ir.Name):
+        value = frame.look_up(node.id)
+        if value is not None and value.kind is Kind.CLASS and isinstance(value.data, ClassInfo):
+            return value.data
+    return dotted(frame, node) or "?"
+
+
+def _is_closed(frame: Frame, name: str) -> bool:
+    """Whether all that a library's class defines is known: torch's own modules, and Python's."""
+    return name.startswith(("torch.nn.", "abc.", "typing.", "builtins.", "torch.utils.data."))
+
+
+def _declare_members(frame: Frame, info: ClassInfo) -> None:
+    for statement in info.node.body:
+        if isinstance(statement, ir.Function):
+            info.methods.setdefault(statement.name, statement)
+            if any(_is_property(decorator) for decorator in statement.decorators):
+                info.properties.add(statement.name)
+        elif isinstance(statement, ir.Assign):
+            for target in statement.targets:
+                if isinstance(target, ir.Name):
+                    info.attributes.add(target.id)
+    for method in info.methods.values():
+        info.attributes |= frame.world.scan(method).self_stores
+
+
+def _is_property(node: ir.Expr) -> bool:
+    name = ir.render(node)
+    return name.endswith("property") or ".setter" in name
+
+
+def _is_module(frame: Frame, info: ClassInfo) -> bool:
+    """A base is an nn.Module; or, where a base isn't known, it has a `forward` and layers."""
+    for base in info.bases:
+        if isinstance(base, ClassInfo):
+            if base.is_module:
+                return True
+        elif _MODULE_NAMES.search(base):
+            return True
+        else:
+            row = frame.world.table.get(base)
+            if row is not None and row.kind == "module":
+                return True
+    return info.open_base and "forward" in info.methods and _makes_layers(frame, info)
+
+
+def _makes_layers(frame: Frame, info: ClassInfo) -> bool:
+    method = info.methods.get("__init__")
+    if method is None:
+        return False
+    calls = (n for s in method.body for n in descendants(s) if isinstance(n, ir.Call))
+    return any(dotted(frame, call.func).startswith("torch.nn.") for call in calls)
+
+
+def _role(info: ClassInfo) -> Role:
+    names = [info.node.name, *(b if isinstance(b, str) else b.node.name for b in info.bases)]
+    for base in info.bases:
+        if isinstance(base, ClassInfo) and base.role is not Role.PLAIN:
+            return base.role
+    if any(_MANAGED.search(name) for name in names):
+        return Role.MANAGED
+    if not info.is_module and any(_DATA.search(name) for name in names):
+        return Role.DATA
+    if info.is_module:
+        return Role.MODULE
+    if info.node.name.startswith("Test") or any("TestCase" in name for name in names):
+        return Role.TEST
+    return Role.PLAIN
+
+
+def role_of(name: str, owner: ClassInfo | None, around: Role) -> Role:
+    """What a function is for, by its class, its name and the code around it."""
+    if owner is not None and owner.role is not Role.PLAIN:
+        return owner.role
+    if _DATA_FUNCTION.search(name):
+        return Role.DATA
+    if name.startswith("test_"):
+        return Role.TEST
+    return around

@@ -1,0 +1,141 @@
+"""Methods of lists, tuples, sets and dicts: what they hold after a change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from devlint import ir
+from devlint.flow.arguments import Arguments
+from devlint.flow.frame import Frame
+from devlint.flow.operations import element_of
+from devlint.flow.state import Object, join_all, join_values
+from devlint.flow.values import NONE, NOTHING, Kind, Value
+
+
+def method(frame: Frame, node: ir.Call, attr: str, base: Value, args: Arguments) -> Value:
+    """The value of `base.attr(...)`, with its effect on `base`."""
+    found = frame.object(base)
+    if found is None:
+        return NOTHING
+    handler = _METHODS.get(attr)
+    return NOTHING if handler is None else handler(frame, node, base, found, args)
+
+
+def with_element(found: Object, value: Value) -> Object:
+    """A container that also holds `value`, nobody knows where."""
+    inside = found.elements()
+    empty = found.items == () and not found.entries and found.element is NOTHING
+    joined = value if empty else join_values(inside, value)
+    return Object(element=joined, source=found.source, entries={}, items=None)
+
+
+def _append(frame: Frame, node: ir.Call, base: Value, found: Object, args: Arguments) -> Value:
+    given = args.find((0,))
+    if given is not None:
+        frame.update(base, with_element(found, given[1]))
+    return NONE
+
+
+def _insert(frame: Frame, node: ir.Call, base: Value, found: Object, args: Arguments) -> Value:
+    given = args.find((1,))
+    if given is not None:
+        frame.update(base, with_element(found, given[1]))
+    return NONE
+
+
+def _extend(frame: Frame, node: ir.Call, base: Value, found: Object, args: Arguments) -> Value:
+    given = args.find((0,))
+    if given is not None:
+        frame.update(base, with_element(found, element_of(frame, given[1])))
+    return NONE
+
+
+def _update(frame: Frame, node: ir.Call, base: Value, found: Object, args: Arguments) -> Value:
+    given = args.find((0,))
+    if base.kind is Kind.SET:
+        return _extend(frame, node, base, found, args)
+    entries = dict(found.entries)
+    element = found.element
+    other = None if given is None else frame.object(given[1])
+    if given is not None and (other is None or given[1].kind is not Kind.DICT):
+        frame.update(base, Object(element=NOTHING))
+        return NONE
+    if other is not None:
+        entries.update(other.entries)
+        element = join_all([v for v in (element, other.element) if v is not NOTHING])
+    for name, (_, value) in args.keywords().items():
+        entries[name] = value
+    frame.update(base, replace(found, entries=entries, element=element))
+    return NONE
+
+
+def _get(frame: Frame, node: ir.Call, base: Value, found: Object, args: Arguments) -> Value:
+    given = args.find((0,))
+    if base.kind is Kind.DICT and given is not None and isinstance(given[1].data, str):
+        return found.entries.get(given[1].data, found.element)
+    return found.elements()
+
+
+def _values(frame: Frame, node: ir.Call, base: Value, found: Object, args: Arguments) -> Value:
+    inside = Object(element=found.elements())
+    return Value(Kind.TUPLE, data=frame.allocate(node, inside), note="lazy")
+
+
+def _items(frame: Frame, node: ir.Call, base: Value, found: Object, args: Arguments) -> Value:
+    ref = ((node, "pair"), frame.site)
+    frame.state.heap[ref] = Object(items=(Value(Kind.STRING), found.elements()))
+    inside = Object(element=Value(Kind.TUPLE, data=ref))
+    return Value(Kind.TUPLE, data=frame.allocate(node, inside), note="lazy")
+
+
+def _copy(frame: Frame, node: ir.Call, base: Value, found: Object, args: Arguments) -> Value:
+    return Value(base.kind, data=frame.allocate(node, found))
+
+
+def _clear(frame: Frame, node: ir.Call, base: Value, found: Object, args: Arguments) -> Value:
+    frame.update(base, Object(items=() if base.kind is not Kind.DICT else None))
+    return NONE
+
+
+_METHODS: dict[str, Callable[[Frame, ir.Call, Value, Object, Arguments], Value]] = {
+    "append": _append,
+    "add": _append,
+    "insert": _insert,
+    "extend": _extend,
+    "update": _update,
+    "get": _get,
+    "pop": _get,
+    "setdefault": _get,
+    "popitem": _get,
+    "values": _values,
+    "items": _items,
+    "copy": _copy,
+    "clear": _clear,
+}
+
+
+def store_item(frame: Frame, base: Value, index: Value, value: Value) -> None:
+    """`base[index] = value` of a container."""
+    found = frame.object(base)
+    if found is None:
+        return
+    if base.kind is Kind.DICT and isinstance(index.data, str):
+        frame.update(base, found.with_entry(index.data, value))
+    else:
+        frame.update(base, with_element(found, value))
+
+
+def extend_module(frame: Frame, module: Value, args: Arguments) -> None:
+    """`module_list.append(layer)`: the list is where its layers are."""
+    found = frame.object(module)
+    given = args.find((0,))
+    if found is None or given is None:
+        return
+    added = given[1]
+    inner = frame.object(added)
+    if inner is not None and added.kind.is_container:
+        added = inner.elements()
+    place = frame.place(added)
+    if added.kind is Kind.MODULE and place != found.device:
+        frame.update(module, replace(found, device=place if found.items is None else found.device))

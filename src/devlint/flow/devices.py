@@ -1,0 +1,108 @@
+"""Values that stand where a device is meant: what they name, and the facts about them."""
+
+from __future__ import annotations
+
+import re
+
+from devlint import ir
+from devlint.flow.devicestring import parse
+from devlint.flow.facts import DeviceUse, Known
+from devlint.flow.frame import Frame, as_device
+from devlint.flow.lattice import CPU, UNKNOWN, Device
+from devlint.flow.values import Kind, Trace, Value
+
+_LIKE_A_DEVICE = re.compile(r"(cpu|cuda|mps|xpu|hpu|npu|tpu|xla|meta|mtia)(:\d+)?\Z")
+
+
+def string_value(frame: Frame, text: str, node: ir.Expr | None = None) -> Value:
+    """A string constant; `device` is what it names, where it looks like a device."""
+    if len(text) < 12 and _LIKE_A_DEVICE.match(text):
+        named = parse(text, frame.world.device_types)
+        if isinstance(named, Known):
+            trace = None if node is None else Trace(node, f'"{text}" is named here')
+            return Value(Kind.STRING, named, text, trace=trace)
+    return Value(Kind.STRING, data=text)
+
+
+def use_device(frame: Frame, node: ir.Expr, value: Value, via: str) -> Device:
+    """What a value names where a device is meant; records the use."""
+    device, problem, parsed = as_device(value), "", None
+    literal: ir.Expr = node
+    if value.kind is Kind.STRING and isinstance(value.data, str) and value.note != "device.type":
+        spelled = parse(value.data, frame.world.device_types)
+        if isinstance(spelled, Known):
+            device = parsed = spelled
+        else:
+            problem = spelled
+        if value.trace is not None and isinstance(value.trace.node, ir.Expr):
+            literal = value.trace.node
+    elif value.kind is Kind.NUMBER and isinstance(value.data, int) and value.note == "":
+        device = parsed = Known("cuda", value.data)
+    elif value.kind is Kind.NUMBER:
+        device = UNKNOWN
+    if frame.tells:
+        _record(frame, literal, value, via, parsed, problem)
+        _record_choices(frame, node, via)
+    return device
+
+
+def _record(
+    frame: Frame, node: ir.Expr, value: Value, via: str, parsed: Known | None, problem: str
+) -> None:
+    operand = frame.operand(node, value)
+    frame.record(
+        DeviceUse(node, frame.context(), operand, via, parsed, problem, value.note == "choice")
+    )
+
+
+def _record_choices(frame: Frame, node: ir.Expr, via: str) -> None:
+    """The literals of `"cuda:1" if ... else "cpu"`."""
+    if isinstance(node, ir.Conditional):
+        branches: tuple[ir.Expr, ...] = (node.body, node.orelse)
+    elif isinstance(node, ir.Boolean):
+        branches = (node.left, node.right)
+    else:
+        return
+    for branch in branches:
+        if isinstance(branch, ir.Constant) and isinstance(branch.value, str):
+            spelled = parse(branch.value, frame.world.device_types)
+            operand = frame.operand(branch, string_value(frame, branch.value, branch))
+            known = spelled if isinstance(spelled, Known) else None
+            problem = spelled if isinstance(spelled, str) else ""
+            frame.record(
+                DeviceUse(branch, frame.context(), operand, via, known, problem, choice=True)
+            )
+        else:
+            _record_choices(frame, branch, via)
+
+
+def is_dtype_name(value: Value, node: ir.Expr) -> bool:
+    """Whether an argument that isn't known is rather a dtype than a device, by its name."""
+    if value.kind is Kind.DTYPE:
+        return True
+    last = _last_name(node)
+    return bool(_DTYPE_NAME.search(last)) and not _DEVICE_NAME.search(last)
+
+
+def is_device_name(node: ir.Expr) -> bool:
+    """Whether an argument that isn't known is a device, by its name."""
+    return bool(_DEVICE_NAME.search(_last_name(node)))
+
+
+_DTYPE_NAME = re.compile(r"type|precision|half|float|fp16|fp32|bf16|int", re.IGNORECASE)
+_DEVICE_NAME = re.compile(
+    r"dev|gpu|cuda|cpu|rank|place|accelerator|target_d|torch_d", re.IGNORECASE
+)
+
+
+def _last_name(node: ir.Expr) -> str:
+    if isinstance(node, ir.Name):
+        return node.id
+    if isinstance(node, ir.Attribute):
+        return node.attr
+    if isinstance(node, ir.Subscript) and isinstance(node.index, ir.Constant):
+        return str(node.index.value)
+    return ""
+
+
+__all__ = ["CPU", "is_device_name", "is_dtype_name", "string_value", "use_device"]

@@ -1,0 +1,239 @@
+"""What an expression is: one function for each kind of node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from devlint import ir
+from devlint.flow import attributes, calls, narrow, operations
+from devlint.flow.devices import string_value
+from devlint.flow.frame import Closure, Frame, path_value
+from devlint.flow.library import BUILTINS, library_value
+from devlint.flow.state import Object, join_all, join_states, join_values
+from devlint.flow.values import NONE, NOTHING, Kind, Value
+
+
+def evaluate(frame: Frame, node: ir.Expr) -> Value:
+    """The value of an expression; its facts are recorded on the way."""
+    return _EVALUATORS[type(node)](frame, node)
+
+
+def _constant(frame: Frame, node: ir.Constant) -> Value:
+    value = node.value
+    if value is None:
+        return NONE
+    if isinstance(value, str):
+        return string_value(frame, value, node)
+    if isinstance(value, bool):
+        return Value(Kind.BOOL, data=value)
+    if isinstance(value, (int, float, complex)):
+        return Value(Kind.NUMBER, data=value)
+    return NOTHING
+
+
+def _name(frame: Frame, node: ir.Name) -> Value:
+    value = frame.look_up(node.id)
+    if value is not None:
+        return value
+    if node.id in BUILTINS:
+        return library_value(f"builtins.{node.id}")
+    return path_value(node.id)
+
+
+def _attribute(frame: Frame, node: ir.Attribute) -> Value:
+    return attributes.read(frame, node, evaluate(frame, node.value))
+
+
+def _subscript(frame: Frame, node: ir.Subscript) -> Value:
+    base = evaluate(frame, node.value)
+    return operations.subscript(frame, node, base, evaluate(frame, node.index))
+
+
+def _slice(frame: Frame, node: ir.Slice) -> Value:
+    for part in (node.lower, node.upper, node.step):
+        if part is not None:
+            evaluate(frame, part)
+    return Value(Kind.UNKNOWN, note="slice")
+
+
+def _call(frame: Frame, node: ir.Call) -> Value:
+    return calls.call(frame, node)
+
+
+def _binary(frame: Frame, node: ir.Binary) -> Value:
+    # Long sums lean to the left: their spine is walked without recursion.
+    spine: list[ir.Binary] = [node]
+    while isinstance(spine[-1].left, ir.Binary):
+        spine.append(spine[-1].left)
+    value = evaluate(frame, spine[-1].left)
+    for link in reversed(spine):
+        value = operations.binary(frame, link, value, evaluate(frame, link.right))
+    return value
+
+
+def _unary(frame: Frame, node: ir.Unary) -> Value:
+    value = evaluate(frame, node.operand)
+    if node.op == "not":
+        return narrow.truth(frame, node, value)
+    if value.kind in (Kind.TENSOR, Kind.BATCH, Kind.NDARRAY):
+        return value.but(note="")
+    if value.kind is Kind.NUMBER and isinstance(value.data, (int, float)):
+        return value.but(data=-value.data if node.op == "-" else None)
+    return Value(Kind.NUMBER) if value.kind is Kind.NUMBER else NOTHING
+
+
+def _boolean(frame: Frame, node: ir.Boolean) -> Value:
+    left = evaluate(frame, node.left)
+    outside = frame.state
+    frame.state = outside.fork()
+    narrow.assume(frame, node.left, node.op == "and")
+    right = evaluate(frame, node.right)
+    frame.state = join_states(outside, frame.state)
+    if Kind.BOOL in (left.kind, right.kind):
+        return narrow.truth(frame, node, left)
+    return join_values(left, right) if node.op == "or" else right
+
+
+def _compare(frame: Frame, node: ir.Compare) -> Value:
+    left, right = evaluate(frame, node.left), evaluate(frame, node.right)
+    return operations.compare(frame, node, left, right)
+
+
+def _conditional(frame: Frame, node: ir.Conditional) -> Value:
+    evaluate(frame, node.test)
+    key = narrow.key_of(frame, node.test)
+    settled = narrow.settled(frame, node.test)
+    if settled is not None:
+        return evaluate(frame, node.body if settled else node.orelse)
+    outside = frame.state
+    branches = []
+    for holds, branch in ((True, node.body), (False, node.orelse)):
+        frame.state = outside.fork()
+        narrow.assume(frame, node.test, holds)
+        branches.append((evaluate(frame, branch), frame.state))
+    frame.state = narrow.merge_states(branches[0][1], branches[1][1], key)
+    frame.state.known = dict(outside.known)
+    yes, no = branches[0][0], branches[1][0]
+    joined = narrow.merge_values(yes, no, key)
+    guarded = yes.kind in _MOVABLE and no.kind in _MOVABLE and yes.device != no.device
+    return joined.but(note="guarded") if guarded and key is not None else joined
+
+
+_MOVABLE = (Kind.TENSOR, Kind.BATCH, Kind.PLACED)
+
+
+def _display(frame: Frame, node: ir.Display) -> Value:
+    values = []
+    spread: list[Value] = []
+    for item in node.items:
+        if isinstance(item, ir.Starred):
+            spread.append(operations.element_of(frame, evaluate(frame, item.value)))
+        else:
+            values.append(evaluate(frame, item))
+    kind = {"list": Kind.LIST, "tuple": Kind.TUPLE}.get(node.kind, Kind.SET)
+    if spread:
+        found = Object(element=join_all(values + spread))
+    else:
+        found = Object(items=tuple(values))
+    return Value(kind, data=frame.allocate(node, found))
+
+
+def _mapping(frame: Frame, node: ir.Mapping) -> Value:
+    entries: dict[str, Value] = {}
+    others: list[Value] = []
+    for key, item in node.items:
+        value = evaluate(frame, item)
+        if key is None:
+            merged = frame.object(value)
+            if merged is not None and value.kind is Kind.DICT:
+                entries.update(merged.entries)
+                others.append(merged.element)
+            else:
+                others.append(NOTHING)
+            continue
+        evaluate(frame, key)
+        if isinstance(key, ir.Constant) and isinstance(key.value, str):
+            entries[key.value] = value
+        else:
+            others.append(value)
+    found = Object(entries=entries, element=join_all(others))
+    return Value(Kind.DICT, data=frame.allocate(node, found))
+
+
+def _comprehension(frame: Frame, node: ir.Comprehension) -> Value:
+    outside = frame.state
+    frame.state = outside.fork()
+    for clause in node.clauses:
+        source = evaluate(frame, clause.iter)
+        operations.bind(frame, clause.target, operations.element_of(frame, source))
+        for test in clause.tests:
+            evaluate(frame, test)
+            narrow.assume(frame, test, True)
+    if node.key is not None:
+        evaluate(frame, node.key)
+    element = evaluate(frame, node.element)
+    inside, frame.state = frame.state, outside
+    for ref, found in inside.heap.items():
+        frame.state.heap.setdefault(ref, found)
+    kinds = {"set": Kind.SET, "dict": Kind.DICT, "generator": Kind.UNKNOWN}
+    kind = kinds.get(node.kind, Kind.LIST)
+    if kind is Kind.UNKNOWN:
+        return Value(Kind.TUPLE, data=frame.allocate(node, Object(element=element)), note="lazy")
+    return Value(kind, data=frame.allocate(node, Object(element=element)))
+
+
+def _lambda(frame: Frame, node: ir.Lambda) -> Value:
+    scopes = (frame.state.env, *frame.scopes)
+    closure = Closure(node, scopes, frame.owner, f"{frame.qualname}.<lambda>".lstrip("."))
+    return Value(Kind.FUNCTION, data=closure)
+
+
+def _walrus(frame: Frame, node: ir.Walrus) -> Value:
+    value = evaluate(frame, node.value)
+    frame.state.bind(node.target.id, value)
+    return value
+
+
+def _starred(frame: Frame, node: ir.Starred) -> Value:
+    return operations.element_of(frame, evaluate(frame, node.value))
+
+
+def _await(frame: Frame, node: ir.Await) -> Value:
+    evaluate(frame, node.value)
+    return NOTHING
+
+
+def _yield(frame: Frame, node: ir.Yield) -> Value:
+    if node.value is not None:
+        evaluate(frame, node.value)
+    return NOTHING
+
+
+def _text(frame: Frame, node: ir.Text) -> Value:
+    values = [(part, evaluate(frame, part)) for part in node.parts]
+    return operations.formatted(frame, values)
+
+
+_EVALUATORS: dict[type, Callable[[Frame, Any], Value]] = {
+    ir.Constant: _constant,
+    ir.Name: _name,
+    ir.Attribute: _attribute,
+    ir.Subscript: _subscript,
+    ir.Slice: _slice,
+    ir.Call: _call,
+    ir.Binary: _binary,
+    ir.Unary: _unary,
+    ir.Boolean: _boolean,
+    ir.Compare: _compare,
+    ir.Conditional: _conditional,
+    ir.Display: _display,
+    ir.Mapping: _mapping,
+    ir.Comprehension: _comprehension,
+    ir.Lambda: _lambda,
+    ir.Walrus: _walrus,
+    ir.Starred: _starred,
+    ir.Await: _await,
+    ir.Yield: _yield,
+    ir.Text: _text,
+}

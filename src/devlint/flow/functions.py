@@ -1,0 +1,132 @@
+"""Functions of the file: run inside a call with its arguments, or on their own."""
+
+from __future__ import annotations
+
+import re
+
+from devlint import ir
+from devlint.flow.annotations import annotated, loader
+from devlint.flow.classes import role_of
+from devlint.flow.facts import Guard, Role
+from devlint.flow.frame import Closure, Frame, path_value, place_of_path
+from devlint.flow.lattice import UNKNOWN
+from devlint.flow.state import State, join_states, join_values
+from devlint.flow.statements import run
+from devlint.flow.values import NOTHING, Kind, Origin, Value
+
+_LOADER_NAME = re.compile(r"(^|_)(data_?)?loader$|dataloader$", re.IGNORECASE)
+_NEEDS_ACCELERATOR = re.compile(r"cuda|gpu|accelerator|xpu|device", re.IGNORECASE)
+_LONGEST_INLINED = 60
+
+
+def invoke(
+    frame: Frame, node: ir.Call, closure: Closure, positional: list[Value], keywords: dict[str, Value]
+) -> Value:
+    """What a call of a function of the file returns, and what it does to objects."""
+    if not frame.can_inline or any(f.function is closure.node for f in frame.chain()):
+        return NOTHING
+    if isinstance(closure.node, ir.Function):
+        scan = frame.world.scan(closure.node)
+        if scan.yields or closure.node.is_async or scan.size > _LONGEST_INLINED:
+            return NOTHING
+    state = State({}, frame.state.heap, dict(frame.state.known), frame.state.default)
+    inner = Frame(
+        frame.world, state, closure.node, closure.qualname,
+        role_of(closure.name, closure.owner, frame.role), closure.owner, closure.scopes,
+        guard=frame.guard, recording=frame.recording, caller=frame, site=(*frame.site, node),
+    )  # fmt: skip
+    _bind_arguments(inner, closure, positional, keywords)
+    value = _run(inner)
+    frame.state.heap = inner.state.heap
+    frame.state.default = inner.state.default
+    return value
+
+
+def _bind_arguments(
+    frame: Frame, closure: Closure, positional: list[Value], keywords: dict[str, Value]
+) -> None:
+    rest = list(positional)
+    for parameter in closure.node.params:
+        if parameter.kind == "positional" and rest:
+            value = rest.pop(0)
+        elif parameter.name in keywords:
+            value = keywords[parameter.name]
+        elif parameter.default is not None and parameter.kind in ("positional", "keyword"):
+            value = frame.evaluate(parameter.default)
+        else:
+            value = NOTHING
+        if value is NOTHING and parameter.annotation is not None:
+            value = annotated(frame, parameter.annotation, value)
+        frame.state.env[parameter.name] = value
+
+
+def _run(frame: Frame) -> Value:
+    """Run the body of a frame's function; its state is then that of all its ends."""
+    function = frame.function
+    if isinstance(function, ir.Lambda):
+        return frame.evaluate(function.body)
+    assert function is not None
+    run(frame, function.body)
+    value: Value | None = None
+    end = frame.state
+    for returned, state in frame.returns:
+        value = returned if value is None else join_values(value, returned)
+        end = join_states(end, state)
+    if frame.state.alive and value is not None:
+        value = join_values(value, Value(Kind.NONE))
+    frame.state = end
+    return NOTHING if value is None else value
+
+
+def run_alone(closure: Closure, around: Frame, receiver: Value | None = None) -> Frame:
+    """Run a function with arguments of which only the identity is known; record its facts."""
+    function = closure.node
+    assert isinstance(function, ir.Function)
+    state = State({}, dict(around.state.heap), dict(around.state.known), around.state.default)
+    frame = Frame(
+        around.world, state, function, closure.qualname,
+        role_of(closure.name, closure.owner, around.role), closure.owner, closure.scopes,
+        guard=_guard(function, around), recording=around.recording,
+    )  # fmt: skip
+    _bind_parameters(frame, function, receiver)
+    _run(frame)
+    return frame
+
+
+def _guard(function: ir.Function, around: Frame) -> Guard:
+    for decorator in function.decorators:
+        if _NEEDS_ACCELERATOR.search(ir.render(decorator, 200)):
+            return Guard.CHOSEN
+    return around.guard
+
+
+def _bind_parameters(frame: Frame, function: ir.Function, receiver: Value | None) -> None:
+    scan = frame.world.scan(function)
+    tensors = set(scan.tensors)
+    owner = frame.owner
+    if owner is not None and owner.is_module:
+        tensors |= {name for attr, name in scan.self_inputs if owner.method(attr) is None}
+    params = function.params
+    for position, parameter in enumerate(params):
+        name = parameter.name
+        if position == 0 and receiver is not None:
+            value = receiver
+        elif parameter.kind in ("*", "**"):
+            value = NOTHING
+        elif parameter.annotation is not None:
+            value = annotated(frame, parameter.annotation, path_value(name))
+        elif _LOADER_NAME.search(name):
+            value = loader(frame, parameter, name)
+        elif name in tensors and not _has_plain_default(parameter):
+            value = Value(Kind.TENSOR, place_of_path(name), origin=Origin.INPUT)
+        else:
+            value = path_value(name)
+        if value.kind is Kind.TENSOR and value.device != UNKNOWN and frame.role is Role.MODULE:
+            value = value.but(origin=Origin.FOLLOWS)
+        frame.state.env[name] = value
+
+
+def _has_plain_default(parameter: ir.Parameter) -> bool:
+    """A default that is a number, a string or a truth value: no tensor parameter."""
+    default = parameter.default
+    return isinstance(default, ir.Constant) and default.value is not None

@@ -1,0 +1,99 @@
+"""The way in: a file's IR goes in, its facts come out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from devlint import ir
+from devlint.flow import statements
+from devlint.flow.expressions import evaluate
+from devlint.flow.facts import Fact
+from devlint.flow.frame import Frame, World
+from devlint.flow.functions import invoke, run_alone
+from devlint.flow.modules import run_class
+from devlint.flow.scan import Scan, scan
+from devlint.flow.state import State
+from devlint.torchapi.effects import Effect
+from devlint.torchapi.table import Table
+
+_INLINED_AT_LEAST = 2000
+_TAKES_TENSOR = (Effect.JOIN, Effect.KEEP, Effect.INDEX, Effect.CREATE_LIKE)
+
+
+def interpret(
+    module: ir.Module, table: Table, device_types: frozenset[str] = frozenset()
+) -> list[Fact]:
+    """All facts of a file, in no particular order.
+
+    `device_types` are the device types of backend packages that the settings add to torch's own.
+    """
+    scans: dict[ir.Function, Scan] = {}
+    aliases = _aliases(module)
+
+    def takes_tensor(func: ir.Expr) -> bool:
+        name = _spelled(func, aliases)
+        row = table.get(name) if name.startswith("torch.") else None
+        return row is not None and row.effect in _TAKES_TENSOR and not name.startswith("torch.nn.P")
+
+    def scan_once(function: ir.Function) -> Scan:
+        found = scans.get(function)
+        if found is None:
+            found = scans[function] = scan(function, takes_tensor)
+        return found
+
+    world = World(table, device_types, scan=scan_once, budget=_INLINED_AT_LEAST)
+    world.evaluate, world.invoke, world.store = evaluate, invoke, statements.store
+    top = Frame(world, State())
+    world.globals = top.state.env
+    statements.run(top, module.body)
+    top.state.alive = True
+    world.globals = top.state.env
+    _run_rest(world, top)
+    return world.facts
+
+
+def _run_rest(world: World, top: Frame) -> None:
+    """Functions and classes on their own; those that they define come after them."""
+    done = 0
+    classes: set[ir.Class] = set()
+    while True:
+        for node, info in list(world.classes.items()):
+            if node not in classes:
+                classes.add(node)
+                run_class(info, top)
+        if done == len(world.pending):
+            return
+        closure, around = world.pending[done]
+        done += 1
+        run_alone(closure, top if around.function is None else around)
+
+
+def _aliases(module: ir.Module) -> dict[str, str]:
+    """What the file's imports bind, wherever they stand at its top level."""
+    found: dict[str, str] = {}
+    for statement in _top_level(module.body):
+        if isinstance(statement, ir.Import):
+            for alias in statement.names:
+                found[alias.asname or alias.name.partition(".")[0]] = (
+                    alias.name if alias.asname else alias.name.partition(".")[0]
+                )
+        elif isinstance(statement, ir.ImportFrom) and statement.level == 0:
+            for alias in statement.names:
+                found[alias.asname or alias.name] = f"{statement.module}.{alias.name}"
+    return found
+
+
+def _top_level(body: ir.Body) -> Iterator[ir.Stmt]:
+    for statement in body:
+        yield statement
+        if isinstance(statement, (ir.If, ir.Try)):
+            yield from _top_level(statement.body)
+
+
+def _spelled(node: ir.Expr, aliases: dict[str, str]) -> str:
+    if isinstance(node, ir.Name):
+        return aliases.get(node.id, "")
+    if isinstance(node, ir.Attribute):
+        base = _spelled(node.value, aliases)
+        return f"{base}.{node.attr}" if base else ""
+    return ""

@@ -1,0 +1,153 @@
+"""Where tensors meet: one operation, one index, one module call."""
+
+from __future__ import annotations
+
+from devlint import ir
+from devlint.flow.facts import Indexing, Join, ModuleCall, Operand
+from devlint.flow.frame import ClassInfo, Frame
+from devlint.flow.lattice import UNKNOWN, Device, Known, Symbol, difference
+from devlint.flow.values import NOTHING, Kind, Origin, Value
+
+_TENSORS = (Kind.TENSOR, Kind.BATCH, Kind.PLACED)
+_CERTAINLY_SHAPED = (Origin.LOADED, Origin.ENCODED, Origin.HOST_DATA)
+
+Argument = tuple[ir.Expr, Value]
+
+
+def is_free(frame: Frame, value: Value) -> bool:
+    """Whether a tensor may be a 0-dimensional one on the host, which may meet any device."""
+    device = frame.place(value)
+    host = isinstance(device, Known) and device.is_host
+    shaped = value.scalar is False or value.origin in _CERTAINLY_SHAPED
+    return host and not shaped
+
+
+def meet(
+    frame: Frame,
+    node: ir.Expr | ir.Stmt,
+    op: str,
+    arguments: list[Argument],
+    *,
+    free_scalars: bool = True,
+    inplace: bool = False,
+) -> Value:
+    """One operation takes these values: the fact where two of them differ, and the result."""
+    tensors = [pair for pair in arguments if pair[1].kind in _TENSORS]
+    if not tensors:
+        return NOTHING
+    placed = []
+    for expression, value in tensors:
+        device = frame.place(value)
+        if device == UNKNOWN or (free_scalars and is_free(frame, value)):
+            continue
+        if not free_scalars and value.scalar is None and value.origin is Origin.NONE:
+            continue
+        placed.append(frame.operand(expression, value))
+    differing = _differing(placed)
+    if differing:
+        note_kept(frame, placed, node)
+        frame.record(Join(node, frame.context(), op, tuple(placed), inplace))
+    return _result(frame, arguments, placed)
+
+
+def _differing(placed: list[Operand]) -> bool:
+    return any(
+        difference(one.device, other.device) is not None
+        for index, one in enumerate(placed)
+        for other in placed[index + 1 :]
+    )
+
+
+def _result(frame: Frame, arguments: list[Argument], placed: list[Operand]) -> Value:
+    """Where operands differ, the result is taken to be where the fix puts it: on the accelerator."""
+    tensors = [value for _, value in arguments if value.kind in _TENSORS]
+    unknown = any(
+        value.kind is Kind.UNKNOWN or (value.kind in _TENSORS and frame.place(value) == UNKNOWN)
+        for _, value in arguments
+    )
+    lead = _lead(placed)
+    device = _device_of_result(frame, tensors, lead, unknown)
+    scalars = [value.scalar for value in tensors]
+    scalar = False if False in scalars else (True if all(scalars) and not unknown else None)
+    source = lead.value if lead is not None else tensors[0]
+    return Value(
+        Kind.TENSOR,
+        device,
+        origin=source.origin if source.origin is not Origin.ATTRIBUTE else Origin.DEFAULT,
+        scalar=scalar,
+        grad=any(value.grad for value in tensors),
+        note="guarded" if lead is not None and lead.guarded else "",
+        trace=source.trace,
+    )
+
+
+def _lead(placed: list[Operand]) -> Operand | None:
+    """The operand that decides where the result is: a place that follows the model before a
+    named accelerator, that before the host."""
+    ranks = {Symbol: 0}
+    return min(
+        placed,
+        key=lambda o: ranks.get(type(o.device), 2 if is_host(o.device) else 1),
+        default=None,
+    )
+
+
+def is_host(device: Device) -> bool:
+    return isinstance(device, Known) and device.is_host
+
+
+def _device_of_result(
+    frame: Frame, tensors: list[Value], lead: Operand | None, unknown: bool
+) -> Device:
+    if lead is None:
+        if unknown:
+            return UNKNOWN
+        return frame.place(tensors[0])
+    return UNKNOWN if unknown and is_host(lead.device) else lead.device
+
+
+def index(frame: Frame, node: ir.Expr, base: Argument, indices: list[Argument]) -> None:
+    """`base[indices]`: a fact for each tensor index on another device."""
+    for expression, value in indices:
+        if value.kind not in _TENSORS or base[1].kind not in _TENSORS:
+            continue
+        owner, inner = frame.operand(*base), frame.operand(expression, value)
+        if value.scalar is True or difference(owner.device, inner.device) is None:
+            continue
+        if is_host(owner.device) and base[1].origin is Origin.ATTRIBUTE:
+            note_kept(frame, [owner, inner], node)
+        frame.record(Indexing(node, frame.context(), owner, inner))
+
+
+def call_module(frame: Frame, node: ir.Call, module: Argument, inputs: list[Argument]) -> None:
+    """A module on a known device is called: the fact where an input is on another one."""
+    caller = frame.operand(*module)
+    if caller.device == UNKNOWN:
+        return
+    takes_arrays = caller.type_name.startswith(("torch.nn.", "torchvision."))
+    given = []
+    for expression, value in inputs:
+        if value.kind is Kind.ENCODING or value.kind in _TENSORS:
+            if value.kind in _TENSORS and is_free(frame, value) and not takes_arrays:
+                continue
+            if value.scalar is True:
+                continue
+            operand = frame.operand(expression, value)
+            if operand.device != UNKNOWN:
+                given.append(operand)
+    if any(difference(caller.device, operand.device) is not None for operand in given):
+        note_kept(frame, [caller, *given], node)
+        frame.record(ModuleCall(node, frame.context(), caller, tuple(given)))
+
+
+def note_kept(frame: Frame, operands: list[Operand], node: ir.Node) -> None:
+    """Remember where a tensor kept as a plain attribute met something that follows the module."""
+    if not frame.recording:
+        return
+    for operand in operands:
+        owner = operand.value.data
+        if operand.origin is Origin.ATTRIBUTE and isinstance(owner, tuple):
+            others = [o for o in operands if difference(o.device, operand.device) is not None]
+            if others and isinstance(owner[0], ClassInfo):
+                words = f"`{operand}` is on {operand.device}, `{others[0]}` on {others[0].device}"
+                frame.world.kept.setdefault(owner, []).append((node, words))

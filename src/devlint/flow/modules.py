@@ -1,0 +1,216 @@
+"""What a class's methods find in `self`: attributes after `__init__`, and where they are."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from devlint import ir
+from devlint.flow.facts import KeptModules, KeptTensor
+from devlint.findings import Hop
+from devlint.flow.frame import ClassInfo, Closure, Frame
+from devlint.flow.functions import run_alone
+from devlint.flow.lattice import CPU, UNKNOWN, Device, Symbol, join
+from devlint.flow.state import Object, State, join_values
+from devlint.flow.values import Kind, Origin, Value
+
+THE_MODULE = Symbol("self.device", "the device of the module")
+_OWN_MOVES = ("to", "cuda", "cpu", "_apply", "train")
+_SETUP_ROUNDS = 8
+
+
+def run_class(info: ClassInfo, around: Frame) -> None:
+    """Run every method of a class: `__init__` first, then those that set up, then all."""
+    this = _receiver(info, around)
+    init = info.method("__init__")
+    start = around
+    if init is not None:
+        start = run_alone(_closure(info, init[1]), around, this)
+        start.state.known = dict(around.state.known)
+    start = _after_setup(info, around, start, this)
+    if info.is_module:
+        _register(info, start, this)
+    for name, method in info.methods.items():
+        if name == "__init__" and init is not None and init[1] is method:
+            continue
+        static = any(ir.render(d) == "staticmethod" for d in method.decorators)
+        run_alone(_closure(info, method), start, None if static else this)
+    _tell_kept_tensors(info, start)
+
+
+def _closure(info: ClassInfo, method: ir.Function) -> Closure:
+    return Closure(method, (), info, f"{info.node.name}.{method.name}")
+
+
+def _receiver(info: ClassInfo, around: Frame) -> Value:
+    kind = Kind.MODULE if info.is_module else Kind.INSTANCE
+    ref = (info, "self")
+    around.state.heap[ref] = Object(device=UNKNOWN, source=info)
+    return Value(kind, data=ref, note="self")
+
+
+def _after_setup(info: ClassInfo, around: Frame, start: Frame, this: Value) -> Frame:
+    """The state in which methods run: what other methods store or move is joined in.
+
+    `setup()` that moves the model runs before `train()`; so an attribute that one method moves
+    is where that method leaves it, and where methods disagree, nobody knows.
+    """
+    merged = Frame(
+        around.world, start.state.fork(), qualname=around.qualname, role=info.role,
+        scopes=around.scopes, guard=around.guard, recording=around.recording, owner=None,
+    )  # fmt: skip
+    merged.state.env = {}
+    merged.state.alive = True
+    before = start.state.heap
+    changed: dict[object, list[Object]] = {}
+    setups = [m for n, m in info.methods.items() if n != "__init__" and _sets_up(start, m)]
+    for method in setups[:_SETUP_ROUNDS]:
+        silent = replace_recording(start)
+        ended = run_alone(_closure(info, method), silent, this)
+        for ref, found in ended.state.heap.items():
+            if ref in before and found != before[ref]:
+                changed.setdefault(ref, []).append(found)
+            elif ref not in before:
+                merged.state.heap[ref] = found
+    for ref, ends in changed.items():
+        merged.state.heap[ref] = _merge(before[ref], ends, ref == this.data)
+    return merged
+
+
+def replace_recording(frame: Frame) -> Frame:
+    """The same frame, recording nothing."""
+    silent = Frame(
+        frame.world, State({}, frame.state.heap, dict(frame.state.known), frame.state.default),
+        role=frame.role, scopes=frame.scopes, guard=frame.guard, recording=False,
+    )  # fmt: skip
+    return silent
+
+
+def _sets_up(frame: Frame, method: ir.Function) -> bool:
+    scan = frame.world.scan(method)
+    return bool(scan.self_moves or scan.self_stores) and method.name != "forward"
+
+
+def _merge(before: Object, ends: list[Object], is_self: bool) -> Object:
+    device: Device = ends[0].device
+    for end in ends[1:]:
+        device = join(device, end.device)
+    moved = [end for end in ends if end.device != before.device]
+    if moved:
+        device = moved[0].device
+        for end in moved[1:]:
+            device = join(device, end.device)
+    entries = dict(before.entries)
+    for end in ends:
+        for name, value in end.entries.items():
+            known = entries.get(name)
+            entries[name] = value if known is None else join_values(known, value)
+    trace = moved[0].trace if moved else before.trace
+    return replace(
+        before, device=device, entries=entries if is_self else before.entries, trace=trace,
+        guarded=any(end.guarded for end in moved),
+    )  # fmt: skip
+
+
+# --- what `.to()` takes along ------------------------------------------------------------------
+
+
+def _register(info: ClassInfo, frame: Frame, this: Value) -> None:
+    """Registered submodules, parameters and buffers are where the module is; tensors kept as
+    plain attributes stay where they were made, modules in plain containers too."""
+    found = frame.state.heap[this.data]  # type: ignore[index]
+    entries: dict[str, Value] = {}
+    for name, value in found.entries.items():
+        entries[name] = _registered(info, frame, name, value)
+    frame.state.heap[this.data] = replace(found, device=THE_MODULE, entries=entries)  # type: ignore[index]
+
+
+def _registered(info: ClassInfo, frame: Frame, name: str, value: Value) -> Value:
+    if value.kind is Kind.MODULE:
+        _place(frame, value, THE_MODULE, 3)
+        return value
+    if value.kind is Kind.TENSOR:
+        if value.note in ("parameter", "buffer"):
+            return value.but(device=THE_MODULE, origin=Origin.FOLLOWS, trace=None)
+        if value.device == CPU and value.origin in (Origin.DEFAULT, Origin.HOST_DATA):
+            return value.but(origin=Origin.ATTRIBUTE, data=(info, name))
+        return value
+    if value.kind.is_container:
+        _tell_kept_modules(info, frame, name, value)
+        found = frame.object(value)
+        if found is not None and found.elements().kind is Kind.MODULE:
+            _place(frame, found.elements(), UNKNOWN, 3)
+    return value
+
+
+def _place(frame: Frame, value: Value, device: Device, depth: int) -> None:
+    """Put a module and what it holds on a device."""
+    found = frame.object(value)
+    if found is None or depth == 0 or found.device == device:
+        return
+    inside = [*(found.items or ()), *found.entries.values(), found.element]
+    placed = None if value.kind is not Kind.MODULE else device
+    if placed is not None:
+        entries = {
+            key: held.but(device=device, origin=Origin.FOLLOWS)
+            if held.kind is Kind.TENSOR and held.note in ("parameter", "buffer")
+            else held
+            for key, held in found.entries.items()
+        }
+        frame.update(value, replace(found, device=device, entries=entries, trace=None))
+    for each in inside:
+        if each.kind is Kind.MODULE or each.kind.is_container:
+            _place(frame, each, device, depth - 1)
+
+
+def _tell_kept_modules(info: ClassInfo, frame: Frame, name: str, value: Value) -> None:
+    found = frame.object(value)
+    stores = frame.world.stores.get((info, name), [])
+    if found is None or len(stores) != 1 or not frame.recording:
+        return
+    inside = found.elements()
+    parameters = inside.kind is Kind.TENSOR and inside.note == "parameter"
+    if not parameters and inside.kind is not Kind.MODULE:
+        return
+    if _is_registered_elsewhere(info, frame, name, found):
+        return
+    statement, operand = stores[0]
+    display = operand.node if isinstance(operand.node, (ir.Display, ir.Mapping)) else None
+    if isinstance(operand.node, ir.Comprehension) and operand.node.kind in ("list", "dict"):
+        display = operand.node
+    frame.record(
+        KeptModules(
+            statement, frame.context(), info.node.name, name, operand, display, parameters,
+            frame.world.nn,
+        )
+    )  # fmt: skip
+
+
+def _is_registered_elsewhere(info: ClassInfo, frame: Frame, name: str, found: Object) -> bool:
+    """Whether the same modules are registered in another way: as attributes of their own, in a
+    `ModuleList(self.layers)`, by `add_module` or `setattr`."""
+    for each in info.lineage():
+        for method in each.methods.values():
+            scan = frame.world.scan(method)
+            if name in scan.wrapped or {"add_module", "register_module"} & scan.self_calls:
+                return True
+            if "setattr" in scan.called:
+                return True
+    this = frame.state.heap.get((info, "self"))
+    own = {v.data for v in (this.entries.values() if this else ()) if v.kind is Kind.MODULE}
+    inside = [v.data for v in (found.items or (found.element,))]
+    return any(ref in own for ref in inside)
+
+
+def _tell_kept_tensors(info: ClassInfo, frame: Frame) -> None:
+    if any(info.method(name) for name in _OWN_MOVES[:4]):
+        return
+    for (owner, name), uses in frame.world.kept.items():
+        stores = frame.world.stores.get((owner, name), [])
+        if owner is not info or len(stores) != 1 or not frame.recording:
+            continue
+        statement, operand = stores[0]
+        seen: dict[ir.Node, str] = dict(uses)
+        hops = tuple(Hop(node, words) for node, words in seen.items())
+        frame.record(
+            KeptTensor(statement, frame.context(), info.node.name, name, operand, hops)
+        )

@@ -1,0 +1,148 @@
+"""`.to()`, `.cuda()`, `.cpu()` and their like, on whatever they are called."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from devlint import ir
+from devlint.flow.arguments import Arguments
+from devlint.flow.devices import is_device_name, is_dtype_name, use_device
+from devlint.flow.facts import Move
+from devlint.flow.frame import Frame
+from devlint.flow.lattice import CPU, UNKNOWN, Device, Known
+from devlint.flow.state import Path
+from devlint.flow.values import NOTHING, Kind, Origin, Trace, Value
+
+METHODS = {"to": "", "cuda": "cuda", "cpu": "cpu", "xpu": "xpu", "type": "", "to_empty": ""}
+_TORCH_KINDS = (
+    Kind.TENSOR, Kind.MODULE, Kind.PLACED, Kind.BATCH, Kind.ENCODING, Kind.UNKNOWN,
+)  # fmt: skip
+
+
+def move(frame: Frame, call: ir.Call, base: ir.Expr, receiver: Value, args: Arguments) -> Value:
+    """The result of a move, and its facts. A module moves in place, a tensor doesn't."""
+    assert isinstance(call.func, ir.Attribute)
+    method = call.func.attr
+    device, target = _destination(frame, method, receiver, args)
+    if frame.tells and _is_told(frame, method, receiver, args, target):
+        frame.record(
+            Move(
+                call,
+                frame.context(),
+                frame.operand(base, receiver),
+                method,
+                None if target is None else frame.operand(*target),
+                UNKNOWN if device is None else device,
+                frame.discarded is call,
+                tuple((a, frame.operand(a.value, v)) for a, v in args.all),
+                _overrides(frame, method, receiver),
+            )
+        )
+    if device is None:
+        return _retyped(receiver)
+    return _moved(frame, call, base, receiver, device)
+
+
+def _destination(
+    frame: Frame, method: str, receiver: Value, args: Arguments
+) -> tuple[Device | None, tuple[ir.Expr, Value] | None]:
+    """Where a move goes (None: nowhere, it changes the dtype only) and the argument that says so."""
+    if method == "cpu":
+        return CPU, None
+    if method == "type":
+        return None, None
+    target = args.find((0, "device"))
+    if method in ("cuda", "xpu"):
+        if target is None or target[1].kind is Kind.NONE:
+            return (UNKNOWN if args.unpacked else Known(method)), None
+        device = use_device(frame, *target, via="cuda")
+        return (device if device != UNKNOWN else Known(method)), target
+    if target is None:
+        other = args.find(("other", "tensor"))
+        if other is not None:
+            return frame.place(other[1]), other
+        return (UNKNOWN if args.unpacked else None), None
+    node, value = target
+    if value.kind in (Kind.TENSOR, Kind.BATCH):
+        return frame.place(value), target
+    if value.kind in (Kind.DEVICE, Kind.STRING, Kind.NUMBER):
+        return use_device(frame, node, value, via="to"), target
+    if value.kind is Kind.NONE or is_dtype_name(value, node):
+        return None, target
+    if isinstance(value.data, Path) and (is_device_name(node) or args.count > 1):
+        return use_device(frame, node, value, via="to"), target
+    return UNKNOWN, target
+
+
+def _is_told(
+    frame: Frame,
+    method: str,
+    receiver: Value,
+    args: Arguments,
+    target: tuple[ir.Expr, Value] | None,
+) -> bool:
+    """Whether a call is a move of PyTorch's: other libraries have a `.to` and a `.type` too."""
+    if receiver.kind in (Kind.LIBRARY, Kind.INSTANCE, Kind.CLASS, Kind.FUNCTION, Kind.NONE):
+        return False
+    if method in ("cuda", "cpu", "xpu") or receiver.kind is Kind.TENSOR:
+        return True
+    if receiver.kind is Kind.UNKNOWN:
+        return target is not None and target[1].kind in (Kind.DEVICE, Kind.STRING, Kind.NUMBER)
+    return receiver.kind in _TORCH_KINDS or target is not None
+
+
+def _overrides(frame: Frame, method: str, receiver: Value) -> bool:
+    function = frame.function
+    return isinstance(function, ir.Function) and function.name == method
+
+
+def _retyped(receiver: Value) -> Value:
+    return receiver.but(note="") if receiver.kind is Kind.TENSOR else receiver
+
+
+def _moved(
+    frame: Frame, call: ir.Call, base: ir.Expr, receiver: Value, device: Device
+) -> Value:
+    told = "moved here" if device == UNKNOWN else f"moved to {device} here"
+    if receiver.kind in (Kind.TENSOR, Kind.BATCH, Kind.PLACED):
+        moved = receiver.but(
+            device=device,
+            origin=Origin.MOVED,
+            note=_moved_note(receiver, device),
+            data=None,
+            trace=Trace(call, told, receiver.trace),
+        )
+        if receiver.kind is Kind.BATCH and frame.discarded is call and isinstance(base, ir.Name):
+            frame.state.env[base.id] = NOTHING  # its class decides whether that moved it
+        return moved
+    if receiver.kind in (Kind.MODULE, Kind.ENCODING):
+        found = frame.object(receiver)
+        if found is None:
+            return receiver.but(device=device, trace=Trace(call, told))
+        moved_object = replace(found, device=device, guarded=False, trace=Trace(call, told))
+        frame.update(receiver, moved_object)
+        return receiver
+    if receiver.kind is Kind.UNKNOWN:
+        return _moved_unproven(frame, call, base, receiver, device, told)
+    return NOTHING
+
+
+def _moved_note(receiver: Value, device: Device) -> str:
+    if receiver.note == "parameter":
+        return "moved-parameter"
+    if receiver.note == "leaf" and device != CPU:
+        return "moved-leaf"
+    return receiver.note if receiver.note in ("moved-parameter", "moved-leaf") else ""
+
+
+def _moved_unproven(
+    frame: Frame, call: ir.Call, base: ir.Expr, receiver: Value, device: Device, told: str
+) -> Value:
+    """Nobody knows whether it is a tensor or a module. If it is a module, then it has moved."""
+    if frame.discarded is call and isinstance(base, (ir.Name, ir.Attribute)):
+        note = Value(
+            Kind.UNKNOWN, device, receiver.data, note="if-module", trace=Trace(call, told)
+        )
+        frame.world.store(frame, base, note)
+    data = receiver.data if isinstance(receiver.data, Path) else None
+    return Value(Kind.PLACED, device, data, Origin.MOVED, trace=Trace(call, told))

@@ -1,0 +1,204 @@
+"""What conditions prove: keys for the branches of an `if`, and what holds inside them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from devlint import ir
+from devlint.flow.frame import ACCELERATOR_CHOSEN, Frame, place_of_path
+from devlint.flow.lattice import CUDA_AVAILABLE
+from devlint.flow.library import dotted
+from devlint.flow.state import Path, State, join_states, join_values
+from devlint.flow.values import NONE, NOTHING, Kind, Origin, Value
+
+Known = tuple[tuple[str, bool], ...]
+
+_ABOUT_DEVICES = re.compile(r"cuda|gpu|device|accelerator|mps|npu|xpu|hip\b|rocm", re.IGNORECASE)
+_LONGEST_KEY = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What a stored truth value proves: `use_cuda = torch.cuda.is_available() and args.cuda`."""
+
+    key: tuple[str, bool] | None
+    true: Known
+    false: Known
+
+
+def truth(frame: Frame, node: ir.Expr, value: Value) -> Value:
+    """The value of a `not`, an `and`, an `or` or a comparison that is a plain truth value."""
+    condition = Condition(
+        key_of(frame, node), implied(frame, node, True), implied(frame, node, False)
+    )
+    return Value(Kind.BOOL, data=condition)
+
+
+def implied(frame: Frame, node: ir.Expr, holds: bool) -> Known:
+    """The conditions that are settled where `node` is true (or false, with `holds` False)."""
+    match node:
+        case ir.Unary(op="not", operand=operand):
+            return implied(frame, operand, not holds)
+        case ir.Boolean(op=op, left=left, right=right):
+            if (op == "and") is holds:
+                return implied(frame, left, holds) + implied(frame, right, holds)
+            return ()
+        case ir.Walrus(value=value):
+            return implied(frame, value, holds)
+        case ir.Name(id=name):
+            value = frame.look_up(name)
+            if value is not None and isinstance(value.data, Condition):
+                found = value.data.true if holds else value.data.false
+                return found + _by_name(node, holds)
+    key = key_of(frame, node)
+    found = ((key[0], key[1] is holds),) if key is not None else ()
+    if holds and _proves_cuda(frame, node):
+        found += ((CUDA_AVAILABLE, True),)
+    return found + _by_name(node, holds)
+
+
+def _by_name(node: ir.Expr, holds: bool) -> Known:
+    if not _ABOUT_DEVICES.search(ir.render(node, 200)):
+        return ()
+    negative = isinstance(node, ir.Compare) and (
+        node.op in ("!=", "is", "not in") or ir.render(node.right) in ("'cpu'", "'mps'")
+    )
+    return ((ACCELERATOR_CHOSEN, True),) if holds is not negative else ()
+
+
+def _proves_cuda(frame: Frame, node: ir.Expr) -> bool:
+    """`x.is_cuda`, `device.type == "cuda"`, `torch.cuda.device_count() > 0` and the like."""
+    match node:
+        case ir.Attribute(attr="is_cuda"):
+            return True
+        case ir.Call(func=func):
+            name = dotted(frame, func)
+            return name == "torch.cuda.device_count" or name.endswith(".is_cuda_available")
+        case ir.Compare(op="==" | "in", left=left, right=ir.Constant(value=str(text))):
+            return text.startswith("cuda") and "device" in ir.render(left)
+        case ir.Compare(op=">" | ">=", left=ir.Call(func=func)):
+            return dotted(frame, func) == "torch.cuda.device_count"
+    return False
+
+
+def key_of(frame: Frame, node: ir.Expr) -> tuple[str, bool] | None:
+    """The key of a condition and whether `node` is true where the key holds; None where the
+    condition may change between two looks at it, or tells the very devices apart."""
+    match node:
+        case ir.Unary(op="not", operand=operand):
+            key = key_of(frame, operand)
+            return None if key is None else (key[0], not key[1])
+        case ir.Call(func=func):
+            name = dotted(frame, func)
+            return (f"{name}()", True) if name.endswith(".is_available") else None
+        case ir.Name(id=name):
+            value = frame.look_up(name)
+            if value is not None and isinstance(value.data, Condition):
+                return value.data.key or (name, True)
+    if not _is_stable(frame, node):
+        return None
+    text = ir.render(node, 200)
+    if len(text) > _LONGEST_KEY or ".device" in text:
+        return None
+    if isinstance(node, ir.Compare) and node.op in ("!=", "is not", "not in"):
+        positive = {"!=": "==", "is not": "is", "not in": "in"}[node.op]
+        return ir.render(ir.Compare(positive, node.left, node.right), 200), False
+    return text, True
+
+
+def _is_stable(frame: Frame, node: ir.Expr) -> bool:
+    """Whether an expression names parameters, constants and attributes only."""
+    match node:
+        case ir.Constant():
+            return True
+        case ir.Name(id=name):
+            return not _is_assigned(frame, name)
+        case ir.Attribute(value=value):
+            return _is_stable(frame, value)
+        case ir.Subscript(value=value, index=ir.Constant()):
+            return _is_stable(frame, value)
+        case ir.Compare(left=left, right=right):
+            return _is_stable(frame, left) and _is_stable(frame, right)
+    return False
+
+
+def _is_assigned(frame: Frame, name: str) -> bool:
+    """Whether the running function assigns the name itself (then it may differ next time)."""
+    if isinstance(frame.function, ir.Function):
+        return frame.world.scan(frame.function).assigned[name] > 0
+    return False
+
+
+def settled(frame: Frame, node: ir.Expr) -> bool | None:
+    """Whether a condition is known to hold or not to hold here."""
+    if isinstance(node, ir.Constant):
+        return bool(node.value)
+    key = key_of(frame, node)
+    if key is None:
+        return None
+    known = frame.state.known.get(key[0])
+    return None if known is None else known is key[1]
+
+
+def merge_states(yes: State, no: State, key: tuple[str, bool] | None) -> State:
+    """The state after the two branches of a condition."""
+    if key is None:
+        return join_states(yes, no)
+    return join_states(yes, no, key[0]) if key[1] else join_states(no, yes, key[0])
+
+
+def merge_values(yes: Value, no: Value, key: tuple[str, bool] | None) -> Value:
+    """The value of a choice between two."""
+    if key is None:
+        return join_values(yes, no)
+    return join_values(yes, no, key[0]) if key[1] else join_values(no, yes, key[0])
+
+
+def assume(frame: Frame, node: ir.Expr, holds: bool) -> None:
+    """Enter a branch in which a condition holds, or doesn't."""
+    for key, value in implied(frame, node, holds):
+        frame.state.known[key] = value
+    _narrow(frame, node, holds)
+
+
+def _narrow(frame: Frame, node: ir.Expr, holds: bool) -> None:
+    match node:
+        case ir.Unary(op="not", operand=operand):
+            _narrow(frame, operand, not holds)
+        case ir.Boolean(op=op, left=left, right=right) if (op == "and") is holds:
+            _narrow(frame, left, holds)
+            _narrow(frame, right, holds)
+        case ir.Compare(op="is" | "is not" as op, left=ir.Name(id=name), right=right):
+            if isinstance(right, ir.Constant) and right.value is None:
+                if (op == "is") is holds:
+                    frame.state.env[name] = NONE
+        case ir.Call(func=ir.Name(id="isinstance"), args=(subject, types)):
+            _narrow_instance(frame, subject.value, types.value, holds)
+        case ir.Call(func=func, args=(subject,)) if dotted(frame, func) == "torch.is_tensor":
+            if holds:
+                _narrow_to_tensor(frame, subject.value)
+
+
+def _narrow_instance(frame: Frame, subject: ir.Expr, types: ir.Expr, holds: bool) -> None:
+    if not isinstance(subject, ir.Name):
+        return
+    members = types.items if isinstance(types, ir.Display) else (types,)
+    names = {dotted(frame, member) for member in members}
+    value = frame.look_up(subject.id)
+    if holds and names == {"torch.Tensor"}:
+        _narrow_to_tensor(frame, subject)
+    elif holds and value is not None and value.kind in (Kind.BATCH, Kind.TENSOR, Kind.PLACED):
+        frame.state.env[subject.id] = NOTHING if value.kind is not Kind.TENSOR else value
+    elif not holds and value is not None and value.kind is Kind.BATCH:
+        frame.state.env[subject.id] = NOTHING
+
+
+def _narrow_to_tensor(frame: Frame, subject: ir.Expr) -> None:
+    if not isinstance(subject, ir.Name):
+        return
+    value = frame.look_up(subject.id)
+    if value is None or value.kind is not Kind.UNKNOWN:
+        return
+    place = {"device": place_of_path(value.data.text)} if isinstance(value.data, Path) else {}
+    frame.state.env[subject.id] = Value(Kind.TENSOR, origin=Origin.INPUT, **place)

@@ -1,0 +1,162 @@
+"""One look over a function before it is interpreted: what it assigns, moves and treats as tensors."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, fields
+from functools import cache
+
+from devlint import ir
+
+TENSOR_ONLY = frozenset(
+    "size dim view permute unsqueeze unsqueeze_ is_cuda numel expand expand_as contiguous detach "
+    "masked_fill masked_fill_ new_zeros new_ones new_full new_empty new_tensor type_as "
+    "requires_grad requires_grad_ backward unbind chunk bmm matmul view_as to cuda cpu device "
+    "index_select gather scatter scatter_ softmax log_softmax sigmoid tanh relu logsumexp "
+    "unfold narrow float half bfloat16 long grad_fn ndimension data_ptr index_add_ topk "
+    "repeat_interleave clamp clamp_ addmm add_ mul_ div_ sub_ zero_ fill_ lt gt ge le eq ne".split()
+)
+"""Attributes that tensors have and arrays, lists and numbers have not; `to`, `cuda`, `cpu` and
+`device` are shared with modules, so they don't count alone (see `_WEAK`)."""
+
+_WEAK = frozenset(("to", "cuda", "cpu", "device", "float", "half", "bfloat16", "requires_grad_"))
+MOVES = frozenset(("to", "cuda", "cpu", "xpu", "to_empty", "pin_memory"))
+
+
+@dataclass(slots=True)
+class Scan:
+    """What a function does, without order. `self_*` are attributes of its first parameter."""
+
+    assigned: Counter[str] = field(default_factory=Counter)
+    tensors: set[str] = field(default_factory=set)
+    moved: set[str] = field(default_factory=set)
+    called: set[str] = field(default_factory=set)
+    self_stores: set[str] = field(default_factory=set)
+    self_moves: set[str] = field(default_factory=set)
+    self_calls: set[str] = field(default_factory=set)
+    self_inputs: set[tuple[str, str]] = field(default_factory=set)
+    """(attribute, name): `self.attribute(name)`."""
+    wrapped: set[str] = field(default_factory=set)
+    """Attributes of self given to a call, starred or not (`nn.Sequential(*self.layers)`)."""
+    size: int = 0
+    """Statements."""
+    yields: bool = False
+
+
+@cache
+def _fields(kind: type) -> tuple[str, ...]:
+    return tuple(f.name for f in fields(kind) if f.name not in ("origin", "id", "attr", "op"))
+
+
+def children(node: ir.Node) -> Iterator[ir.Node]:
+    """The nodes right below a node."""
+    for name in _fields(type(node)):
+        value = getattr(node, name)
+        if isinstance(value, ir.Node):
+            yield value
+        elif type(value) is tuple:
+            for item in value:
+                if isinstance(item, ir.Node):
+                    yield item
+                elif type(item) is tuple:
+                    yield from (part for part in item if isinstance(part, ir.Node))
+
+
+def descendants(node: ir.Node) -> Iterator[ir.Node]:
+    """A node and all nodes below it, in no particular order."""
+    stack = [node]
+    while stack:
+        found = stack.pop()
+        yield found
+        stack.extend(children(found))
+
+
+def scan(function: ir.Function, takes_tensor: Callable[[ir.Expr], bool]) -> Scan:
+    """Look over a function. `takes_tensor(func)` says whether a called function's first argument
+    is a tensor for sure."""
+    found = Scan()
+    this = function.params[0].name if function.params else ""
+    for statement in function.body:
+        for node in descendants(statement):
+            kind = type(node)
+            if kind is ir.Call:
+                _call(found, node, this, takes_tensor)  # type: ignore[arg-type]
+            elif kind is ir.Attribute:
+                _attribute(found, node, this)  # type: ignore[arg-type]
+            elif isinstance(node, ir.Stmt):
+                found.size += 1
+                _statement(found, node, this)
+            elif kind is ir.Yield:
+                found.yields = True
+            elif kind is ir.Walrus:
+                found.assigned[node.target.id] += 1  # type: ignore[attr-defined]
+            elif kind is ir.Clause:
+                _target(found, node.target, this)  # type: ignore[attr-defined]
+    return found
+
+
+def _call(found: Scan, call: ir.Call, this: str, takes_tensor: Callable[[ir.Expr], bool]) -> None:
+    func = call.func
+    if isinstance(func, ir.Name):
+        found.called.add(func.id)
+    elif isinstance(func, ir.Attribute):
+        if isinstance(func.value, ir.Name) and func.value.id == this:
+            found.self_calls.add(func.attr)
+            for argument in call.args:
+                if isinstance(argument.value, ir.Name):
+                    found.self_inputs.add((func.attr, argument.value.id))
+        if func.attr in MOVES:
+            found.moved.add(ir.render(func.value))
+            attr = self_attribute(func.value, this)
+            if attr:
+                found.self_moves.add(attr)
+    for argument in call.args:
+        value = argument.value.value if isinstance(argument.value, ir.Starred) else argument.value
+        attr = self_attribute(value, this)
+        if attr:
+            found.wrapped.add(attr)
+    if call.args and isinstance(call.args[0].value, ir.Name) and takes_tensor(func):
+        found.tensors.add(call.args[0].value.id)
+
+
+def _attribute(found: Scan, node: ir.Attribute, this: str) -> None:
+    name = node.value
+    if isinstance(name, ir.Name) and name.id != this:
+        if node.attr in TENSOR_ONLY and node.attr not in _WEAK:
+            found.tensors.add(name.id)
+
+
+def _statement(found: Scan, node: ir.Stmt, this: str) -> None:
+    if isinstance(node, ir.Assign):
+        for target in node.targets:
+            _target(found, target, this)
+    elif isinstance(node, (ir.Augment, ir.For)):
+        _target(found, node.target, this)
+    elif isinstance(node, ir.With):
+        for _, target in node.items:
+            if target is not None:
+                _target(found, target, this)
+    elif isinstance(node, (ir.Function, ir.Class)):
+        found.assigned[node.name] += 1
+
+
+def _target(found: Scan, target: ir.Expr, this: str) -> None:
+    if isinstance(target, ir.Name):
+        found.assigned[target.id] += 1
+    elif isinstance(target, ir.Display):
+        for item in target.items:
+            _target(found, item, this)
+    elif isinstance(target, ir.Starred):
+        _target(found, target.value, this)
+    else:
+        attr = self_attribute(target, this)
+        if attr:
+            found.self_stores.add(attr)
+
+
+def self_attribute(node: ir.Expr, this: str) -> str:
+    """The attribute's name where a node is `self.attribute`, else ""."""
+    if isinstance(node, ir.Attribute) and isinstance(node.value, ir.Name) and node.value.id == this:
+        return node.attr
+    return ""

@@ -1,0 +1,223 @@
+"""What is known at one point of the program: names, objects, conditions; and how two points join."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field, replace
+
+from devlint.flow.lattice import CPU, UNKNOWN, Device, choose, given, join
+from devlint.flow.values import NOTHING, Kind, Origin, Trace, Value
+
+Ref = Hashable
+"""Where an object was allocated: the node that made it and the calls that led there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """The identity of a value that isn't known: a parameter, `args.device`, `cfg["device"]`."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Object:
+    """Something with an identity: a module, a container, an instance.
+
+    `items` are the elements of a sequence where they are known one by one, `entries` those of a
+    dict or the attributes of an instance, `element` the join of all others. `source` is the
+    dotted name or the class that made it. `guarded`: its last move stands under an `if`.
+    """
+
+    device: Device = UNKNOWN
+    items: tuple[Value, ...] | None = None
+    entries: Mapping[str, Value] = field(default_factory=dict)
+    element: Value = NOTHING
+    source: object = None
+    guarded: bool = False
+    managed: bool = False
+    trace: Trace | None = field(default=None, compare=False)
+
+    def with_entry(self, key: str, value: Value) -> Object:
+        """A copy in which one attribute or dict entry is bound."""
+        return replace(self, entries={**self.entries, key: value})
+
+    def elements(self) -> Value:
+        """The join of everything inside."""
+        inside = list(self.items or ()) + list(self.entries.values())
+        if self.items is None and self.element is not NOTHING:
+            inside.append(self.element)
+        return join_all(inside)
+
+
+class State:
+    """The abstract state. Branches work on forks; nothing else shares one."""
+
+    __slots__ = ("alive", "default", "env", "heap", "known")
+
+    def __init__(
+        self,
+        env: dict[str, Value] | None = None,
+        heap: dict[Ref, Object] | None = None,
+        known: dict[str, bool] | None = None,
+        default: Device = CPU,
+    ) -> None:
+        self.env = {} if env is None else env
+        self.heap = {} if heap is None else heap
+        self.known = {} if known is None else known
+        self.default = default
+        self.alive = True
+
+    def fork(self) -> State:
+        """A copy that can be changed alone."""
+        other = State(dict(self.env), dict(self.heap), dict(self.known), self.default)
+        other.alive = self.alive
+        return other
+
+    def same_as(self, other: State) -> bool:
+        """Whether nothing that matters differs."""
+        return (
+            self.env == other.env and self.heap == other.heap and self.default == other.default
+        )
+
+    def bind(self, name: str, value: Value) -> None:
+        """Bind a name; what was known of `name.attr` goes with the old value."""
+        self.env[name] = value
+        if self.known or len(self.env) > 1:
+            dotted, indexed = f"{name}.", f"{name}["
+            stale = [key for key in self.env if key.startswith((dotted, indexed))]
+            for key in stale:
+                del self.env[key]
+
+    def simplify(self, device: Device) -> Device:
+        """The device under the conditions that hold here."""
+        for key, holds in self.known.items():
+            device = given(device, key, holds)
+        return device
+
+
+_PLACES = (Kind.TENSOR, Kind.BATCH, Kind.PLACED)
+_NAMED = (Kind.DEVICE, Kind.STRING)
+
+
+def join_values(a: Value, b: Value, key: str | None = None) -> Value:
+    """What is known of a value that is `a` on one path (where `key` holds) and `b` on the other."""
+    if a is b or a == b:
+        return a
+    if a.kind is Kind.NONE and b.kind is not Kind.UNKNOWN:
+        return b
+    if b.kind is Kind.NONE and a.kind is not Kind.UNKNOWN:
+        return a
+    kind = _join_kinds(a.kind, b.kind)
+    if kind is Kind.UNKNOWN:
+        return _join_unproven(a, b)
+    device = join(a.device, b.device) if key is None else choose(key, a.device, b.device)
+    longer = a if a.trace is not None and a.origin is not Origin.DEFAULT else b
+    return Value(
+        kind=kind,
+        device=device,
+        data=a.data if a.data == b.data else None,
+        origin=a.origin if a.origin is b.origin else Origin.MOVED,
+        scalar=a.scalar if a.scalar == b.scalar else None,
+        grad=a.grad or b.grad,
+        note=a.note if a.note == b.note else ("choice" if kind in _NAMED else ""),
+        trace=longer.trace,
+    )
+
+
+def _join_unproven(a: Value, b: Value) -> Value:
+    """Two values of which at least one isn't proved: an identity survives where both share it."""
+    if isinstance(a.data, Path) and a.data == b.data:
+        return Value(Kind.UNKNOWN, data=a.data)
+    return NOTHING
+
+
+def _join_kinds(a: Kind, b: Kind) -> Kind:
+    if a is b:
+        return a
+    if a in _PLACES and b in _PLACES:
+        return Kind.PLACED if Kind.PLACED in (a, b) else Kind.BATCH
+    if a in _NAMED and b in _NAMED:
+        return Kind.DEVICE
+    return Kind.UNKNOWN
+
+
+def join_all(values: list[Value]) -> Value:
+    """The join of any number of values; NOTHING of none."""
+    if not values:
+        return NOTHING
+    joined = values[0]
+    for value in values[1:]:
+        joined = join_values(joined, value)
+    return joined
+
+
+def join_objects(a: Object, b: Object, key: str | None = None) -> Object:
+    """What is known of an object after two paths."""
+    if a is b or a == b:
+        return a
+    names = {**a.entries, **b.entries}
+    entries = {
+        name: join_values(a.entries.get(name, value), b.entries.get(name, value), key)
+        for name, value in names.items()
+    }
+    items = None
+    if a.items is not None and b.items is not None and len(a.items) == len(b.items):
+        items = tuple(join_values(x, y, key) for x, y in zip(a.items, b.items))
+    moved = a.device != b.device
+    return Object(
+        device=choose(key, a.device, b.device) if key else join(a.device, b.device),
+        items=items,
+        entries=entries,
+        element=_join_elements(a, b, items),
+        source=a.source if a.source == b.source else None,
+        guarded=a.guarded or b.guarded or (moved and key is not None),
+        managed=a.managed or b.managed,
+        trace=b.trace if a.trace is None else a.trace,
+    )
+
+
+def _join_elements(a: Object, b: Object, items: tuple[Value, ...] | None) -> Value:
+    if items is not None:
+        return join_values(a.element, b.element)
+    present = [o.elements() for o in (a, b) if o.items != () or o.element is not NOTHING]
+    return join_all(present)
+
+
+def join_states(a: State, b: State, key: str | None = None) -> State:
+    """The state after two paths meet; `key` is the condition that holds on the path of `a`."""
+    if not a.alive:
+        return b
+    if not b.alive:
+        return a
+    joined = State(default=join(a.default, b.default))
+    joined.heap = dict(a.heap)
+    for ref, theirs in b.heap.items():
+        ours = a.heap.get(ref)
+        joined.heap[ref] = theirs if ours is None else join_objects(ours, theirs, key)
+    env = dict(a.env)
+    for name, other in b.env.items():
+        mine = a.env.get(name)
+        if mine is None:
+            env[name] = other
+        elif mine is not other:
+            env[name] = _join_bindings(joined, mine, other, key)
+    joined.env = env
+    joined.known = {k: v for k, v in a.known.items() if b.known.get(k) is v}
+    return joined
+
+
+def _join_bindings(state: State, a: Value, b: Value, key: str | None) -> Value:
+    """As `join_values`, and where both are objects of one kind, the join is a new object."""
+    if a.kind is b.kind and a.data != b.data:
+        mine, theirs = state.heap.get(a.data), state.heap.get(b.data)  # type: ignore[arg-type]
+        if mine is not None and theirs is not None:
+            ref = _both(a.data) | _both(b.data)
+            state.heap[ref] = join_objects(mine, theirs, key)
+            return a.but(data=ref)
+    if a.kind in _PLACES and b.kind in _PLACES and a.device != b.device and key is not None:
+        return join_values(a, b, key).but(note="guarded")
+    return join_values(a, b, key)
+
+
+def _both(ref: object) -> frozenset[object]:
+    return ref if isinstance(ref, frozenset) else frozenset((ref,))

@@ -1,0 +1,364 @@
+"""What each effect of a row does to values: one function for each effect."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from devlint import ir
+from devlint.flow import meet, overlays
+from devlint.flow.arguments import Arguments, Given
+from devlint.flow.dimensions import dimensions
+from devlint.flow.devices import use_device
+from devlint.flow.facts import HostRead
+from devlint.flow.frame import Frame, path_value, place_of_path
+from devlint.flow.lattice import CPU, UNKNOWN, Device, Known, may_be_accelerator
+from devlint.flow.state import Object, Path
+from devlint.flow.values import NONE, NOTHING, Kind, Origin, Trace, Value
+from devlint.torchapi.effects import Arg, Effect, Row
+
+_TENSORS = (Kind.TENSOR, Kind.BATCH, Kind.PLACED)
+_KINDS = {kind.name.lower(): kind for kind in Kind}
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A call of something that a row describes."""
+
+    frame: Frame
+    node: ir.Call
+    row: Row
+    args: Arguments
+
+    def find(self, parameter: tuple[Arg, ...]) -> Given | None:
+        return self.args.find(parameter)
+
+
+def apply(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """The value of a call that a row describes."""
+    use = Use(frame, node, row, args)
+    _read_cpu_only(use)
+    return _EFFECTS[row.effect](use)
+
+
+def _result_kind(row: Row) -> Kind:
+    return _KINDS.get(row.kind, Kind.UNKNOWN)
+
+
+def _plain(row: Row) -> Value:
+    """A result of which only the kind is known."""
+    kind = _result_kind(row)
+    if kind is Kind.NONE:
+        return NONE
+    return NOTHING if kind in (Kind.UNKNOWN, Kind.TENSOR) else Value(kind)
+
+
+def device_argument(use: Use, via: str = "device") -> Device | None:
+    """What the device argument of a call names; None where none is given."""
+    if not use.row.device:
+        return None
+    given = use.find(use.row.device)
+    if given is None:
+        return UNKNOWN if use.args.unpacked else None
+    if given[1].kind is Kind.NONE:
+        return None
+    return use_device(use.frame, *given, via=via)
+
+
+def _create(use: Use) -> Value:
+    frame, row = use.frame, use.row
+    device = device_argument(use)
+    grad = row.grad or _asks_for_gradient(use.args)
+    scalar = dimensions(use.args, row)
+    note = "leaf" if grad and row.effect is Effect.CREATE else ""
+    if device is not None:
+        trace = Trace(use.node, f"made on {device} here")
+        return Value(
+            Kind.TENSOR, device, origin=Origin.MOVED, scalar=scalar, grad=grad, note=note,
+            trace=trace,
+        )  # fmt: skip
+    data = use.find(row.data) if row.data else None
+    if data is not None and data[1].kind in _TENSORS:
+        return data[1].but(kind=Kind.TENSOR, data=None, note="")
+    if data is not None and data[1].kind is Kind.UNKNOWN and row.name == "torch.as_tensor":
+        return Value(Kind.TENSOR, UNKNOWN)
+    if row.to:
+        trace = Trace(use.node, "made from host data here: on the CPU")
+        named = Known(row.to)
+        return Value(
+            Kind.TENSOR, named, origin=Origin.HOST_DATA, scalar=scalar, grad=grad, trace=trace
+        )
+    if data is not None and data[1].kind is Kind.UNKNOWN and scalar is None:
+        return _default(use, None, grad, note)
+    return _default(use, scalar, grad, note)
+
+
+def _default(use: Use, scalar: bool | None, grad: bool, note: str) -> Value:
+    default = use.frame.state.default
+    where = "the CPU" if default == CPU else str(default)
+    trace = Trace(use.node, f"made without `device=` here: on {where}")
+    return Value(
+        Kind.TENSOR, default, origin=Origin.DEFAULT, scalar=scalar, grad=grad, note=note,
+        trace=trace,
+    )  # fmt: skip
+
+
+def _asks_for_gradient(args: Arguments) -> bool:
+    given = args.keyword("requires_grad")
+    return given is not None and given[1].data is True
+
+
+def _create_like(use: Use) -> Value:
+    device = device_argument(use)
+    if device is not None:
+        trace = Trace(use.node, f"made on {device} here")
+        scalar = dimensions(use.args, use.row)
+        return Value(Kind.TENSOR, device, origin=Origin.MOVED, scalar=scalar, trace=trace)
+    like = _like(use, use.row.like)
+    scalar = dimensions(use.args, use.row)
+    if scalar is None and use.row.dims.value in ("", "same"):
+        scalar = like.scalar
+    return like.but(scalar=scalar, grad=False, note="", data=None)
+
+
+def _like(use: Use, parameter: tuple[Arg, ...]) -> Value:
+    """A tensor where an argument is."""
+    given = use.find(parameter)
+    if given is None:
+        return Value(Kind.TENSOR)
+    value = given[1]
+    if value.kind in (*_TENSORS, Kind.ENCODING):
+        return value.but(kind=Kind.TENSOR, device=use.frame.place(value))
+    if isinstance(value.data, Path) and value.kind is Kind.UNKNOWN:
+        return Value(Kind.TENSOR, place_of_path(value.data.text), origin=Origin.INPUT)
+    return Value(Kind.TENSOR)
+
+
+def _move(use: Use) -> Value:
+    """A function that moves: methods come through `moves` instead."""
+    of = use.find(use.row.of) or use.args.receiver
+    if of is None:
+        return NOTHING
+    value = of[1]
+    device = Known(use.row.to) if use.row.to else device_argument(use, via="to")
+    other = use.find(use.row.like) if use.row.like else None
+    if device is None and other is not None:
+        device = use.frame.place(_like(use, use.row.like))
+    if use.row.managed or device is None:
+        return NOTHING
+    found = use.frame.object(value)
+    told = Trace(use.node, f"moved to {device} here", value.trace)
+    if value.kind.is_container and found is not None:
+        items = None if found.items is None else tuple(_at(v, device, told) for v in found.items)
+        entries = {key: _at(v, device, told) for key, v in found.entries.items()}
+        moved = Object(items=items, entries=entries, element=_at(found.element, device, told))
+        return Value(value.kind, data=use.frame.allocate(use.node, moved))
+    return _at(value, device, told)
+
+
+def _at(value: Value, device: Device, told: Trace) -> Value:
+    if value.kind in _TENSORS:
+        return value.but(device=device, origin=Origin.MOVED, trace=told, data=None)
+    if value.kind is Kind.UNKNOWN:
+        return Value(Kind.PLACED, device, origin=Origin.MOVED, trace=told)
+    return value
+
+
+def _keep(use: Use) -> Value:
+    row = use.row
+    of = use.find(row.of) or (use.args.receiver if "self" in row.of else None)
+    if of is None:
+        return _plain(row)
+    value, kind = of[1], _result_kind(row)
+    if row.managed:
+        return NOTHING
+    if value.kind is Kind.MODULE or (kind is Kind.MODULE and value.kind is Kind.UNKNOWN):
+        return value
+    if value.kind in _TENSORS:
+        if kind is not Kind.TENSOR:
+            return _plain(row)
+        scalar = dimensions(use.args, row, value)
+        note = "parameter" if row.name == "torch.nn.Parameter" else ""
+        grad = row.grad or (value.grad and row.name.rpartition(".")[2] not in ("detach", "detach_"))
+        kept = value.but(scalar=scalar, grad=grad, note=note, data=None)
+        return _parts(use, kept) if row.parts else kept
+    if row.name == "torch.nn.Parameter":
+        return Value(Kind.TENSOR, UNKNOWN, grad=True, note="parameter")
+    if value.kind is Kind.UNKNOWN and kind is Kind.TENSOR and isinstance(value.data, Path):
+        kept = _like(use, row.of).but(scalar=dimensions(use.args, row))
+        return _parts(use, kept) if row.parts else kept
+    if value.kind is Kind.UNKNOWN or kind is Kind.TENSOR:
+        return value if value.kind is not Kind.UNKNOWN else NOTHING
+    return value if kind is value.kind else _plain(row)
+
+
+def _parts(use: Use, value: Value) -> Value:
+    return Value(Kind.TUPLE, data=use.frame.allocate(use.node, Object(element=value)))
+
+
+def operands(use: Use, parameters: tuple[tuple[Arg, ...], ...]) -> list[Given]:
+    """The arguments that meet, lists of tensors flattened."""
+    found: list[Given] = []
+    for parameter in parameters:
+        if parameter == ("*",):
+            given = use.args.positional()
+        else:
+            one = use.find(parameter)
+            given = [] if one is None else [one]
+        for node, value in given:
+            found.extend(_flatten(use.frame, node, value))
+    return found
+
+
+def _flatten(frame: Frame, node: ir.Expr, value: Value) -> list[Given]:
+    found = frame.object(value)
+    if found is None or not value.kind.is_container:
+        return [(node, value)]
+    if found.items is not None:
+        nodes: tuple[ir.Expr, ...] = (node,) * len(found.items)
+        if isinstance(node, ir.Display) and len(node.items) == len(found.items):
+            nodes = node.items
+        return list(zip(nodes, found.items))
+    return [(node, found.elements())]
+
+
+def _join(use: Use) -> Value:
+    row = use.row
+    arguments = operands(use, row.operands)
+    name = row.name.replace("torch.nn.functional.", "F.").replace("torch.Tensor.", "")
+    value = meet.meet(
+        use.frame, use.node, name, arguments, free_scalars=row.free_scalars, inplace=row.inplace
+    )
+    if row.inplace and arguments and arguments[0][1].kind in _TENSORS:
+        return arguments[0][1]
+    kind = _result_kind(row)
+    if kind is not Kind.TENSOR:
+        return _plain(row)
+    if value is NOTHING:
+        return Value(Kind.TENSOR) if row.name.startswith("torch.") else NOTHING
+    scalar = dimensions(use.args, row, value)
+    value = value.but(scalar=scalar)
+    return _parts(use, value) if row.parts else value
+
+
+def _index(use: Use) -> Value:
+    arguments = operands(use, use.row.operands)
+    if not arguments:
+        return NOTHING
+    meet.index(use.frame, use.node, arguments[0], arguments[1:])
+    return arguments[0][1].but(scalar=None, data=None)
+
+
+def _read_on_host(use: Use) -> Value:
+    receiver = use.args.receiver
+    if receiver is not None and receiver[1].kind in _TENSORS:
+        frame = use.frame
+        operand = frame.operand(*receiver)
+        if may_be_accelerator(operand.device):
+            grad = receiver[1].grad
+            frame.record(HostRead(use.node, frame.context(), operand, use.row.host, grad))
+    kind = _result_kind(use.row)
+    if kind is Kind.TENSOR and receiver is not None:
+        return receiver[1]
+    return _plain(use.row)
+
+
+def _read(use: Use) -> Value:
+    return _plain(use.row)
+
+
+def _host_only(use: Use) -> Value:
+    for node, value in operands(use, use.row.operands):
+        if value.kind in _TENSORS:
+            operand = use.frame.operand(node, value)
+            if may_be_accelerator(operand.device):
+                context = use.frame.context()
+                use.frame.record(HostRead(use.node, context, operand, "__array__", value.grad))
+    return _plain(use.row)
+
+
+def _register(use: Use) -> Value:
+    receiver, name = use.args.receiver, use.find((0, "name"))
+    value = use.find((1, "tensor", "param", "module"))
+    if receiver is None or name is None or not isinstance(name[1].data, str):
+        return Value(Kind.NONE, note="register_buffer")
+    found = use.frame.object(receiver[1])
+    if found is not None:
+        kept = NOTHING if value is None else value[1]
+        note = kept.note if kept.kind is Kind.MODULE else "buffer"
+        use.frame.update(receiver[1], found.with_entry(name[1].data, kept.but(note=note)))
+    return Value(Kind.NONE, note=use.row.name.rpartition(".")[2])
+
+
+def _construct(use: Use) -> Value:
+    frame, row, kind = use.frame, use.row, _result_kind(use.row)
+    if row.managed:
+        return Value(kind) if kind is not Kind.MODULE else NOTHING
+    if kind is Kind.MODULE:
+        return _module(use)
+    if kind is Kind.GENERATOR:
+        device = device_argument(use)
+        return Value(kind, CPU if device is None else device)
+    if kind in (Kind.LOADER, Kind.DATASET):
+        return overlays.loader(frame, use.node, row, use.args, kind)
+    if kind is Kind.TENSOR:
+        return _create(use)
+    if kind in (Kind.OPTIMIZER, Kind.TOKENIZER):
+        return Value(kind, data=frame.allocate(use.node, Object(source=row.name)))
+    return _plain(row)
+
+
+def _module(use: Use) -> Value:
+    frame, row = use.frame, use.row
+    device = device_argument(use)
+    weights = [use.find(parameter) for parameter in row.weights]
+    tensors = [given[1] for given in weights if given is not None and given[1].kind in _TENSORS]
+    if device is None:
+        device = frame.state.default if row.parameters else UNKNOWN
+        if tensors:
+            device = frame.place(tensors[0])
+        device = overlays.device_of_children(frame, row, use.args, device)
+    told = Trace(use.node, f"made on {device} here" if device != CPU else "made on the CPU here")
+    found = Object(device=device, source=row.name, trace=told, items=overlays.children(use.args))
+    return Value(Kind.MODULE, data=frame.allocate(use.node, found))
+
+
+def _opaque(use: Use) -> Value:
+    return _plain(use.row)
+
+
+def _overlay(use: Use) -> Value:
+    function = overlays.OVERLAYS.get(use.row.overlay)
+    if function is None:
+        return NOTHING
+    return function(use.frame, use.node, use.row, use.args)
+
+
+def _read_cpu_only(use: Use) -> None:
+    """Arguments that must be on the host are read there."""
+    for node, value in operands(use, use.row.cpu_only) if use.row.cpu_only else ():
+        if value.kind in _TENSORS:
+            operand = use.frame.operand(node, value)
+            if may_be_accelerator(operand.device):
+                context = use.frame.context()
+                use.frame.record(HostRead(use.node, context, operand, "cpu-only", value.grad))
+
+
+_EFFECTS: dict[Effect, Callable[[Use], Value]] = {
+    Effect.CREATE: _create,
+    Effect.CREATE_LIKE: _create_like,
+    Effect.MOVE: _move,
+    Effect.MOVE_IN_PLACE: _move,
+    Effect.KEEP: _keep,
+    Effect.JOIN: _join,
+    Effect.INDEX: _index,
+    Effect.READ: _read,
+    Effect.READ_ON_HOST: _read_on_host,
+    Effect.HOST_ONLY: _host_only,
+    Effect.REGISTER: _register,
+    Effect.CONSTRUCT: _construct,
+    Effect.OPAQUE: _opaque,
+    Effect.OVERLAY: _overlay,
+}
+
+__all__ = ["apply", "path_value"]
