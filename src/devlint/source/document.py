@@ -90,7 +90,11 @@ class Document:
                 last = self.locate(end.node.origin).end
             else:
                 first = self.locate(start.node.origin).start
-        if not rewrite.text and isinstance(start.node.origin, Span) and self.text[first] == "#":
+        if (
+            not rewrite.text
+            and isinstance(start.node.origin, Span)
+            and self.text.startswith("#", first)
+        ):
             first, last = self._around_comment(first, last)
         return Edit(self.index.span(first, last), rewrite.text)
 

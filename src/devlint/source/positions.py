@@ -17,14 +17,17 @@ from devlint.source.origins import Between
 
 Range = tuple[int, int]
 
-_COMPOUND = frozenset(
+_WITH_HEADER = frozenset(
     {
         cst.ClassDef,
+        cst.Else,
         cst.ExceptHandler,
         cst.ExceptStarHandler,
+        cst.Finally,
         cst.For,
         cst.FunctionDef,
         cst.If,
+        cst.Match,
         cst.MatchCase,
         cst.Try,
         cst.TryStar,
@@ -32,12 +35,10 @@ _COMPOUND = frozenset(
         cst.With,
     }
 )
-_BRANCHES = frozenset({cst.Else, cst.Finally})
 
 # Nodes that record no position of their own while they are written.
 _PLAIN = frozenset(
     {
-        cst.Annotation,
         cst.Comment,
         cst.CompFor,
         cst.FormattedStringText,
@@ -79,18 +80,26 @@ class Positions:
         if not isinstance(origin, cst.CSTNode):
             raise TypeError(f"not a piece of source: {type(origin).__name__}")
         kind = type(origin)
-        if kind is cst.FunctionDef and isinstance(origin, cst.FunctionDef):
+        if isinstance(origin, cst.FunctionDef):
             return self._exact[origin][0], self._plain[origin.params][1] + 1
-        if kind in _COMPOUND or kind in _BRANCHES:
-            return self._exact[origin][0], self._header_end(origin)
-        if isinstance(origin, cst.Match):
+        if kind in _WITH_HEADER:
             return self._exact[origin][0], self._header_end(origin)
         if isinstance(origin, (cst.Tuple, cst.GeneratorExp)) and origin.lpar:
             return self._plain[origin.lpar[-1]][0], self._plain[origin.rpar[0]][1]
+        if isinstance(origin, cst.Param):
+            return self._parameter(origin)
         if kind is cst.CompFor or kind is cst.Slice:
             return self._trimmed(self._plain[origin])
         found = self._exact.get(origin)
         return self._plain[origin] if found is None else found
+
+    def _parameter(self, node: cst.Param) -> Range:
+        start, end = self._exact[node]  # LibCST's ends with the name
+        if node.annotation is not None:
+            end = self.outer(node.annotation.annotation)[1]
+        if node.default is not None:
+            end = self.outer(node.default)[1]
+        return start, end
 
     def outer(self, origin: object) -> Range:
         """The range of a node with all parentheses around it."""
@@ -110,8 +119,7 @@ class Positions:
         """
         found: list[Range] = []
         for node, (start, end) in self._exact.items():
-            kind = type(node)
-            if kind in _COMPOUND or kind in _BRANCHES or kind is cst.Match:
+            if type(node) in _WITH_HEADER:
                 decorators = getattr(node, "decorators", ())
                 first = self._exact[decorators[0]][0] if decorators else start
                 found.append((first, self._header_end(node)))

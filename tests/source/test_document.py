@@ -1,0 +1,344 @@
+"""Reading files: encodings, line breaks, errors, deep nesting."""
+
+import codecs
+
+import pytest
+
+from devlint import ir
+from devlint.findings import (
+    Anchor,
+    Rewrite,
+    Span,
+    insert_after,
+    insert_before,
+    replace,
+    replace_tail,
+)
+from devlint.source.depth import is_deep, too_deep
+from devlint.source.document import (
+    Document,
+    SourceError,
+    encode,
+    mentions,
+    read_document,
+    syntax_error,
+)
+from devlint.spans import apply_edits
+
+
+def read(code: str) -> Document:
+    return read_document(code.encode(), "x.py")
+
+
+def failure(data: bytes) -> SourceError:
+    with pytest.raises(SourceError) as caught:
+        read_document(data, "x.py")
+    return caught.value
+
+
+NAMES = [
+    pytest.param("é = '漢'\r\nx = é\r\n".encode(), "utf-8", id="crlf"),
+    pytest.param(b"x = 1\ry = 2\r", "utf-8", id="cr"),
+    pytest.param(b"x = 1\r\ny = 2\nz = 3\r\x0c\nw = 4", "utf-8", id="mixed"),
+    pytest.param(codecs.BOM_UTF8 + "é = 1\n".encode(), "utf-8", id="byte order mark"),
+    pytest.param(codecs.BOM_UTF8 + b"# coding: utf-8\nx = 1\n", "utf-8", id="mark and cookie"),
+    pytest.param("# coding: latin-1\nx = 'é'\n".encode("latin-1"), "iso8859-1", id="latin-1"),
+    pytest.param(
+        b"#!/bin/sh\n# vim: set fileencoding=cp1252 :\nx = '\x80'\n", "cp1252", id="row 2"
+    ),
+    pytest.param("\r# coding: koi8-r\rx = 'я'\r".encode("koi8-r"), "koi8-r", id="cookie after cr"),
+    pytest.param(b"x = 1\ny = 2\n# coding: latin-1\n", "utf-8", id="cookie too late"),
+    pytest.param(b"x = 1\n# coding: latin-1\n", "utf-8", id="cookie after code"),
+    pytest.param(b"", "utf-8", id="empty"),
+    pytest.param(b"\n\n", "utf-8", id="blank"),
+    pytest.param(b"# only a comment", "utf-8", id="comment"),
+    pytest.param(b"\x0c\nif x:\n\ty = 1\n\x0c\n", "utf-8", id="form feeds and tabs"),
+    pytest.param("x = '\u2028\x0b\x1c\x85'\ny = x\n".encode(), "utf-8", id="no line breaks"),
+]
+
+
+@pytest.mark.parametrize(("data", "encoding"), NAMES)
+def test_a_file_survives_reading_and_writing(data: bytes, encoding: str) -> None:
+    document = read_document(data, "x.py")
+    assert document.decoded.encoding == encoding
+    assert encode(document, document.text) == data
+    for statement in document.module.body:
+        assert isinstance(statement, (ir.Assign, ir.If))
+        target = statement.test if isinstance(statement, ir.If) else statement.targets[0]
+        assert isinstance(target, ir.Name)
+        span = document.locate(target.origin)
+        assert document.text[span.start : span.end] == target.id
+
+
+def test_rows_follow_python_and_not_str_splitlines() -> None:
+    document = read("a = '\u2028\x0c'\r\nb = 1\rc = 2\n")
+    rows = [document.locate(statement.origin).row for statement in document.module.body]
+    assert rows == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("data", "kind", "row", "column", "words"),
+    [
+        (b"x = 1\nprint 'a'\n", "syntax", 2, 1, "Missing parentheses"),
+        (b"x = 1\nexec 'a'\n", "syntax", 2, 1, "Missing parentheses"),
+        (b"raise A, 'b'\n", "syntax", 1, 8, "invalid syntax"),
+        (b"x = 0777\n", "syntax", 1, 5, "leading zeros"),
+        (b"def f(:\n    pass\n", "syntax", 1, 7, ""),
+        (b"x = 'abc\n", "syntax", 1, 5, "unterminated string"),
+        (b"x = (1,\n\n", "syntax", 1, 5, "never closed"),
+        (b"if x:\n    a\n  b\n", "syntax", 3, 4, "unindent"),
+        (b"\xc3\xa9 = 1\r\n\xc3\xa9 = = 2\r\n", "syntax", 2, 5, "invalid syntax"),
+        (b"x = 1\ny = '\0'\n", "syntax", 2, 6, "NUL"),
+        (b"x = 1  # \0\n", "syntax", 1, 10, "NUL"),
+        (codecs.BOM_UTF8 * 2 + b"x = 1\n", "syntax", 1, 1, "U+FEFF"),
+        (b"# a\nx = '\xe9'\n", "unreadable", 2, 6, "not UTF-8: byte 0xe9 at byte 9"),
+        (codecs.BOM_UTF8 + b"x = '\xe9'\n", "unreadable", 1, 6, "byte 0xe9 at byte 8"),
+        (b"# coding: utf8\nx = '\xe9'\n", "unreadable", 2, 6, "not utf-8, which the file declares"),
+        (b"# coding: ascii\nx = '\xc3\xa9'\n", "unreadable", 2, 6, "not ascii"),
+        (b"# coding: nonsense\n", "unreadable", 1, 11, "unknown encoding `nonsense`"),
+        (b"# coding: rot13\n", "unreadable", 1, 1, "no encoding for source files"),
+        (codecs.BOM_UTF8 + b"# coding: latin-1\n", "unreadable", 1, 11, "byte order mark"),
+        ("x = 1\n".encode("utf-16"), "unreadable", 1, 1, "UTF-16"),
+        (b"\x80\x03\x00", "unreadable", 1, 1, "not UTF-8"),
+    ],
+)
+def test_what_cannot_be_read_says_why_and_where(
+    data: bytes, kind: str, row: int, column: int, words: str
+) -> None:
+    error = failure(data)
+    assert (error.kind, error.span.row, error.span.column) == (kind, row, column)
+    assert words in error.reason
+    assert "\n" not in error.reason
+    assert "parser error" not in error.reason
+    quick = syntax_error(data, "x.py")
+    assert quick is not None
+    assert (quick.kind, quick.span, quick.reason) == (error.kind, error.span, error.reason)
+
+
+NEWER = ["type X[T = int] = T\n", "x = t'{a}'\n", "try:\n    a\nexcept B, C:\n    d\n"]
+
+
+@pytest.mark.parametrize("code", ["x = 1\n", "", "x = '\\d' is 1\n", "return\n", *NEWER])
+def test_what_any_python_can_read_is_no_error(code: str, recwarn: pytest.WarningsRecorder) -> None:
+    assert syntax_error(code.encode(), "x.py") is None
+    assert read(code).text == code
+    assert not recwarn.list
+
+
+def test_syntax_that_libcst_lacks_is_no_syntax_error() -> None:
+    error = failure(b"class A(B, metaclass=C, *d): pass\n")
+    assert error.kind == "unreadable"
+    assert "LibCST" in error.reason
+
+
+def test_mentions() -> None:
+    assert mentions(b"import torch\n", (b"cuda", b"torch"))
+    assert not mentions(b"import numpy\n", (b"cuda", b"torch"))
+
+
+# --- deep nesting --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "x = " + "(" * 3000 + "1" + ")" * 3000,
+        "x = " + "[" * 3000 + "]" * 3000,
+        "x = " + "{1:" * 3000 + "1" + "}" * 3000,
+        "x = f(" * 300 + ")" * 300,
+        "x = a" + "()" * 20000,
+        "x = " + "not " * 20000 + "a",
+        "x = " + "-" * 20000 + "a",
+        "x = " + "lambda: " * 20000 + "a",
+        "x = " + "a if b else " * 20000 + "c",
+        "x = " + "+".join(["a"] * 20000),
+        "x = (\n" + " +\n".join(["a"] * 20000) + "\n)",
+        "if a: pass\n" + "elif b: pass\n" * 30000,
+        "".join(" " * i + "if a:\n" for i in range(300)) + " " * 300 + "pass",
+    ],
+    ids=lambda code: code[:16],
+)
+def test_too_deep_nesting_is_an_error_and_no_crash(code: str) -> None:
+    error = failure(code.encode())
+    assert error.kind == "syntax"
+    assert "too" in error.reason
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "x = " + "(" * 190 + "1" + ")" * 190,
+        "x = a" + ".b" * 1000,
+        "x = a" + "(1)" * 600,
+        "x = " + "not " * 1000 + "a",
+        "x = " + "a if b else " * 600 + "c",
+        "x = " + " + ".join(["a"] * 2000),
+        "x = (" + " 'a'" * 3000 + ")",
+        "x = " + "=".join(["a"] * 3000),
+        "x = " + " < ".join(["a"] * 2000),
+        "if a: pass\n" + "elif b: pass\n" * 3000 + "x = 1",
+    ],
+    ids=lambda code: code[:16],
+)
+def test_deep_nesting_is_read_and_located(code: str) -> None:
+    document = read(code + "\n")
+    last = document.module.body[-1]
+    span = document.locate(last.origin)
+    assert document.text[span.start : span.end].startswith("x =")
+    assert span.end == len(code)
+
+
+def test_large_flat_files_are_not_deep() -> None:
+    table = "x = [" + "(1, 2, {'a': [3]}),\n" * 20000 + "]\n"
+    assert too_deep(table) is None
+    assert too_deep("x = '" + "(" * 5000 + "'\n") is None
+    assert too_deep("# " + "(" * 5000 + "\n") is None
+    ordinary = "def f(x):\n    return x.a(b)[c] + d * (e - 1)\n" * 5000
+    assert not is_deep(ordinary.encode())
+
+
+# --- positions -----------------------------------------------------------------------------
+
+PLACES = """\
+@decorated
+async def f(a, b: int = 1, *c) -> T :  # comment
+    for x in (1, 2): pass
+    if a and (
+        b
+    ):
+        pass
+    elif c: pass
+    else: return (yield)
+    with (open(p) as q, r): pass
+    try : pass
+    except (A, B) as e: pass
+    finally: pass
+    while (x) : x = [i for i in (1, 2) if i ]
+class C(D): x = 1
+match ( v ) :
+    case [1, *_] if w: f(k = (1), *args)
+"""
+
+
+def marked(document: Document) -> list[tuple[str, str]]:
+    found = []
+
+    def visit(node: object) -> None:
+        if isinstance(node, tuple):
+            for item in node:
+                visit(item)
+        elif isinstance(node, ir.Node):
+            if not isinstance(node, ir.Module):
+                span = document.locate(node.origin)
+                found.append((type(node).__name__, document.text[span.start : span.end]))
+            for field in node.__slots__:
+                if field != "origin":
+                    visit(getattr(node, field))
+
+    visit(document.module)
+    return found
+
+
+def test_places_of_headers_and_parts() -> None:
+    found = marked(read(PLACES))
+    for expected in [
+        ("Function", "async def f(a, b: int = 1, *c)"),
+        ("Parameter", "b: int = 1"),
+        ("Parameter", "*c"),
+        ("For", "for x in (1, 2):"),
+        ("Display", "(1, 2)"),
+        ("If", "if a and (\n        b\n    ):"),
+        ("If", "elif c:"),
+        ("Yield", "yield"),
+        ("With", "with (open(p) as q, r):"),
+        ("Try", "try :"),
+        ("Handler", "except (A, B) as e:"),
+        ("While", "while (x) :"),
+        ("Comprehension", "[i for i in (1, 2) if i ]"),
+        ("Clause", "for i in (1, 2) if i"),
+        ("Class", "C"),
+        ("Match", "match ( v ) :"),
+        ("Case", "case [1, *_] if w:"),
+        ("Argument", "k = (1)"),
+        ("Argument", "*args"),
+        ("Constant", "1"),
+    ]:
+        assert expected in found
+
+
+def test_a_span_is_its_own_place() -> None:
+    span = Span(3, 4, 1, 4, 1, 5)
+    assert read("x = 1\n").locate(span) is span
+
+
+@pytest.mark.parametrize(
+    ("row", "rows"),
+    [(1, (1, 2)), (2, (1, 2)), (3, (3, 3)), (4, (4, 6)), (5, (4, 6)), (7, (7, 7)), (99, (99, 99))],
+)
+def test_rows_of_statements(row: int, rows: tuple[int, int]) -> None:
+    assert read(PLACES).statement_rows(row) == rows
+
+
+def test_rows_of_statements_over_several_rows() -> None:
+    document = read(
+        "x = f(\n  a,\n)\n\nif (b and\n    c): g(\n    d)\ny = '''\n\n'''; z = \\\n  1\n"
+    )
+    expected = [(1, 3)] * 3 + [(4, 4), (5, 6), (5, 6), (6, 7)] + [(8, 10)] * 2 + [(10, 11)] * 2
+    assert [document.statement_rows(row) for row in (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11)] == expected
+
+
+def test_comments_are_found_and_strings_are_not() -> None:
+    document = read(
+        "# one\nx = '# no'  # two\ny = f'''\n# no {z}\n'''\n\n  # three\nf(\n  # four\n)"
+    )
+    found = [(each.row, each.column, each.text, each.alone) for each in document.comments]
+    assert found == [
+        (1, 1, "# one", True),
+        (2, 13, "# two", False),
+        (7, 3, "# three", True),
+        (9, 3, "# four", True),
+    ]
+
+
+# --- edits ---------------------------------------------------------------------------------
+
+
+def rewritten(code: str, make: object) -> str:
+    document = read(code)
+    (statement,) = document.module.body
+    assert isinstance(statement, ir.Assign)
+    assert statement.value is not None
+    assert callable(make)
+    rewrite = make(statement.value)
+    assert isinstance(rewrite, Rewrite)
+    return apply_edits(code, [document.edit(rewrite)])
+
+
+@pytest.mark.parametrize(
+    ("code", "make", "expected"),
+    [
+        ("x = a + b\n", lambda v: replace(v.left, "c"), "x = c + b\n"),
+        ("x = (a) + b\n", lambda v: replace(v.left, "c"), "x = c + b\n"),
+        ("x = (a + b) * c\n", lambda v: insert_after(v.left, ".cpu()"), "x = (a + b).cpu() * c\n"),
+        ("x = ((a)) * c\n", lambda v: insert_before(v.left, "-"), "x = -((a)) * c\n"),
+        ("x = (a, b)\n", lambda v: insert_after(v, "[0]"), "x = (a, b)[0]\n"),
+        ("x = a, b\n", lambda v: replace(v, "c"), "x = c\n"),
+        (
+            "x = (a + b).get_device()\n",
+            lambda v: replace_tail(v.func.value, v, ".device"),
+            "x = (a + b).device\n",
+        ),
+        (
+            "x = (a.get_device())\n",
+            lambda v: replace_tail(v.func.value, v, ".device"),
+            "x = (a.device)\n",
+        ),
+        (
+            "x = (f((a)))\n",
+            lambda v: Rewrite(Anchor(v, "start"), Anchor(v.args[0].value, "start"), "g("),
+            "x = (g((a)))\n",
+        ),
+    ],
+)
+def test_rewrites_keep_parentheses_in_pairs(code: str, make: object, expected: str) -> None:
+    assert rewritten(code, make) == expected
