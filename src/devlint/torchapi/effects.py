@@ -26,7 +26,7 @@ class Effect(str, Enum):
     CREATE_LIKE = "create-like"
     """Makes a tensor where the argument `like` is, unless `device` says otherwise."""
     MOVE = "move"
-    """The result is the receiver (or `of`) on `device`, or where the tensor `like` is, or on `to`."""
+    """The result is the receiver (or `of`) on `device`, or where `like` is, or on `to`."""
     MOVE_IN_PLACE = "move-in-place"
     """As `move`, and the receiver itself has moved (modules, encodings)."""
     KEEP = "keep"

@@ -39,8 +39,8 @@ else:
 
 KINDS = frozenset({
     "unknown", "tensor", "module", "placed", "optimizer", "loader", "dataset", "batch", "tokenizer",
-    "encoding", "list", "tuple", "set", "dict", "ndarray", "device", "generator", "string", "number",
-    "bool", "none", "dtype", "namespace",
+    "encoding", "list", "tuple", "set", "dict", "ndarray", "device", "generator", "string",
+    "number", "bool", "none", "dtype", "namespace",
 })  # fmt: skip
 """The kinds that a row may name, from `flow.values.Kind`."""
 
