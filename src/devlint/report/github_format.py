@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from devlint.findings import Finding
 from devlint.report.context import Context, Failure, severity
+from devlint.report.text import shown
 
 _COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
 
@@ -40,12 +41,13 @@ def _failure(failure: Failure, context: Context) -> str:
 
 
 def _command(command: str, properties: dict[str, str], message: str) -> str:
-    shown = ",".join(f"{key}={_property(value)}" for key, value in properties.items())
-    return f"::{command} {shown}::{_data(message)}"
+    pairs = ",".join(f"{key}={_property(value)}" for key, value in properties.items())
+    return f"::{command} {pairs}::{_data(message)}"
 
 
 def _data(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    escaped = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return shown(escaped)
 
 
 def _property(text: str) -> str:

@@ -1,0 +1,373 @@
+"""The formats for machines, and the short ones for people."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import jsonschema
+import pytest
+from report.sample import HARDCODED, MISMATCH, SOURCE, Trouble, finding, span
+
+from devlint import rulebook
+from devlint.findings import Finding, Fix, Level, Safety, Step
+from devlint.report import FORMATS, Summary, read_source, render, statistics
+from devlint.report.linehash import line_hashes
+
+SCHEMA = Path(__file__).parents[1] / "data" / "sarif-schema-2.1.0.json"
+
+NASTY = "a%b,c:d\r\n<é>&\"'\x00\x1b\ud800"
+
+
+def shown(output_format: str, *findings: Finding, **summary: Any) -> str:
+    return render(output_format, findings, Summary(**summary), False, lambda filename: SOURCE)
+
+
+# --- short ones ----------------------------------------------------------------------------
+
+
+def test_concise() -> None:
+    assert shown("concise", HARDCODED, MISMATCH).splitlines()[:2] == [
+        "train.py:8:5: DEV202 `y` is on cpu but `x` is on cuda",
+        "train.py:9:1: DEV104 [*] the index 1 is fixed",
+    ]
+
+
+def test_grouped() -> None:
+    other = finding(SOURCE, "x", filename="b.py", message="far away")
+    assert shown("grouped", HARDCODED, MISMATCH, other).splitlines()[:6] == [
+        "b.py:",
+        "  3:1  DEV202 far away",
+        "",
+        "train.py:",
+        "  8:5  DEV202 `y` is on cpu but `x` is on cuda",
+        "  9:1  DEV104 [*] the index 1 is fixed",
+    ]
+
+
+def test_findings_are_sorted_by_place() -> None:
+    last = finding(SOURCE, "x", filename="z.py")
+    lines = shown("concise", last, MISMATCH).splitlines()[:2]
+    names = [line.partition(":")[0] for line in lines]
+    assert names == ["train.py", "z.py"]
+
+
+def test_an_unknown_format_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"'yaml'.*sarif"):
+        shown("yaml")
+
+
+# --- JSON ----------------------------------------------------------------------------------
+
+
+def test_json() -> None:
+    assert json.loads(shown("json", MISMATCH)) == [
+        {
+            "filename": "train.py",
+            "location": {"row": 8, "column": 5},
+            "end_location": {"row": 8, "column": 10},
+            "code": "DEV202",
+            "name": "operands-on-other-devices",
+            "level": "error",
+            "message": "`y` is on cpu but `x` is on cuda",
+            "url": f"{rulebook.RULES_URL}/operands-on-other-devices.md",
+            "trace": [
+                {
+                    "message": "made on cuda here",
+                    "location": {"row": 3, "column": 5},
+                    "end_location": {"row": 3, "column": 33},
+                },
+                {
+                    "message": "made on cpu here",
+                    "location": {"row": 4, "column": 5},
+                    "end_location": {"row": 4, "column": 19},
+                },
+                {
+                    "message": "used together here",
+                    "location": {"row": 8, "column": 5},
+                    "end_location": {"row": 8, "column": 10},
+                },
+            ],
+            "fix": {
+                "applicability": "unsafe",
+                "message": "move it",
+                "edits": [
+                    {
+                        "content": ".to(x.device)",
+                        "location": {"row": 8, "column": 10},
+                        "end_location": {"row": 8, "column": 10},
+                    }
+                ],
+            },
+        }
+    ]
+
+
+def test_json_without_a_fix_or_findings() -> None:
+    assert json.loads(shown("json", finding(SOURCE, "x")))[0]["fix"] is None
+    assert json.loads(shown("json")) == []
+    assert shown("json-lines") == ""
+
+
+def test_json_lines_are_the_objects_of_json() -> None:
+    lines = shown("json-lines", MISMATCH, HARDCODED).splitlines()
+    assert [json.loads(line) for line in lines] == json.loads(shown("json", MISMATCH, HARDCODED))
+
+
+# --- SARIF ---------------------------------------------------------------------------------
+
+
+def sarif(*findings: Finding, **summary: Any) -> dict[str, Any]:
+    """A SARIF log, checked against the standard's schema."""
+    log: dict[str, Any] = json.loads(shown("sarif", *findings, **summary))
+    schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
+    jsonschema.validate(log, schema, format_checker=jsonschema.Draft4Validator.FORMAT_CHECKER)
+    return log
+
+
+def test_sarif_result() -> None:
+    [run] = sarif(HARDCODED, MISMATCH)["runs"]
+    assert run["columnKind"] == "unicodeCodePoints"
+    assert run["invocations"] == [{"executionSuccessful": True}]
+    rules = run["tool"]["driver"]["rules"]
+    assert [rule["id"] for rule in rules] == ["DEV104", "DEV202"]
+    first, second = run["results"]
+    assert (first["ruleId"], first["ruleIndex"], first["level"]) == ("DEV202", 1, "error")
+    assert (second["ruleId"], second["ruleIndex"], second["level"]) == ("DEV104", 0, "warning")
+    [location] = first["locations"]
+    assert location["physicalLocation"] == {
+        "artifactLocation": {"uri": "train.py"},
+        "region": {"startLine": 8, "startColumn": 5, "endLine": 8, "endColumn": 10},
+    }
+    [flow] = first["codeFlows"][0]["threadFlows"]
+    steps = [step["location"]["message"]["text"] for step in flow["locations"]]
+    assert steps == [
+        "made on cuda here",
+        "made on cpu here",
+        "used together here",
+        "`y` is on cpu but `x` is on cuda",
+    ]
+    assert [related["id"] for related in first["relatedLocations"]] == [1, 2, 3]
+    [change] = first["fixes"][0]["artifactChanges"]
+    assert change["replacements"] == [
+        {
+            "deletedRegion": {"startLine": 8, "startColumn": 10, "endLine": 8, "endColumn": 10},
+            "insertedContent": {"text": ".to(x.device)"},
+        }
+    ]
+    assert "codeFlows" not in second
+
+
+def test_sarif_describes_its_rules_with_their_pages() -> None:
+    page = rulebook.pages()["operands-on-other-devices"]
+    [rule] = sarif(MISMATCH)["runs"][0]["tool"]["driver"]["rules"]
+    assert rule["shortDescription"]["text"] == page.summary
+    assert rule["help"]["markdown"] == page.body.strip()
+    assert rule["helpUri"] == page.url
+    assert 0 < len(rule["fullDescription"]["text"]) <= 1024
+    assert "##" not in rule["fullDescription"]["text"]
+    assert rule["defaultConfiguration"] == {"enabled": True, "level": "error"}
+    assert rule["properties"]["precision"] == "high"
+    assert rule["properties"]["problem.severity"] == "error"
+    assert set(page.tags) < set(rule["properties"]["tags"])
+
+
+def test_sarif_of_every_rule_is_valid() -> None:
+    findings = [
+        finding(SOURCE, "x", code=page.code, name=page.name, level=page.level)
+        for page in rulebook.pages().values()
+    ]
+    rules = sarif(*findings)["runs"][0]["tool"]["driver"]["rules"]
+    severities = {rule["properties"]["problem.severity"] for rule in rules}
+    assert severities <= {"error", "warning", "recommendation"}
+    assert len(rules) == len(findings)
+
+
+def test_sarif_uris_are_relative_and_encoded(tmp_path: Path) -> None:
+    def uri(filename: str) -> str:
+        run = sarif(finding(SOURCE, "x", filename=filename), root=tmp_path)["runs"][0]
+        found: str = run["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"][
+            "uri"
+        ]
+        return found
+
+    assert uri(str(tmp_path / "a b" / "c#é.py")) == "a%20b/c%23%C3%A9.py"
+    assert uri(str(tmp_path / "c:d.py")) == "c%3Ad.py"
+    assert uri("/elsewhere/x.py") == "file:///elsewhere/x.py"
+
+
+def test_sarif_tells_of_failures(tmp_path: Path) -> None:
+    troubles = (Trouble(str(tmp_path / "a b.py"), "internal error"), Trouble("", "no such option"))
+    [run] = sarif(failures=troubles, root=tmp_path)["runs"]
+    [invocation] = run["invocations"]
+    assert invocation["executionSuccessful"] is False
+    first, second = invocation["toolExecutionNotifications"]
+    assert first["message"]["text"] == "internal error"
+    assert first["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "a%20b.py"
+    assert second["message"]["text"] == "no such option"
+    assert run["results"] == []
+
+
+def test_sarif_fingerprints_outlive_moved_lines() -> None:
+    def marks(text: str) -> dict[str, str]:
+        log = json.loads(
+            render("sarif", [finding(text, "x.cuda(1)")], Summary(), sources=lambda _: text)
+        )
+        found: dict[str, str] = log["runs"][0]["results"][0]["partialFingerprints"]
+        return found
+
+    assert marks(SOURCE) == marks(f"# a\n# b\n{SOURCE}")
+    assert marks(SOURCE)["primaryLocationLineHash"] != marks(SOURCE)["devlint/v1"]
+    assert marks(SOURCE) != marks(SOURCE.replace("x.cuda(1)", "if 1: x.cuda(1)"))
+
+
+@pytest.mark.parametrize(
+    ("text", "hashes"),
+    [
+        # As GitHub's own upload action computes them.
+        ("", ["c129715d7a2bc9a3:1"]),
+        (
+            " a\nb\n  \t\tc\n d",
+            ["271789c17abda88f:1", "54703d4cd895b18:1", "180aee12dab6264:1", "a23a3dc5e078b07b:1"],
+        ),
+    ],
+)
+def test_line_hashes(text: str, hashes: list[str]) -> None:
+    assert line_hashes(text) == hashes
+    assert line_hashes(text.replace("\n", "\r\n")) == hashes
+
+
+def test_line_hashes_count_equal_lines() -> None:
+    hashes = line_hashes("x = 1\n" * 200)
+    assert len(hashes) == 201
+    assert len(set(hashes)) == 201
+    assert hashes[0].split(":")[0] == hashes[1].split(":")[0]
+    assert [line.split(":")[1] for line in hashes[:3]] == ["1", "2", "3"]
+
+
+# --- GitHub, GitLab, JUnit -----------------------------------------------------------------
+
+
+def test_github() -> None:
+    assert shown("github", MISMATCH, HARDCODED).splitlines() == [
+        "::error file=train.py,line=8,endLine=8,col=5,endColumn=10,"
+        "title=DEV202 operands-on-other-devices::"
+        "train.py:8:5: DEV202 `y` is on cpu but `x` is on cuda",
+        "::warning file=train.py,line=9,endLine=9,col=1,endColumn=10,"
+        "title=DEV104 hardcoded-device-index::train.py:9:1: DEV104 the index 1 is fixed",
+    ]
+
+
+def test_github_escapes() -> None:
+    odd = finding(SOURCE, "x", message="100%\nnext, and: so", filename="a,b:c%.py")
+    [line] = shown("github", odd).splitlines()
+    command, properties, message = line[2:].split(" ", 1)[0], *line[2:].split(" ", 1)[1].split("::")
+    assert command == "error"
+    assert properties.startswith("file=a%2Cb%3Ac%25.py,line=3,")
+    assert message.endswith("DEV202 100%25%0Anext, and: so")
+
+
+def test_github_gives_no_columns_over_several_lines() -> None:
+    [line] = shown("github", finding(SOURCE, "z = x + y\nx", level=Level.OFF)).splitlines()
+    assert line.startswith("::notice file=train.py,line=8,endLine=9,title=")
+
+
+def test_github_tells_of_failures() -> None:
+    assert shown("github", failures=(Trouble("", "broken"),)) == "::error title=devlint::broken\n"
+
+
+def test_gitlab() -> None:
+    first, second = json.loads(shown("gitlab", MISMATCH, HARDCODED))
+    assert first["description"] == "DEV202: `y` is on cpu but `x` is on cuda"
+    assert first["check_name"] == "DEV202"
+    assert first["location"]["path"] == "train.py"
+    assert first["location"]["lines"] == {"begin": 8, "end": 8}
+    assert (first["severity"], second["severity"]) == ("major", "minor")
+    assert first["fingerprint"] != second["fingerprint"]
+
+
+def test_junit() -> None:
+    root = ElementTree.fromstring(shown("junit", MISMATCH, HARDCODED))
+    assert root.attrib == {"name": "devlint", "tests": "2", "failures": "2", "errors": "0"}
+    [suite] = root
+    case, _ = suite
+    assert case.get("file") == "train.py"
+    assert case.get("line") == "8"
+    [failure] = case
+    assert failure.get("message") == MISMATCH.message
+    assert "train.py:4:5: made on cpu here" in (failure.text or "")
+
+
+def test_junit_without_findings_has_one_case_that_passes() -> None:
+    root = ElementTree.fromstring(shown("junit"))
+    assert [len(case) for case in root.iter("testcase")] == [0]
+
+
+def test_junit_tells_of_failures() -> None:
+    root = ElementTree.fromstring(shown("junit", failures=(Trouble("a.py", "broken \x00"),)))
+    assert root.get("errors") == "1"
+    [error] = root.iter("error")
+    assert error.get("message") == "broken \ufffd"
+
+
+@pytest.mark.parametrize("output_format", FORMATS)
+def test_no_format_stumbles_over_odd_characters(output_format: str) -> None:
+    odd = finding(
+        SOURCE,
+        "x",
+        Step(span(SOURCE, "y"), NASTY),
+        message=NASTY,
+        help=NASTY,
+        filename="ü\udcff.py",
+        fix=Fix(NASTY, Safety.SAFE, ()),
+    )
+    text = shown(output_format, odd, failures=(Trouble("ü\udcff.py", NASTY),))
+    assert "\x00" not in text
+    assert "\x1b" not in text
+    if output_format.startswith("json") or output_format in ("sarif", "gitlab"):
+        json.loads(text)
+    if output_format == "junit":
+        ElementTree.fromstring(text)
+    if output_format in ("concise", "github"):
+        assert len(text.splitlines()) == 2
+
+
+# --- statistics and sources ----------------------------------------------------------------
+
+
+def test_statistics() -> None:
+    found = [HARDCODED, MISMATCH, HARDCODED, *[HARDCODED] * 9]
+    assert statistics("full", found).splitlines() == [
+        "11  DEV104  [*] hardcoded-device-index",
+        " 1  DEV202  [ ] operands-on-other-devices",
+    ]
+    assert json.loads(statistics("json", [MISMATCH])) == [
+        {
+            "code": "DEV202",
+            "name": "operands-on-other-devices",
+            "count": 1,
+            "fixable": 0,
+            "fixable_unsafe": 1,
+        }
+    ]
+    assert statistics("full", []) == ""
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (b"\xef\xbb\xbfa\r\n", "a\r\n"),
+        (b"# coding: latin-1\n\xe9", "# coding: latin-1\né"),
+        (b"\xff", None),
+        (b"# coding: none-such\n", None),
+    ],
+)
+def test_sources_are_read_as_python_reads_them(
+    tmp_path: Path, data: bytes, text: str | None
+) -> None:
+    path = tmp_path / "a.py"
+    path.write_bytes(data)
+    assert read_source(str(path)) == text
+    assert read_source(str(tmp_path / "missing.py")) is None

@@ -1,0 +1,251 @@
+"""Fixes that hold are kept, others are taken back; files are replaced in one step."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import stat
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from devlint.findings import Edit, Finding, Fix, Level, Safety
+from devlint.fix import FixResult, fix_source, unified_diff, write_atomically
+from devlint.source.encoding import decode
+from devlint.spans import LineIndex
+
+Repair = Callable[[re.Match[str]], list[tuple[int, int, str]]]
+Rule = tuple[str, str, "Repair | None", Safety]
+
+
+def replaced_by(content: str) -> Repair:
+    return lambda match: [(match.start(), match.end(), content)]
+
+
+class Rules:
+    """A linter for tests: a code for each occurrence of a pattern, with the fix of the rule."""
+
+    def __init__(self, *rules: Rule) -> None:
+        self.rules = rules
+        self.calls = 0
+
+    def __call__(self, data: bytes, filename: str, settings: None) -> list[Finding]:
+        self.calls += 1
+        text = decode(data).text
+        index = LineIndex(text)
+        found = []
+        for code, pattern, repair, safety in self.rules:
+            for match in re.finditer(pattern, text):
+                edits = [
+                    Edit(index.span(start, end), content)
+                    for start, end, content in (repair(match) if repair else [])
+                ]
+                fix = Fix("repair", safety, tuple(edits)) if repair else None
+                where = index.span(*match.span())
+                found.append(Finding(filename, code, "x", code, Level.ERROR, where, fix=fix))
+        return sorted(found, key=lambda finding: finding.span.start)
+
+
+def fix(data: bytes | str, *rules: Rule, unsafe: bool = False) -> FixResult:
+    source = data.encode() if isinstance(data, str) else data
+    result = fix_source(source, "a.py", None, unsafe, Rules(*rules))
+    again = fix_source(result.data, "a.py", None, unsafe, Rules(*rules))
+    assert again.data == result.data, "a second run changes nothing"
+    return result
+
+
+SAFE, UNSAFE = Safety.SAFE, Safety.UNSAFE
+BAD = ("DEV1", "bad", replaced_by("good"), SAFE)
+
+
+def reasons(result: FixResult) -> list[str]:
+    return [dropped.reason for dropped in result.dropped]
+
+
+def test_all_fixes_are_applied_in_one_pass() -> None:
+    rules = Rules(BAD)
+    result = fix_source(b"bad + bad\nbad\n", "a.py", None, False, rules)
+    assert result.data == b"good + good\ngood\n"
+    assert (len(result.applied), result.dropped, result.remaining) == (3, (), ())
+    assert rules.calls == 2
+
+
+def test_unsafe_fixes_are_applied_when_asked() -> None:
+    rules = (BAD, ("DEV2", "risky", replaced_by("safe"), UNSAFE))
+    assert fix("bad\nrisky\n", *rules).data == b"good\nrisky\n"
+    assert fix("bad\nrisky\n", *rules, unsafe=True).data == b"good\nsafe\n"
+    assert [finding.code for finding in fix("risky\n", *rules).remaining] == ["DEV2"]
+
+
+def test_overlapping_fixes_wait_for_the_next_pass() -> None:
+    inner = ("DEV1", "a", replaced_by("b"), SAFE)
+    outer = ("DEV2", r"f\((\w)\)", lambda m: [(m.start(), m.end(), f"g({m[1]})")], SAFE)
+    result = fix("f(a)\n", inner, outer)
+    assert result.data == b"g(b)\n"
+    assert len(result.applied) == 2
+
+
+def test_insertions_at_one_place_wait_for_each_other() -> None:
+    first = ("DEV1", "(?<!not )x", lambda m: [(m.start(), m.start(), "not ")], SAFE)
+    second = ("DEV2", "(?<!not )(?<!- )x", lambda m: [(m.start(), m.start(), "- ")], SAFE)
+    assert fix("x\n", first, second).data == b"not x\n"
+
+
+def test_a_fix_of_several_edits_is_applied_whole() -> None:
+    def rounded(match: re.Match[str]) -> list[tuple[int, int, str]]:
+        start, end = match.span()
+        return [(start, start + 1, "("), (end - 1, end, ")")]
+
+    both = ("DEV1", r"\[(\w)\]", rounded, SAFE)
+    assert fix("[a] + [b]\n", both).data == b"(a) + (b)\n"
+
+
+def test_a_fix_that_leaves_its_finding_is_dropped() -> None:
+    result = fix("bad = 1\nfine\n", ("DEV1", "bad", replaced_by("bad"), SAFE))
+    assert result.data == b"bad = 1\nfine\n"
+    assert reasons(result) == ["DEV1 would stay"]
+    assert [finding.code for finding in result.remaining] == ["DEV1"]
+
+
+def test_a_fix_that_brings_a_new_finding_is_dropped() -> None:
+    worse = ("DEV1", "bad", replaced_by("worse"), SAFE)
+    result = fix("x\nbad\n", worse, ("DEV2", "worse", None, SAFE))
+    assert result.data == b"x\nbad\n"
+    assert reasons(result) == ["DEV2 would appear in row 2: DEV2"]
+
+
+def test_a_fix_that_breaks_the_syntax_is_dropped_though_no_rule_tells() -> None:
+    result = fix("bad\n", ("DEV1", "bad", replaced_by("("), SAFE))
+    assert result.data == b"bad\n"
+    assert reasons(result) == ["the file would no longer parse"]
+
+
+def test_bad_fixes_do_not_keep_good_ones_back() -> None:
+    broken = ("DEV2", "odd", replaced_by(")"), SAFE)
+    text = "bad\nodd\nbad\nbad\nodd\nbad\n"
+    result = fix(text, BAD, broken)
+    assert result.data == b"good\nodd\ngood\ngood\nodd\ngood\n"
+    assert len(result.applied) == 4
+    assert len(result.dropped) == 2
+
+
+def test_overlapping_edits_within_one_fix_are_told() -> None:
+    twice = ("DEV1", "bad", lambda m: [(m.start(), m.end(), "a"), (m.start(), m.end(), "b")], SAFE)
+    assert "overlap" in reasons(fix("bad\n", twice))[0]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param(b"bad\r\nbad\r\n", b"good\r\ngood\r\n", id="crlf"),
+        pytest.param(b"bad\rbad", b"good\rgood", id="cr, no end"),
+        pytest.param(b"\xef\xbb\xbfbad\n", b"\xef\xbb\xbfgood\n", id="byte order mark"),
+        pytest.param(
+            b"# coding: latin-1\n'\xe9'; bad\n", b"# coding: latin-1\n'\xe9'; good\n", id="latin-1"
+        ),
+        pytest.param("'日本👍'; bad\n".encode(), "'日本👍'; good\n".encode(), id="wide"),
+        pytest.param(b"x = 1\x0c\nbad\n", b"x = 1\x0c\ngood\n", id="form feed"),
+    ],
+)
+def test_bytes_around_a_fix_stay(before: bytes, after: bytes) -> None:
+    assert fix(before, BAD).data == after
+
+
+def test_new_lines_end_like_the_file() -> None:
+    longer = ("DEV1", "bad", replaced_by("a\nb"), SAFE)
+    assert fix(b"bad\r\n", longer).data == b"a\r\nb\r\n"
+
+
+def test_a_fix_that_the_encoding_lacks_is_dropped() -> None:
+    data = b"# coding: latin-1\nbad\n"
+    result = fix(data, ("DEV1", "bad", replaced_by("'日'"), SAFE))
+    assert result.data == data
+    assert reasons(result) == ["the encoding of the file lacks its characters"]
+
+
+# --- diff ----------------------------------------------------------------------------------
+
+
+def test_no_change_is_no_diff() -> None:
+    assert unified_diff(b"a\n", b"a\n", "a.py") == ""
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b"a\nb\nc\n", b"a\nB\nc\n"),
+        (b"a\r\nb\r\n", b"a\r\nB\r\n"),
+        (b"a\nb", b"a\nB"),
+        (b"a\nb", b"a\nb\n"),
+        (b"x\x0c = 1\nb\n", b"x\x0c = 2\nb\n"),
+        (b"\xef\xbb\xbfa\n", b"\xef\xbb\xbfb\n"),
+    ],
+)
+@pytest.mark.parametrize("command", [["git", "apply", "-p0"], ["patch", "-p0", "--binary"]])
+def test_a_diff_can_be_applied(tmp_path: Path, old: bytes, new: bytes, command: list[str]) -> None:
+    if shutil.which(command[0]) is None:
+        command = ["git", "apply", "-p0"]
+    path = tmp_path / "a.py"
+    path.write_bytes(old)
+    diff = unified_diff(old, new, "a.py")
+    (tmp_path / "a.diff").write_bytes(diff.encode())
+    with (tmp_path / "a.diff").open("rb") as file:
+        subprocess.run(command, stdin=file, cwd=tmp_path, check=True, capture_output=True)
+    assert path.read_bytes() == new
+
+
+# --- writing -------------------------------------------------------------------------------
+
+
+def test_writing_keeps_the_mode_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    path = tmp_path / "a.py"
+    path.write_bytes(b"old")
+    path.chmod(0o751)
+    write_atomically(path, b"new")
+    assert path.read_bytes() == b"new"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o751
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_the_target_of_a_link_is_written(tmp_path: Path) -> None:
+    target = tmp_path / "target.py"
+    target.write_bytes(b"old")
+    link = tmp_path / "link.py"
+    link.symlink_to(target)
+    write_atomically(link, b"new")
+    assert link.is_symlink()
+    assert target.read_bytes() == b"new"
+
+
+def test_a_failure_leaves_the_original(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.py"
+    path.write_bytes(b"old")
+
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        write_atomically(path, b"new")
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="not a regular file"):
+        write_atomically(tmp_path, b"new")
+    with pytest.raises(FileNotFoundError):
+        write_atomically(tmp_path / "gone.py", b"new")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_read_only_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.py"
+    path.write_bytes(b"old")
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    with pytest.raises(PermissionError, match=r"a\.py is read-only"):
+        write_atomically(path, b"new")
+    assert path.read_bytes() == b"old"
