@@ -1,3 +1,32 @@
-"""devlint finds device mistakes in PyTorch code by reading it."""
+"""devlint finds device mistakes in PyTorch code by reading it.
+
+>>> import devlint
+>>> for finding in devlint.check("src/train.py"):
+...     print(finding.filename, finding.span.row, finding.message)
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from devlint.api import check, check_text
+    from devlint.findings import Finding
 
 __version__ = "0.1.0"
+
+__all__ = ["Finding", "__version__", "check", "check_text"]
+
+_HOMES = {"check": "devlint.api", "check_text": "devlint.api", "Finding": "devlint.findings"}
+"""Loaded on first use: the command line prints its version without reading any of it."""
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})

@@ -1,0 +1,55 @@
+"""What a program may call: the linter as functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from os import PathLike, fspath
+from pathlib import Path
+
+from devlint.configuration import Configuration
+from devlint.discover import discover
+from devlint.findings import Finding
+from devlint.lint import check_source
+from devlint.run import run
+from devlint.settings import check_layer
+
+Paths = str | PathLike[str] | Sequence[str | PathLike[str]]
+
+
+class CheckError(Exception):
+    """Some files couldn't be checked; `findings` are those of the others."""
+
+    def __init__(self, reasons: Sequence[str], findings: Sequence[Finding]) -> None:
+        super().__init__("; ".join(reasons))
+        self.reasons = tuple(reasons)
+        self.findings = tuple(findings)
+
+
+def check(paths: Paths, settings: Mapping[str, object] | None = None) -> list[Finding]:
+    """Lint files and folders, in this process and without the cache.
+
+    `settings` are keys of `[tool.devlint]`; they win over the configuration files. Files that
+    can't be parsed or read are findings (DEV001, DEV003). Raises `SettingsError` for wrong
+    settings, and `CheckError` where a path is missing or devlint fails.
+    """
+    single = isinstance(paths, (str, PathLike))
+    names = (paths,) if single else tuple(paths)  # type: ignore[arg-type]
+    found = discover(tuple(map(fspath, names)), _configuration(settings))  # type: ignore[arg-type]
+    result = run(found.sources, jobs=1)
+    failures = [*found.failures, *result.failures]
+    if failures:
+        raise CheckError([f"{item.filename}: {item.reason}" for item in failures], result.findings)
+    return result.findings
+
+
+def check_text(
+    source: str | bytes, filename: str = "<text>", settings: Mapping[str, object] | None = None
+) -> list[Finding]:
+    """Lint the text of one file, which needn't exist. Raises `SettingsError`."""
+    data = source.encode("utf-8", "surrogatepass") if isinstance(source, str) else source
+    folder = str(Path(filename).absolute().parent)
+    return check_source(data, filename, _configuration(settings).for_folder(folder))
+
+
+def _configuration(settings: Mapping[str, object] | None) -> Configuration:
+    return Configuration((check_layer("settings", str(Path.cwd()), settings or {}),))

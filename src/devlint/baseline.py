@@ -1,0 +1,64 @@
+"""A baseline: the findings that a project lives with, so that only new ones count."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from devlint.findings import Finding
+from devlint.fingerprint import fingerprints, relative_path
+
+_VERSION = 1
+
+Sources = Callable[[str], "str | None"]
+
+
+class BaselineError(Exception):
+    """The file can't be used as a baseline; the text says why, on one line."""
+
+
+def write(path: Path, findings: Sequence[Finding], sources: Sources) -> None:
+    """List all findings in a new baseline. Raises `BaselineError`.
+
+    Paths are relative to the folder of the baseline, and no rows are kept: the file only changes
+    when findings come or go.
+    """
+    root = path.resolve().parent
+    marks = fingerprints(findings, sources, root)
+    rows = sorted(
+        (relative_path(finding.filename, root), finding.code, mark)
+        for finding, mark in zip(findings, marks, strict=True)
+    )
+    entries = [{"path": name, "code": code, "fingerprint": mark} for name, code, mark in rows]
+    text = json.dumps({"version": _VERSION, "findings": entries}, indent=1, ensure_ascii=False)
+    try:
+        path.write_text(text + "\n", encoding="utf-8", errors="surrogateescape")
+    except OSError as error:
+        raise BaselineError(f"{path}: {error.strerror or error}") from error
+
+
+def new_findings(path: Path, findings: Sequence[Finding], sources: Sources) -> list[Finding]:
+    """The findings that a baseline doesn't list. Raises `BaselineError`."""
+    known = Counter(_read(path))
+    fresh: list[Finding] = []
+    marks = fingerprints(findings, sources, path.resolve().parent)
+    for finding, mark in zip(findings, marks, strict=True):
+        if known[mark] > 0:
+            known[mark] -= 1
+        else:
+            fresh.append(finding)
+    return fresh
+
+
+def _read(path: Path) -> list[str]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8", errors="surrogateescape"))
+        if content["version"] != _VERSION:
+            raise BaselineError(f"{path}: made by another version of devlint; write it anew")
+        return [str(entry["fingerprint"]) for entry in content["findings"]]
+    except OSError as error:
+        raise BaselineError(f"{path}: {error.strerror or error}") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise BaselineError(f"{path}: this is no baseline of devlint") from error

@@ -1,0 +1,74 @@
+"""The command line: understands it, runs the command, turns failures into exit codes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+
+from devlint import __version__
+
+INTERRUPTED = 130
+UNABLE = 2
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run devlint. Returns the exit code: 0 clean, 1 findings, 2 couldn't, 130 interrupted."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    if words in (["--version"], ["-V"], ["version"]):  # asked for by scripts: without delay
+        print(f"devlint {__version__}")
+        return 0
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(
+            stream, "reconfigure"
+        ):  # a name that the terminal can't show is no reason to fail
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        return _run(words)
+    except KeyboardInterrupt:
+        complain("interrupted")
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has seen enough; Python would complain when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def _run(words: list[str]) -> int:
+    from devlint.cli.arguments import COMMANDS, UsageError, parse
+    from devlint.settings import SettingsError
+
+    command, rest = "check", words
+    if words and words[0] in COMMANDS:
+        command, rest = words[0], words[1:]
+    elif words and words[0] in ("-h", "--help"):
+        command, rest = "help", words[1:]
+    try:
+        code = _command(command)(parse(command, rest))
+        sys.stdout.flush()
+        return code
+    except (UsageError, SettingsError) as error:
+        complain(str(error))
+        return UNABLE
+
+
+def complain(text: str) -> None:
+    """One line on stderr."""
+    print(f"devlint: {text}", file=sys.stderr)
+
+
+def _command(name: str) -> Callable[..., int]:
+    # Imported one by one: the check command is the one that has to start fast.
+    from devlint.cli import commands
+
+    if name == "check":
+        from devlint.cli.check import check
+
+        return check
+    return {
+        "rule": commands.rule,
+        "config": commands.config,
+        "clean": commands.clean,
+        "version": commands.version,
+        "help": commands.help_,
+    }[name]

@@ -1,0 +1,47 @@
+"""`--add-ignore`: suppresses all present findings by comments, for adoption in old code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from devlint.cli.arguments import UsageError
+from devlint.cli.session import Session
+from devlint.discover import Failure, Source
+from devlint.findings import Finding
+from devlint.selection import FAILURES
+
+
+def add_ignores(session: Session, sources: Sequence[Source], findings: Sequence[Finding]) -> int:
+    """Write the comments, and say how many findings they suppress."""
+    from devlint.fix import write_atomically
+    from devlint.fixing import renamed
+    from devlint.suppress import suppress
+
+    reason = " ".join(session.options.add_ignore.split())
+    if "#" in reason:
+        raise UsageError("the reason of --add-ignore can't contain `#`, which ends it")
+
+    files = {finding.filename for finding in findings if finding.code not in FAILURES}
+    total, left = 0, [finding for finding in findings if finding.code in FAILURES]
+    for source in sources:
+        if source.shown not in files:
+            continue
+        try:
+            with open(source.path, "rb") as file:
+                data = file.read()
+            done = suppress(data, source, reason)
+            if done.data != data:
+                write_atomically(source.path, done.data)
+        except OSError as error:
+            text = f"can't be written: {error.strerror or error}"
+            session.failures.append(Failure(source.shown, text))
+            continue
+        except Exception as error:  # as with linting, one bad file must not end the run
+            text = f"internal error: {type(error).__name__}: {error}"
+            session.failures.append(Failure(source.shown, text))
+            continue
+        total += done.count
+        left += renamed(done.remaining, source.shown)
+    session.say(f"Suppressed {total} finding{'' if total == 1 else 's'}.")
+    session.tell(left)
+    return session.finish(left)

@@ -1,0 +1,274 @@
+"""The options of each command, declared for argparse; `cli` acts on them."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from devlint.settings import OUTPUT_FORMATS, keys, nearest
+
+COMMANDS = {
+    "check": "lint files and folders (the default)",
+    "rule": "explain a rule",
+    "config": "list the settings, or explain one",
+    "clean": "delete the cache",
+    "version": "print the version",
+    "help": "print the help of a command",
+}
+
+EPILOG = """\
+exit codes: 0 nothing found, 1 findings, 2 devlint couldn't do its job, 130 interrupted
+environment: DEVLINT_CACHE_DIR, DEVLINT_NO_CACHE, DEVLINT_OUTPUT_FORMAT, DEVLINT_CONFIG,
+NO_COLOR, FORCE_COLOR"""
+
+
+class UsageError(Exception):
+    """The command line can't be understood; the text says why, on one line."""
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser that raises instead of printing its usage and exiting."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message)
+
+
+def parse(command: str, argv: Sequence[str]) -> argparse.Namespace:
+    """The options of a command. Raises `UsageError`, naming the nearest option."""
+    parser = PARSERS[command]()
+    options, rest = parser.parse_known_intermixed_args([_explicit(word) for word in argv])
+    if rest:
+        unknown = rest[0].partition("=")[0]
+        if not unknown.startswith("-"):
+            raise UsageError(f"unexpected argument `{unknown}`")
+        known = [name for action in parser._actions for name in action.option_strings]
+        raise UsageError(f"unknown option `{unknown}`{nearest(unknown, known)}")
+    return options
+
+
+def _explicit(word: str) -> str:
+    # The reason is optional and only follows "=": otherwise a path would be taken for it.
+    return "--add-ignore=" if word == "--add-ignore" else word
+
+
+def _commas(text: str) -> list[str]:
+    return [item.strip() for item in text.split(",") if item.strip()]
+
+
+def _pairs(text: str) -> list[tuple[str, str]]:
+    pairs = []
+    for item in _commas(text):
+        pattern, colon, code = item.rpartition(":")
+        if not colon or not pattern or not code:
+            raise argparse.ArgumentTypeError(f"`{item}` is not of the form PATTERN:CODE")
+        pairs.append((pattern, code))
+    return pairs
+
+
+def _jobs(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"`{text}` is not a number of processes above zero")
+    return int(text)
+
+
+def _boolean(group: Any, *names: str, text: str, default: Any = False) -> None:
+    group.add_argument(*names, action=argparse.BooleanOptionalAction, default=default, help=text)
+
+
+def _list(group: Any, name: str, metavar: str) -> None:
+    text = keys()[name].metadata["doc"].replace("`", "")
+    group.add_argument(
+        f"--{name}", type=_commas, action="extend", metavar=metavar, help=text.replace("%", "%%")
+    )
+
+
+def _doc(name: str) -> str:
+    text: str = keys()[name].metadata["doc"]
+    return text.replace("`", "").replace("%", "%%")
+
+
+def _parser(command: str, description: str) -> Parser:
+    return Parser(
+        prog=f"devlint {command}",
+        description=description,
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+
+
+def check_parser() -> Parser:
+    """`devlint check`."""
+    parser = _parser("check", "Find device mistakes in PyTorch code without running it.")
+    parser.usage = "devlint [check] [OPTIONS] [PATHS...]"
+    parser.add_argument(
+        "paths",
+        nargs="*",
+        metavar="PATHS",
+        help="files and folders; `.` without any, `-` for stdin",
+    )
+    group = parser.add_argument_group("rules")
+    _list(group, "select", "RULES")
+    _list(group, "ignore", "RULES")
+    _list(group, "extend-select", "RULES")
+    for name in ("per-file-ignores", "extend-per-file-ignores"):
+        group.add_argument(
+            f"--{name}", type=_pairs, action="extend", metavar="PATTERN:RULE", help=_doc(name)
+        )
+    group = parser.add_argument_group("files")
+    _list(group, "include", "PATTERNS")
+    _list(group, "exclude", "PATTERNS")
+    _list(group, "extend-exclude", "PATTERNS")
+    for name in ("force-exclude", "respect-gitignore"):
+        _boolean(group, f"--{name}", text=_doc(name), default=None)
+    group.add_argument(
+        "--stdin-filename", metavar="PATH", help="how the file given on stdin is called"
+    )
+    _add_fixing(parser)
+    _add_output(parser)
+    _add_adoption(parser)
+    _add_configuration(parser)
+    _add_running(parser)
+    return parser
+
+
+def _add_fixing(parser: Parser) -> None:
+    group = parser.add_argument_group("fixes")
+    for name in ("fix", "unsafe-fixes", "fix-only"):
+        _boolean(group, f"--{name}", text=_doc(name), default=None)
+    _boolean(group, "--diff", text="Print what would be fixed as a diff and write nothing.")
+    _boolean(
+        group,
+        "--exit-non-zero-on-fix",
+        text="Exit with 1 also where every finding could be fixed.",
+    )
+
+
+def _add_output(parser: Parser) -> None:
+    group = parser.add_argument_group("output")
+    group.add_argument("--output-format", choices=OUTPUT_FORMATS, help=_doc("output-format"))
+    group.add_argument(
+        "-o", "--output-file", metavar="FILE", help="Write there instead of to stdout."
+    )
+    _boolean(group, "--statistics", text="Print how often each rule was broken instead.")
+    group.add_argument(
+        "--color",
+        choices=("auto", "always", "never"),
+        default="auto",
+        help="When to use colour; `auto` heeds NO_COLOR, FORCE_COLOR and whether it is a terminal.",
+    )
+    _boolean(group, "-q", "--quiet", text="Print findings and errors only.")
+    _boolean(group, "-v", "--verbose", text="Also print what was done, and tracebacks of errors.")
+    _boolean(group, "-e", "--exit-zero", text="Exit with 0 also where there are findings.")
+    _boolean(group, "--show-files", text="Print the files that would be linted, and stop.")
+    _boolean(group, "--show-settings", text="Print the settings of the first file, and stop.")
+
+
+def _add_adoption(parser: Parser) -> None:
+    group = parser.add_argument_group("adoption in old code")
+    group.add_argument(
+        "--add-ignore",
+        metavar="REASON",
+        help="Write suppression comments for all findings, with `=REASON` also the reason.",
+    )
+    group.add_argument(
+        "--baseline",
+        metavar="FILE",
+        help="Report only findings that the file doesn't list. Where it doesn't exist, list all.",
+    )
+
+
+def _add_configuration(parser: Parser) -> None:
+    group = parser.add_argument_group("configuration")
+    group.add_argument(
+        "--config",
+        action="append",
+        metavar="FILE|KEY=VALUE",
+        help="A configuration file to use instead of those found, or one setting in TOML.",
+    )
+    _boolean(group, "--isolated", text="Use no configuration file.")
+
+
+def _add_running(parser: Parser) -> None:
+    group = parser.add_argument_group("running")
+    _boolean(group, "--cache", text="Remember results between runs.", default=None)
+    group.add_argument("-n", dest="cache", action="store_false", help="The same as --no-cache.")
+    group.add_argument("--cache-dir", metavar="FOLDER", help=_doc("cache-dir"))
+    group.add_argument(
+        "-j", "--jobs", type=_jobs, metavar="N", help="Processes; by default one for each core."
+    )
+    group.add_argument("-V", "--version", action="store_true", help="Print the version, and stop.")
+
+
+def rule_parser() -> Parser:
+    """`devlint rule`."""
+    parser = _parser("rule", "Explain a rule: what it finds, why that matters, with examples.")
+    parser.add_argument("rule", nargs="?", metavar="CODE|NAME")
+    _boolean(parser, "--all", text="Print all rules.")
+    parser.add_argument(
+        "--output-format", choices=("text", "json", "markdown"), default="text", help="as"
+    )
+    return parser
+
+
+def config_parser() -> Parser:
+    """`devlint config`."""
+    parser = _parser("config", "List the settings, or explain one.")
+    parser.add_argument("key", nargs="?", metavar="KEY")
+    parser.add_argument("--output-format", choices=("text", "json"), default="text", help="as")
+    return parser
+
+
+def clean_parser() -> Parser:
+    """`devlint clean`."""
+    parser = _parser("clean", "Delete the cache of the current project.")
+    parser.add_argument("--cache-dir", metavar="FOLDER", help=_doc("cache-dir"))
+    return parser
+
+
+def version_parser() -> Parser:
+    """`devlint version`."""
+    return _parser("version", "Print the version.")
+
+
+def help_parser() -> Parser:
+    """`devlint help`, and `devlint --help`."""
+    commands = "\n".join(f"  {name:<9}{text}" for name, text in COMMANDS.items())
+    parser = _parser("help", f"Find device mistakes in PyTorch code.\n\ncommands:\n{commands}")
+    parser.usage = "devlint [COMMAND] [OPTIONS] [PATHS...]"
+    parser.add_argument("command", nargs="?", choices=COMMANDS, metavar="COMMAND")
+    return parser
+
+
+PARSERS = {
+    "check": check_parser,
+    "rule": rule_parser,
+    "config": config_parser,
+    "clean": clean_parser,
+    "version": version_parser,
+    "help": help_parser,
+}
+
+
+def layer_values(options: argparse.Namespace) -> dict[str, Any]:
+    """What the command line says of settings, by key."""
+    values: dict[str, Any] = {}
+    for key in keys():
+        value = getattr(options, key.replace("-", "_"), None)
+        if value is None:
+            continue
+        if key.endswith("per-file-ignores"):
+            table: dict[str, list[str]] = {}
+            for pattern, code in value:
+                table.setdefault(pattern, []).append(code)
+            value = table
+        values[key] = value
+    return values
+
+
+def environment_values() -> dict[str, Any]:
+    """What the environment says of settings, by key."""
+    known = {"cache-dir": "DEVLINT_CACHE_DIR", "output-format": "DEVLINT_OUTPUT_FORMAT"}
+    return {key: os.environ[name] for key, name in known.items() if os.environ.get(name)}

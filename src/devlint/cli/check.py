@@ -1,0 +1,151 @@
+"""`devlint check`: finds the files, lints and fixes them, and reports."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+
+from devlint.cache import FOLDER, Cache
+from devlint.cli.arguments import UsageError, environment_values, layer_values
+from devlint.cli.output import report
+from devlint.cli.progress import Bar
+from devlint.cli.session import Session
+from devlint.configuration import Configuration, parse_toml
+from devlint.discover import Failure, Found, Source, discover
+from devlint.findings import Finding
+from devlint.run import Result, run
+from devlint.settings import Layer, check_layer, nearest
+
+
+def check(options: argparse.Namespace) -> int:
+    """Run the command. Raises `UsageError` and `SettingsError`; returns the exit code."""
+    if options.version:
+        from devlint.cli.commands import version
+
+        return version(options)
+    current = os.getcwd()
+    configuration = _configuration(options, current)
+    settings = configuration.for_folder(current)
+    session = Session(options, configuration, settings, options.jobs or _cores())
+    if "-" in options.paths:
+        from devlint.cli.stdin import check_stdin
+
+        return check_stdin(session)
+    paths = tuple(options.paths) or (".",)
+    found = discover(paths, configuration)
+    session.failures += [_with_hint(failure, options) for failure in found.failures]
+    if options.show_files:
+        session.write("".join(f"{source.shown}\n" for source in found.sources))
+        return session.finish([])
+    if options.show_settings:
+        from devlint.cli.explain import settings_as_text
+
+        shown = found.sources[0].settings if found.sources else settings
+        session.write(settings_as_text(shown))
+        return session.finish([])
+    if not found.sources and not found.failures:
+        session.say(f"devlint: warning: no Python files found in {', '.join(paths)}")
+    for note in found.notes:
+        session.detail(f"devlint: {note}")
+    result = lint(session, found)
+    if options.add_ignore is not None:
+        from devlint.cli.adding import add_ignores
+
+        return add_ignores(session, found.sources, result.findings)
+    findings = fix(session, found.sources, result.findings)
+    return report(session, findings)
+
+
+def lint(session: Session, found: Found) -> Result:
+    """Lint what was found, with the cache and a progress bar."""
+    options = session.options
+    with ExitStack() as stack:
+        cache = None
+        if _wants_cache(options):
+            folder = session.settings.cache_dir or os.path.join(
+                session.settings.root or os.getcwd(), FOLDER
+            )
+            cache = stack.enter_context(Cache(folder, _warn(session)))
+        bar = stack.enter_context(Bar(not options.quiet))
+        result = run(found.sources, session.jobs, cache, bar.update)
+    session.files = result.files
+    session.unchecked = result.unchecked
+    session.failures += result.failures
+    for shown, text in result.details.items():
+        session.detail(f"{shown}:\n{text}")
+    seconds = time.monotonic() - session.started
+    session.detail(
+        f"devlint: {result.files} files, {result.cached} of them from the cache, {seconds:.2f} s"
+    )
+    return result
+
+
+def fix(session: Session, sources: Sequence[Source], findings: list[Finding]) -> list[Finding]:
+    """Apply or show the fixes that were asked for. Returns what is left."""
+    options, settings = session.options, session.settings
+    if not (settings.fix or settings.fix_only or options.diff):
+        return findings
+    from devlint.fixing import fix_all
+
+    write = not options.diff
+    fixed = fix_all(sources, findings, settings.unsafe_fixes, write, session.jobs)
+    session.fixed = fixed.count
+    session.failures += fixed.failures
+    for note in fixed.notes:
+        session.say(f"devlint: {note}")
+    if options.diff:
+        session.write("".join(fixed.diffs))
+    return fixed.remaining
+
+
+def _configuration(options: argparse.Namespace, current: str) -> Configuration:
+    """From files, the environment and the command line, the weakest first."""
+    given = options.config
+    if given is None and os.environ.get("DEVLINT_CONFIG"):
+        given = [os.environ["DEVLINT_CONFIG"]]
+    files: list[str] = []
+    layers: list[Layer] = [check_layer("the environment", current, environment_values())]
+    for item in given or ():
+        if "=" in item and not os.path.exists(item):
+            values = parse_toml(item, f"--config {item}")
+            layers.append(check_layer(f"--config {item}", current, values))
+        else:
+            files.append(item)
+    if len(files) > 1:
+        raise UsageError(f"--config names two files, {files[0]} and {files[1]}")
+    if files and options.isolated:
+        raise UsageError("--isolated reads no file, but --config names one")
+    if files and not os.path.isfile(files[0]):
+        raise UsageError(f"--config: there is no file `{files[0]}`, and it is not KEY=VALUE")
+    layers.append(check_layer("the command line", current, layer_values(options)))
+    return Configuration(tuple(layers), files[0] if files else None, options.isolated)
+
+
+def _wants_cache(options: argparse.Namespace) -> bool:
+    if options.cache is not None:
+        return bool(options.cache)
+    return os.environ.get("DEVLINT_NO_CACHE", "").lower() in ("", "0", "false", "no")
+
+
+def _warn(session: Session) -> Callable[[str], None]:
+    return lambda text: session.say(f"devlint: warning: {text}")
+
+
+def _cores() -> int:
+    """The cores that this process may use: a container often has fewer than its machine."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _with_hint(failure: Failure, options: argparse.Namespace) -> Failure:
+    """A first word that is no path may be a mistyped command."""
+    from devlint.cli.arguments import COMMANDS
+
+    if failure.filename != options.paths[:1][0]:
+        return failure
+    hint = nearest(failure.filename, COMMANDS) if os.sep not in failure.filename else ""
+    return Failure(failure.filename, failure.reason + hint.replace("mean", "mean the command"))

@@ -1,0 +1,100 @@
+"""What `devlint rule` and `devlint config` print."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from devlint.rulebook import Page
+from devlint.settings import Settings, keys
+
+
+def rule_as_text(page: Page, markdown: bool) -> str:
+    """One rule's page."""
+    title = f"{page.name} ({page.code})"
+    facts = f"Level: {page.level.value}. Fix: {page.fix}. Since {page.since}."
+    head = f"# {title}\n\n" if markdown else f"{title}\n{'=' * len(title)}\n\n"
+    return f"{head}{page.summary}.\n\n{facts}\n\n{page.body.strip()}\n"
+
+
+def rules_as_table(pages: Sequence[Page]) -> str:
+    """All rules, one a line."""
+    width = max((len(page.name) for page in pages), default=0)
+    return "".join(
+        f"{page.code}  {page.name:<{width}}  {page.level.value:<7}  {page.summary}\n"
+        for page in pages
+    )
+
+
+def rules_as_markdown(pages: Sequence[Page]) -> str:
+    """All rules as a table in Markdown."""
+    head = "| code | name | level | fix | finds |\n|---|---|---|---|---|\n"
+    return head + "".join(
+        f"| {page.code} | [{page.name}]({page.url}) | {page.level.value} | {page.fix} "
+        f"| {page.summary} |\n"
+        for page in pages
+    )
+
+
+def rule_as_record(page: Page) -> dict[str, object]:
+    """One rule as JSON."""
+    return {
+        "code": page.code,
+        "name": page.name,
+        "summary": page.summary,
+        "level": page.level.value,
+        "fix": page.fix,
+        "since": page.since,
+        "tags": list(page.tags),
+        "url": page.url,
+        "explanation": page.body.strip(),
+    }
+
+
+def key_as_record(key: str) -> dict[str, object]:
+    """One setting as JSON."""
+    field = keys()[key]
+    return {
+        "description": field.metadata["doc"],
+        "type": field.metadata["shape"].value,
+        "default": _plain(field.default),
+    }
+
+
+def key_as_text(key: str) -> str:
+    """One setting: what it means, its type and its default."""
+    field = keys()[key]
+    option = "" if key in ("extend", "max-file-size", "device-types", "torchapi") else f"--{key}"
+    lines = [key, "", field.metadata["doc"], "", f"Type: {field.metadata['shape'].value}"]
+    lines.append(f"Default: {_toml(_plain(field.default))}")
+    if option:
+        lines.append(f"Option: {option}")
+    return "\n".join(lines) + "\n"
+
+
+def settings_as_text(settings: Settings) -> str:
+    """The settings in force, in TOML's notation."""
+    lines = [f"# root: {settings.root or '(no configuration file)'}"]
+    for key, field in keys().items():
+        value = getattr(settings, field.name)
+        if key == "torchapi":
+            value = json.loads(value or "{}")
+        if key.endswith("per-file-ignores"):
+            value = {glob: list(codes) for glob, codes in value}
+        lines.append(f"{key} = {_toml(_plain(value))}")
+    return "\n".join(lines) + "\n"
+
+
+def _plain(value: object) -> object:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _toml(value: object) -> str:
+    if value is None:
+        return '"(default rules)"'
+    if isinstance(value, dict):
+        pairs = ", ".join(f"{json.dumps(key)} = {_toml(item)}" for key, item in value.items())
+        return f"{{ {pairs} }}" if pairs else "{}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_toml, value))}]"
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,74 @@
+"""Prints what a run found, and decides how it ends."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from devlint.cli.session import Session
+from devlint.findings import Finding
+from devlint.report import Summary, render, statistics
+from devlint.selection import FAILURES
+from devlint.settings import SettingsError
+
+
+def report(session: Session, findings: list[Finding]) -> int:
+    """Leave out what the baseline lists, print the rest and decide on the exit code."""
+    options, settings = session.options, session.settings
+    if options.diff or settings.fix_only:
+        session.tell([finding for finding in findings if finding.code in FAILURES])
+    if options.diff:
+        count = session.fixed
+        session.say(f"Would fix {count} finding{'' if count == 1 else 's'}.")
+        return session.finish([], changed=bool(count))
+    if options.baseline is not None:
+        findings = _after_baseline(session, findings)
+    if settings.fix_only:
+        session.say(f"Fixed {session.fixed} finding{'' if session.fixed == 1 else 's'}.")
+        findings = []
+    else:
+        session.write(_rendered(session, findings))
+    changed = bool(session.fixed) and options.exit_non_zero_on_fix
+    return session.finish(findings, changed)
+
+
+def _rendered(session: Session, findings: list[Finding]) -> str:
+    options, settings = session.options, session.settings
+    output_format = settings.output_format
+    color = _wants_color(options)
+    if options.statistics:
+        return statistics(output_format, findings, color)
+    root = Path(settings.root or os.getcwd())
+    summary = Summary(session.files, session.fixed, tuple(session.failures), root)
+    text = render(output_format, findings, summary, color, session.sources)
+    silent = options.quiet and not findings and output_format in ("full", "concise", "grouped")
+    return "" if silent else text
+
+
+def _after_baseline(session: Session, findings: list[Finding]) -> list[Finding]:
+    from devlint import baseline
+
+    path = Path(session.options.baseline)
+    failures = [finding for finding in findings if finding.code in FAILURES]
+    others = [finding for finding in findings if finding.code not in FAILURES]
+    try:
+        if not path.exists():
+            baseline.write(path, others, session.sources)
+            count = len(others)
+            session.say(f"Wrote a baseline of {count} finding{'s' * (count != 1)} to {path}.")
+            return failures
+        return failures + baseline.new_findings(path, others, session.sources)
+    except baseline.BaselineError as error:
+        raise SettingsError(str(error)) from error
+
+
+def _wants_color(options: argparse.Namespace) -> bool:
+    if options.color != "auto":
+        return bool(options.color == "always")
+    if options.output_file is not None or os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"

@@ -1,0 +1,72 @@
+"""What the steps of one `devlint check` share."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TextIO
+
+from devlint.configuration import Configuration
+from devlint.discover import Failure
+from devlint.findings import Finding
+from devlint.report import Sources, read_source
+from devlint.settings import Settings, SettingsError
+
+
+@dataclass(slots=True)
+class Session:
+    """One run of the command: what was asked for, and what it has come to so far."""
+
+    options: argparse.Namespace
+    configuration: Configuration
+    settings: Settings
+    """Those of the current folder: they decide about output, fixes and the cache."""
+    jobs: int
+    started: float = field(default_factory=time.monotonic)
+    files: int = 0
+    fixed: int = 0
+    unchecked: int = 0
+    failures: list[Failure] = field(default_factory=list)
+    sources: Sources = read_source
+    stream: TextIO | None = None
+    """Where output goes; None for stdout."""
+
+    def say(self, text: str) -> None:
+        """A line for people, on stderr; not with --quiet."""
+        if not self.options.quiet:
+            print(text, file=sys.stderr)
+
+    def detail(self, text: str) -> None:
+        """A line that only --verbose asks for."""
+        if self.options.verbose:
+            print(text, file=sys.stderr)
+
+    def write(self, text: str) -> None:
+        """Write output to stdout, or to the file that --output-file names."""
+        target = self.options.output_file
+        if target is None:
+            (self.stream or sys.stdout).write(text)
+            return
+        try:
+            with open(target, "w", encoding="utf-8", errors="backslashreplace", newline="") as file:
+                file.write(text)
+        except OSError as error:
+            raise SettingsError(f"{target}: can't be written: {error.strerror or error}") from error
+
+    def tell(self, findings: Sequence[Finding]) -> None:
+        """One line on stderr for each finding that isn't part of the output."""
+        for finding in findings:
+            place = f"{finding.filename}:{finding.span.row}:{finding.span.column}"
+            print(f"devlint: {place}: {finding.code} {finding.message}", file=sys.stderr)
+
+    def finish(self, findings: Sequence[Finding], changed: bool = False) -> int:
+        """Tell what failed, and return the exit code."""
+        for failure in self.failures:
+            place = f"{failure.filename}: " if failure.filename else ""
+            print(f"devlint: {place}{failure.reason}", file=sys.stderr)
+        if self.failures or self.unchecked:
+            return 2
+        return int(bool(findings or changed) and not self.options.exit_zero)

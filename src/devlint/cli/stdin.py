@@ -1,0 +1,81 @@
+"""`devlint -`: lints what comes on standard input."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+import tokenize
+
+from devlint.cli.arguments import UsageError
+from devlint.cli.output import report
+from devlint.cli.session import Session
+from devlint.codec import decode
+from devlint.discover import Failure, Source, is_excluded
+from devlint.run import check_bytes
+
+
+def check_stdin(session: Session) -> int:
+    """Lint standard input. With --fix, the fixed text goes to stdout and the report to stderr."""
+    options = session.options
+    if options.paths != ["-"]:
+        raise UsageError("`-` stands for standard input and can't be mixed with paths")
+    for name in ("add_ignore", "baseline"):
+        if getattr(options, name) is not None:
+            raise UsageError(f"--{name.replace('_', '-')} needs files, not standard input")
+    data = sys.stdin.buffer.read()
+    shown = options.stdin_filename or "-"
+    path = os.path.abspath(options.stdin_filename or "stdin.py")
+    settings = session.configuration.for_folder(os.path.dirname(path))
+    source = Source(path, shown, settings, 0, len(data))
+    session.settings, session.files = settings, 1
+    text = _text(data)
+    session.sources = lambda filename: text if filename == shown else None
+    fixing = settings.fix or settings.fix_only
+    if settings.force_exclude and is_excluded(path, settings):
+        if fixing and not options.diff:
+            _write_bytes(data)
+        return session.finish([])
+    outcome = check_bytes(data, source)
+    if outcome.error:
+        session.failures.append(Failure(shown, outcome.error))
+        session.detail(outcome.details)
+    session.unchecked = int(outcome.failed and not outcome.error)
+    findings = decode(outcome.findings, shown)
+    if not (fixing or options.diff) or outcome.failed:
+        if fixing and not options.diff:
+            _write_bytes(data)
+        return report(session, findings)
+    return _fix(session, source, data)
+
+
+def _fix(session: Session, source: Source, data: bytes) -> int:
+    from devlint.fix import unified_diff
+    from devlint.fixing import fix_bytes, renamed
+
+    fixed = fix_bytes(data, source, session.settings.unsafe_fixes)
+    session.fixed = fixed.count
+    for note in fixed.notes:
+        session.say(f"devlint: {source.shown}:{note}")
+    if session.options.diff:
+        session.write(unified_diff(fixed.old, fixed.new, source.shown))
+    else:
+        _write_bytes(fixed.new)
+        text = _text(fixed.new)
+        session.sources = lambda filename: text if filename == source.shown else None
+        session.stream = sys.stderr
+    return report(session, renamed(fixed.remaining, source.shown))
+
+
+def _text(data: bytes) -> str | None:
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+        return data.decode(encoding)
+    except (SyntaxError, UnicodeDecodeError, LookupError):
+        return None
+
+
+def _write_bytes(data: bytes) -> None:
+    sys.stdout.flush()
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()

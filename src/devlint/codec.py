@@ -1,0 +1,71 @@
+"""Findings as JSON and back: how the cache keeps them and how processes hand them over.
+
+Arrays without keys: a warm run reads thousands of them. The filename is left out, since the same
+file may be called otherwise by the next run.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from devlint.findings import Edit, Finding, Fix, Level, Safety, Span, Step
+
+
+def encode(findings: Sequence[Finding]) -> str:
+    """Findings of one file as JSON; "" for none."""
+    if not findings:
+        return ""
+    rows = [_finding(finding) for finding in findings]
+    return json.dumps(rows, ensure_ascii=False, separators=(",", ":"))
+
+
+def decode(text: str, filename: str) -> list[Finding]:
+    """The findings that `encode` wrote. Raises `ValueError` or `TypeError` for anything else."""
+    if not text:
+        return []
+    return [
+        Finding(
+            filename=filename,
+            code=code,
+            name=name,
+            message=message,
+            level=Level(level),
+            span=Span(*span),
+            trace=tuple(Step(Span(*place), words) for place, words in trace),
+            fix=None if fix is None else _read_fix(*fix),
+            help=remedy,
+            statement=(statement[0], statement[1]),
+        )
+        for code, name, message, level, span, trace, fix, remedy, statement in json.loads(text)
+    ]
+
+
+def _finding(finding: Finding) -> list[Any]:
+    return [
+        finding.code,
+        finding.name,
+        finding.message,
+        finding.level.value,
+        _span(finding.span),
+        [[_span(step.span), step.message] for step in finding.trace],
+        None if finding.fix is None else _fix(finding.fix),
+        finding.help,
+        finding.statement,
+    ]
+
+
+def _fix(fix: Fix) -> list[Any]:
+    edits = [[_span(edit.span), edit.content] for edit in fix.edits]
+    return [fix.message, fix.safety.value, edits]
+
+
+def _read_fix(message: str, safety: str, edits: list[Any]) -> Fix:
+    return Fix(
+        message, Safety(safety), tuple(Edit(Span(*span), content) for span, content in edits)
+    )
+
+
+def _span(span: Span) -> list[int]:
+    return [span.start, span.end, span.row, span.column, span.end_row, span.end_column]

@@ -1,0 +1,140 @@
+"""Finds and reads configuration files: `[tool.devlint]`, `devlint.toml`, `.devlint.toml`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Container
+from typing import Any
+
+from devlint.settings import Layer, Settings, SettingsError, check_layer, merge
+
+FILENAMES = (".devlint.toml", "devlint.toml", "pyproject.toml")
+"""The strongest first; one folder has one configuration."""
+
+
+class Configuration:
+    """Gives the settings that hold in a folder: of the nearest file above, under the overrides.
+
+    `overrides` are stronger than any file: the environment, then the command line. With
+    `explicit`, that file is used everywhere and none is looked for; with `isolated`, none is
+    used at all.
+    """
+
+    def __init__(
+        self,
+        overrides: tuple[Layer, ...] = (),
+        explicit: str | None = None,
+        isolated: bool = False,
+    ) -> None:
+        self._overrides = overrides
+        self._by_file: dict[str, Settings] = {}
+        self._by_folder: dict[str, Settings] = {}
+        self._fixed: Settings | None = None
+        if explicit is not None:
+            self._fixed = self._read(os.path.abspath(explicit))
+        elif isolated:
+            self._fixed = self._merge([], "")
+
+    def for_folder(self, folder: str, names: Container[str] | None = None) -> Settings:
+        """The settings for files of an absolute folder.
+
+        `names` are the names in the folder, where the caller has them; they save looking them up.
+        Raises `SettingsError` where a file is malformed.
+        """
+        if self._fixed is not None:
+            return self._fixed
+        known = self._by_folder.get(folder)
+        if known is None:
+            known = self._by_folder[folder] = self._look_up(folder, names)
+        return known
+
+    def _look_up(self, folder: str, names: Container[str] | None) -> Settings:
+        for name in FILENAMES:
+            if names is None or name in names:
+                path = os.path.join(folder, name)
+                if os.path.isfile(path) and _is_ours(path):
+                    return self._read(path)
+        above = os.path.dirname(folder)
+        if above == folder:
+            return self._merge([], "")
+        return self.for_folder(above)
+
+    def _read(self, path: str) -> Settings:
+        settings = self._by_file.get(path)
+        if settings is None:
+            settings = self._merge(_layers(path, ()), os.path.dirname(path))
+            self._by_file[path] = settings
+        return settings
+
+    def _merge(self, layers: list[Layer], root: str) -> Settings:
+        return merge((*layers, *self._overrides), root)
+
+
+def _is_ours(path: str) -> bool:
+    """Whether a file has to do with devlint: most `pyproject.toml` files have no such table."""
+    if not path.endswith("pyproject.toml"):
+        return True
+    try:
+        with open(path, "rb") as file:
+            if b"devlint" not in file.read():
+                return False
+    except OSError:
+        return False
+    return "devlint" in _table(_parse(path), path, "tool")
+
+
+def _layers(path: str, children: tuple[str, ...]) -> list[Layer]:
+    """The file's keys as the last layer, after those of the files it inherits from."""
+    if path in children:
+        chain = " -> ".join(_shown(item) for item in (*children, path))
+        raise SettingsError(f"{_shown(path)}: `extend` goes in a circle: {chain}")
+    values, prefix = _parse(path), ""
+    if path.endswith("pyproject.toml"):
+        values, prefix = _table(_table(values, path, "tool"), path, "devlint"), "tool.devlint."
+    layer = check_layer(_shown(path), os.path.dirname(path), values, prefix)
+    extend = values.get("extend")
+    if not extend:
+        return [layer]
+    parent = os.path.normpath(os.path.join(layer.base, os.path.expanduser(str(extend))))
+    if not os.path.isfile(parent):
+        raise SettingsError(f"{_shown(path)}: `{prefix}extend`: there is no file {_shown(parent)}")
+    return [*_layers(parent, (*children, path)), layer]
+
+
+def _parse(path: str) -> dict[str, Any]:
+    try:
+        with open(path, "rb") as file:
+            return parse_toml(file.read().decode("utf-8-sig"), _shown(path))
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{_shown(path)}: can't be read: {_reason(error)}") from error
+
+
+def parse_toml(text: str, source: str) -> dict[str, Any]:
+    """The tables of a TOML text. Raises `SettingsError` naming the source and the place."""
+    if sys.version_info >= (3, 11):  # here and not above: a run without such a file needs none
+        import tomllib
+    else:
+        import tomli as tomllib
+    try:
+        values: dict[str, Any] = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(f"{source}: {error}") from error
+    return values
+
+
+def _table(values: dict[str, Any], path: str, key: str) -> dict[str, Any]:
+    table = values.get(key, {})
+    if not isinstance(table, dict):
+        raise SettingsError(f"{_shown(path)}: `{key}` must be a table, not {table!r}")
+    return table
+
+
+def _reason(error: Exception) -> str:
+    return error.strerror or str(error) if isinstance(error, OSError) else "it is no UTF-8"
+
+
+def _shown(path: str) -> str:
+    """A path as messages show it: relative to the current folder where it lies below it."""
+    current = os.getcwd().rstrip(os.sep) + os.sep
+    return path.removeprefix(current)

@@ -1,0 +1,109 @@
+"""Applies the fixes of a run, file by file, and says what is left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from devlint.discover import Failure, Source
+from devlint.findings import Finding, Safety
+from devlint.run import DIED
+
+
+@dataclass(slots=True)
+class Fixed:
+    """What came of fixing: how many findings are gone, diffs, and findings that are left."""
+
+    count: int = 0
+    diffs: list[str] = field(default_factory=list)
+    remaining: list[Finding] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    source: Source
+    unsafe: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    old: bytes = b""
+    new: bytes = b""
+    count: int = 0
+    remaining: tuple[Finding, ...] = ()
+    notes: tuple[str, ...] = ()
+    error: str = ""
+
+
+def fix_all(
+    sources: Sequence[Source], findings: Iterable[Finding], unsafe: bool, write: bool, jobs: int
+) -> Fixed:
+    """Fix the files that have findings with a fix. Without `write`, only make diffs."""
+    from devlint.fix import unified_diff, write_atomically
+    from devlint.pool import Died, each
+
+    by_file: dict[str, list[Finding]] = {}
+    for finding in findings:
+        by_file.setdefault(finding.filename, []).append(finding)
+    tasks = [
+        _Task(source, unsafe)
+        for source in sources
+        if any(_applies(finding, unsafe) for finding in by_file.get(source.shown, ()))
+    ]
+    result = Fixed()
+    for task, outcome in each(_fix_file, tasks, jobs if len(tasks) > 8 else 1, "devlint.fix"):
+        shown = task.source.shown
+        if isinstance(outcome, Died):
+            outcome = _Outcome(error=DIED)
+        error = outcome.error
+        if not error and write and outcome.new != outcome.old:
+            try:
+                write_atomically(task.source.path, outcome.new)
+            except OSError as failure:
+                error = f"can't be written: {failure.strerror or failure}"
+        if error:
+            result.failures.append(Failure(shown, error))
+            continue
+        result.count += outcome.count
+        result.notes.extend(f"{shown}: {note}" for note in outcome.notes)
+        if not write:
+            result.diffs.append(unified_diff(outcome.old, outcome.new, shown))
+        by_file[shown] = renamed(outcome.remaining, shown)
+    result.remaining = [finding for found in by_file.values() for finding in found]
+    return result
+
+
+def _applies(finding: Finding, unsafe: bool) -> bool:
+    return finding.fix is not None and (unsafe or finding.fix.safety is Safety.SAFE)
+
+
+def _fix_file(task: _Task) -> _Outcome:
+    """Fix one file's bytes. As with linting, one bad file must not end the run."""
+    try:
+        data = Path(task.source.path).read_bytes()
+        return fix_bytes(data, task.source, task.unsafe)
+    except OSError as error:
+        return _Outcome(error=error.strerror or str(error))
+    except Exception as error:
+        return _Outcome(error=f"internal error: {type(error).__name__}: {error}")
+
+
+def fix_bytes(data: bytes, source: Source, unsafe: bool) -> _Outcome:
+    """Fix the content of a file."""
+    from devlint.fix import fix_source
+    from devlint.lint import check_source
+
+    result = fix_source(data, source.path, source.settings, unsafe, check_source)
+    notes = tuple(
+        f"{item.finding.span.row}: the fix of {item.finding.code} was left out: {item.reason}"
+        for item in result.dropped
+    )
+    return _Outcome(data, result.data, len(result.applied), result.remaining, notes)
+
+
+def renamed(findings: Iterable[Finding], shown: str) -> list[Finding]:
+    """The findings under the name that messages use."""
+    return [replace(finding, filename=shown) for finding in findings]

@@ -1,0 +1,96 @@
+"""Patterns of paths in gitignore's notation, matched against absolute paths."""
+
+from __future__ import annotations
+
+import os
+import re
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
+_SPECIAL = re.compile(r"([\\*?\[\]!#])")
+_WILD = re.compile(r"[\\*?\[]")
+
+
+def rebase(pattern: str, base: str) -> str:
+    """A pattern that meant paths below `base`, as one that means absolute paths.
+
+    As in a `.gitignore` file of `base`: `build` stands for any path of that name below `base`,
+    `src/build` and `/build` for the one in that place.
+    """
+    sign, body = ("!", pattern[1:]) if pattern.startswith("!") else ("", pattern)
+    body = body.removeprefix("./")
+    folder = _SPECIAL.sub(r"\\\1", base.replace(os.sep, "/").rstrip("/"))
+    if body == base or body.startswith(base.rstrip("/") + "/"):
+        return sign + body
+    anchored = "/" in body.rstrip("/")
+    return f"{sign}{folder}/{body.lstrip('/') if anchored else '**/' + body}"
+
+
+class Matcher:
+    """Says whether a path matches one of several patterns.
+
+    A pattern without a slash (the defaults have none) is compared with the last name of a path
+    only, so that a project may itself lie in a folder called `build`.
+    """
+
+    def __init__(self, patterns: tuple[str, ...]) -> None:
+        plain = [pattern for pattern in patterns if "/" not in pattern]
+        rooted = [pattern for pattern in patterns if "/" in pattern]
+        suffixes = [pattern for pattern in plain if _is_suffix(pattern)]
+        wild = [item for item in plain if _WILD.search(item) and item not in suffixes]
+        self._suffixes = tuple(pattern[1:] for pattern in suffixes)
+        self._names = frozenset(item for item in plain if not _WILD.search(item))
+        self._wild = _compile(tuple(wild)) if wild else None
+        self._rooted = _compile(tuple(rooted)) if rooted else None
+
+    def matches(self, path: str, name: str, is_folder: bool = False) -> bool:
+        """`path` is absolute, with the separators of the system; `name` is its last part."""
+        if name in self._names or (self._suffixes and name.endswith(self._suffixes)):
+            return True
+        if self._wild is not None and self._wild.match_file(name):
+            return True
+        if self._rooted is None:
+            return False
+        return self._rooted.match_file(as_pattern_path(path) + ("/" if is_folder else ""))
+
+
+def _is_suffix(pattern: str) -> bool:
+    return pattern.startswith("*.") and not _WILD.search(pattern[1:])
+
+
+def as_pattern_path(path: str) -> str:
+    """An absolute path as `pathspec` takes it: forward slashes, none at the start."""
+    return path.replace(os.sep, "/").lstrip("/")
+
+
+@cache
+def matcher(patterns: tuple[str, ...]) -> Matcher:
+    """A matcher, made once for each set of patterns."""
+    return Matcher(patterns)
+
+
+def compile_lines(lines: tuple[str, ...]) -> GitIgnoreSpec:
+    """The lines of a `.gitignore` file; lines that are no patterns are left out, as git does."""
+    try:
+        return _compile(lines)
+    except ValueError:
+        return _compile(tuple(line for line in lines if is_pattern(line)))
+
+
+def is_pattern(line: str) -> bool:
+    """Whether a line is valid in gitignore's notation."""
+    try:
+        _compile((line,))
+    except ValueError:
+        return False
+    return True
+
+
+@cache
+def _compile(lines: tuple[str, ...]) -> GitIgnoreSpec:
+    from pathspec import GitIgnoreSpec  # takes long to import; many runs need no such patterns
+
+    return GitIgnoreSpec.from_lines(lines)

@@ -1,0 +1,217 @@
+"""Lints many files: from the cache where nothing changed, the others in parallel processes."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from devlint.cache import Cache, Entry, digest, settled
+from devlint.codec import decode, encode
+from devlint.discover import Failure, Source
+from devlint.findings import Finding
+from devlint.selection import FAILURES
+from devlint.settings import Settings
+
+SMALL = 20
+"""Up to this many files a run stays in one process: starting others takes longer."""
+
+DIED = "internal error: the process died, out of memory or by a crash"
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(slots=True)
+class Result:
+    """What a run found, in the order of the paths. `details` are tracebacks of `failures`."""
+
+    findings: list[Finding] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+    details: dict[str, str] = field(default_factory=dict)
+    files: int = 0
+    cached: int = 0
+    unchecked: int = 0
+    """Files that DEV001 or DEV003 tells of: they count as failures as well."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of one file. `error` and `details` tell of an internal error, else are ""."""
+
+    findings: str = ""
+    failed: bool = False
+    mtime_ns: int = 0
+    size: int = 0
+    digest: str = ""
+    error: str = ""
+    details: str = ""
+
+    @property
+    def lasting(self) -> bool:
+        """Whether it is a result of the file's content, so that it may be kept."""
+        return bool(self.digest) and not self.error
+
+
+def run(
+    sources: Sequence[Source],
+    jobs: int,
+    cache: Cache | None = None,
+    progress: Progress = lambda done, total: None,
+) -> Result:
+    """Lint the files. `progress` is told how many, of how many uncached ones, are done.
+
+    Raises `SettingsError` where a selector or a row of the settings stands for nothing.
+    """
+    keys = _keys(sources)
+    outcomes: dict[str, Outcome] = {}
+    if cache is not None:
+        _recall(sources, keys, cache, outcomes)
+    todo = [source for source in sources if source.path not in outcomes]
+    if todo:
+        _validate(source.settings for source in todo)
+        try:
+            for source, outcome in _lint(todo, jobs, progress):
+                outcomes[source.path] = outcome
+                if cache is not None and outcome.lasting:
+                    _keep(cache, keys[source.settings], source.path, outcome)
+        finally:  # what an interrupted run has found is not lost
+            if cache is not None:
+                cache.flush()
+    result = Result(files=len(sources), cached=len(sources) - len(todo))
+    for source in sources:
+        _collect(result, source, outcomes[source.path])
+    return result
+
+
+def _keys(sources: Sequence[Source]) -> dict[Settings, str]:
+    """What the cache knows each settings by."""
+    return {
+        settings: hashlib.blake2b(settings.decisive().encode(), digest_size=16).hexdigest()
+        for settings in _distinct(source.settings for source in sources)
+    }
+
+
+def _distinct(settings: Iterable[Settings]) -> list[Settings]:
+    """Each once. Neighbours mostly share one object, and hashing one takes a while."""
+    found: dict[Settings, None] = {}
+    last: Settings | None = None
+    for item in settings:
+        if item is not last:
+            found[item] = None
+            last = item
+    return list(found)
+
+
+def _recall(
+    sources: Sequence[Source],
+    keys: dict[Settings, str],
+    cache: Cache,
+    outcomes: dict[str, Outcome],
+) -> None:
+    """Take the outcome of each unchanged file from the cache."""
+    entries: dict[str, dict[str, Entry]] = {key: cache.entries(key) for key in set(keys.values())}
+    last: Settings | None = None
+    known: dict[str, Entry] = {}
+    for source in sources:
+        if source.settings is not last:
+            last = source.settings
+            known = entries[keys[last]]
+        entry = known.get(source.path)
+        if entry is None or entry.size != source.size:
+            continue
+        if entry.mtime_ns != source.mtime_ns or not entry.mtime_ns:
+            # Another time doesn't mean another content: a fresh checkout has new times.
+            if not _unchanged(source.path, entry):
+                continue
+            newer = Entry(
+                settled(source.mtime_ns), entry.size, entry.digest, entry.findings, entry.failed
+            )
+            if newer != entry:
+                cache.add(keys[last], source.path, newer)
+        outcomes[source.path] = Outcome(entry.findings, entry.failed)
+
+
+def _unchanged(path: str, entry: Entry) -> bool:
+    try:
+        with open(path, "rb") as file:
+            return digest(file.read()) == entry.digest
+    except OSError:
+        return False
+
+
+def _keep(cache: Cache, key: str, path: str, outcome: Outcome) -> None:
+    time = settled(outcome.mtime_ns)
+    cache.add(
+        key, path, Entry(time, outcome.size, outcome.digest, outcome.findings, outcome.failed)
+    )
+
+
+def _validate(settings: Iterable[Settings]) -> None:
+    from devlint.lint import prepare
+
+    for item in _distinct(settings):
+        prepare(item)
+
+
+def _lint(todo: list[Source], jobs: int, progress: Progress) -> Iterable[tuple[Source, Outcome]]:
+    if len(todo) <= SMALL:
+        jobs = 1
+    from devlint.pool import Died, each
+
+    for done, (source, outcome) in enumerate(each(check_file, todo, jobs, "devlint.lint"), start=1):
+        if isinstance(outcome, Died):
+            outcome = Outcome(failed=True, error=DIED)
+        yield source, outcome
+        progress(done, len(todo))
+
+
+def check_file(source: Source) -> Outcome:
+    """Read and lint one file, whatever happens: this is the guard around every file."""
+    try:
+        with open(source.path, "rb") as file:
+            status = os.fstat(file.fileno())
+            data = file.read(source.settings.max_file_size + 1)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        return _unreadable(source, reason)
+    outcome = check_bytes(data, source)
+    if len(data) != status.st_size:
+        return outcome  # too large: what was cut off is not hashed, so the result is not kept
+    return replace(outcome, mtime_ns=status.st_mtime_ns, size=status.st_size, digest=digest(data))
+
+
+def _unreadable(source: Source, reason: str) -> Outcome:
+    from devlint.lint import unreadable
+
+    findings = unreadable(source.path, reason, source.settings)
+    return Outcome(encode(findings), bool(findings))
+
+
+def check_bytes(data: bytes, source: Source) -> Outcome:
+    """Lint the content of a file, whatever happens."""
+    from devlint.lint import check_source
+
+    try:
+        findings = check_source(data, source.path, source.settings)
+    except Exception as error:  # a bug of devlint's must not end the run over other files
+        import traceback
+
+        text = " ".join(str(error).split())
+        return Outcome(
+            failed=True,
+            error=f"internal error: {type(error).__name__}: {text}".rstrip(": "),
+            details=traceback.format_exc(),
+        )
+    return Outcome(encode(findings), any(finding.code in FAILURES for finding in findings))
+
+
+def _collect(result: Result, source: Source, outcome: Outcome) -> None:
+    if outcome.error:
+        result.failures.append(Failure(source.shown, outcome.error))
+        if outcome.details:
+            result.details[source.shown] = outcome.details
+        return
+    result.unchecked += outcome.failed
+    if outcome.findings:
+        result.findings.extend(decode(outcome.findings, source.shown))

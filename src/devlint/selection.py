@@ -1,0 +1,120 @@
+"""Which rules run: selectors (`DEV202`, `DEV1`, `discarded-move`, `ALL`) to codes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING
+
+from devlint.findings import Level
+from devlint.settings import Selectors, Settings, SettingsError, nearest
+
+if TYPE_CHECKING:
+    from devlint.rulebook import Page
+
+ALL = "ALL"
+FAILURES = frozenset({"DEV001", "DEV003"})
+"""A file that couldn't be checked is told whatever was selected; only `ignore` silences it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """The codes there are: their names, and which run without being asked for."""
+
+    names: Mapping[str, str] = field(hash=False)
+    default: frozenset[str]
+
+    def codes(self, selector: str) -> frozenset[str]:
+        """The codes that a selector stands for, none where it is unknown."""
+        if selector.upper() == ALL:
+            return frozenset(self.names)
+        if selector in self.names.values():
+            return frozenset(code for code, name in self.names.items() if name == selector)
+        if not selector:
+            return frozenset()
+        return frozenset(code for code in self.names if code.startswith(selector.upper()))
+
+    def suggestion(self, selector: str) -> str:
+        """`; did you mean ...?` for an unknown selector."""
+        known = self.names.values() if selector == selector.lower() else self.names
+        return nearest(selector, (*known, ALL))
+
+
+@cache
+def catalogue() -> Catalogue:
+    """Every rule that has a page."""
+    from devlint.rulebook import pages  # reads fifty files, which a warm run needn't
+
+    return catalogue_of(pages().values())
+
+
+def catalogue_of(pages: Iterable[Page]) -> Catalogue:
+    """A catalogue of the given pages."""
+    found = sorted(pages, key=lambda page: page.code)
+    return Catalogue(
+        {page.code: page.name for page in found},
+        frozenset(page.code for page in found if page.level is not Level.OFF),
+    )
+
+
+@cache
+def select(layers: tuple[Selectors, ...], rules: Catalogue) -> frozenset[str]:
+    """The codes that are on.
+
+    Within a layer the more specific selector wins (a name or a whole code over `DEV20` over
+    `DEV2` over `ALL`), and `ignore` wins over `select` where they are equally so. A layer with
+    `select` starts afresh, another adds to the layers before. Raises `SettingsError` for an
+    unknown selector.
+    """
+    chosen = rules.default | FAILURES
+    for layer in layers:
+        wanted = [(item, True) for item in (*(layer.select or ()), *layer.extend_select)]
+        unwanted = [(item, False) for item in layer.ignore]
+        if layer.select is not None:
+            chosen = FAILURES
+        # A stable sort keeps `ignore` after `select` among equals.
+        for selector, on in sorted(wanted + unwanted, key=lambda item: _specificity(item[0])):
+            codes = _codes(selector, rules, layer.source)
+            chosen = chosen | codes if on else chosen - codes
+    return chosen
+
+
+def _specificity(selector: str) -> int:
+    if selector.upper() == ALL:
+        return 0
+    return 99 if selector == selector.lower() else len(selector)
+
+
+def _codes(selector: str, rules: Catalogue, source: str) -> frozenset[str]:
+    codes = rules.codes(selector)
+    if not codes:
+        raise SettingsError(
+            f"{source}: unknown rule selector `{selector}`{rules.suggestion(selector)}"
+        )
+    return codes
+
+
+def validate(settings: Settings, rules: Catalogue) -> None:
+    """Raise `SettingsError` for a selector that stands for no rule."""
+    select(settings.selectors, rules)
+    for _, selectors in settings.ignores:
+        for selector in selectors:
+            _codes(selector, rules, "per-file-ignores")
+
+
+def codes_for(settings: Settings, path: str, rules: Catalogue) -> frozenset[str]:
+    """The codes that are on in the file at an absolute path."""
+    chosen = select(settings.selectors, rules)
+    for glob, selectors in settings.ignores:
+        if _matches(glob, path):
+            chosen = chosen.difference(*(_codes(item, rules, glob) for item in selectors))
+    return chosen
+
+
+def _matches(glob: str, path: str) -> bool:
+    from devlint.patterns import matcher
+
+    negated = glob.startswith("!")
+    name = path.replace("\\", "/").rpartition("/")[2]
+    return matcher((glob[1:] if negated else glob,)).matches(path, name) is not negated

@@ -1,0 +1,289 @@
+"""The settings: every key with its type, default and meaning, declared once.
+
+`[tool.devlint]`, the command line, `devlint config` and the JSON Schema all follow the fields of
+`Settings`. `configuration` finds and reads the files; this module checks and merges what they hold.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import Field, dataclass, field, fields
+from enum import Enum
+from typing import Any
+
+from devlint.patterns import rebase
+
+OUTPUT_FORMATS = (
+    "full",
+    "concise",
+    "grouped",
+    "json",
+    "json-lines",
+    "sarif",
+    "github",
+    "gitlab",
+    "junit",
+)
+DEFAULT_INCLUDE = ("*.py", "*.pyi")
+DEFAULT_EXCLUDE = (
+    ".bzr", ".direnv", ".eggs", ".git", ".git-rewrite", ".hg", ".ipynb_checkpoints", ".mypy_cache",
+    ".nox", ".pants.d", ".pyenv", ".pytest_cache", ".pytype", ".ruff_cache", ".devlint_cache",
+    ".svn", ".tox", ".venv", ".vscode", "__pycache__", "__pypackages__", "_build", "buck-out",
+    "build", "dist", "node_modules", "site-packages", "venv", ".#*",
+)  # fmt: skip
+"""Version control, environments, caches, what builds make; `.#*` are an editor's locks."""
+
+
+class SettingsError(Exception):
+    """The user's settings can't be used; the text says where and why, on one line."""
+
+
+class Shape(Enum):
+    """What a value looks like in TOML, in the words of an error message."""
+
+    STRING = "a string"
+    BOOLEAN = "true or false"
+    SIZE = "a number of bytes above zero"
+    STRINGS = "a list of strings"
+    TABLE_OF_STRINGS = "a table of lists of strings"
+    ROWS = "a table of tables"
+    FORMAT = "one of " + ", ".join(OUTPUT_FORMATS)
+
+    def accepts(self, value: object) -> bool:
+        match self:
+            case Shape.STRING:
+                return isinstance(value, str)
+            case Shape.BOOLEAN:
+                return isinstance(value, bool)
+            case Shape.SIZE:
+                return isinstance(value, int) and not isinstance(value, bool) and value > 0
+            case Shape.STRINGS:
+                return isinstance(value, list) and all(isinstance(item, str) for item in value)
+            case Shape.TABLE_OF_STRINGS:
+                return isinstance(value, dict) and all(map(Shape.STRINGS.accepts, value.values()))
+            case Shape.ROWS:
+                return isinstance(value, dict) and all(
+                    isinstance(item, dict) for item in value.values()
+                )
+            case Shape.FORMAT:
+                return value in OUTPUT_FORMATS
+
+
+def _key(shape: Shape, doc: str) -> dict[str, Any]:
+    return {"shape": shape, "doc": doc}
+
+
+@dataclass(frozen=True, slots=True)
+class Selectors:
+    """What one layer says of the rules: `select` starts afresh, None leaves what was chosen."""
+
+    source: str
+    select: tuple[str, ...] | None = None
+    extend_select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+
+
+Globs = tuple[str, ...]
+IgnoresByGlob = tuple[tuple[str, tuple[str, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What holds for a file. It is hashable, so that what follows from it is worked out once.
+
+    Patterns of paths have been made absolute, see `patterns.rebase`; `torchapi` is JSON.
+    """
+
+    extend: str = field(
+        default="",
+        metadata=_key(
+            Shape.STRING, "Another configuration file to inherit from; this file's keys win."
+        ),
+    )
+    select: tuple[str, ...] | None = field(
+        default=None,
+        metadata=_key(
+            Shape.STRINGS,
+            "The rules to run: codes, prefixes of codes (`DEV1`), names, or `ALL`. By default all "
+            "whose level isn't `off`.",
+        ),
+    )
+    extend_select: tuple[str, ...] = field(
+        default=(), metadata=_key(Shape.STRINGS, "Rules to run besides those selected.")
+    )
+    ignore: tuple[str, ...] = field(
+        default=(),
+        metadata=_key(Shape.STRINGS, "Rules to leave out. The longer prefix wins over `select`."),
+    )
+    per_file_ignores: IgnoresByGlob = field(
+        default=(),
+        metadata=_key(
+            Shape.TABLE_OF_STRINGS, "Rules to leave out of the files that match a pattern."
+        ),
+    )
+    extend_per_file_ignores: IgnoresByGlob = field(
+        default=(), metadata=_key(Shape.TABLE_OF_STRINGS, "The same, added to what is inherited.")
+    )
+    include: Globs = field(
+        default=DEFAULT_INCLUDE, metadata=_key(Shape.STRINGS, "Which files of a folder are linted.")
+    )
+    exclude: Globs = field(
+        default=DEFAULT_EXCLUDE,
+        metadata=_key(Shape.STRINGS, "Files and folders to leave out, in gitignore's notation."),
+    )
+    extend_exclude: Globs = field(
+        default=(), metadata=_key(Shape.STRINGS, "The same, added to `exclude`.")
+    )
+    force_exclude: bool = field(
+        default=False,
+        metadata=_key(
+            Shape.BOOLEAN, "Leave excluded files out also where the command line names them."
+        ),
+    )
+    respect_gitignore: bool = field(
+        default=True, metadata=_key(Shape.BOOLEAN, "Leave out what git ignores.")
+    )
+    max_file_size: int = field(
+        default=4 * 1024 * 1024,
+        metadata=_key(Shape.SIZE, "Larger files, in bytes, are reported instead of read."),
+    )
+    device_types: tuple[str, ...] = field(
+        default=(),
+        metadata=_key(
+            Shape.STRINGS, 'Device types that backend packages add to PyTorch, such as `"npu"`.'
+        ),
+    )
+    torchapi: str = field(
+        default="",
+        metadata=_key(
+            Shape.ROWS,
+            "What your own functions do to devices: rows by dotted name, such as "
+            '`"mylib.to_device" = { effect = "move", of = [0], device = [1] }`.',
+        ),
+    )
+    output_format: str = field(
+        default="full", metadata=_key(Shape.FORMAT, "How findings are written.")
+    )
+    cache_dir: str = field(
+        default="",
+        metadata=_key(
+            Shape.STRING, "The folder of the cache; by default `.devlint_cache` in the project."
+        ),
+    )
+    fix: bool = field(default=False, metadata=_key(Shape.BOOLEAN, "Apply the safe fixes."))
+    unsafe_fixes: bool = field(
+        default=False,
+        metadata=_key(
+            Shape.BOOLEAN, "With `fix`, also apply fixes that may change what the code does."
+        ),
+    )
+    fix_only: bool = field(
+        default=False, metadata=_key(Shape.BOOLEAN, "Apply fixes and report nothing that is left.")
+    )
+
+    selectors: tuple[Selectors, ...] = ()
+    """`select`, `extend-select` and `ignore` of each layer, the strongest last."""
+    ignores: IgnoresByGlob = ()
+    """All of `per-file-ignores` and `extend-per-file-ignores`."""
+    root: str = ""
+    """The folder of the nearest configuration file, "" without one."""
+
+    def decisive(self) -> str:
+        """All that the findings of a file depend on, as text: what the cache compares."""
+        return repr(
+            (self.selectors, self.ignores, self.max_file_size, self.device_types, self.torchapi)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """Checked keys from one place: a file, the environment or the command line.
+
+    `base` is the folder that its relative paths and patterns start from.
+    """
+
+    source: str
+    base: str
+    values: Mapping[str, Any]
+
+
+def keys() -> dict[str, Field[Any]]:
+    """The fields of `Settings` that are keys of a configuration file, by key."""
+    return {item.name.replace("_", "-"): item for item in fields(Settings) if item.metadata}
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """`; did you mean "x"?` for the known word most alike, "" where none is."""
+    matches = difflib.get_close_matches(word, sorted(known), n=1, cutoff=0.5)
+    return f'; did you mean "{matches[0]}"?' if matches else ""
+
+
+def check_layer(source: str, base: str, values: Mapping[str, object], prefix: str = "") -> Layer:
+    """Check keys and types. Raises `SettingsError` naming the source, the key and the nearest."""
+    known = keys()
+    for key, value in values.items():
+        if key not in known:
+            raise SettingsError(f"{source}: unknown key `{prefix}{key}`{nearest(key, known)}")
+        shape: Shape = known[key].metadata["shape"]
+        if not shape.accepts(value):
+            raise SettingsError(
+                f"{source}: `{prefix}{key}` must be {shape.value}, not {_describe(value)}"
+            )
+    return Layer(source, base, dict(values))
+
+
+def merge(layers: Iterable[Layer], root: str = "") -> Settings:
+    """Settings from layers, the weakest first. Lists of `extend-...` keys add up."""
+    merged: dict[str, Any] = {}
+    selectors: list[Selectors] = []
+    ignores: IgnoresByGlob = ()
+    for layer in layers:
+        values = {key: _freeze(key, value, layer.base) for key, value in layer.values.items()}
+        if any(key in values for key in ("select", "extend-select", "ignore")):
+            selectors.append(
+                Selectors(
+                    layer.source,
+                    values.get("select"),
+                    values.get("extend-select", ()),
+                    values.get("ignore", ()),
+                )
+            )
+        if "per-file-ignores" in values:
+            ignores = values["per-file-ignores"]
+        ignores += values.get("extend-per-file-ignores", ())
+        for key, value in values.items():
+            if key.startswith("extend-"):
+                value = merged.get(key, ()) + value
+            elif key == "torchapi" and key in merged:
+                value = _dump({**json.loads(merged[key]), **json.loads(value)})
+            merged[key] = value
+    arguments = {key.replace("-", "_"): value for key, value in merged.items()}
+    return Settings(**arguments, selectors=tuple(selectors), ignores=ignores, root=root)
+
+
+def _freeze(key: str, value: Any, base: str) -> Any:
+    """A value as `Settings` keeps it: tuples for lists, paths and patterns made absolute."""
+    if key in ("exclude", "extend-exclude", "include"):
+        return tuple(rebase(pattern, base) for pattern in value)
+    if key in ("per-file-ignores", "extend-per-file-ignores"):
+        return tuple((rebase(glob, base), tuple(codes)) for glob, codes in value.items())
+    if key == "cache-dir":
+        return value if value.startswith("/") or not base else f"{base}/{value}"
+    if key == "torchapi":
+        return _dump(value)
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _dump(rows: Mapping[str, object]) -> str:
+    # TOML has dates, JSON has not; the table refuses them as it would refuse any string there.
+    return json.dumps(rows, sort_keys=True, default=str)
+
+
+def _describe(value: object) -> str:
+    if isinstance(value, dict):
+        return "a table"
+    if isinstance(value, list):
+        return "a list of other things" if value else "an empty list"
+    return f"`{str(value).lower() if isinstance(value, bool) else repr(value)}`"
