@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import pytest
 
 from devlint import ir
@@ -286,6 +284,11 @@ def test_numpy_is_fixed_by_what_is_missing(node: ir.Expr, grad: bool, expected: 
     assert (code, texts(report)) == ("DEV205", expected)
 
 
+def test_numpy_by_force_copies_by_itself() -> None:
+    forced = call("x.numpy", force=ir.Constant(True))
+    assert codes(HostRead(forced, PLAIN, operand("x", CUDA), "numpy")) == []
+
+
 @pytest.mark.parametrize(
     ("context", "receiver", "method"),
     [
@@ -300,32 +303,30 @@ def test_numpy_is_left_alone(context: Context, receiver: Operand, method: str) -
     assert codes(HostRead(call("x.numpy"), context, receiver, method)) == []
 
 
-def kept_tensor(function: str, value: ir.Expr, uses: Iterable[ir.Node]) -> KeptTensor:
-    store = ir.Assign((ir.Attribute(ir.Name("self"), "mean"),), value)
+ONES = call("torch.ones", ir.Constant(3))
+MEAN = ir.Attribute(ir.Name("self"), "mean")
+
+
+def kept_tensor(store: ir.Stmt, *uses: ir.Node) -> KeptTensor:
     hops = tuple(Hop(use, "used here") for use in uses)
-    return KeptTensor(store, Context(function), "Net", "mean", operand(value), hops)
+    return KeptTensor(store, MODULE, "Net", "mean", operand(ONES), hops)
 
 
 @pytest.mark.parametrize(
-    ("function", "value", "expected"),
+    ("store", "expected"),
     [
-        (
-            "Net.__init__",
-            call("torch.ones", ir.Constant(3)),
-            ['self.register_buffer("mean", ', ", persistent=False)"],
-        ),
-        ("Net.forward", call("torch.ones", ir.Constant(3)), []),
+        (ir.Assign((MEAN,), ONES), ['self.register_buffer("mean", ', ", persistent=False)"]),
+        (ir.Assign((MEAN,), ONES, annotation=ir.Name("Tensor")), []),
+        (ir.Assign((MEAN, ir.Name("mean")), ONES), []),
     ],
 )
-def test_a_kept_tensor_becomes_a_buffer_in_init(
-    function: str, value: ir.Expr, expected: list[str]
-) -> None:
-    ((code, report),) = reports(kept_tensor(function, value, [ir.Name("use")]))
+def test_a_kept_tensor_becomes_a_buffer(store: ir.Stmt, expected: list[str]) -> None:
+    ((code, report),) = reports(kept_tensor(store, ir.Name("use")))
     assert (code, texts(report)) == ("DEV401", expected)
 
 
 def test_a_kept_tensor_without_use_is_left_alone() -> None:
-    assert codes(kept_tensor("Net.__init__", call("torch.ones", ir.Constant(3)), [])) == []
+    assert codes(kept_tensor(ir.Assign((MEAN,), ONES))) == []
 
 
 LAYER = call("nn.Linear", ir.Constant(3), ir.Constant(3))

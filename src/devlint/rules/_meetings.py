@@ -106,6 +106,11 @@ def sentence(odd: Operand, partner: Operand) -> str:
     return f"`{odd}` is {place(odd.device)} but `{partner}` is {place(partner.device)}"
 
 
+def source(operand: Operand) -> str:
+    """Its source, such that `.to(device)` can follow."""
+    return f"({operand})" if isinstance(operand.node, _OPERATIONS) else str(operand)
+
+
 def because(odd: Operand, partner: Operand) -> tuple[Hop, ...]:
     """How both came to be where they are: one side after the other, each oldest first."""
     hops: list[Hop] = []
@@ -146,7 +151,7 @@ def remedy(odd: Operand, partner: Operand, module: bool = False) -> str:
     if not target:
         return f"move `{odd}` to the device of `{partner}`"
     if not named(odd.node):
-        return f"move it: `{odd}.to({target})`"
+        return f"move it: `{source(odd)}.to({target})`"
     return f"move it first: `{odd} = {odd}.to({target})`"
 
 

@@ -1,4 +1,4 @@
-"""DEV205: `.numpy()` on a tensor that is on an accelerator."""
+"""DEV205: a tensor on an accelerator is asked for `.numpy()`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from devlint import ir
 from devlint.findings import Change, Report, Safety, insert_after
 from devlint.flow.facts import HostRead, Known, Origin, Role, Symbol, may_be_accelerator
 from devlint.rules import rule
-from devlint.rules._meetings import place
+from devlint.rules._meetings import place, source
 
 
 @rule("numpy-on-accelerator", on=HostRead)
@@ -17,6 +17,8 @@ def numpy_on_accelerator(read: HostRead) -> Iterator[Report]:
     receiver = read.receiver
     if read.method != "numpy" or not may_be_accelerator(receiver.device):
         return
+    if any(argument.keyword == "force" for argument in read.node.args):
+        return  # `.numpy(force=True)` copies by itself
     if receiver.origin is Origin.INPUT and isinstance(receiver.device, Symbol):
         return  # a helper may well be meant for CPU tensors only
     if read.context.role is Role.DATA and not isinstance(receiver.device, Known):
@@ -27,7 +29,7 @@ def numpy_on_accelerator(read: HostRead) -> Iterator[Report]:
         message=f"`{receiver}` is {place(receiver.device)} but `.numpy()` needs it on cpu",
         because=receiver.trace,
         fix=Change(f"Insert `{calls}`", (insert_after(receiver.node, calls),), Safety.SAFE),
-        help=f"copy it to the host first: `{receiver}{calls}.numpy()`",
+        help=f"copy it to the host first: `{source(receiver)}{calls}.numpy()`",
     )
 
 

@@ -27,11 +27,9 @@ def unregistered_tensor(kept: KeptTensor) -> Iterator[Report]:
 def _register(kept: KeptTensor) -> Change | None:
     """A buffer that stays out of the state dict, so that saved checkpoints still load.
 
-    In `__init__` only: elsewhere the name may already be taken by a plain attribute, which
-    `register_buffer` refuses.
+    The fact tells of the only place that stores the name. Were there another, the name could be
+    taken by a plain attribute, which `register_buffer` refuses.
     """
-    if kept.context.function.rpartition(".")[2] != "__init__":
-        return None
     match kept.node:
         case ir.Assign(targets=(ir.Attribute(value=ir.Name(id=owner)),), annotation=None):
             value = kept.node.value
