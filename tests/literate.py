@@ -188,7 +188,7 @@ def _wrong_reveals(case: Case) -> Iterator[str]:
         yield f"{case.at(error.span.row)}: {error.reason}"
         return
     missing = list(case.revealed)
-    for fact in interpret(document.module, torchapi.load()):
+    for fact in interpret(document.module, torchapi.load(), frozenset(case.settings.device_types)):
         if not isinstance(fact, facts.Revealed):
             continue
         row = document.locate(fact.node.origin).row

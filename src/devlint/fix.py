@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import errno
 import os
 import re
 import stat
@@ -239,9 +240,9 @@ def write_atomically(path: str | Path, data: bytes) -> None:
     target = Path(path).resolve(strict=True)
     status = target.stat()
     if not stat.S_ISREG(status.st_mode):
-        raise OSError(f"{path} is not a regular file")
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
     if not os.access(target, os.W_OK):
-        raise PermissionError(f"{path} is read-only")
+        raise PermissionError(errno.EACCES, "the file is read-only", str(path))
     descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     temporary = Path(name)
     try:

@@ -14,16 +14,18 @@ from devlint.spans import LineIndex, apply_edits
 
 def render(findings: Sequence[Finding], context: Context) -> str:
     lines: list[Line] = []
-    filename, text = None, None
+    filename: str | None = None
+    source: LineIndex | None = None
     for finding in findings:
         if finding.filename != filename:
             filename = finding.filename
             text = context.sources(filename)
-        lines += [*_diagnostic(finding, text), []]
+            source = None if text is None else LineIndex(text)
+        lines += [*_diagnostic(finding, source), []]
     return paint([*lines, *closing(findings, context.summary)], context.color)
 
 
-def _diagnostic(finding: Finding, text: str | None) -> list[Line]:
+def _diagnostic(finding: Finding, source: LineIndex | None) -> list[Line]:
     style = level_style(finding.level)
     span = finding.span
     digits = _digits(finding)
@@ -38,14 +40,14 @@ def _diagnostic(finding: Finding, text: str | None) -> list[Line]:
         ],
     ]
     notes = _notes(finding, digits)
-    if text is not None:
+    if source is not None:
         lines.append(gutter(digits))
-        lines += draw(LineIndex(text), _labels(finding), digits)
+        lines += draw(source, _labels(finding), digits)
         if notes:
             lines.append(gutter(digits))
     lines += notes
-    if text is not None and finding.fix is not None:
-        lines += _diff(text, finding.fix, digits)
+    if source is not None and finding.fix is not None:
+        lines += _diff(source, finding.fix, digits)
     return lines
 
 
@@ -75,15 +77,14 @@ def _notes(finding: Finding, digits: int) -> list[Line]:
     ]
 
 
-def _diff(text: str, fix: Fix, digits: int) -> list[Line]:
+def _diff(source: LineIndex, fix: Fix, digits: int) -> list[Line]:
     """The lines that a fix removes and adds, each with its row before or after the fix."""
-    index = LineIndex(text)
     lines: list[Line] = []
     moved = 0
     for hunk in _hunks(fix.edits):
         first, last = hunk[0].span.row, hunk[-1].span.end_row
-        start, end = index.row_bounds(first)[0], index.row_bounds(last)[1]
-        block = text[start:end]
+        start, end = source.row_bounds(first)[0], source.row_bounds(last)[1]
+        block = source.text[start:end]
         try:
             changed = apply_edits(block, [_shifted(edit, start) for edit in hunk])
         except ValueError:  # the file has changed since it was linted

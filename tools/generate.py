@@ -1,0 +1,90 @@
+"""Writes the files that are made from others, or with `--check` says which are out of date.
+
+python tools/generate.py
+python tools/generate.py --check
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "src"))  # this checkout's devlint, whichever is installed
+
+from devlint import settings_schema  # noqa: E402
+from devlint.rulebook import Page, pages  # noqa: E402
+
+FAMILIES = {
+    "0": "The file itself",
+    "1": "Portability: code that works on one kind of machine only",
+    "2": "Mismatch: two devices meet",
+    "3": "Wrong object, wrong argument",
+    "4": "State that stays behind",
+    "5": "Transfers",
+}
+
+RULES_HEAD = """\
+# Rules
+
+<!-- Made by tools/generate.py from rules/*.md: change those, then run it. -->
+
+A rule at level *error* finds what raises, or silently computes on the wrong device, as soon as
+the code runs on an accelerator; one at level *warning* finds what breaks on another machine. A
+rule that is *off* runs when it is selected. The last column says how often a finding carries a
+fix.
+"""
+
+
+def generated() -> Mapping[str, str]:
+    """The text of each generated file, by its path in the repository."""
+    return {
+        "docs/rules.md": rules_table(list(pages(ROOT / "rules").values())),
+        "devlint.schema.json": settings_schema.text(),
+    }
+
+
+def rules_table(found: list[Page]) -> str:
+    """The index of all rules, a table a family."""
+    parts = [RULES_HEAD]
+    for digit, title in FAMILIES.items():
+        family = [page for page in found if page.code.startswith(f"DEV{digit}")]
+        if family:
+            rows = "".join(
+                f"| {page.code} | [{page.name}](../rules/{page.name}.md) | {_cell(page.summary)} "
+                f"| {page.level.value} | {page.fix} |\n"
+                for page in family
+            )
+            head = "| Code | Name | Finds | Level | Fix |\n|---|---|---|---|---|\n"
+            parts.append(f"## DEV{digit}: {title}\n\n{head}{rows}")
+    return "\n".join(parts)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def main(arguments: list[str]) -> int:
+    """Write what differs, or tell of it. Returns 1 where `--check` finds a difference."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--check", action="store_true", help="write nothing")
+    check = parser.parse_args(arguments).check
+    stale = [
+        path
+        for path, text in generated().items()
+        if not (ROOT / path).is_file() or (ROOT / path).read_text(encoding="utf-8") != text
+    ]
+    for path in stale:
+        print(f"{path} is out of date: run python tools/generate.py" if check else f"wrote {path}")
+        if not check:
+            (ROOT / path).parent.mkdir(exist_ok=True)
+            (ROOT / path).write_text(generated()[path], encoding="utf-8", newline="\n")
+    return 1 if check and stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
