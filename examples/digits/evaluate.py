@@ -29,7 +29,7 @@ def hit_rate(model: nn.Module, loader: DataLoader, device: torch.device) -> torc
     hits = []
     for pictures, labels in loader:
         pictures = pictures.to(device)
-        best = torch.topk(model(pictures), 3, dim=1).indices
+        _, best = torch.topk(model(pictures), 3, dim=1)
         hits.append((best == labels.unsqueeze(1)).any(dim=1))
     return torch.cat(hits)
 
@@ -39,6 +39,7 @@ def confusion(model: nn.Module, loader: DataLoader, device: torch.device) -> tor
     """How often each digit (row) is read as each other one (column)."""
     model.to(device)
     table = torch.zeros(CLASSES, CLASSES)
+    table.to(device)
     for pictures, labels in loader:
         pictures = pictures.to(device)
         labels = labels.to(device)

@@ -23,12 +23,14 @@ def restore(checkpoint: Path) -> nn.Module:
 @torch.no_grad()
 def predict(checkpoint: Path, picture: Path) -> int:
     """The digit on a picture of SIZE lines with SIZE numbers."""
-    model = restore(checkpoint)
+    model = nn.Sequential(restore(checkpoint), nn.Softmax(dim=1))
     if torch.cuda.is_available():
-        model = model.cuda()
+        model.cuda()
     numbers = np.loadtxt(picture, dtype=np.float32)
     batch = torch.from_numpy(numbers).view(1, 1, SIZE, SIZE)
-    return int(model(batch).argmax())
+    likely = model(batch)[0]
+    print(f"{likely.max().item():.0%} sure")
+    return int(likely.argmax())
 
 
 def main() -> None:

@@ -28,7 +28,7 @@ def train_epoch(
     total = torch.zeros((), device=device)
     for pictures, labels in loader:
         pictures = pictures.to(device)
-        labels.to(device)
+        labels = labels.to(device)
         logits = model(pictures)
         loss = criterion(logits, labels) + 0.01 * confidence_penalty(logits)
         optimizer.zero_grad()

@@ -30,7 +30,7 @@ def hit_rate(model: nn.Module, loader: DataLoader, device: torch.device) -> torc
     for pictures, labels in loader:
         pictures = pictures.to(device)
         labels = labels.to(device)
-        best = torch.topk(model(pictures), 3, dim=1).indices
+        _, best = torch.topk(model(pictures), 3, dim=1)
         hits.append((best == labels.unsqueeze(1)).any(dim=1))
     return torch.cat(hits)
 

@@ -25,10 +25,12 @@ def restore(checkpoint: Path) -> nn.Module:
 def predict(checkpoint: Path, picture: Path) -> int:
     """The digit on a picture of SIZE lines with SIZE numbers."""
     device = choose_device("auto")
-    model = restore(checkpoint).to(device)
+    model = nn.Sequential(restore(checkpoint), nn.Softmax(dim=1)).to(device)
     numbers = np.loadtxt(picture, dtype=np.float32)
     batch = torch.from_numpy(numbers).view(1, 1, SIZE, SIZE).to(device)
-    return int(model(batch).argmax())
+    likely = model(batch)[0]
+    print(f"{likely.max().item():.0%} sure")
+    return int(likely.argmax())
 
 
 def main() -> None:
