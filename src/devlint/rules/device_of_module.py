@@ -22,10 +22,11 @@ def device_of_module(read: AttributeRead) -> Iterator[Report]:
         (insert_before(module.node, "next("), insert_after(module.node, ".parameters())")),
         Safety.UNSAFE,  # a module without parameters raises StopIteration
     )
+    remedy = f"next({module}.parameters()).{read.attr}"
     yield Report(
         at=read.node,
         message=f"`{module}` is a plain module ({name}), which has no `.{read.attr}`",
         because=module.trace,
         fix=fix if not read.called or read.attr == "get_device" else None,
-        help=f"its parameters have one: `next({module}.parameters()).device`",
+        help=f"its parameters have: `{remedy}{'()' if read.called else ''}`",
     )

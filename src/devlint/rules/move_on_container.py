@@ -33,16 +33,16 @@ _FIRM_DATASETS = frozenset({"TensorDataset", "Subset", "ConcatDataset"})
 def move_on_container(move: Move) -> Iterator[Report]:
     receiver, method = move.receiver, move.method
     kind = receiver.kind
+    name = receiver.type_name.rpartition(".")[2] or kind.name.lower()
     if method not in _METHODS:
         return
-    if kind is Kind.DATASET and receiver.type_name in _FIRM_DATASETS:
+    if kind is Kind.DATASET and name in _FIRM_DATASETS:
         remedy = "move each batch inside the loop"
     elif kind in _REMEDIES:
         arguments = ", ".join(str(operand) for _, operand in move.arguments)
         remedy = _REMEDIES[kind].format(receiver=receiver, tail=f".{method}({arguments})")
     else:
         return
-    name = receiver.type_name or kind.name.lower()
     yield Report(
         at=move.node,
         message=f"`{receiver}` has no `.{method}()`: its type is {name}",
