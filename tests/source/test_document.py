@@ -125,10 +125,12 @@ def test_what_any_python_can_read_is_no_error(code: str, recwarn: pytest.Warning
     assert not recwarn.list
 
 
-def test_syntax_that_libcst_lacks_is_no_syntax_error() -> None:
-    error = failure(b"class A(B, metaclass=C, *d): pass\n")
+@pytest.mark.parametrize("code", ["class A(B, metaclass=C, *d): pass\n", "x = 1 if.5else 2\n"])
+def test_syntax_that_libcst_lacks_is_no_syntax_error(code: str) -> None:
+    error = failure(code.encode())
     assert error.kind == "unreadable"
     assert "LibCST" in error.reason
+    assert syntax_error(code.encode(), "x.py") is None
 
 
 def test_mentions() -> None:

@@ -199,7 +199,7 @@ def _parse(text: str) -> tuple[cst.Module, ir.Module]:
         raise SourceError(f"nested too deeply: {excess.reason}", span, "syntax")
     try:
         tree = in_large_stack(lambda: cst.parse_module(text)) if deep else cst.parse_module(text)
-    except cst.ParserSyntaxError as error:
+    except (cst.ParserSyntaxError, cst.CSTValidationError) as error:
         raise _explained(text, error) from None
     try:
         return tree, with_room(lambda: lower(tree))
@@ -231,20 +231,21 @@ def _python_error(text: str) -> SyntaxError | None:
     return None
 
 
-def _explained(text: str, error: cst.ParserSyntaxError) -> SourceError:
+def _explained(text: str, error: Exception) -> SourceError:
     """Python's words and place for an error: LibCST names the grammar's tokens, and a place
     behind the mistake."""
     index = LineIndex(text)
     spoken = _python_error(text)
-    if spoken is None:
+    start = 0
+    if isinstance(error, cst.ParserSyntaxError):
         start = index.offset(error.raw_line, error.raw_column + 1)
+    if spoken is None:
+        # Rare: `class A(metaclass=M, *bases)`, `return.5`.
         reason = "valid for this Python, but LibCST, which devlint reads files with, refuses it"
         return SourceError(reason, index.span(start, start), "unreadable")
-    if not spoken.lineno:
-        start = end = index.offset(error.raw_line, error.raw_column + 1)
-    else:
-        start = index.offset(spoken.lineno, spoken.offset or 1)
-        end = start
+    end = start
+    if spoken.lineno:
+        start = end = index.offset(spoken.lineno, spoken.offset or 1)
         if spoken.end_lineno and spoken.end_offset and spoken.end_offset > 0:
             end = max(start, index.offset(spoken.end_lineno, spoken.end_offset))
     return SourceError(spoken.msg, index.span(start, end), "syntax")

@@ -43,7 +43,8 @@ def in_large_stack(function: Callable[[], T]) -> T:
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(max(limit, _RECURSION_LIMIT))
     try:
-        thread = threading.Thread(target=call, name="devlint-large-stack")
+        # A daemon: Ctrl-C must not wait for it.
+        thread = threading.Thread(target=call, name="devlint-large-stack", daemon=True)
         thread.start()
         threading.stack_size(stack)
         thread.join()
