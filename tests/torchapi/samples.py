@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import itertools
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -45,8 +44,7 @@ class Sample:
     places: tuple[int, ...]
 
     def call(self, args: Sequence[Any] | None = None) -> Any:
-        with warnings.catch_warnings(), torch.no_grad():
-            warnings.simplefilter("ignore")
+        with torch.no_grad():
             return self.function(*(self.args if args is None else args))
 
     def mapped(self, change: Callable[[int, Tensor], Tensor]) -> list[Any]:
@@ -92,8 +90,13 @@ def position(parameter: tuple[Arg, ...], method: bool) -> int | None:
     return found if found is None else found + method
 
 
-def find(row: Row, parameters: Sequence[tuple[Arg, ...]]) -> Sample | None:
-    """A sample for a row whose tensors are `parameters`, or None where trying finds none."""
+def find(
+    row: Row, parameters: Sequence[tuple[Arg, ...]], like: Sample | None = None
+) -> Sample | None:
+    """A sample for a row whose tensors are `parameters`, or None where trying finds none.
+
+    `like` is tried first: what a method takes, the function of that name most likely takes too.
+    """
     function = resolve(row.name)
     if not callable(function):
         return None
@@ -101,6 +104,10 @@ def find(row: Row, parameters: Sequence[tuple[Arg, ...]]) -> Sample | None:
         return _first(function, _variadic())
     places = [position(parameter, is_method(row.name)) for parameter in parameters]
     known = [place for place in places if place is not None]
+    if like is not None and set(like.places) <= set(known):
+        sample = _first(function, iter([(like.args, like.places)]))
+        if sample is not None:
+            return sample
     for count in range(len(known), 0, -1):
         sample = _first(function, _tries(tuple(known[:count])))
         if sample is not None:
