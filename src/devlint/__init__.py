@@ -8,17 +8,15 @@
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from devlint.api import check, check_text
-    from devlint.findings import Finding
 
 __version__ = "0.1.0"
 
-__all__ = ["Finding", "__version__", "check", "check_text"]
-
-_HOMES = {"check": "devlint.api", "check_text": "devlint.api", "Finding": "devlint.findings"}
+_HOMES = {
+    "CheckError": "devlint.api",
+    "Finding": "devlint.findings",
+    "check": "devlint.api",
+    "check_text": "devlint.api",
+}
 """Loaded on first use: the command line prints its version without reading any of it."""
 
 

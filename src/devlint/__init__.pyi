@@ -1,0 +1,8 @@
+# The types of what `__init__.py` loads on first use. A stub, so that no module that asks for the
+# version is seen to import the linter.
+from devlint.api import CheckError as CheckError
+from devlint.api import check as check
+from devlint.api import check_text as check_text
+from devlint.findings import Finding as Finding
+
+__version__: str
