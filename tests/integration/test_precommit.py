@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 SHIPPED = ("pyproject.toml", "README.md", "LICENSE", ".pre-commit-hooks.yaml", "src", "rules")
 
@@ -24,9 +26,13 @@ def same(x: torch.Tensor) -> bool:
 """
 
 
-def git(folder: Path, *arguments: str) -> None:
-    identity = ["-c", "user.name=devlint", "-c", "user.email=devlint@example.invalid"]
-    subprocess.run(["git", *identity, *arguments], cwd=folder, check=True, capture_output=True)
+def git(folder: Path, *arguments: str) -> str:
+    """What a git command prints. Raises CalledProcessError where it fails."""
+    command = ["git", "-c", "user.name=devlint", "-c", "user.email=devlint@example.invalid"]
+    done = subprocess.run(
+        [*command, *arguments], cwd=folder, check=True, capture_output=True, text=True
+    )
+    return done.stdout.strip()
 
 
 def commit_all(folder: Path) -> None:
@@ -35,54 +41,68 @@ def commit_all(folder: Path) -> None:
     git(folder, "commit", "--quiet", "--no-verify", "--message", "all")
 
 
-def test_the_hooks_find_and_fix_in_an_environment_without_torch(tmp_path: Path) -> None:
-    hooks = tmp_path / "devlint"
-    hooks.mkdir()
+@pytest.fixture(scope="module")
+def hooks(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository with what is shipped of devlint, as users' configurations name it."""
+    folder = tmp_path_factory.mktemp("devlint")
     for name in SHIPPED:
         source = ROOT / name
         if source.is_dir():
-            shutil.copytree(
-                source, hooks / name, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info")
-            )
+            ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
+            shutil.copytree(source, folder / name, ignore=ignored)
         else:
-            shutil.copy(source, hooks / name)
-    commit_all(hooks)
+            shutil.copy(source, folder / name)
+    commit_all(folder)
+    return folder
 
-    project = tmp_path / "project"
-    project.mkdir()
-    (project / "good.py").write_text("import torch\n\nx = torch.ones(3)\n")
-    (project / "bad.py").write_text(BAD)
-    (project / "stubs.pyi").write_text("def f() -> None: ...\n")
-    (project / "skipped").mkdir()
-    (project / "skipped" / "bad.py").write_text(BAD)
-    (project / "pyproject.toml").write_text('[tool.devlint]\nexclude = ["skipped"]\n')
-    commit_all(project)
 
-    home = tmp_path / "home"
-    environment = os.environ | {"PRE_COMMIT_HOME": str(home), "PRE_COMMIT_COLOR": "never"}
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A repository of somebody's, with a bug in a file that counts and in one that doesn't."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "good.py").write_text("import torch\n\nx = torch.ones(3)\n")
+    (folder / "bad.py").write_text(BAD)
+    (folder / "stubs.pyi").write_text("def f() -> None: ...\n")
+    (folder / "skipped").mkdir()
+    (folder / "skipped" / "bad.py").write_text(BAD)
+    (folder / "pyproject.toml").write_text('[tool.devlint]\nexclude = ["skipped"]\n')
+    commit_all(folder)
+    return folder
 
-    def try_repo(hook: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "pre_commit", "try-repo", str(hooks), hook]
-        return subprocess.run(
-            [*command, "--all-files", "--verbose"],
-            cwd=project,
-            env=environment,
-            capture_output=True,
-            text=True,
-        )
 
-    found = try_repo("devlint")
-    assert found.returncode == 1, found.stdout + found.stderr
-    assert "DEV106" in found.stdout
-    assert "DEV305" in found.stdout
-    assert "good.py" not in found.stdout
-    assert "skipped" not in found.stdout
+def pre_commit(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    home = {"PRE_COMMIT_HOME": str(project.parent / "home"), "PRE_COMMIT_COLOR": "never"}
+    return subprocess.run(
+        [sys.executable, "-m", "pre_commit", *arguments],
+        cwd=project,
+        env=os.environ | home,
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_try_repo_runs_the_hook(hooks: Path, project: Path) -> None:
+    done = pre_commit(project, "try-repo", str(hooks), "devlint", "--all-files", "--verbose")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "DEV106" in done.stdout
+    assert "DEV305" in done.stdout
+    assert "good.py" not in done.stdout
+    assert "skipped" not in done.stdout
     assert (project / "bad.py").read_text() == BAD
+
+
+def test_the_fixing_hook_runs_in_an_environment_without_torch(hooks: Path, project: Path) -> None:
+    head = git(hooks, "rev-parse", "HEAD")
+    (project / ".pre-commit-config.yaml").write_text(
+        f"repos:\n- repo: {hooks}\n  rev: {head}\n  hooks:\n  - id: devlint-fix\n"
+    )
+    git(project, "add", "--all")
+    done = pre_commit(project, "run", "--all-files")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "files were modified by this hook" in done.stdout
+    assert 'x.device.type == "cuda"' in (project / "bad.py").read_text()
+    assert (project / "skipped" / "bad.py").read_text() == BAD
+    home = project.parent / "home"
     assert list(home.rglob("site-packages/libcst"))
     assert not list(home.rglob("site-packages/torch"))
-
-    fixed = try_repo("devlint-fix")
-    assert fixed.returncode == 1, fixed.stdout + fixed.stderr
-    assert "files were modified by this hook" in fixed.stdout
-    assert (project / "bad.py").read_text() != BAD
-    assert (project / "skipped" / "bad.py").read_text() == BAD
