@@ -71,3 +71,16 @@ def test_the_twin_trains_and_reads_on_the_host(tmp_path: Path) -> None:
     rows = ["0 1 1 1 1 1 0 0", *["0 0 0 0 0 0 1 0"] * 6, "0 0 0 0 0 0 0 0"]
     picture.write_text("\n".join(rows) + "\n")
     assert run("predict", str(picture), "--checkpoint", checkpoint).split()[-1] == "7"
+
+
+def test_the_diagnostic_in_the_readme_is_real() -> None:
+    readme = (EXAMPLES.parent / "README.md").read_text()
+    shown = re.search(r"\$ cd examples && devlint (.*)\n((?:.*\n)*?)```", readme)
+    assert shown is not None
+    done = subprocess.run(
+        [sys.executable, "-m", "devlint", *shown[1].split(), "--isolated", "--no-cache"],
+        cwd=EXAMPLES,
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout.strip() == shown[2].strip()
