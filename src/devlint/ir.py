@@ -455,7 +455,7 @@ def _render(node: Node) -> str:
         case Name(id=name):
             return name
         case Constant(value=value):
-            return "..." if value is Ellipsis else repr(value)
+            return _constant(value)
         case Attribute(value=value, attr=attr):
             return f"{_render(value)}.{attr}"
         case Subscript(value=value, index=Display(kind="tuple", items=items)) if items:
@@ -499,6 +499,14 @@ def _render(node: Node) -> str:
             return 'f"..."'
         case _:
             return "..."
+
+
+def _constant(value: object) -> str:
+    """As most code writes it: strings in double quotes."""
+    if value is Ellipsis:
+        return "..."
+    plain = isinstance(value, str) and value.isprintable() and not set(value) & {'"', "\\"}
+    return f'"{value}"' if plain else repr(value)
 
 
 def _render_comprehension(node: Comprehension) -> str:

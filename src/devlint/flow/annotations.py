@@ -20,7 +20,7 @@ def annotated(frame: Frame, node: ir.Expr, value: Value) -> Value:
     name = annotation_name(frame, node)
     text = value.data.text if isinstance(value.data, Path) else ""
     if name in _TENSORS:
-        place = place_of_path(text) if text else UNKNOWN
+        place = place_of_path(value.data) if isinstance(value.data, Path) else UNKNOWN
         return Value(Kind.TENSOR, place, origin=Origin.INPUT)
     if name == "torch.device":
         return Value(Kind.DEVICE, Symbol(text, text) if text else UNKNOWN)

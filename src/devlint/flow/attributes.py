@@ -41,7 +41,7 @@ def read(frame: Frame, node: ir.Attribute, base: Value) -> Value:
     if kind is Kind.CLASS and isinstance(base.data, ClassInfo):
         return _of_class(base.data, attr)
     if kind is Kind.UNKNOWN and isinstance(base.data, Path):
-        return path_value(f"{base.data.text}.{attr}")
+        return path_value(f"{base.data.text}.{attr}", base.data.given)
     return NOTHING
 
 
@@ -56,7 +56,7 @@ def _of_library(frame: Frame, node: ir.Attribute, name: str) -> Value:
 def _about_device(frame: Frame, node: ir.Attribute, base: Value) -> Value | None:
     """`.device`, `.is_cuda`: what they say, and whether the receiver has them."""
     if base.kind in (Kind.TENSOR, Kind.BATCH, Kind.MODULE, Kind.PLACED, Kind.LIST, Kind.DICT):
-        if frame.tells:
+        if frame.tells and not frame.state.known.get(f'hasattr({ir.render(node.value)}, "device")'):
             frame.record(
                 AttributeRead(
                     node,
@@ -69,7 +69,7 @@ def _about_device(frame: Frame, node: ir.Attribute, base: Value) -> Value | None
         if node.attr == "device" and base.kind is not Kind.LIST:
             if base.kind is Kind.MODULE and _own_attribute(frame, base, "device"):
                 return None
-            return Value(Kind.DEVICE, frame.place(base))
+            return Value(Kind.DEVICE, frame.place(base), note="tensor-device")
         return Value(Kind.BOOL) if node.attr == "is_cuda" else None
     if base.kind is Kind.UNKNOWN and node.attr == "is_cuda":
         return Value(Kind.BOOL)
@@ -92,13 +92,18 @@ def _may_define(frame: Frame, base: Value, attr: str) -> bool:
     if attr in found.entries:
         return True
     if isinstance(found.source, str):
-        return not found.source.startswith(("torch.nn.modules.", "torch.nn.", "torchvision.models."))
+        row = frame.world.table.get(found.source)
+        plain = found.source.startswith(("torch.nn.", "torchvision.models."))
+        return not plain or row is None or row.has_device
     if isinstance(found.source, ClassInfo):
         info = found.source
         plain = all(base.startswith("torch.nn.") for base in info.library_bases())
         dynamic = info.defines("__getattr__") or info.defines("__getattribute__")
         opened = any(each.open_base for each in info.lineage())
-        return opened or dynamic or not plain or info.defines(attr)
+        inherited = base.note == "self" and any(
+            info in each.lineage() and each.defines(attr) for each in frame.world.classes.values()
+        )
+        return opened or dynamic or not plain or inherited or info.defines(attr)
     return True
 
 
@@ -209,6 +214,9 @@ def store(frame: Frame, node: ir.Attribute, value: Value, statement: ir.Stmt) ->
             )
         )
     if found is not None and base.kind in (Kind.MODULE, Kind.INSTANCE):
+        before = found.entries.get(node.attr)
+        if before is not None and before.note == "buffer" and value.kind is Kind.TENSOR:
+            value = value.but(note="buffer")
         frame.update(base, found.with_entry(node.attr, value))
     elif isinstance(base.data, Path) or base.kind is Kind.UNKNOWN:
         frame.state.env[ir.render(node, 80)] = value
@@ -222,7 +230,7 @@ def _written(statement: ir.Stmt, node: ir.Expr) -> ir.Expr:
 def place_of(frame: Frame, value: Value) -> Value:
     """A tensor where an unknown value is."""
     if isinstance(value.data, Path):
-        return Value(Kind.TENSOR, place_of_path(value.data.text), origin=Origin.INPUT)
+        return Value(Kind.TENSOR, place_of_path(value.data), origin=Origin.INPUT)
     return Value(Kind.TENSOR, UNKNOWN)
 
 

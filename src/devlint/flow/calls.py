@@ -43,6 +43,12 @@ def call(frame: Frame, node: ir.Call) -> Value:
 
 def arguments(frame: Frame, node: ir.Call, receiver: Given | None = None) -> Arguments:
     """The arguments of a call, evaluated from left to right."""
+    func = node.func
+    if isinstance(func, ir.Name) and func.id in ("isinstance", "issubclass", "hasattr", "getattr"):
+        before, frame.expecting = frame.expecting, True
+        asked = Arguments(tuple((a, frame.evaluate(a.value)) for a in node.args), receiver)
+        frame.expecting = before
+        return asked
     return Arguments(tuple((a, frame.evaluate(a.value)) for a in node.args), receiver)
 
 
@@ -93,6 +99,8 @@ def _library(frame: Frame, node: ir.Call, name: str, args: Arguments) -> Value:
         _tell_call(frame, node, name, args, row is not None and row.cuda)
     if name.endswith(".is_available"):
         return truth(frame, node, NOTHING)
+    if name in _EXITS:
+        return NONE.but(note="exits")
     if row is None:
         return NOTHING
     if row.managed and row.effect is not Effect.CONSTRUCT:
@@ -103,6 +111,12 @@ def _library(frame: Frame, node: ir.Call, name: str, args: Arguments) -> Value:
         first = args.find((0,))
         args = Arguments(rest, first) if first is not None else args
     return transfer.apply(frame, node, row, args)
+
+
+_EXITS = frozenset(
+    ("sys.exit", "os._exit", "os.abort", "builtins.exit", "builtins.quit", "pytest.skip",
+     "pytest.exit", "pytest.fail", "pytest.xfail")
+)  # fmt: skip
 
 
 def _give_up(frame: Frame, args: Arguments) -> None:
@@ -174,10 +188,9 @@ def _module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: Argu
             name = ir.render(func)
             return meet.meet(frame, node, name, pairs)
         return NOTHING
-    plain = found is not None and isinstance(found.source, str) and info is None
-    kind = Kind.TENSOR if plain and str(found and found.source).startswith("torch.nn.") else Kind.BATCH
-    if found is not None and str(found.source).rpartition(".")[2] in _SEVERAL_OUTPUTS:
-        kind = Kind.BATCH
+    source = found.source if found is not None and isinstance(found.source, str) else ""
+    several = source.rpartition(".")[2] in _SEVERAL_OUTPUTS
+    kind = Kind.TENSOR if source.startswith("torch.nn.") and not several else Kind.BATCH
     shown = frame.operand(func, value)
     return Value(
         kind, place, origin=Origin.FOLLOWS, grad=True,
@@ -321,17 +334,19 @@ def _unknown_method(
     stored = frame.state.env.get(f"{base.data.text}.{attr}") if isinstance(base.data, Path) else None
     if stored is not None:
         return call_value(frame, node, func, stored, Arguments(args.all))
+    if attr == "skipTest":
+        return NONE.but(note="exits")
     if attr in _SAME_MODULE and (not args.all or attr in ("train", "requires_grad_")):
         return base
     if attr in _ONLY_TENSORS and isinstance(base.data, Path):
-        place = place_of_path(base.data.text)
+        place = place_of_path(base.data)
         this = Value(Kind.TENSOR, place, origin=Origin.INPUT)
         row = frame.world.table.get(f"torch.Tensor.{attr}")
         if row is not None:
             receiver = (func.value, this)
             return transfer.apply(frame, node, row, replace(args, receiver=receiver))
     if isinstance(base.data, Path):
-        called = call_value(frame, node, func, path_value(f"{base.data.text}.{attr}"), args)
+        called = call_value(frame, node, func, path_value(f"{base.data.text}.{attr}", base.data.given), args)
         return called
     return NOTHING
 

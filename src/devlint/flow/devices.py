@@ -8,8 +8,11 @@ from devlint import ir
 from devlint.flow.devicestring import parse
 from devlint.flow.facts import DeviceUse, Known
 from devlint.flow.frame import Frame, as_device
-from devlint.flow.lattice import CPU, UNKNOWN, Device
+from devlint.flow.lattice import UNKNOWN, Device
 from devlint.flow.values import Kind, Trace, Value
+
+DEVICES_COUNTED = "torch.cuda.device_count()"
+"""How the keys of conditions on the number of devices begin."""
 
 _LIKE_A_DEVICE = re.compile(r"(cpu|cuda|mps|xpu|hpu|npu|tpu|xla|meta|mtia)(:\d+)?\Z")
 
@@ -40,10 +43,15 @@ def use_device(frame: Frame, node: ir.Expr, value: Value, via: str) -> Device:
         device = parsed = Known("cuda", value.data)
     elif value.kind is Kind.NUMBER:
         device = UNKNOWN
-    if frame.tells:
+    if frame.tells and not _is_counted(frame) and (problem or not frame.comparing):
         _record(frame, literal, value, via, parsed, problem)
         _record_choices(frame, node, via)
     return device
+
+
+def _is_counted(frame: Frame) -> bool:
+    """Whether the code has counted the devices (`if torch.cuda.device_count() > 1:`)."""
+    return any(holds and key.startswith(DEVICES_COUNTED) for key, holds in frame.state.known.items())
 
 
 def _record(
@@ -105,4 +113,3 @@ def _last_name(node: ir.Expr) -> str:
     return ""
 
 
-__all__ = ["CPU", "is_device_name", "is_dtype_name", "string_value", "use_device"]

@@ -47,6 +47,11 @@ def _attribute(frame: Frame, node: ir.Attribute) -> Value:
 
 def _subscript(frame: Frame, node: ir.Subscript) -> Value:
     base = evaluate(frame, node.value)
+    if base.kind is Kind.LIBRARY:  # `Union[torch.FloatTensor, ...]` uses no device
+        before, frame.expecting = frame.expecting, True
+        evaluate(frame, node.index)
+        frame.expecting = before
+        return NOTHING
     return operations.subscript(frame, node, base, evaluate(frame, node.index))
 
 
@@ -96,7 +101,9 @@ def _boolean(frame: Frame, node: ir.Boolean) -> Value:
 
 
 def _compare(frame: Frame, node: ir.Compare) -> Value:
+    before, frame.comparing = frame.comparing, True
     left, right = evaluate(frame, node.left), evaluate(frame, node.right)
+    frame.comparing = before
     return operations.compare(frame, node, left, right)
 
 
@@ -186,6 +193,12 @@ def _comprehension(frame: Frame, node: ir.Comprehension) -> Value:
 def _lambda(frame: Frame, node: ir.Lambda) -> Value:
     scopes = (frame.state.env, *frame.scopes)
     closure = Closure(node, scopes, frame.owner, f"{frame.qualname}.<lambda>".lstrip("."))
+    if frame.tells:  # once on its own, as functions are
+        outside, frame.state = frame.state, frame.state.fork()
+        for parameter in node.params:
+            frame.state.bind(parameter.name, path_value(parameter.name))
+        evaluate(frame, node.body)
+        frame.state = outside
     return Value(Kind.FUNCTION, data=closure)
 
 

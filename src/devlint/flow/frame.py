@@ -23,7 +23,7 @@ _DEEPEST_CALL = 4
 _LONGEST_PATH = 60
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class ClassInfo:
     """A class of the file. `bases` are classes of the file or dotted names, nearest first.
 
@@ -41,6 +41,9 @@ class ClassInfo:
     attributes: set[str] = field(default_factory=set)
     env: dict[str, Value] = field(default_factory=dict)
     """The names that the class body binds."""
+    guard: Guard = Guard.NONE
+    known: dict[str, bool] = field(default_factory=dict)
+    """The conditions under which the class is defined."""
 
     def lineage(self) -> Iterator[ClassInfo]:
         """The class and its bases of this file, nearest first."""
@@ -66,7 +69,7 @@ class ClassInfo:
         return any(name in info.attributes or name in info.methods for info in self.lineage())
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Closure:
     """A function of this file, with the names it sees around it."""
 
@@ -90,7 +93,7 @@ class Bound:
     closure: Closure | None = None
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class World:
     """What the frames of one file share."""
 
@@ -104,8 +107,9 @@ class World:
     """Where `self.attribute` of a module class is written."""
     kept: dict[tuple[ClassInfo, str], list[tuple[ir.Node, str]]] = field(default_factory=dict)
     """Where a tensor kept as a plain attribute met something: nodes and words."""
-    pending: list[tuple[Closure, Frame]] = field(default_factory=list)
-    """Functions found on the way, to be run on their own after the frame that made them."""
+    pending: list[tuple[Closure, Frame, dict[str, bool]]] = field(default_factory=list)
+    """Functions found on the way, to be run on their own after the frame that made them; and
+    the conditions under which they were found."""
     budget: int = 0
     """How many more statements may run inside inlined calls."""
     nn: str = ""
@@ -119,7 +123,7 @@ class World:
     module imports one above it."""
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Frame:
     """One run of one function, or of the module."""
 
@@ -139,6 +143,10 @@ class Frame:
     returns: list[tuple[Value, State]] = field(default_factory=list)
     breaks: list[State] = field(default_factory=list)
     continues: list[State] = field(default_factory=list)
+    expecting: bool = False
+    """The code expects an error here (`with pytest.raises(...)`): nothing is said of it."""
+    comparing: bool = False
+    """The expression is compared: a device in it is asked for, not used."""
     discarded: ir.Expr | None = None
     """The expression that is a statement of its own, while it is evaluated."""
     context_expr: ir.Expr | None = None
@@ -168,26 +176,30 @@ class Frame:
         return Context(self.qualname, self.role, guard)
 
     def record(self, fact: Fact) -> None:
-        if self.recording:
+        if self.recording and not self.expecting:
             self.world.facts.append(fact)
 
     @property
     def tells(self) -> bool:
         """Whether facts about single lines are wanted: not in inlined calls, whose function is
         run on its own as well."""
-        return self.recording and not self.site
+        return self.recording and not self.site and not self.expecting
 
     def operand(self, node: ir.Expr, value: Value) -> Operand:
         """The value at a node as rules see it: conditions applied, objects looked up."""
         device, guarded = self.place(value), value.note == "guarded"
         found = self.object(value)
         type_name = value.kind.name.lower()
+        if found is not None and value.kind.is_container:
+            inside = found.items or (found.element,)
+            if any(each.note == "moved-leaf" for each in inside):
+                value = value.but(note="moved-leaf")
         if found is not None:
             guarded = found.guarded
             if value.kind is Kind.MODULE:
                 value = value.but(trace=found.trace or value.trace)
             if isinstance(found.source, str):
-                type_name = found.source
+                type_name = _short_name(found.source)
             elif isinstance(found.source, ClassInfo):
                 type_name = found.source.node.name
         return Operand(node, value, device, type_name, guarded)
@@ -246,9 +258,18 @@ _WITHOUT_OBJECT = frozenset(
 )  # fmt: skip
 
 
-def path_value(text: str) -> Value:
+def _short_name(name: str) -> str:
+    """How people call a library's class: `nn.Linear`, `DataLoader`."""
+    if name.startswith("torch.nn."):
+        return name.removeprefix("torch.")
+    return name.rpartition(".")[2]
+
+
+def path_value(text: str, given: bool = False) -> Value:
     """A value of which only the identity is known."""
-    return Value(Kind.UNKNOWN, data=Path(text)) if len(text) <= _LONGEST_PATH else NOTHING
+    if len(text) > _LONGEST_PATH:
+        return NOTHING
+    return Value(Kind.UNKNOWN, data=Path(text, given))
 
 
 def as_device(value: Value) -> Device:
@@ -260,9 +281,9 @@ def as_device(value: Value) -> Device:
     return UNKNOWN
 
 
-def place_of_path(text: str) -> Symbol:
+def place_of_path(path: Path) -> Device:
     """Where the tensor or the module of that path is."""
-    return Symbol(f"{text}.device", f"{text}.device")
+    return Symbol(f"{path.text}.device", f"{path.text}.device") if path.given else UNKNOWN
 
 
 def trace(node: ir.Node, message: str, before: Value | None = None) -> Trace:

@@ -8,14 +8,14 @@ from devlint import ir
 from devlint.flow.annotations import annotated, loader
 from devlint.flow.classes import role_of
 from devlint.flow.facts import Guard, Role
+from devlint.flow.guards import guard_of
 from devlint.flow.frame import Closure, Frame, path_value, place_of_path
 from devlint.flow.lattice import UNKNOWN
-from devlint.flow.state import State, join_states, join_values
+from devlint.flow.state import Path, State, join_states, join_values
 from devlint.flow.statements import run
 from devlint.flow.values import NOTHING, Kind, Origin, Value
 
 _LOADER_NAME = re.compile(r"(^|_)(data_?)?loader$|dataloader$", re.IGNORECASE)
-_NEEDS_ACCELERATOR = re.compile(r"cuda|gpu|accelerator|xpu|device", re.IGNORECASE)
 _LONGEST_INLINED = 60
 
 
@@ -72,32 +72,42 @@ def _run(frame: Frame) -> Value:
     for returned, state in frame.returns:
         value = returned if value is None else join_values(value, returned)
         end = join_states(end, state)
+    if not frame.returns and not frame.state.alive:
+        frame.state = end
+        return Value(Kind.NONE, note="exits")
     if frame.state.alive and value is not None:
         value = join_values(value, Value(Kind.NONE))
     frame.state = end
     return NOTHING if value is None else value
 
 
-def run_alone(closure: Closure, around: Frame, receiver: Value | None = None) -> Frame:
-    """Run a function with arguments of which only the identity is known; record its facts."""
+def run_alone(
+    closure: Closure,
+    around: Frame,
+    receiver: Value | None = None,
+    known: dict[str, bool] | None = None,
+) -> Frame:
+    """Run a function with arguments of which only the identity is known; record its facts.
+
+    `known` are the conditions under which it was defined.
+    """
     function = closure.node
     assert isinstance(function, ir.Function)
-    state = State({}, dict(around.state.heap), dict(around.state.known), around.state.default)
+    settled = {**around.state.known, **(known or {})}
+    state = State({}, dict(around.state.heap), settled, around.state.default)
     frame = Frame(
         around.world, state, function, closure.qualname,
         role_of(closure.name, closure.owner, around.role), closure.owner, closure.scopes,
-        guard=_guard(function, around), recording=around.recording,
+        guard=guard_of(frame_guard(closure, around), function.decorators, around),
+        recording=around.recording,
     )  # fmt: skip
     _bind_parameters(frame, function, receiver)
     _run(frame)
     return frame
 
 
-def _guard(function: ir.Function, around: Frame) -> Guard:
-    for decorator in function.decorators:
-        if _NEEDS_ACCELERATOR.search(ir.render(decorator, 200)):
-            return Guard.CHOSEN
-    return around.guard
+def frame_guard(closure: Closure, around: Frame) -> Guard:
+    return closure.owner.guard if closure.owner is not None else around.guard
 
 
 def _bind_parameters(frame: Frame, function: ir.Function, receiver: Value | None) -> None:
@@ -114,13 +124,13 @@ def _bind_parameters(frame: Frame, function: ir.Function, receiver: Value | None
         elif parameter.kind in ("*", "**"):
             value = NOTHING
         elif parameter.annotation is not None:
-            value = annotated(frame, parameter.annotation, path_value(name))
+            value = annotated(frame, parameter.annotation, path_value(name, given=True))
         elif _LOADER_NAME.search(name):
             value = loader(frame, parameter, name)
         elif name in tensors and not _has_plain_default(parameter):
-            value = Value(Kind.TENSOR, place_of_path(name), origin=Origin.INPUT)
+            value = Value(Kind.TENSOR, place_of_path(Path(name, True)), origin=Origin.INPUT)
         else:
-            value = path_value(name)
+            value = path_value(name, given=True)
         if value.kind is Kind.TENSOR and value.device != UNKNOWN and frame.role is Role.MODULE:
             value = value.but(origin=Origin.FOLLOWS)
         frame.state.env[name] = value

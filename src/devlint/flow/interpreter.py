@@ -63,9 +63,9 @@ def _run_rest(world: World, top: Frame) -> None:
                 run_class(info, top)
         if done == len(world.pending):
             return
-        closure, around = world.pending[done]
+        closure, around, known = world.pending[done]
         done += 1
-        run_alone(closure, top if around.function is None else around)
+        run_alone(closure, top if around.function is None else around, known=known)
 
 
 def _aliases(module: ir.Module) -> dict[str, str]:

@@ -6,6 +6,7 @@ from devlint import ir
 from devlint.flow.facts import Indexing, Join, ModuleCall, Operand
 from devlint.flow.frame import ClassInfo, Frame
 from devlint.flow.lattice import UNKNOWN, Device, Known, Symbol, difference
+from devlint.flow.state import Object
 from devlint.flow.values import NOTHING, Kind, Origin, Value
 
 _TENSORS = (Kind.TENSOR, Kind.BATCH, Kind.PLACED)
@@ -124,7 +125,8 @@ def call_module(frame: Frame, node: ir.Call, module: Argument, inputs: list[Argu
     caller = frame.operand(*module)
     if caller.device == UNKNOWN:
         return
-    takes_arrays = caller.type_name.startswith(("torch.nn.", "torchvision."))
+    found = frame.object(module[1])
+    takes_arrays = found is not None and str_source(found).startswith(("torch.nn.", "torchvision."))
     given = []
     for expression, value in inputs:
         if value.kind is Kind.ENCODING or value.kind in _TENSORS:
@@ -138,6 +140,11 @@ def call_module(frame: Frame, node: ir.Call, module: Argument, inputs: list[Argu
     if any(difference(caller.device, operand.device) is not None for operand in given):
         note_kept(frame, [caller, *given], node)
         frame.record(ModuleCall(node, frame.context(), caller, tuple(given)))
+
+
+def str_source(found: Object) -> str:
+    """The dotted name of the library's class that made an object, or ""."""
+    return found.source if isinstance(found.source, str) else ""
 
 
 def note_kept(frame: Frame, operands: list[Operand], node: ir.Node) -> None:

@@ -20,6 +20,7 @@ _SETUP_ROUNDS = 8
 
 def run_class(info: ClassInfo, around: Frame) -> None:
     """Run every method of a class: `__init__` first, then those that set up, then all."""
+    around = _where_defined(info, around)
     this = _receiver(info, around)
     init = info.method("__init__")
     start = around
@@ -35,6 +36,15 @@ def run_class(info: ClassInfo, around: Frame) -> None:
         static = any(ir.render(d) == "staticmethod" for d in method.decorators)
         run_alone(_closure(info, method), start, None if static else this)
     _tell_kept_tensors(info, start)
+
+
+def _where_defined(info: ClassInfo, around: Frame) -> Frame:
+    """The frame of the file, under the conditions that hold where the class stands."""
+    if not info.known:
+        return around
+    state = around.state.fork()
+    state.known.update(info.known)
+    return Frame(around.world, state, guard=around.guard, recording=around.recording)
 
 
 def _closure(info: ClassInfo, method: ir.Function) -> Closure:

@@ -8,7 +8,7 @@ from devlint import ir
 from devlint.flow.arguments import Arguments
 from devlint.flow.devices import is_device_name, is_dtype_name, use_device
 from devlint.flow.facts import Move
-from devlint.flow.frame import Frame
+from devlint.flow.frame import Frame, as_device
 from devlint.flow.lattice import CPU, UNKNOWN, Device, Known
 from devlint.flow.state import Path
 from devlint.flow.values import NOTHING, Kind, Origin, Trace, Value
@@ -65,6 +65,8 @@ def _destination(
     node, value = target
     if value.kind in (Kind.TENSOR, Kind.BATCH):
         return frame.place(value), target
+    if value.kind is Kind.STRING and receiver.kind is Kind.UNKNOWN and value.device == UNKNOWN:
+        return None, target  # another library's `.to`
     if value.kind in (Kind.DEVICE, Kind.STRING, Kind.NUMBER):
         return use_device(frame, node, value, via="to"), target
     if value.kind is Kind.NONE or is_dtype_name(value, node):
@@ -87,7 +89,7 @@ def _is_told(
     if method in ("cuda", "cpu", "xpu") or receiver.kind is Kind.TENSOR:
         return True
     if receiver.kind is Kind.UNKNOWN:
-        return target is not None and target[1].kind in (Kind.DEVICE, Kind.STRING, Kind.NUMBER)
+        return target is not None and as_device(target[1]) != UNKNOWN
     return receiver.kind in _TORCH_KINDS or target is not None
 
 

@@ -6,8 +6,9 @@ import re
 from dataclasses import dataclass
 
 from devlint import ir
+from devlint.flow.devices import DEVICES_COUNTED
 from devlint.flow.frame import ACCELERATOR_CHOSEN, Frame, place_of_path
-from devlint.flow.lattice import CUDA_AVAILABLE
+from devlint.flow.lattice import CUDA_AVAILABLE, UNKNOWN
 from devlint.flow.library import dotted
 from devlint.flow.state import Path, State, join_states, join_values
 from devlint.flow.values import NONE, NOTHING, Kind, Origin, Value
@@ -15,6 +16,10 @@ from devlint.flow.values import NONE, NOTHING, Kind, Origin, Value
 Known = tuple[tuple[str, bool], ...]
 
 _ABOUT_DEVICES = re.compile(r"cuda|gpu|device|accelerator|mps|npu|xpu|hip\b|rocm", re.IGNORECASE)
+_ASKS_FOR_CPU = re.compile(r"(^|[._])(no|disable|without|not)_?(use_)?(cuda|gpu)", re.IGNORECASE)
+"""A flag that asks for the CPU (`args.no_cuda`)."""
+_NO_ACCELERATOR = ('"cpu"', "None", "-1", '""', "'cpu'", '"mps"')
+_EQUALITIES = ("==", "!=", "is", "is not", "in", "not in")
 _LONGEST_KEY = 60
 
 
@@ -51,6 +56,11 @@ def implied(frame: Frame, node: ir.Expr, holds: bool) -> Known:
             if value is not None and isinstance(value.data, Condition):
                 found = value.data.true if holds else value.data.false
                 return found + _by_name(node, holds)
+        case ir.Compare(op=">" | ">=" | "==", left=left) if _counts_devices(frame, left):
+            counted = (f"{DEVICES_COUNTED} {node.op} {ir.render(node.right)}", holds)
+            return (counted, (CUDA_AVAILABLE, True)) if holds else (counted,)
+        case ir.Call(func=ir.Name(id="hasattr")):
+            return ((ir.render(node, 200), holds),)
     key = key_of(frame, node)
     found = ((key[0], key[1] is holds),) if key is not None else ()
     if holds and _proves_cuda(frame, node):
@@ -61,9 +71,11 @@ def implied(frame: Frame, node: ir.Expr, holds: bool) -> Known:
 def _by_name(node: ir.Expr, holds: bool) -> Known:
     if not _ABOUT_DEVICES.search(ir.render(node, 200)):
         return ()
-    negative = isinstance(node, ir.Compare) and (
-        node.op in ("!=", "is", "not in") or ir.render(node.right) in ("'cpu'", "'mps'")
-    )
+    if isinstance(node, ir.Compare):
+        of_none = ir.render(node.right) in _NO_ACCELERATOR
+        negative = (node.op in ("==", "is", "in")) is of_none and node.op in _EQUALITIES
+    else:
+        negative = _ASKS_FOR_CPU.search(ir.render(node, 200)) is not None
     return ((ACCELERATOR_CHOSEN, True),) if holds is not negative else ()
 
 
@@ -72,14 +84,21 @@ def _proves_cuda(frame: Frame, node: ir.Expr) -> bool:
     match node:
         case ir.Attribute(attr="is_cuda"):
             return True
+        case ir.Name() if _counts_devices(frame, node):
+            return True
         case ir.Call(func=func):
-            name = dotted(frame, func)
-            return name == "torch.cuda.device_count" or name.endswith(".is_cuda_available")
+            return _counts_devices(frame, node) or dotted(frame, func).endswith("is_cuda_available")
         case ir.Compare(op="==" | "in", left=left, right=ir.Constant(value=str(text))):
             return text.startswith("cuda") and "device" in ir.render(left)
-        case ir.Compare(op=">" | ">=", left=ir.Call(func=func)):
-            return dotted(frame, func) == "torch.cuda.device_count"
     return False
+
+
+def _counts_devices(frame: Frame, node: ir.Expr) -> bool:
+    """`torch.cuda.device_count()`, or a name for what it gave."""
+    if isinstance(node, ir.Name):
+        value = frame.look_up(node.id)
+        return value is not None and value.note == "device_count"
+    return isinstance(node, ir.Call) and dotted(frame, node.func) == "torch.cuda.device_count"
 
 
 def key_of(frame: Frame, node: ir.Expr) -> tuple[str, bool] | None:
@@ -99,7 +118,7 @@ def key_of(frame: Frame, node: ir.Expr) -> tuple[str, bool] | None:
     if not _is_stable(frame, node):
         return None
     text = ir.render(node, 200)
-    if len(text) > _LONGEST_KEY or ".device" in text:
+    if len(text) > _LONGEST_KEY or ".device" in text or ".is_cuda" in text:
         return None
     if isinstance(node, ir.Compare) and node.op in ("!=", "is not", "not in"):
         positive = {"!=": "==", "is not": "is", "not in": "in"}[node.op]
@@ -200,5 +219,5 @@ def _narrow_to_tensor(frame: Frame, subject: ir.Expr) -> None:
     value = frame.look_up(subject.id)
     if value is None or value.kind is not Kind.UNKNOWN:
         return
-    place = {"device": place_of_path(value.data.text)} if isinstance(value.data, Path) else {}
-    frame.state.env[subject.id] = Value(Kind.TENSOR, origin=Origin.INPUT, **place)
+    place = place_of_path(value.data) if isinstance(value.data, Path) else UNKNOWN
+    frame.state.env[subject.id] = Value(Kind.TENSOR, place, origin=Origin.INPUT)

@@ -25,7 +25,7 @@ def binary(frame: Frame, node: ir.Binary | ir.Augment, left: Value, right: Value
             frame, node, node.op, [(first, left), (second, right)], free_scalars=node.op != "@"
         )
     if left.kind is Kind.STRING and node.op in "+%":
-        return _concatenated(left)
+        return _concatenated(left, right)
     if left.kind is Kind.NUMBER and right.kind is Kind.NUMBER:
         return Value(Kind.NUMBER)
     if left.kind.is_container and node.op in ("+", "*", "|"):
@@ -35,8 +35,12 @@ def binary(frame: Frame, node: ir.Binary | ir.Augment, left: Value, right: Value
     return NOTHING
 
 
-def _concatenated(left: Value) -> Value:
-    """`"cuda:" + str(index)` names an accelerator without saying which."""
+def _concatenated(left: Value, right: Value) -> Value:
+    """`"cuda:" + str(index)` names an accelerator without saying which; `"cuda" + str(index)`
+    names nothing."""
+    digits = right.note == "digits" or right.kind is Kind.NUMBER
+    if digits and left.data in ("cuda", "mps", "xpu", "cpu"):
+        return Value(Kind.STRING, data=f"{left.data}0", note="built")
     if isinstance(left.data, str) and left.data in ("cuda", "cuda:", "mps:", "xpu:"):
         return Value(Kind.STRING, Known(left.data.rstrip(":")), note="built")
     return Value(Kind.STRING)
@@ -44,8 +48,8 @@ def _concatenated(left: Value) -> Value:
 
 def formatted(frame: Frame, parts: list[tuple[ir.Expr, Value]]) -> Value:
     """An f-string: `f"cuda:{index}"` names an accelerator."""
-    if parts and parts[0][1].kind is Kind.STRING:
-        return _concatenated(parts[0][1])
+    if len(parts) > 1 and parts[0][1].kind is Kind.STRING:
+        return _concatenated(parts[0][1], parts[1][1] if len(parts) == 2 else NOTHING)
     return Value(Kind.STRING)
 
 
@@ -108,7 +112,7 @@ def subscript(frame: Frame, node: ir.Subscript, base: Value, index: Value) -> Va
         text = f'{base.data.text}["{index.data}"]' if isinstance(index.data, str) else (
             f"{base.data.text}[{index.data}]"
         )  # fmt: skip
-        return frame.state.env.get(text) or path_value(text)
+        return frame.state.env.get(text) or path_value(text, base.data.given)
     if kind is Kind.NDARRAY:
         return base
     return NOTHING
@@ -172,6 +176,8 @@ def element_of(frame: Frame, value: Value, node: ir.Node | None = None) -> Value
 def bind(frame: Frame, target: ir.Expr, value: Value) -> None:
     """Bind a name or unpack into several. Attributes and items are the statements' business."""
     if isinstance(target, ir.Name):
+        if value is NOTHING:
+            value = path_value(target.id)
         if target.id in frame.globals:
             frame.world.globals[target.id] = value
         frame.state.bind(target.id, value)

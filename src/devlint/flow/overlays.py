@@ -25,11 +25,13 @@ def _device(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     given = args.find((0, "device", "type"))
     if given is None:
         return Value(Kind.DEVICE)
-    device = use_device(frame, *given, via="torch.device")
     second = args.find((1, "index"))
-    if second is not None and isinstance(device, Known):
-        index = second[1].data if isinstance(second[1].data, int) else None
-        device = Known(device.type, index)
+    if second is not None and isinstance(second[1].data, int) and isinstance(given[1].device, Known):
+        device: Device = Known(given[1].device.type, second[1].data)
+        whole = Value(Kind.STRING, device, str(device))
+        use_device(frame, node, whole, via="torch.device")
+    else:
+        device = use_device(frame, *given, via="torch.device")
     note = "choice" if given[1].note == "choice" else ""
     return Value(Kind.DEVICE, device, note=note)
 
@@ -235,7 +237,7 @@ def _next(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
 def _next_parameter(call: ir.Call) -> Value:
     """`next(model.parameters())` of a model that isn't known is where that model is."""
     if isinstance(call.func, ir.Attribute) and call.func.attr in ("parameters", "buffers"):
-        place = place_of_path(ir.render(call.func.value))
+        place = place_of_path(Path(ir.render(call.func.value), given=True))
         return Value(Kind.TENSOR, place, origin=Origin.FOLLOWS, grad=True)
     return NOTHING
 
@@ -245,10 +247,41 @@ def _number(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
 
 
 def _string(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
-    """`str(device)` names the device still."""
+    """`str(device)` names the device still; `str(index)` is digits."""
     given = args.find((0,))
+    if given is not None and given[1].kind is Kind.NUMBER:
+        return Value(Kind.STRING, note="digits")
     device = UNKNOWN if given is None else as_device(given[1])
     return Value(Kind.STRING, device, note="built")
+
+
+def _range(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """Iterating yields numbers."""
+    found = Object(element=Value(Kind.NUMBER, note="typed"))
+    counted = any(value.note == "device_count" for _, value in args.all)
+    note = "devices" if counted else "lazy"
+    return Value(Kind.TUPLE, data=frame.allocate(node, found), note=note)
+
+
+def _set_attribute(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """`setattr(module, "device", d)` is an assignment in other words."""
+    target, name, value = (args.find((position,)) for position in range(3))
+    found = None if target is None else frame.object(target[1])
+    if found is not None and target is not None and name is not None and value is not None:
+        if isinstance(name[1].data, str):
+            frame.update(target[1], found.with_entry(name[1].data, value[1]))
+    return NONE
+
+
+def _copy(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """A copy is where the original is, and moves on its own from there."""
+    given = args.find((0, "x"))
+    if given is None:
+        return NOTHING
+    found = frame.object(given[1])
+    if found is None or given[1].kind is Kind.METHOD:
+        return given[1].but(note="")
+    return given[1].but(data=frame.allocate(node, found), note="")
 
 
 def _dict(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
@@ -357,6 +390,9 @@ _CONTAINERS = frozenset(("Sequential", "ModuleList", "ModuleDict"))
 
 OVERLAYS: dict[str, Overlay] = {
     "children": _children,
+    "copy": _copy,
+    "range": _range,
+    "setattr": _set_attribute,
     "device": _device,
     "dict": _dict,
     "enumerate": _enumerate,

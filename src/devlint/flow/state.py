@@ -14,9 +14,14 @@ Ref = Hashable
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """The identity of a value that isn't known: a parameter, `args.device`, `cfg["device"]`."""
+    """The identity of a value that isn't known: a parameter, `args.device`, `cfg["device"]`.
+
+    `given`: it came in through a parameter, so a caller may have put it on any device. What a
+    function got elsewhere may never leave the host: nothing is said of where that is.
+    """
 
     text: str
+    given: bool = False
 
 
 @dataclass(frozen=True, slots=True)

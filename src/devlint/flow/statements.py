@@ -11,8 +11,9 @@ from devlint.flow.annotations import annotated
 from devlint.flow.classes import declare_class
 from devlint.flow.devices import use_device
 from devlint.flow.facts import BareReference
-from devlint.flow.frame import ClassInfo, Closure, Frame
-from devlint.flow.lattice import CPU, Device
+from devlint.flow.guards import guard_of
+from devlint.flow.frame import ACCELERATOR_CHOSEN, ClassInfo, Closure, Frame
+from devlint.flow.lattice import CPU, CUDA_AVAILABLE, Device
 from devlint.flow.moves import METHODS
 from devlint.flow.state import Path, State, join_states
 from devlint.flow.values import NONE, NOTHING, Kind, Value
@@ -53,6 +54,8 @@ def _assign(frame: Frame, node: ir.Assign) -> None:
         value = NOTHING if isinstance(node.targets[0], ir.Display) else value
     for target in node.targets:
         store(frame, target, value, node)
+        if isinstance(target, ir.Name) and target.id == "pytestmark" and frame.function is None:
+            frame.guard = guard_of(frame.guard, (node.value,), frame)
 
 
 def store(frame: Frame, target: ir.Expr, value: Value, statement: ir.Stmt | None = None) -> None:
@@ -164,22 +167,24 @@ def _for(frame: Frame, node: ir.For) -> None:
 
     def enter() -> None:
         store(frame, node.target, element, ir.Evaluate(node.iter))
+        if source.note == "devices":
+            frame.state.known[CUDA_AVAILABLE] = True
 
     _loop(frame, enter, node.body)
     run(frame, node.orelse)
 
 
 def _loop(frame: Frame, enter: Callable[[], None], body: ir.Body) -> None:
-    """Run a body until nothing changes; the facts are those of the last round."""
+    """Run a body until nothing changes; the facts are those of the first round, which meets
+    what stood before the loop, and of the last."""
     entry = frame.state
     outer = (frame.breaks, frame.continues)
-    facts, mark, kept = frame.world.facts, len(frame.world.facts), frame.world.kept
-    before = {key: list(uses) for key, uses in kept.items()} if kept else {}
+    facts, mark = frame.world.facts, len(frame.world.facts)
     done = entry
-    for _ in range(_MOST_ROUNDS):
+    for number in range(_MOST_ROUNDS):
+        if number == 1:
+            mark = len(facts)
         del facts[mark:]
-        kept.clear()
-        kept.update({key: list(uses) for key, uses in before.items()})
         frame.breaks, frame.continues = [], []
         frame.state = entry.fork()
         enter()
@@ -200,8 +205,22 @@ def _loop(frame: Frame, enter: Callable[[], None], body: ir.Body) -> None:
     frame.breaks, frame.continues = outer
 
 
+_EXPECTS = ("pytest.raises", "pytest.warns", "contextlib.suppress")
+
+
+def _expects_error(frame: Frame, node: ir.Expr) -> bool:
+    """`with pytest.raises(...)`, `with self.assertRaises(...)`."""
+    if not isinstance(node, ir.Call):
+        return False
+    if isinstance(node.func, ir.Attribute) and node.func.attr.startswith("assertRaises"):
+        return True
+    return library.dotted(frame, node.func) in _EXPECTS
+
+
 def _with(frame: Frame, node: ir.With) -> None:
     default, changed = frame.state.default, False
+    expecting = frame.expecting
+    frame.expecting |= any(_expects_error(frame, item) for item, _ in node.items)
     for expression, target in node.items:
         before = frame.context_expr
         frame.context_expr = expression
@@ -213,6 +232,7 @@ def _with(frame: Frame, node: ir.With) -> None:
         if target is not None:
             store(frame, target, NOTHING if value.kind is Kind.DEVICE else value, node)
     run(frame, node.body)
+    frame.expecting = expecting
     if changed:
         frame.state.default = default
 
@@ -228,8 +248,8 @@ def _entered_device(frame: Frame, node: ir.Expr, value: Value) -> Device | None:
 
 def _try(frame: Frame, node: ir.Try) -> None:
     before = frame.state.fork()
-    run(frame, node.body)
-    run(frame, node.orelse) if frame.state.alive else None
+    _attempt(frame, node)
+    run(frame, node.orelse)
     ended = frame.state
     for handler in node.handlers:
         frame.state = join_states(before.fork(), ended.fork()) if ended.alive else before.fork()
@@ -247,6 +267,31 @@ def _try(frame: Frame, node: ir.Try) -> None:
         frame.state.alive = frame.state.alive and alive
 
 
+def _attempt(frame: Frame, node: ir.Try) -> None:
+    """The body of a `try`. What a handler is there for is no surprise: the absence of CUDA, or
+    an attribute that isn't there."""
+    caught = {name for handler in node.handlers for name in _caught(frame, handler)}
+    known, expecting = frame.state.known.get(ACCELERATOR_CHOSEN), frame.expecting
+    if caught & _CATCHES_ABSENCE:
+        frame.state.known[ACCELERATOR_CHOSEN] = True
+    frame.expecting |= bool(caught & {"AttributeError", "TypeError"}) and len(node.body) <= 2
+    run(frame, node.body)
+    frame.expecting = expecting
+    if known is None:
+        frame.state.known.pop(ACCELERATOR_CHOSEN, None)
+
+
+_CATCHES_ABSENCE = frozenset(("AssertionError", "RuntimeError", "Exception", "BaseException", ""))
+
+
+def _caught(frame: Frame, handler: ir.Handler) -> list[str]:
+    """The names of the exceptions that a handler catches; "" for a bare `except:`."""
+    if handler.type is None:
+        return [""]
+    types = handler.type.items if isinstance(handler.type, ir.Display) else (handler.type,)
+    return [ir.render(each).rpartition(".")[2] for each in types]
+
+
 def _match(frame: Frame, node: ir.Match) -> None:
     frame.evaluate(node.subject)
     before = frame.state
@@ -258,6 +303,8 @@ def _match(frame: Frame, node: ir.Match) -> None:
             frame.state.bind(name, NOTHING)
         for value in case.values:
             frame.evaluate(value)
+        if len(case.values) == 1 and isinstance(case.values[0], ir.Constant):
+            narrow.assume(frame, ir.Compare("==", node.subject, case.values[0]), True)
         if case.guard is not None:
             frame.evaluate(case.guard)
             narrow.assume(frame, case.guard, True)
@@ -277,7 +324,7 @@ def _function(frame: Frame, node: ir.Function) -> None:
     scopes = (frame.state.env, *frame.scopes) if frame.function is not None else ()
     closure = Closure(node, scopes, frame.owner, qualname)
     if not frame.site and frame.recording:
-        frame.world.pending.append((closure, frame))
+        frame.world.pending.append((closure, frame, dict(frame.state.known)))
     opaque = any(not _transparent(frame, decorator) for decorator in node.decorators)
     value = NOTHING if opaque else Value(Kind.FUNCTION, data=closure)
     frame.state.bind(node.name, value)
@@ -314,6 +361,8 @@ def _class(frame: Frame, node: ir.Class) -> None:
     for decorator in node.decorators:
         frame.evaluate(decorator)
     info: ClassInfo = declare_class(frame, node)
+    info.guard = guard_of(frame.guard, node.decorators, frame)
+    info.known = dict(frame.state.known)
     inner = Frame(
         frame.world, State(), qualname=f"{frame.qualname}.{node.name}".lstrip("."),
         scopes=(frame.state.env, *frame.scopes) if frame.function is not None else (),

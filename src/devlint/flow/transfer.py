@@ -130,7 +130,7 @@ def _like(use: Use, parameter: tuple[Arg, ...]) -> Value:
     if value.kind in (*_TENSORS, Kind.ENCODING):
         return value.but(kind=Kind.TENSOR, device=use.frame.place(value))
     if isinstance(value.data, Path) and value.kind is Kind.UNKNOWN:
-        return Value(Kind.TENSOR, place_of_path(value.data.text), origin=Origin.INPUT)
+        return Value(Kind.TENSOR, place_of_path(value.data), origin=Origin.INPUT)
     return Value(Kind.TENSOR)
 
 
@@ -164,6 +164,9 @@ def _at(value: Value, device: Device, told: Trace) -> Value:
     return value
 
 
+_KEPT_AS = {"torch.nn.Parameter": "parameter", "torch.nn.Buffer": "buffer"}
+
+
 def _keep(use: Use) -> Value:
     row = use.row
     of = use.find(row.of) or (use.args.receiver if "self" in row.of else None)
@@ -178,7 +181,7 @@ def _keep(use: Use) -> Value:
         if kind is not Kind.TENSOR:
             return _plain(row)
         scalar = dimensions(use.args, row, value)
-        note = "parameter" if row.name == "torch.nn.Parameter" else ""
+        note = _KEPT_AS.get(row.name, "")
         grad = row.grad or (value.grad and row.name.rpartition(".")[2] not in ("detach", "detach_"))
         kept = value.but(scalar=scalar, grad=grad, note=note, data=None)
         return _parts(use, kept) if row.parts else kept
@@ -250,8 +253,9 @@ def _index(use: Use) -> Value:
 
 
 def _read_on_host(use: Use) -> Value:
-    receiver = use.args.receiver
-    if receiver is not None and receiver[1].kind in _TENSORS:
+    receiver, force = use.args.receiver, use.args.keyword("force")
+    forced = force is not None and force[1].data is True
+    if receiver is not None and receiver[1].kind in _TENSORS and not forced:
         frame = use.frame
         operand = frame.operand(*receiver)
         if may_be_accelerator(operand.device):
@@ -293,7 +297,8 @@ def _register(use: Use) -> Value:
 def _construct(use: Use) -> Value:
     frame, row, kind = use.frame, use.row, _result_kind(use.row)
     if row.managed:
-        return Value(kind) if kind is not Kind.MODULE else NOTHING
+        made = Object(source=row.name, managed=True)
+        return Value(kind, data=frame.allocate(use.node, made))
     if kind is Kind.MODULE:
         return _module(use)
     if kind is Kind.GENERATOR:
@@ -324,6 +329,13 @@ def _module(use: Use) -> Value:
 
 
 def _opaque(use: Use) -> Value:
+    name = use.row.name
+    if name == "torch.cuda.device_count":
+        return Value(Kind.NUMBER, note="device_count")
+    if name in ("torch.cuda.set_device", "torch.cuda.device"):
+        device_argument(use, via="set_device")
+    if name == "torch.cuda.device":
+        return Value(Kind.UNKNOWN, note="device-context")
     return _plain(use.row)
 
 
