@@ -12,7 +12,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from devlint.torchapi import Arg, Row
+from devlint import torchapi
+from devlint.torchapi import Arg, Effect, Row
+
+TABLE = torchapi.load()
+ROWS = {name: row for name in TABLE.rows if name.startswith("torch.") and (row := TABLE.get(name))}
+"""Every row that speaks of torch, patterns left out."""
+
+
+def of_effect(*effects: Effect) -> Iterator[tuple[str, Row]]:
+    return ((name, row) for name, row in ROWS.items() if row.effect in effects)
+
 
 _FILLS: tuple[Callable[[], Tensor], ...] = (
     lambda: torch.rand(2, 2) * 0.4 + 0.3,
