@@ -6,14 +6,21 @@ node, blanks and commas included, which takes longer than parsing does.
 
 from __future__ import annotations
 
-import ast
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import libcst as cst
 
 from devlint import ir
+from devlint.source.lower_literals import (
+    OPERATORS,
+    ellipsis,
+    floating,
+    imaginary,
+    integer,
+    name,
+    string,
+)
 from devlint.source.origins import Between
 
 # `Any` stands for "a LibCST node of the type under which the table lists the function".
@@ -30,59 +37,7 @@ def optional(node: Any) -> ir.Expr | None:
     return None if node is None else _EXPRESSIONS[type(node)](node)
 
 
-# --- names and literals --------------------------------------------------------------------
-
-_SINGLETONS: Mapping[str, bool | None] = {"True": True, "False": False, "None": None}
-
-
-def _name(node: cst.Name) -> ir.Expr:
-    value = node.value
-    if value in _SINGLETONS:
-        return ir.Constant(_SINGLETONS[value], node)
-    return ir.Name(value, node)
-
-
-def _ellipsis(node: cst.Ellipsis) -> ir.Expr:
-    return ir.Constant(..., node)
-
-
-def _integer(node: cst.Integer) -> ir.Expr:
-    text = node.value
-    try:
-        return ir.Constant(int(text, 0), node)
-    except ValueError:  # more digits than Python converts by default
-        return ir.Constant(float(text), node)
-
-
-def _float(node: cst.Float) -> ir.Expr:
-    return ir.Constant(float(node.value), node)
-
-
-def _imaginary(node: cst.Imaginary) -> ir.Expr:
-    return ir.Constant(complex(node.value), node)
-
-
-def string_value(literal: str) -> str | bytes:
-    """The value of one string literal, prefix and quotes included.
-
-    A literal that Python refuses (`"\\N{no such name}"`) gives its text as written.
-    """
-    quote = literal[0]
-    if quote in "'\"" and "\\" not in literal and "\r" not in literal:
-        if literal[:3] == quote * 3 and len(literal) >= 6:
-            return literal[3:-3]
-        return literal[1:-1]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about unknown escapes in the linted file
-        try:
-            value = ast.literal_eval(literal)
-        except (SyntaxError, ValueError):
-            return literal
-    return value if isinstance(value, (str, bytes)) else literal
-
-
-def _string(node: cst.SimpleString) -> ir.Expr:
-    return ir.Constant(string_value(node.value), node)
+# --- text ----------------------------------------------------------------------------------
 
 
 def _pieces(parts: Iterable[Any], found: list[ir.Expr]) -> None:
@@ -176,19 +131,6 @@ def argument(node: cst.Arg) -> ir.Argument:
 
 
 # --- operators -----------------------------------------------------------------------------
-
-OPERATORS: Mapping[type, str] = {
-    cst.Add: "+", cst.Subtract: "-", cst.Multiply: "*", cst.Divide: "/", cst.FloorDivide: "//",
-    cst.Modulo: "%", cst.Power: "**", cst.LeftShift: "<<", cst.RightShift: ">>", cst.BitOr: "|",
-    cst.BitAnd: "&", cst.BitXor: "^", cst.MatrixMultiply: "@", cst.Plus: "+", cst.Minus: "-",
-    cst.BitInvert: "~", cst.Not: "not", cst.And: "and", cst.Or: "or", cst.LessThan: "<",
-    cst.GreaterThan: ">", cst.Equal: "==", cst.LessThanEqual: "<=", cst.GreaterThanEqual: ">=",
-    cst.NotEqual: "!=", cst.In: "in", cst.NotIn: "not in", cst.Is: "is", cst.IsNot: "is not",
-    cst.AddAssign: "+", cst.SubtractAssign: "-", cst.MultiplyAssign: "*", cst.DivideAssign: "/",
-    cst.FloorDivideAssign: "//", cst.ModuloAssign: "%", cst.PowerAssign: "**",
-    cst.LeftShiftAssign: "<<", cst.RightShiftAssign: ">>", cst.BitOrAssign: "|",
-    cst.BitAndAssign: "&", cst.BitXorAssign: "^", cst.MatrixMultiplyAssign: "@",
-}  # fmt: skip
 
 
 def _binary(node: cst.BinaryOperation) -> ir.Expr:
@@ -363,21 +305,21 @@ _EXPRESSIONS: Mapping[type, Lower] = {
     cst.Dict: _dict,
     cst.DictComp: _dict_comprehension,
     cst.Element: _element,
-    cst.Ellipsis: _ellipsis,
-    cst.Float: _float,
+    cst.Ellipsis: ellipsis,
+    cst.Float: floating,
     cst.FormattedString: _text,
     cst.GeneratorExp: _comprehension("generator"),
     cst.IfExp: _conditional,
-    cst.Imaginary: _imaginary,
-    cst.Integer: _integer,
+    cst.Imaginary: imaginary,
+    cst.Integer: integer,
     cst.Lambda: _lambda,
     cst.List: _list,
     cst.ListComp: _comprehension("list"),
-    cst.Name: _name,
+    cst.Name: name,
     cst.NamedExpr: _walrus,
     cst.Set: _set,
     cst.SetComp: _comprehension("set"),
-    cst.SimpleString: _string,
+    cst.SimpleString: string,
     cst.StarredDictComp: _starred_dict_comprehension,
     cst.StarredElement: _element,
     cst.Subscript: _subscript,

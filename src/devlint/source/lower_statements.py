@@ -8,13 +8,8 @@ from typing import Any
 import libcst as cst
 
 from devlint import ir
-from devlint.source.lower_expressions import (
-    OPERATORS,
-    argument,
-    expression,
-    optional,
-    parameters,
-)
+from devlint.source.lower_expressions import argument, expression, optional, parameters
+from devlint.source.lower_literals import OPERATORS
 
 # `Any` stands for "a LibCST node of the type under which the table lists the function".
 Lower = Callable[[Any], ir.Stmt]
