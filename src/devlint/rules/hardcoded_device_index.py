@@ -13,7 +13,7 @@ def hardcoded_device_index(use: DeviceUse) -> Iterator[Report]:
     device = use.parsed
     if device is None or device.index is None or device.type in ("cpu", "meta"):
         return
-    if not isinstance(use.node, ir.Constant) or _is_chosen(use, device.index):
+    if not _is_written_out(use) or _is_chosen(use, device.index):
         return
     index, kind = device.index, device.type
     spelled = f'`"{device}"`' if isinstance(use.operand.constant, str) else f"index {index}"
@@ -23,6 +23,13 @@ def hardcoded_device_index(use: DeviceUse) -> Iterator[Report]:
         message = f"{spelled} needs at least {index + 1} {kind} devices"
     remedy = "take the device from an argument, or leave the index out for the current device"
     yield Report(at=use.node, message=message, help=remedy)
+
+
+def _is_written_out(use: DeviceUse) -> bool:
+    """Whether this is the literal itself (not a variable that brings it), or one in two parts:
+    `torch.device("cuda", 1)`."""
+    parts = use.via == "torch.device" and isinstance(use.node, ir.Call)
+    return parts or isinstance(use.node, ir.Constant)
 
 
 def _is_chosen(use: DeviceUse, index: int) -> bool:
