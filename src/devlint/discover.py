@@ -227,12 +227,9 @@ def _ignores_above(folder: str) -> tuple[_Ignore, ...]:
 def _read_ignore(path: str) -> GitIgnoreSpec | None:
     try:
         with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            lines = tuple(
-                line for line in file.read().splitlines() if line and not line.startswith("#")
-            )
+            return compile_lines(tuple(file.read().splitlines()))
     except OSError:
         return None
-    return compile_lines(lines) if lines else None
 
 
 def _reason(error: OSError) -> str:

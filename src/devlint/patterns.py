@@ -72,21 +72,16 @@ def matcher(patterns: tuple[str, ...]) -> Matcher:
     return Matcher(patterns)
 
 
-def compile_lines(lines: tuple[str, ...]) -> GitIgnoreSpec:
-    """The lines of a `.gitignore` file; lines that are no patterns are left out, as git does."""
-    try:
-        return _compile(lines)
-    except ValueError:
-        return _compile(tuple(line for line in lines if is_pattern(line)))
-
-
 def is_pattern(line: str) -> bool:
-    """Whether a line is valid in gitignore's notation."""
-    try:
-        _compile((line,))
-    except ValueError:
-        return False
-    return True
+    """Whether a line is valid in gitignore's notation: it names something, and ends its escapes."""
+    body = line.strip().removeprefix("!")
+    return bool(body) and (len(body) - len(body.rstrip("\\"))) % 2 == 0
+
+
+def compile_lines(lines: tuple[str, ...]) -> GitIgnoreSpec | None:
+    """The patterns of a `.gitignore` file; lines that are none are left out, as git does."""
+    patterns = tuple(line for line in lines if not line.startswith("#") and is_pattern(line))
+    return _compile(patterns) if patterns else None
 
 
 @cache

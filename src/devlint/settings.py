@@ -13,7 +13,7 @@ from dataclasses import Field, dataclass, field, fields
 from enum import Enum
 from typing import Any
 
-from devlint.patterns import rebase
+from devlint.patterns import is_pattern, rebase
 
 OUTPUT_FORMATS = (
     "full",
@@ -34,6 +34,9 @@ DEFAULT_EXCLUDE = (
     "build", "dist", "node_modules", "site-packages", "venv", ".#*",
 )  # fmt: skip
 """Version control, environments, caches, what builds make; `.#*` are an editor's locks."""
+
+PATTERNS = ("include", "exclude", "extend-exclude", "per-file-ignores", "extend-per-file-ignores")
+"""The keys whose values are patterns of paths, or tables by such patterns."""
 
 
 class SettingsError(Exception):
@@ -231,6 +234,10 @@ def check_layer(source: str, base: str, values: Mapping[str, object], prefix: st
             raise SettingsError(
                 f"{source}: `{prefix}{key}` must be {shape.value}, not {_describe(value)}"
             )
+        if key in PATTERNS and isinstance(value, (list, dict)):
+            for pattern in value:
+                if not is_pattern(pattern):
+                    raise SettingsError(f"{source}: `{prefix}{key}`: `{pattern}` is no pattern")
     return Layer(source, base, dict(values))
 
 
@@ -265,10 +272,10 @@ def merge(layers: Iterable[Layer], root: str = "") -> Settings:
 
 def _freeze(key: str, value: Any, base: str) -> Any:
     """A value as `Settings` keeps it: tuples for lists, paths and patterns made absolute."""
-    if key in ("exclude", "extend-exclude", "include"):
-        return tuple(rebase(pattern, base) for pattern in value)
-    if key in ("per-file-ignores", "extend-per-file-ignores"):
+    if key in PATTERNS and isinstance(value, dict):
         return tuple((rebase(glob, base), tuple(codes)) for glob, codes in value.items())
+    if key in PATTERNS:
+        return tuple(rebase(pattern, base) for pattern in value)
     if key == "cache-dir":
         return value if value.startswith("/") or not base else f"{base}/{value}"
     if key == "torchapi":

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 
 from devlint.rulebook import Page
+from devlint.selection import catalogue, select
 from devlint.settings import Settings, keys
 
 
@@ -74,9 +75,15 @@ def key_as_text(key: str) -> str:
 
 def settings_as_text(settings: Settings) -> str:
     """The settings in force, in TOML's notation."""
-    lines = [f"# root: {settings.root or '(no configuration file)'}"]
+    rules = sorted(select(settings.selectors, catalogue()))
+    lines = [
+        f"# root: {settings.root or '(no configuration file)'}",
+        f"# rules that are on: {', '.join(rules)}",
+    ]
     for key, field in keys().items():
         value = getattr(settings, field.name)
+        if value is None:
+            continue
         if key == "torchapi":
             value = json.loads(value or "{}")
         if key.endswith("per-file-ignores"):
@@ -91,7 +98,7 @@ def _plain(value: object) -> object:
 
 def _toml(value: object) -> str:
     if value is None:
-        return '"(default rules)"'
+        return "not set"
     if isinstance(value, dict):
         pairs = ", ".join(f"{json.dumps(key)} = {_toml(item)}" for key, item in value.items())
         return f"{{ {pairs} }}" if pairs else "{}"
