@@ -81,6 +81,7 @@ def written(report: Report) -> tuple[str, ...]:
         (Kind.OPTIMIZER, "SGD"),
         (Kind.DATASET, "TensorDataset"),
         (Kind.NUMBER, "float"),
+        (Kind.TUPLE, "tuple"),
     ],
 )
 def test_what_has_no_move_is_reported(kind: Kind, type_name: str) -> None:
@@ -91,7 +92,7 @@ def test_what_has_no_move_is_reported(kind: Kind, type_name: str) -> None:
 
 @pytest.mark.parametrize(
     "kind",
-    [Kind.UNKNOWN, Kind.TENSOR, Kind.MODULE, Kind.BATCH, Kind.ENCODING, Kind.INSTANCE, Kind.NONE],
+    [Kind.UNKNOWN, Kind.TENSOR, Kind.MODULE, Kind.BATCH, Kind.ENCODING, Kind.INSTANCE, Kind.BOOL],
 )
 def test_what_may_have_a_move_is_not_reported(kind: Kind) -> None:
     assert not reports("move-on-container", move(operand(X, kind), "to"))
@@ -172,7 +173,7 @@ SPELLINGS = [
     ("cudda", "cuda", None),
     ("cuda:0,1", "cuda:0", None),
     ("cuda:-1", "", None),
-    ("somewhere", "", None),
+    ("auto", "", None),
     ("", "", None),
 ]
 
@@ -196,6 +197,11 @@ def test_the_device_that_was_meant(value: str, nearest: str, safety: Safety | No
 @pytest.mark.parametrize("nearest", [row[1] for row in SPELLINGS if row[1]])
 def test_what_is_proposed_is_a_device(nearest: str) -> None:
     assert isinstance(parse(nearest), Known)
+
+
+@pytest.mark.parametrize("value", ["npu", "npu:0", "mlu", "musa", "neuron", "tpu", "gcu:1"])
+def test_a_type_that_a_backend_may_add_is_left_alone(value: str) -> None:
+    assert not reports("invalid-device", use_of(value))
 
 
 def test_a_default_may_be_a_name_of_ones_own() -> None:

@@ -14,7 +14,11 @@ from devlint.rules import rule
 _TYPES = ("cpu", "cuda", "mps", "xpu", "xla", "hpu", "mtia", "meta", "hip", "maia", "vulkan")
 """The types that somebody may have meant."""
 
-_OTHER_NAMES = {"gpu": "cuda", "nvidia": "cuda", "metal": "mps", "tpu": "xla"}
+_OTHER_NAMES = {"gpu": "cuda", "nvidia": "cuda", "rocm": "cuda", "metal": "mps"}
+_NEVER_A_TYPE = ("auto", "none", "None", "accelerator")
+_UNKNOWN_TYPE = "Expected one of"
+"""How torch's message about an unknown type begins."""
+
 _SHAPE = re.compile(r"([a-z]+)(?::+|[ _.-])?(\d*)")
 
 
@@ -24,6 +28,8 @@ def invalid_device(use: DeviceUse) -> Iterator[Report]:
         return
     written = use.operand.constant
     nearest, safety = _nearest(written) if isinstance(written, str) else ("", None)
+    if not nearest and use.problem.startswith(_UNKNOWN_TYPE) and written not in _NEVER_A_TYPE:
+        return  # a backend package may add it
     literal = isinstance(use.node, ir.Constant) and use.node.value == written
     fix = None
     if safety is not None and literal:

@@ -9,7 +9,6 @@ from devlint.flow.facts import Kind, Move
 from devlint.rules import rule
 
 _METHODS = frozenset({"to", "cpu", "cuda", "xpu", "hpu", "npu", "mtia"})
-_AS_TENSOR = "make a tensor of it first, with `torch.tensor` or `torch.as_tensor`"
 _REMEDIES = {
     Kind.LIST: "move what it holds: `[item{tail} for item in {receiver}]`",
     Kind.TUPLE: "move what it holds: `tuple(item{tail} for item in {receiver})`",
@@ -17,8 +16,7 @@ _REMEDIES = {
     Kind.DICT: "move what it holds: `{{key: item{tail} for key, item in {receiver}.items()}}`",
     Kind.NDARRAY: "make a tensor of it first, with `torch.from_numpy`",
     Kind.STRING: "a string stays on the host: turn it into a tensor of numbers first",
-    Kind.NUMBER: _AS_TENSOR,
-    Kind.BOOL: _AS_TENSOR,
+    Kind.NUMBER: "make a tensor of it first, with `torch.tensor`",
     Kind.LOADER: "move each batch inside the loop",
     Kind.OPTIMIZER: "move the model: the optimizer's state follows its parameters",
     Kind.GENERATOR: "choose the device when it is made: `torch.Generator(device=...)`",

@@ -177,7 +177,14 @@ def _not_a_device(operand: Operand) -> str:
         return "a context manager"
     if operand.kind is Kind.NUMBER and isinstance(operand.constant, (float, complex)):
         return "no integer"
+    if operand.kind is Kind.BOOL and not _is_flag(operand):
+        return ""
     return _NO_DEVICE.get(operand.kind, "")
+
+
+def _is_flag(operand: Operand) -> bool:
+    """A bool in place. What a comparison or an `and` gives may be a tensor, or a device."""
+    return operand.kind is Kind.BOOL and isinstance(operand.node, (ir.Constant, ir.Call))
 
 
 def _is_device(move: Move, position: int) -> bool:
