@@ -41,7 +41,6 @@ class Entry:
     size: int
     digest: str
     findings: str
-    failed: bool
 
 
 def digest(data: bytes) -> str:
@@ -66,7 +65,7 @@ class Cache:
         self._warn = warn
         self._warned = False
         self._connection: sqlite3.Connection | None = None
-        self._new: list[tuple[str, str, int, int, str, str, int]] = []
+        self._new: list[tuple[str, str, int, int, str, str]] = []
 
     def __enter__(self) -> Cache:
         import sqlite3
@@ -92,13 +91,11 @@ class Cache:
             return {}
         found: dict[str, Entry] = {}
         base = self._base
-        query = "SELECT path, mtime_ns, size, digest, findings, failed FROM results WHERE key = ?"
+        query = "SELECT path, mtime_ns, size, digest, findings FROM results WHERE key = ?"
         try:
-            for path, mtime_ns, size, content, findings, failed in self._connection.execute(
-                query, (key,)
-            ):
+            for path, mtime_ns, size, content, findings in self._connection.execute(query, (key,)):
                 place = path if os.path.isabs(path) else base + path
-                found[place] = Entry(mtime_ns, size, content, findings, bool(failed))
+                found[place] = Entry(mtime_ns, size, content, findings)
         except (sqlite3.Error, TypeError, ValueError) as error:
             self._start_again(str(error))
             return {}
@@ -107,9 +104,7 @@ class Cache:
     def add(self, key: str, path: str, entry: Entry) -> None:
         """Keep an entry; it is written by `flush`."""
         place = path.removeprefix(self._base)
-        self._new.append(
-            (key, place, entry.mtime_ns, entry.size, entry.digest, entry.findings, entry.failed)
-        )
+        self._new.append((key, place, entry.mtime_ns, entry.size, entry.digest, entry.findings))
 
     def flush(self) -> None:
         """Write what was added."""
@@ -120,7 +115,7 @@ class Cache:
         try:
             with self._connection:
                 self._connection.executemany(
-                    "INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?, ?, ?)", self._new
+                    "INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?, ?)", self._new
                 )
         except sqlite3.Error as error:
             self._give_up(str(error))
@@ -174,7 +169,7 @@ class Cache:
 
 
 _VERSION = 1
-_COLUMNS = ["key", "path", "mtime_ns", "size", "digest", "findings", "failed"]
+_COLUMNS = ["key", "path", "mtime_ns", "size", "digest", "findings"]
 
 
 def _fits(connection: sqlite3.Connection, version: int) -> bool:
@@ -196,7 +191,7 @@ def _create(connection: sqlite3.Connection) -> None:
         connection.execute("DROP TABLE IF EXISTS engine")
         connection.execute(
             "CREATE TABLE results (key TEXT, path TEXT, mtime_ns INTEGER, size INTEGER,"
-            " digest TEXT, findings TEXT, failed INTEGER, PRIMARY KEY (key, path)) WITHOUT ROWID"
+            " digest TEXT, findings TEXT, PRIMARY KEY (key, path)) WITHOUT ROWID"
         )
         connection.execute("CREATE TABLE engine (stamp TEXT)")
         connection.execute("INSERT INTO engine VALUES (?)", (stamp(),))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from devlint.cache import Cache, Entry, digest, settled
@@ -64,10 +65,9 @@ def run(
     Raises `SettingsError` where a selector or a row of the settings stands for nothing.
     """
     keys = _keys(sources)
+    recalled = {} if cache is None else _recall(sources, keys, cache)
     outcomes: dict[str, Outcome] = {}
-    if cache is not None:
-        _recall(sources, keys, cache, outcomes)
-    todo = [source for source in sources if source.path not in outcomes]
+    todo = [source for source in sources if source.path not in recalled]
     if todo:
         _validate(source.settings for source in todo)
         try:
@@ -80,7 +80,12 @@ def run(
                 cache.flush()
     result = Result(files=len(sources), cached=len(sources) - len(todo))
     for source in sources:
-        _collect(result, source, outcomes[source.path])
+        known = recalled.get(source.path)
+        if known is None:
+            _collect(result, source, outcomes[source.path])
+        else:
+            result.findings += known
+            result.unchecked += any(finding.code in FAILURES for finding in known)
     return result
 
 
@@ -104,12 +109,10 @@ def _distinct(settings: Iterable[Settings]) -> list[Settings]:
 
 
 def _recall(
-    sources: Sequence[Source],
-    keys: dict[Settings, str],
-    cache: Cache,
-    outcomes: dict[str, Outcome],
-) -> None:
-    """Take the outcome of each unchanged file from the cache."""
+    sources: Sequence[Source], keys: dict[Settings, str], cache: Cache
+) -> dict[str, list[Finding]]:
+    """The findings of each unchanged file, by path, from the cache."""
+    recalled: dict[str, list[Finding]] = {}
     entries: dict[str, dict[str, Entry]] = {key: cache.entries(key) for key in set(keys.values())}
     last: Settings | None = None
     known: dict[str, Entry] = {}
@@ -124,12 +127,13 @@ def _recall(
             # Another time doesn't mean another content: a fresh checkout has new times.
             if not _unchanged(source.path, entry):
                 continue
-            newer = Entry(
-                settled(source.mtime_ns), entry.size, entry.digest, entry.findings, entry.failed
-            )
+            newer = Entry(settled(source.mtime_ns), entry.size, entry.digest, entry.findings)
             if newer != entry:
                 cache.add(keys[last], source.path, newer)
-        outcomes[source.path] = Outcome(entry.findings, entry.failed)
+        # What can't be read was damaged: the file is linted as if it weren't known.
+        with suppress(ValueError, TypeError, LookupError):
+            recalled[source.path] = decode(entry.findings, source.shown)
+    return recalled
 
 
 def _unchanged(path: str, entry: Entry) -> bool:
@@ -142,9 +146,7 @@ def _unchanged(path: str, entry: Entry) -> bool:
 
 def _keep(cache: Cache, key: str, path: str, outcome: Outcome) -> None:
     time = settled(outcome.mtime_ns)
-    cache.add(
-        key, path, Entry(time, outcome.size, outcome.digest, outcome.findings, outcome.failed)
-    )
+    cache.add(key, path, Entry(time, outcome.size, outcome.digest, outcome.findings))
 
 
 def _validate(settings: Iterable[Settings]) -> None:

@@ -1,0 +1,178 @@
+"""Which files are linted."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+
+import pytest
+from driver.conftest import BAD_DEVICE, Project
+
+
+def listed(project: Project, *args: str) -> list[str]:
+    ran = project.run("--show-files", *args)
+    assert (ran.code, ran.err) == (0, "")
+    return ran.out.split()
+
+
+def files(*names: str) -> dict[str, str | bytes]:
+    return dict.fromkeys(names, "x = 1\n")
+
+
+def test_python_files_in_the_order_of_their_paths(project: Project) -> None:
+    project.write(files("b.py", "a/z.pyi", "a/b/c.py", "a.py", "a/notes.txt", "a/py", "a/x.pyc"))
+    assert listed(project) == ["a.py", "a/b/c.py", "a/z.pyi", "b.py"]
+
+
+def test_no_path_stands_for_the_current_folder(project: Project) -> None:
+    project.write({"a.py": BAD_DEVICE})
+    assert project.found() == project.found(".") == ["a.py DEV304"]
+
+
+def test_each_file_once(project: Project) -> None:
+    project.write(files("p/a.py"))
+    assert listed(project, "p", "p/a.py", ".", "./p/../p") == ["p/a.py"]
+
+
+def test_a_named_file_needs_no_suffix(project: Project) -> None:
+    project.write({"script": BAD_DEVICE})
+    assert project.found(".") == []
+    assert project.found("script") == ["script DEV304"]
+
+
+def test_files_elsewhere_have_absolute_paths(project: Project) -> None:
+    project.write({"here/a.py": "", "there/b.py": BAD_DEVICE})
+    os.chdir("here")
+    assert project.found("../there") == [f"{project.folder}/there/b.py DEV304"]
+
+
+def test_what_is_excluded_by_default(project: Project) -> None:
+    kept = ["builder/a.py", "distance.py", "src/venvs/a.py"]
+    left_out = [
+        f"{folder}/a.py"
+        for folder in (".git", ".venv", "venv", "build", "sub/dist", "node_modules", "__pycache__")
+    ]
+    project.write(files(*kept, *left_out))
+    assert listed(project) == kept
+
+
+def test_a_project_may_lie_in_a_folder_that_is_excluded_elsewhere(project: Project) -> None:
+    project.write(files("build/project/a.py", "build/project/build/b.py"))
+    os.chdir("build/project")
+    assert listed(project) == ["a.py"]
+
+
+EXCLUDES = {
+    "name": ("gen", ["a.py", "sub/keep.py"]),
+    "name of a file": ("keep.py", ["a.py", "gen/b.py", "sub/gen/c.py"]),
+    "path": ("sub/gen", ["a.py", "gen/b.py", "sub/keep.py"]),
+    "anchored": ("/gen", ["a.py", "sub/gen/c.py", "sub/keep.py"]),
+    "glob": ("**/gen/*.py", ["a.py", "sub/keep.py"]),
+    "star": ("*e*.py", ["a.py", "gen/b.py", "sub/gen/c.py"]),
+    "list": ("gen,a.py", ["sub/keep.py"]),
+    "relative": ("./sub", ["a.py", "gen/b.py"]),
+}
+
+
+@pytest.mark.parametrize(("pattern", "kept"), EXCLUDES.values(), ids=EXCLUDES)
+@pytest.mark.parametrize("option", ["--exclude", "--extend-exclude"])
+def test_excludes(project: Project, option: str, pattern: str, kept: list[str]) -> None:
+    project.write(files("a.py", "gen/b.py", "sub/gen/c.py", "sub/keep.py"))
+    assert listed(project, option, pattern) == kept
+
+
+def test_exclude_replaces_the_defaults_and_extend_exclude_does_not(project: Project) -> None:
+    project.write(files("build/a.py", "gen/b.py"))
+    assert listed(project, "--exclude", "gen") == ["build/a.py"]
+    assert listed(project, "--extend-exclude", "gen") == []
+
+
+def test_absolute_patterns(project: Project) -> None:
+    project.write(files("a.py", "gen/b.py"))
+    assert listed(project, "--extend-exclude", f"{project.folder}/gen") == ["a.py"]
+
+
+def test_patterns_of_a_folder_with_special_characters(project: Project) -> None:
+    project.write({**files("we[i]rd*/a.py", "we[i]rd*/gen/b.py")})
+    project.write({"we[i]rd*/devlint.toml": 'extend-exclude = ["gen"]\n'})
+    assert listed(project) == ["we[i]rd*/a.py"]
+
+
+def test_named_files_are_linted_though_excluded_unless_forced(project: Project) -> None:
+    project.write(files("build/a.py", "sub/gen/b.py", "c.py"))
+    named = ["build/a.py", "c.py", "sub/gen/b.py"]
+    assert listed(project, "--extend-exclude", "gen", *named) == named
+    assert listed(project, "--extend-exclude", "gen", "--force-exclude", *named) == ["c.py"]
+    assert listed(project, "--force-exclude", "--no-force-exclude", *named) == named
+
+
+def test_include(project: Project) -> None:
+    project.write(files("a.py", "b.pyw", "c.txt"))
+    assert listed(project, "--include", "*.pyw,c.txt") == ["b.pyw", "c.txt"]
+
+
+@pytest.fixture
+def repository(project: Project) -> Project:
+    """A repository with ignore files in several places."""
+    subprocess.run(["git", "init", "-q", "."], cwd=project.folder, check=True)
+    project.write(
+        {
+            ".gitignore": "# comment\n/out/\n*_gen.py\n!keep_gen.py\n\n\\\n",
+            ".git/info/exclude": "private.py\n",
+            "pkg/.gitignore": "local.py\n!b_gen.py\n",
+            **files(
+                "a.py", "a_gen.py", "keep_gen.py", "out/x.py", "private.py", "pkg/out/y.py",
+                "pkg/local.py", "pkg/b_gen.py", "pkg/sub/local.py", "pkg/sub/c_gen.py", "local.py",
+            ),
+        }
+    )  # fmt: skip
+    return project
+
+
+def test_what_git_ignores_is_left_out(repository: Project) -> None:
+    kept = ["a.py", "keep_gen.py", "local.py", "pkg/b_gen.py", "pkg/out/y.py"]
+    assert listed(repository) == kept
+    # git itself is the judge.
+    command = ["git", "ls-files", "--others", "--exclude-standard", "*.py"]
+    told = subprocess.run(command, cwd=repository.folder, capture_output=True, text=True)
+    assert told.stdout.split() == kept
+
+
+def test_ignore_files_above_the_path_hold_too(repository: Project) -> None:
+    os.chdir(repository.folder / "pkg")
+    assert listed(repository, "sub") == []
+    assert listed(repository) == ["b_gen.py", "out/y.py"]
+
+
+def test_no_respect_gitignore(repository: Project) -> None:
+    assert "a_gen.py" in listed(repository, "--no-respect-gitignore")
+    repository.write({"devlint.toml": "respect-gitignore = false\n"})
+    assert "a_gen.py" in listed(repository)
+    assert "a_gen.py" not in listed(repository, "--respect-gitignore")
+
+
+def test_named_files_that_git_ignores(repository: Project) -> None:
+    assert listed(repository, "a_gen.py") == ["a_gen.py"]
+    assert listed(repository, "--force-exclude", "a_gen.py", "pkg/local.py", "a.py") == ["a.py"]
+
+
+def test_a_folder_without_python_files_is_a_warning(project: Project) -> None:
+    project.write({"readme.txt": ""})
+    ran = project.run("-n", ".")
+    assert ran.err == "devlint: warning: no Python files found in .\n"
+    assert ran.code == 0
+
+
+def test_a_deep_tree(project: Project) -> None:
+    deep = "d/" * 300 + "a.py"
+    project.write(files(deep))
+    assert listed(project) == [deep]
+
+
+@pytest.mark.parametrize("output_format", ["full", "json", "sarif", "junit", "gitlab"])
+def test_names_that_are_no_unicode(project: Project, output_format: str) -> None:
+    name = os.fsdecode(b"caf\xe9.py")
+    project.write({name: BAD_DEVICE})
+    ran = project.run("-n", "--output-format", output_format, ".")
+    assert (ran.code, ran.err) == (1, "")
+    assert "DEV304" in ran.out
