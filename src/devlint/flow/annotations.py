@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from devlint import ir
-from devlint.flow.frame import Frame, place_of_path
+from devlint.flow.frame import ClassInfo, Frame, place_of_path
 from devlint.flow.lattice import CPU, UNKNOWN, Symbol
 from devlint.flow.library import dotted
 from devlint.flow.state import Object, Path
@@ -32,9 +32,42 @@ def annotated(frame: Frame, node: ir.Expr, value: Value) -> Value:
         return value
     if name == "torch.dtype":
         return Value(Kind.DTYPE)
+    if name == "torch.nn.Module" or _is_module_class(frame, node):
+        return module(frame, node, value)
+    inner = _element(frame, node)
+    if inner is not None:
+        element = annotated(frame, inner, Value(Kind.UNKNOWN))
+        if element.kind is Kind.MODULE:
+            kind = Kind.LIST if "tuple" not in name.lower() else Kind.TUPLE
+            return Value(kind, data=frame.allocate(inner, Object(element=element)))
+        return value
     if name == "torch.utils.data.DataLoader":
         return loader(frame, node, text)
     return value
+
+
+def module(frame: Frame, node: ir.Node, value: Value) -> Value:
+    """A module that somebody else made and placed."""
+    if value.note == "if-module":
+        return value
+    place = place_of_path(value.data) if isinstance(value.data, Path) else UNKNOWN
+    ref = frame.allocate(node, Object(device=place))
+    return Value(Kind.MODULE, data=ref, origin=Origin.INPUT)
+
+
+def _is_module_class(frame: Frame, node: ir.Expr) -> bool:
+    value = frame.look_up(node.id) if isinstance(node, ir.Name) else None
+    return value is not None and isinstance(value.data, ClassInfo) and value.data.is_module
+
+
+_SEQUENCES = ("List", "Sequence", "Iterable", "Collection", "list", "tuple", "Tuple")
+
+
+def _element(frame: Frame, node: ir.Expr) -> ir.Expr | None:
+    """`X` of `List[X]` and the like."""
+    if isinstance(node, ir.Subscript) and ir.render(node.value).rpartition(".")[2] in _SEQUENCES:
+        return node.index if not isinstance(node.index, ir.Display) else node.index.items[0]
+    return None
 
 
 def loader(frame: Frame, node: ir.Node, label: str) -> Value:

@@ -110,7 +110,7 @@ def _may_define(frame: Frame, base: Value, attr: str) -> bool:
 def _of_tensor(frame: Frame, node: ir.Attribute, base: Value) -> Value:
     attr = node.attr
     if attr in _SAME_TENSOR:
-        return base.but(note="", data=None)
+        return base.alike()
     if attr == "dtype":
         return Value(Kind.DTYPE)
     if attr == "shape":
@@ -122,7 +122,7 @@ def _of_tensor(frame: Frame, node: ir.Attribute, base: Value) -> Value:
     if frame.world.table.get(f"torch.Tensor.{attr}") is not None:
         return Value(Kind.METHOD, data=Bound(base, node.value, f"torch.Tensor.{attr}"))
     if base.kind is Kind.BATCH:
-        return base.but(scalar=None, data=None)
+        return base.alike(scalar=None)
     return NOTHING
 
 
@@ -237,8 +237,4 @@ def place_of(frame: Frame, value: Value) -> Value:
 def new_instance(frame: Frame, node: ir.Call, info: ClassInfo) -> Value:
     """An object of a class of this file, without attributes yet."""
     kind = Kind.MODULE if info.is_module else Kind.INSTANCE
-    device = Known("cpu") if info.is_module else UNKNOWN
-    if info.is_module:
-        device_now = frame.state.default
-        return Value(kind, data=frame.allocate(node, Object(device=device_now, source=info)))
-    return Value(kind, data=frame.allocate(node, Object(device=device, source=info)))
+    return Value(kind, data=frame.allocate(node, Object(source=info)))

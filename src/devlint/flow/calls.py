@@ -154,7 +154,32 @@ def _construct(frame: Frame, node: ir.Call, info: ClassInfo, args: Arguments) ->
         owner, function = method
         closure = Closure(function, (), owner, f"{owner.node.name}.__init__")
         invoke(frame, node, closure, args, made.but(note="self"))
+    if made.kind is Kind.MODULE:
+        _place_new_module(frame, made)
     return made
+
+
+def _place_new_module(frame: Frame, made: Value) -> None:
+    """A module is somewhere only if it holds something: parameters, buffers, other modules."""
+    found = frame.object(made)
+    if found is None:
+        return
+    device, stateless = UNKNOWN, bool(found.entries)
+    for held in found.entries.values():
+        if held.kind is Kind.MODULE:
+            inner = frame.object(held)
+            place = frame.place(held)
+            stateless = stateless and inner is not None and inner.stateless
+        elif held.kind is Kind.TENSOR and held.note in ("parameter", "buffer"):
+            place, stateless = frame.place(held), False
+        else:
+            stateless = stateless and held.kind is not Kind.UNKNOWN
+            continue
+        if place != UNKNOWN:
+            device = place
+    info = found.source
+    opened = isinstance(info, ClassInfo) and any(each.open_base for each in info.lineage())
+    frame.update(made, replace(found, device=device, stateless=stateless and not opened))
 
 
 def _instance(frame: Frame, node: ir.Call, value: Value, args: Arguments) -> Value:
@@ -334,6 +359,8 @@ def _unknown_method(
     stored = frame.state.env.get(f"{base.data.text}.{attr}") if isinstance(base.data, Path) else None
     if stored is not None:
         return call_value(frame, node, func, stored, Arguments(args.all))
+    if attr == "get_device" and not args.all:
+        return Value(Kind.NUMBER, note="get_device")
     if attr == "skipTest":
         return NONE.but(note="exits")
     if attr in _SAME_MODULE and (not args.all or attr in ("train", "requires_grad_")):

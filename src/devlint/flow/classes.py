@@ -8,7 +8,6 @@ from devlint import ir
 from devlint.flow.facts import Role
 from devlint.flow.frame import ClassInfo, Frame
 from devlint.flow.library import dotted
-from devlint.flow.scan import descendants
 from devlint.flow.values import Kind
 
 _MODULE_NAMES = re.compile(r"(^|\.)(nn\.Module|LightningModule|PreTrainedModel|ModelMixin)$")
@@ -87,15 +86,17 @@ def _is_module(frame: Frame, info: ClassInfo) -> bool:
             row = frame.world.table.get(base)
             if row is not None and row.kind == "module":
                 return True
-    return info.open_base and "forward" in info.methods and _makes_layers(frame, info)
+    return _has_unseen_base(info) and "forward" in info.methods
 
 
-def _makes_layers(frame: Frame, info: ClassInfo) -> bool:
-    method = info.methods.get("__init__")
-    if method is None:
-        return False
-    calls = (n for s in method.body for n in descendants(s) if isinstance(n, ir.Call))
-    return any(dotted(frame, call.func).startswith("torch.nn.") for call in calls)
+def _has_unseen_base(info: ClassInfo) -> bool:
+    """Whether a base comes from another file of the project or a library without rows. With a
+    `forward` of its own, such a class is an nn.Module in all code seen; `torch.autograd.Function`,
+    the one other base with a `forward`, is torch's own."""
+    return any(isinstance(b, str) and not b.startswith(_NO_MODULES) for b in info.bases)
+
+
+_NO_MODULES = ("torch.", "builtins.", "abc.", "typing.", "enum.", "dataclasses.", "collections.")
 
 
 def _role(info: ClassInfo) -> Role:

@@ -10,6 +10,12 @@ DEVICE_TYPES = (
 )  # fmt: skip
 """The device types of torch 2.13, in the order of its error message."""
 
+BACKENDS = frozenset(
+    ("npu", "mlu", "musa", "gcu", "sdaa", "neuron", "rbln", "spyre", "openreg", "dml", "tpu",
+     "supa", "ptpu", "vacc", "dipu")
+)  # fmt: skip
+"""Device types that backend packages register; since torch 2.5 they load without an import."""
+
 _LETTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_")
 _DIGITS = frozenset("0123456789")
 _LARGEST_INT = "2147483647"

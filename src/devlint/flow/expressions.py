@@ -95,8 +95,9 @@ def _boolean(frame: Frame, node: ir.Boolean) -> Value:
     narrow.assume(frame, node.left, node.op == "and")
     right = evaluate(frame, node.right)
     frame.state = join_states(outside, frame.state)
-    if Kind.BOOL in (left.kind, right.kind):
-        return narrow.truth(frame, node, left)
+    if isinstance(left.data, narrow.Condition) or isinstance(right.data, narrow.Condition):
+        both = left if left.kind is right.kind else NOTHING
+        return narrow.truth(frame, node, both)
     return join_values(left, right) if node.op == "or" else right
 
 

@@ -11,7 +11,7 @@ from devlint.flow.facts import Context, Fact, Guard, Operand, Role
 from devlint.flow.lattice import CUDA_AVAILABLE, UNKNOWN, Device, Symbol
 from devlint.flow.scan import Scan
 from devlint.flow.state import Object, Path, Ref, State
-from devlint.flow.values import NOTHING, Kind, Trace, Value
+from devlint.flow.values import NOTHING, Kind, Origin, Trace, Value
 
 if TYPE_CHECKING:
     from devlint.torchapi.table import Table
@@ -197,7 +197,9 @@ class Frame:
         if found is not None:
             guarded = found.guarded
             if value.kind is Kind.MODULE:
-                value = value.but(trace=found.trace or value.trace)
+                moved = found.trace is not None
+                origin = Origin.MOVED if moved else value.origin
+                value = value.but(trace=found.trace or value.trace, origin=origin)
             if isinstance(found.source, str):
                 type_name = _short_name(found.source)
             elif isinstance(found.source, ClassInfo):

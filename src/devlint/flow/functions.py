@@ -11,11 +11,12 @@ from devlint.flow.facts import Guard, Role
 from devlint.flow.guards import guard_of
 from devlint.flow.frame import Closure, Frame, path_value, place_of_path
 from devlint.flow.lattice import UNKNOWN
-from devlint.flow.state import Path, State, join_states, join_values
+from devlint.flow.state import Object, Path, State, join_states, join_values
 from devlint.flow.statements import run
 from devlint.flow.values import NOTHING, Kind, Origin, Value
 
 _LOADER_NAME = re.compile(r"(^|_)(data_?)?loader$|dataloader$", re.IGNORECASE)
+_NO_TENSOR_NAME = re.compile(r"device|dtype|^(dev|gpu|rank|config|cfg|args|kwargs)$")
 _LONGEST_INLINED = 60
 
 
@@ -112,7 +113,7 @@ def frame_guard(closure: Closure, around: Frame) -> Guard:
 
 def _bind_parameters(frame: Frame, function: ir.Function, receiver: Value | None) -> None:
     scan = frame.world.scan(function)
-    tensors = set(scan.tensors)
+    tensors = {name for name in scan.tensors if not _NO_TENSOR_NAME.search(name)}
     owner = frame.owner
     if owner is not None and owner.is_module:
         tensors |= {name for attr, name in scan.self_inputs if owner.method(attr) is None}
@@ -122,7 +123,7 @@ def _bind_parameters(frame: Frame, function: ir.Function, receiver: Value | None
         if position == 0 and receiver is not None:
             value = receiver
         elif parameter.kind in ("*", "**"):
-            value = NOTHING
+            value = _rest(frame, parameter)
         elif parameter.annotation is not None:
             value = annotated(frame, parameter.annotation, path_value(name, given=True))
         elif _LOADER_NAME.search(name):
@@ -134,6 +135,16 @@ def _bind_parameters(frame: Frame, function: ir.Function, receiver: Value | None
         if value.kind is Kind.TENSOR and value.device != UNKNOWN and frame.role is Role.MODULE:
             value = value.but(origin=Origin.FOLLOWS)
         frame.state.env[name] = value
+
+
+def _rest(frame: Frame, parameter: ir.Parameter) -> Value:
+    """`*layers: nn.Module` is a tuple of modules."""
+    if parameter.annotation is None or parameter.kind == "**":
+        return NOTHING
+    element = annotated(frame, parameter.annotation, NOTHING)
+    if element.kind is not Kind.MODULE:
+        return NOTHING
+    return Value(Kind.TUPLE, data=frame.allocate(parameter, Object(element=element)))
 
 
 def _has_plain_default(parameter: ir.Parameter) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from devlint import ir
 from devlint.flow import statements
+from devlint.flow.devicestring import BACKENDS
 from devlint.flow.expressions import evaluate
 from devlint.flow.facts import Fact
 from devlint.flow.frame import Frame, World
@@ -41,7 +42,7 @@ def interpret(
             found = scans[function] = scan(function, takes_tensor)
         return found
 
-    world = World(table, device_types, scan=scan_once, budget=_INLINED_AT_LEAST)
+    world = World(table, BACKENDS | device_types, scan=scan_once, budget=_INLINED_AT_LEAST)
     world.evaluate, world.invoke, world.store = evaluate, invoke, statements.store
     top = Frame(world, State())
     world.globals = top.state.env

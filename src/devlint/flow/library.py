@@ -31,7 +31,6 @@ def library_value(name: str) -> Value:
 def import_names(frame: Frame, statement: ir.Import) -> None:
     """`import a.b` binds `a`; `import a.b as c` binds `c`."""
     for alias in statement.names:
-        _note_backend(frame, alias.name)
         if alias.asname is not None:
             frame.state.bind(alias.asname, library_value(alias.name))
         else:
@@ -43,7 +42,6 @@ def import_names(frame: Frame, statement: ir.Import) -> None:
 def import_from(frame: Frame, statement: ir.ImportFrom) -> None:
     """`from a import b` binds `b` to `a.b`; a relative name keeps its dots (`.models.Net`)."""
     prefix = "." * statement.level + statement.module
-    _note_backend(frame, prefix)
     for alias in statement.names:
         if alias.name == "*":
             continue
@@ -51,19 +49,6 @@ def import_from(frame: Frame, statement: ir.ImportFrom) -> None:
         name = f"{prefix}{separator}{alias.name}"
         frame.state.bind(alias.asname or alias.name, library_value(name))
         _note_nn(frame, alias.asname or alias.name, name)
-
-
-_BACKENDS = {
-    "torch_npu": "npu", "torch_xla": "xla", "torch_mlu": "mlu", "torch_musa": "musa",
-    "torch_gcu": "gcu", "habana_frameworks": "hpu", "torch_sdaa": "sdaa", "torch_spyre": "spyre",
-}  # fmt: skip
-"""Packages that add a device type to torch."""
-
-
-def _note_backend(frame: Frame, module: str) -> None:
-    added = _BACKENDS.get(module.partition(".")[0])
-    if added is not None:
-        frame.world.device_types = frame.world.device_types | {added}
 
 
 def _note_nn(frame: Frame, bound: str, name: str) -> None:

@@ -10,7 +10,7 @@ from devlint.flow.state import Object
 from devlint.flow.values import NOTHING, Kind, Origin, Value
 
 _TENSORS = (Kind.TENSOR, Kind.BATCH, Kind.PLACED)
-_CERTAINLY_SHAPED = (Origin.LOADED, Origin.ENCODED, Origin.HOST_DATA)
+_CERTAINLY_SHAPED = (Origin.LOADED, Origin.ENCODED)
 
 Argument = tuple[ir.Expr, Value]
 
@@ -19,8 +19,9 @@ def is_free(frame: Frame, value: Value) -> bool:
     """Whether a tensor may be a 0-dimensional one on the host, which may meet any device."""
     device = frame.place(value)
     host = isinstance(device, Known) and device.is_host
-    shaped = value.scalar is False or value.origin in _CERTAINLY_SHAPED
-    return host and not shaped
+    if value.scalar is None:
+        return host and value.origin not in _CERTAINLY_SHAPED
+    return host and value.scalar
 
 
 def meet(

@@ -121,6 +121,8 @@ def _moved(
         found = frame.object(receiver)
         if found is None:
             return receiver.but(device=device, trace=Trace(call, told))
+        if found.stateless:
+            return receiver
         moved_object = replace(found, device=device, guarded=False, trace=Trace(call, told))
         frame.update(receiver, moved_object)
         return receiver

@@ -37,7 +37,18 @@ def truth(frame: Frame, node: ir.Expr, value: Value) -> Value:
     condition = Condition(
         key_of(frame, node), implied(frame, node, True), implied(frame, node, False)
     )
-    return Value(Kind.BOOL, data=condition)
+    return Value(Kind.BOOL if _is_plain(node, value) else Kind.UNKNOWN, data=condition)
+
+
+_SCALARS = (Kind.NUMBER, Kind.STRING, Kind.NONE, Kind.BOOL, Kind.DEVICE, Kind.DTYPE)
+
+
+def _is_plain(node: ir.Expr, value: Value) -> bool:
+    """Whether a truth value is a `bool` for sure: a comparison of unknown things may as well be a
+    tensor of truth values."""
+    if isinstance(node, ir.Compare):
+        return node.op in ("is", "is not", "in", "not in") or value.kind in _SCALARS
+    return isinstance(node, (ir.Unary, ir.Call)) or value.kind is Kind.BOOL
 
 
 def implied(frame: Frame, node: ir.Expr, holds: bool) -> Known:

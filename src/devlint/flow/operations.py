@@ -84,7 +84,8 @@ def compare(frame: Frame, node: ir.Compare, left: Value, right: Value) -> Value:
         one, other = frame.operand(node.left, left), frame.operand(node.right, right)
         of_type = left.note == "device.type"
         frame.record(Comparison(node, frame.context(), node.op, one, other, of_type))
-    return narrow.truth(frame, node, left)
+    plain = left if left.kind is not Kind.NUMBER or right.kind is not Kind.UNKNOWN else right
+    return narrow.truth(frame, node, plain)
 
 
 # --- subscripts ----------------------------------------------------------------------------
@@ -96,7 +97,7 @@ def subscript(frame: Frame, node: ir.Subscript, base: Value, index: Value) -> Va
     if kind in (Kind.TENSOR, Kind.PLACED):
         meet.index(frame, node, (node.value, base), index_parts(frame, node.index, index))
         scalar = False if _keeps_dimensions(index) and base.scalar is False else None
-        return base.but(scalar=scalar, note=base.note if base.note == "guarded" else "", data=None)
+        return base.alike(scalar=scalar, note=base.note if base.note == "guarded" else "")
     if kind is Kind.BATCH:
         return base.but(scalar=None)
     if kind is Kind.ENCODING:

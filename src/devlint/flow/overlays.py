@@ -29,7 +29,9 @@ def _device(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     if second is not None and isinstance(second[1].data, int) and isinstance(given[1].device, Known):
         device: Device = Known(given[1].device.type, second[1].data)
         whole = Value(Kind.STRING, device, str(device))
-        use_device(frame, node, whole, via="torch.device")
+        use_device(frame, second[0], whole, via="torch.device")
+    elif second is not None:
+        device = as_device(given[1])  # somebody chose the index
     else:
         device = use_device(frame, *given, via="torch.device")
     note = "choice" if given[1].note == "choice" else ""
@@ -371,7 +373,7 @@ def children(args: Arguments) -> tuple[Value, ...] | None:
 
 def device_of_children(frame: Frame, row: Row, args: Arguments, default: Device) -> Device:
     """A container of modules is where they are: it has nothing of its own."""
-    if not row.name.startswith("torch.nn.") or row.name.rpartition(".")[2] not in _CONTAINERS:
+    if not row.name.startswith("torch.nn.") or row.name.rpartition(".")[2] not in CONTAINERS:
         return default
     inside: list[Value] = []
     for _, value in args.positional():
@@ -386,7 +388,7 @@ def device_of_children(frame: Frame, row: Row, args: Arguments, default: Device)
     return places.pop() if len(places) == 1 else (UNKNOWN if places else default)
 
 
-_CONTAINERS = frozenset(("Sequential", "ModuleList", "ModuleDict"))
+CONTAINERS = frozenset(("Sequential", "ModuleList", "ModuleDict"))
 
 OVERLAYS: dict[str, Overlay] = {
     "children": _children,

@@ -40,6 +40,8 @@ class Object:
     source: object = None
     guarded: bool = False
     managed: bool = False
+    stateless: bool = False
+    """A module that holds no parameter and no buffer: it is nowhere, wherever it is moved."""
     trace: Trace | None = field(default=None, compare=False)
 
     def with_entry(self, key: str, value: Value) -> Object:
@@ -177,6 +179,7 @@ def join_objects(a: Object, b: Object, key: str | None = None) -> Object:
         source=a.source if a.source == b.source else None,
         guarded=a.guarded or b.guarded or (moved and key is not None),
         managed=a.managed or b.managed,
+        stateless=a.stateless and b.stateless,
         trace=b.trace if a.trace is None else a.trace,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -339,10 +340,11 @@ def _defaults(frame: Frame, node: ir.Function) -> None:
         value = frame.evaluate(parameter.default)
         text = value.data if value.kind is Kind.STRING else None
         if isinstance(text, str) and value.device != CPU and frame.tells:
-            if "device" in parameter.name or parameter.name in ("gpu", "dev", "map_location"):
+            if _DEVICE_PARAMETER.search(parameter.name):
                 use_device(frame, parameter.default, value, via="default")
 
 
+_DEVICE_PARAMETER = re.compile(r"device(?!_?types?$)|^(gpu|dev|map_location)$")
 _TRANSPARENT = frozenset(
     ("torch.no_grad", "torch.inference_mode", "torch.enable_grad", "torch.jit.script",
      "torch.compile", "functools.wraps", "functools.lru_cache", "functools.cache",

@@ -79,12 +79,13 @@ def _create(use: Use) -> Value:
         )  # fmt: skip
     data = use.find(row.data) if row.data else None
     if data is not None and data[1].kind in _TENSORS:
-        return data[1].but(kind=Kind.TENSOR, data=None, note="")
+        return data[1].alike(kind=Kind.TENSOR)
     if data is not None and data[1].kind is Kind.UNKNOWN and row.name == "torch.as_tensor":
         return Value(Kind.TENSOR, UNKNOWN)
     if row.to:
         trace = Trace(use.node, "made from host data here: on the CPU")
         named = Known(row.to)
+        scalar = False if scalar is None and row.name == "torch.from_numpy" else scalar
         return Value(
             Kind.TENSOR, named, origin=Origin.HOST_DATA, scalar=scalar, grad=grad, trace=trace
         )
@@ -118,7 +119,7 @@ def _create_like(use: Use) -> Value:
     scalar = dimensions(use.args, use.row)
     if scalar is None and use.row.dims.value in ("", "same"):
         scalar = like.scalar
-    return like.but(scalar=scalar, grad=False, note="", data=None)
+    return like.alike(scalar=scalar, grad=False)
 
 
 def _like(use: Use, parameter: tuple[Arg, ...]) -> Value:
@@ -183,7 +184,7 @@ def _keep(use: Use) -> Value:
         scalar = dimensions(use.args, row, value)
         note = _KEPT_AS.get(row.name, "")
         grad = row.grad or (value.grad and row.name.rpartition(".")[2] not in ("detach", "detach_"))
-        kept = value.but(scalar=scalar, grad=grad, note=note, data=None)
+        kept = value.alike(scalar=scalar, grad=grad, note=note)
         return _parts(use, kept) if row.parts else kept
     if row.name == "torch.nn.Parameter":
         return Value(Kind.TENSOR, UNKNOWN, grad=True, note="parameter")
@@ -324,7 +325,14 @@ def _module(use: Use) -> Value:
             device = frame.place(tensors[0])
         device = overlays.device_of_children(frame, row, use.args, device)
     told = Trace(use.node, f"made on {device} here" if device != CPU else "made on the CPU here")
-    found = Object(device=device, source=row.name, trace=told, items=overlays.children(use.args))
+    inside = overlays.children(use.args)
+    empty = not row.parameters and not any(given is not None for given in weights)
+    if inside is not None:
+        held = [frame.object(each) for each in inside]
+        empty = empty and all(each is not None and each.stateless for each in held)
+    elif row.name.rpartition(".")[2] in overlays.CONTAINERS:
+        empty = False
+    found = Object(device=device, source=row.name, trace=told, items=inside, stateless=empty)
     return Value(Kind.MODULE, data=frame.allocate(use.node, found))
 
 

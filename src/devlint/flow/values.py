@@ -108,6 +108,12 @@ class Value:
         """A copy with some fields changed."""
         return replace(self, **changes)  # type: ignore[arg-type]
 
+    def alike(self, **changes: object) -> Value:
+        """The value of another tensor that is where this one is: it has no note of its own, and
+        remembers only whose plain attribute it came from."""
+        data = self.data if self.origin is Origin.ATTRIBUTE else None
+        return replace(self, data=data, **{"note": "", **changes})  # type: ignore[arg-type]
+
     def step(self, node: ir.Node, message: str) -> Value:
         """A copy whose trace is longer by one step."""
         return replace(self, trace=Trace(node, message, self.trace))
