@@ -34,14 +34,15 @@ class Run:
     files: int
     lines: int
     seconds: float
-    peak_mib: float
+    peak_mib: float | None
+    """None where several processes worked: only the first one's would be known."""
     crash: str
     internal_errors: tuple[str, ...]
     findings: tuple[dict[str, object], ...]
 
 
 def lint(package: packages.Package, jobs: int, select: str) -> Run:
-    """Lint one package. Needs POSIX: the peak memory is that of the child with all its workers."""
+    """Lint one package. Needs POSIX, which tells the peak memory of a child that has ended."""
     files = package.files
     command = [sys.executable, "-m", "devlint", "check", str(package.folder), "--isolated"]
     command += ["--no-cache", "--no-respect-gitignore", "--exit-zero", "--select", select]
@@ -67,7 +68,7 @@ def lint(package: packages.Package, jobs: int, select: str) -> Run:
         len(files),
         sum(path.read_bytes().count(b"\n") for path in files),
         seconds,
-        usage.ru_maxrss / 1024,
+        usage.ru_maxrss / 1024 if jobs == 1 else None,
         crash,
         tuple(line for line in complaints.splitlines() if "internal error" in line.lower()),
         tuple(_record(package, finding) for finding in found),
@@ -93,12 +94,12 @@ def print_runs(runs: list[Run]) -> None:
     for run in runs:
         name = f"{run.package.name} {run.package.version}"
         print(
-            f"{name:28} {run.files:6} {run.lines:9} {run.seconds:8.1f} {run.peak_mib:6.0f} "
+            f"{name:28} {run.files:6} {run.lines:9} {run.seconds:8.1f} {_mib([run]):>6} "
             f"{len(run.findings):8}"
         )
     print(
         f"{'all':28} {sum(r.files for r in runs):6} {sum(r.lines for r in runs):9} "
-        f"{sum(r.seconds for r in runs):8.1f} {max(r.peak_mib for r in runs):6.0f} "
+        f"{sum(r.seconds for r in runs):8.1f} {_mib(runs):>6} "
         f"{sum(len(r.findings) for r in runs):8}"
     )
     crashes = [run for run in runs if run.crash]
@@ -108,6 +109,11 @@ def print_runs(runs: list[Run]) -> None:
         print(f"  {run.package.name}: {run.crash}")
     for error in errors:
         print(f"  {error}")
+
+
+def _mib(runs: list[Run]) -> str:
+    peaks = [run.peak_mib for run in runs if run.peak_mib is not None]
+    return f"{max(peaks):.0f}" if peaks else "-"
 
 
 def print_rules(runs: list[Run], verdicts: dict[labels.Key, bool]) -> None:
@@ -165,7 +171,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("packages", nargs="*", help="names of corpus.toml (default: all)")
     parser.add_argument("--cache", type=Path, default=packages.default_cache())
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--jobs", type=int, default=1, help="with more, memory isn't measured")
     parser.add_argument("--select", default="ALL", help="rules to run (default: ALL)")
     parser.add_argument("--labels", type=Path, default=packages.BENCH / "labels.jsonl")
     parser.add_argument("--json", type=Path, help="write all findings to this file")
