@@ -270,9 +270,9 @@ def test_rows_for_your_own_functions(project: Project) -> None:
 
 
 def test_device_types_of_backend_packages(project: Project) -> None:
-    project.write({"a.py": 'import torch\n\nd = torch.device("npu")\n'})
+    project.write({"a.py": 'import torch\n\nd = torch.device("gpu")\n'})
     assert project.found(".") == ["a.py DEV304"]
-    project.write({"devlint.toml": 'device-types = ["npu"]\n'})
+    project.write({"devlint.toml": 'device-types = ["gpu"]\n'})
     assert project.found(".") == []
 
 

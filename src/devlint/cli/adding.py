@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from devlint.cli.arguments import UsageError
 from devlint.cli.session import Session
 from devlint.discover import Failure, Source
 from devlint.findings import Finding
 from devlint.selection import FAILURES
 
 
-def add_ignores(session: Session, sources: Sequence[Source], findings: Sequence[Finding]) -> int:
+def add_ignores(
+    session: Session, sources: Sequence[Source], findings: Sequence[Finding], reason: str
+) -> int:
     """Write the comments, and say how many findings they suppress."""
     from devlint.fix import write_atomically
     from devlint.fixing import renamed
     from devlint.suppress import suppress
 
-    reason = " ".join(session.options.add_ignore.split())
-    if "#" in reason:
-        raise UsageError("the reason of --add-ignore can't contain `#`, which ends it")
-
+    reason = " ".join(reason.split())
     files = {finding.filename for finding in findings if finding.code not in FAILURES}
     total, left = 0, [finding for finding in findings if finding.code in FAILURES]
     for source in sources:

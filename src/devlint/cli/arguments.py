@@ -208,7 +208,10 @@ def rule_parser() -> Parser:
     parser.add_argument("rule", nargs="?", metavar="CODE|NAME")
     _boolean(parser, "--all", text="Print all rules.")
     parser.add_argument(
-        "--output-format", choices=("text", "json", "markdown"), default="text", help="as"
+        "--output-format",
+        choices=("text", "json", "markdown"),
+        default="text",
+        help="How it is printed.",
     )
     return parser
 
@@ -217,7 +220,9 @@ def config_parser() -> Parser:
     """`devlint config`."""
     parser = _parser("config", "List the settings, or explain one.")
     parser.add_argument("key", nargs="?", metavar="KEY")
-    parser.add_argument("--output-format", choices=("text", "json"), default="text", help="as")
+    parser.add_argument(
+        "--output-format", choices=("text", "json"), default="text", help="How it is printed."
+    )
     return parser
 
 

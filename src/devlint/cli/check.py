@@ -17,6 +17,7 @@ from devlint.configuration import Configuration, parse_toml
 from devlint.discover import Failure, Found, Source, discover
 from devlint.findings import Finding
 from devlint.run import Result, run
+from devlint.selection import catalogue, validate
 from devlint.settings import Layer, check_layer, nearest
 
 
@@ -34,6 +35,9 @@ def check(options: argparse.Namespace) -> int:
         from devlint.cli.stdin import check_stdin
 
         return check_stdin(session)
+    reason = options.add_ignore
+    if reason is not None and "#" in reason:
+        raise UsageError("the reason of --add-ignore can't contain `#`, which ends it")
     paths = tuple(options.paths) or (".",)
     found = discover(paths, configuration)
     session.failures += [_with_hint(failure, options) for failure in found.failures]
@@ -46,15 +50,17 @@ def check(options: argparse.Namespace) -> int:
         shown = found.sources[0].settings if found.sources else settings
         session.write(settings_as_text(shown))
         return session.finish([])
+    if not found.sources:
+        validate(settings, catalogue())  # a mistyped rule is an error also where nothing is linted
     if not found.sources and not found.failures:
         session.say(f"devlint: warning: no Python files found in {', '.join(paths)}")
     for note in found.notes:
         session.detail(f"devlint: {note}")
     result = lint(session, found)
-    if options.add_ignore is not None:
+    if reason is not None:
         from devlint.cli.adding import add_ignores
 
-        return add_ignores(session, found.sources, result.findings)
+        return add_ignores(session, found.sources, result.findings, reason)
     findings = fix(session, found.sources, result.findings)
     return report(session, findings)
 

@@ -45,6 +45,7 @@ def check_stdin(session: Session) -> int:
     if not (fixing or options.diff) or outcome.failed:
         if fixing and not options.diff:
             _write_bytes(data)
+            session.stream = sys.stderr
         return report(session, findings)
     return _fix(session, source, data)
 

@@ -1,0 +1,88 @@
+"""Work in processes: nothing is lost, whatever happens to a process."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+
+import pytest
+from driver.conftest import BAD_DEVICE, Project
+
+from devlint.pool import Died, each
+
+
+def square_or_die(number: int) -> tuple[int, int]:
+    if number == 13:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number * number, os.getpid()
+
+
+def test_every_task_comes_back_once_from_other_processes() -> None:
+    results = dict(each(square_or_die, range(20, 60), 2))
+    assert sorted(results) == list(range(20, 60))
+    values = [result for result in results.values() if not isinstance(result, Died)]
+    assert [value for value, _ in sorted(values)] == [n * n for n in range(20, 60)]
+    assert os.getpid() not in {pid for _, pid in values}
+
+
+def test_one_job_stays_in_this_process() -> None:
+    enabled = gc.isenabled()
+    results = [result for _, result in each(square_or_die, range(3), 1)]
+    assert results == [(0, os.getpid()), (1, os.getpid()), (4, os.getpid())]
+    assert gc.isenabled() == enabled
+
+
+def test_a_process_that_dies_takes_only_its_task_along() -> None:
+    results = list(each(square_or_die, range(40), 2))
+    assert sorted(task for task, _ in results) == list(range(40))
+    assert [task for task, result in results if isinstance(result, Died)] == [13]
+
+
+def test_an_abandoned_run_leaves_no_process_behind() -> None:
+    import multiprocessing
+
+    work = each(square_or_die, range(20, 400), 2)
+    next(work)
+    work.close()
+    for process in multiprocessing.active_children():
+        process.join(20)
+    assert multiprocessing.active_children() == []
+
+
+@pytest.mark.parametrize("jobs", ["1", "3"])
+def test_the_number_of_jobs_changes_nothing(project: Project, jobs: str) -> None:
+    project.write({f"p{i % 3}/m{i}.py": BAD_DEVICE if i % 2 else "def f(:\n" for i in range(30)})
+    ran = project.concise("-j", jobs, ".")
+    names = [line.split(":")[0] for line in ran.out.splitlines() if ": DEV" in line]
+    assert names == sorted(names)
+    assert len(names) == 30
+    assert ran.code == 2
+
+
+CRASH = """
+import os, signal, sys
+from devlint import lint
+check_source = lint.check_source
+
+def crash(data, filename, settings):
+    if b"crash" in data:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return check_source(data, filename, settings)
+
+lint.check_source = crash
+"""
+
+
+def test_a_crashing_file_is_named_and_the_others_are_linted(project: Project) -> None:
+    # Workers import `sitecustomize` as every Python does: a crash for one file.
+    project.write({"hook/sitecustomize.py": CRASH})
+    project.write({f"src/m{i:02}.py": BAD_DEVICE for i in range(40)})
+    project.write({"src/m17.py": "import torch  # crash\n"})
+    path = os.pathsep.join(filter(None, (f"{project.folder}/hook", os.environ.get("PYTHONPATH"))))
+    ran = project.spawn("-n", "-j2", "--output-format=concise", "src", PYTHONPATH=path)
+    assert ran.out.count("DEV304") == 39
+    assert ran.err == (
+        "devlint: src/m17.py: internal error: the process died, out of memory or by a crash\n"
+    )
+    assert ran.code == 2
