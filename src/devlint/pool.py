@@ -54,7 +54,7 @@ def _in_process(function: Callable[[T], R], tasks: Sequence[T]) -> Iterator[tupl
         for count, task in enumerate(tasks, start=1):
             yield task, function(task)
             if count % _COLLECT_EVERY == 0:
-                gc.collect(1)
+                gc.collect()
 
 
 @contextmanager
@@ -62,9 +62,11 @@ def collected_rarely() -> Iterator[None]:
     """Turn the automatic garbage collection off: it walks every living node again and again."""
     enabled = gc.isenabled()
     gc.disable()
+    gc.freeze()  # what is there already needn't be walked by our own collections either
     try:
         yield
     finally:
+        gc.unfreeze()
         if enabled:
             gc.enable()
 

@@ -73,8 +73,8 @@ def _jobs(text: str) -> int:
     return int(text)
 
 
-def _boolean(group: Any, *names: str, text: str, default: Any = False) -> None:
-    group.add_argument(*names, action=argparse.BooleanOptionalAction, default=default, help=text)
+def _boolean(group: Any, *names: str, text: str) -> None:
+    group.add_argument(*names, action=argparse.BooleanOptionalAction, default=None, help=text)
 
 
 def _list(group: Any, name: str, metavar: str) -> None:
@@ -122,7 +122,7 @@ def check_parser() -> Parser:
     _list(group, "exclude", "PATTERNS")
     _list(group, "extend-exclude", "PATTERNS")
     for name in ("force-exclude", "respect-gitignore"):
-        _boolean(group, f"--{name}", text=_doc(name), default=None)
+        _boolean(group, f"--{name}", text=_doc(name))
     group.add_argument(
         "--stdin-filename", metavar="PATH", help="how the file given on stdin is called"
     )
@@ -137,7 +137,7 @@ def check_parser() -> Parser:
 def _add_fixing(parser: Parser) -> None:
     group = parser.add_argument_group("fixes")
     for name in ("fix", "unsafe-fixes", "fix-only"):
-        _boolean(group, f"--{name}", text=_doc(name), default=None)
+        _boolean(group, f"--{name}", text=_doc(name))
     _boolean(group, "--diff", text="Print what would be fixed as a diff and write nothing.")
     _boolean(
         group,
@@ -193,7 +193,7 @@ def _add_configuration(parser: Parser) -> None:
 
 def _add_running(parser: Parser) -> None:
     group = parser.add_argument_group("running")
-    _boolean(group, "--cache", text="Remember results between runs.", default=None)
+    _boolean(group, "--cache", text="Remember results between runs.")
     group.add_argument("-n", dest="cache", action="store_false", help="The same as --no-cache.")
     group.add_argument("--cache-dir", metavar="FOLDER", help=_doc("cache-dir"))
     group.add_argument(

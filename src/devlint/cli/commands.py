@@ -21,7 +21,7 @@ def rule(options: argparse.Namespace) -> int:
     from devlint.cli import explain
     from devlint.selection import catalogue
 
-    if options.all == bool(options.rule):
+    if bool(options.all) == bool(options.rule):
         raise UsageError("name one rule by code or name, or use --all")
     known = list(rulebook.pages().values())
     page = None if options.all else rulebook.find(options.rule)
