@@ -55,7 +55,7 @@ def _of_library(frame: Frame, node: ir.Attribute, name: str) -> Value:
 
 def _about_device(frame: Frame, node: ir.Attribute, base: Value) -> Value | None:
     """`.device`, `.is_cuda`: what they say, and whether the receiver has them."""
-    if base.kind in (Kind.TENSOR, Kind.BATCH, Kind.MODULE, Kind.PLACED, Kind.LIST, Kind.DICT):
+    if base.kind in (Kind.TENSOR, Kind.BATCH, Kind.MODULE, Kind.PLACED, Kind.LIST):
         if frame.tells and not frame.state.known.get(f'hasattr({ir.render(node.value)}, "device")'):
             frame.record(
                 AttributeRead(

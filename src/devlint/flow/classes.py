@@ -86,14 +86,14 @@ def _is_module(frame: Frame, info: ClassInfo) -> bool:
             row = frame.world.table.get(base)
             if row is not None and row.kind == "module":
                 return True
-    return _has_unseen_base(info) and "forward" in info.methods
+    return _has_unseen_base(info) and info.method("forward") is not None
 
 
 def _has_unseen_base(info: ClassInfo) -> bool:
     """Whether a base comes from another file of the project or a library without rows. With a
     `forward` of its own, such a class is an nn.Module in all code seen; `torch.autograd.Function`,
     the one other base with a `forward`, is torch's own."""
-    return any(isinstance(b, str) and not b.startswith(_NO_MODULES) for b in info.bases)
+    return any(not base.startswith(_NO_MODULES) for base in info.library_bases())
 
 
 _NO_MODULES = ("torch.", "builtins.", "abc.", "typing.", "enum.", "dataclasses.", "collections.")

@@ -113,7 +113,7 @@ def frame_guard(closure: Closure, around: Frame) -> Guard:
 
 def _bind_parameters(frame: Frame, function: ir.Function, receiver: Value | None) -> None:
     scan = frame.world.scan(function)
-    tensors = {name for name in scan.tensors if not _NO_TENSOR_NAME.search(name)}
+    tensors = set(scan.tensors)
     owner = frame.owner
     if owner is not None and owner.is_module:
         tensors |= {name for attr, name in scan.self_inputs if owner.method(attr) is None}
@@ -128,13 +128,18 @@ def _bind_parameters(frame: Frame, function: ir.Function, receiver: Value | None
             value = annotated(frame, parameter.annotation, path_value(name, given=True))
         elif _LOADER_NAME.search(name):
             value = loader(frame, parameter, name)
-        elif name in tensors and not _has_plain_default(parameter):
+        elif name in tensors and not _has_plain_default(parameter) and is_tensor_name(name):
             value = Value(Kind.TENSOR, place_of_path(Path(name, True)), origin=Origin.INPUT)
         else:
             value = path_value(name, given=True)
         if value.kind is Kind.TENSOR and value.device != UNKNOWN and frame.role is Role.MODULE:
             value = value.but(origin=Origin.FOLLOWS)
         frame.state.env[name] = value
+
+
+def is_tensor_name(name: str) -> bool:
+    """Whether a parameter of that name may be a tensor."""
+    return _NO_TENSOR_NAME.search(name) is None
 
 
 def _rest(frame: Frame, parameter: ir.Parameter) -> Value:

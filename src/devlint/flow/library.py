@@ -64,7 +64,8 @@ def dotted(frame: Frame, node: ir.Expr) -> str:
         value = frame.look_up(node.id)
         if value is None:
             return f"builtins.{node.id}" if node.id in BUILTINS else ""
-        return value.data if value.kind is Kind.LIBRARY else ""  # type: ignore[return-value]
+        known = value.kind is Kind.LIBRARY and isinstance(value.data, str)
+        return str(value.data) if known else ""
     if isinstance(node, ir.Attribute):
         base = dotted(frame, node.value)
         return f"{base}.{node.attr}" if base else ""

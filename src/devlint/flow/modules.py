@@ -16,6 +16,7 @@ from devlint.flow.values import Kind, Origin, Value
 THE_MODULE = Symbol("self.device", "the device of the module")
 _OWN_MOVES = ("to", "cuda", "cpu", "_apply", "train")
 _SETUP_ROUNDS = 8
+_DEEPEST_MODULE = 9
 
 
 def run_class(info: ClassInfo, around: Frame) -> None:
@@ -30,6 +31,8 @@ def run_class(info: ClassInfo, around: Frame) -> None:
     start = _after_setup(info, around, start, this)
     if info.is_module:
         _register(info, start, this)
+    elif any(each.open_base for each in info.lineage()):
+        _leave_open(start, this)
     for name, method in info.methods.items():
         if name == "__init__" and init is not None and init[1] is method:
             continue
@@ -82,7 +85,7 @@ def _after_setup(info: ClassInfo, around: Frame, start: Frame, this: Value) -> F
             elif ref not in before:
                 merged.state.heap[ref] = found
     for ref, ends in changed.items():
-        merged.state.heap[ref] = _merge(before[ref], ends, ref == this.data)
+        merged.state.heap[ref] = _merge(info, before[ref], ends, ref == this.data)
     return merged
 
 
@@ -100,7 +103,7 @@ def _sets_up(frame: Frame, method: ir.Function) -> bool:
     return bool(scan.self_moves or scan.self_stores) and method.name != "forward"
 
 
-def _merge(before: Object, ends: list[Object], is_self: bool) -> Object:
+def _merge(info: ClassInfo, before: Object, ends: list[Object], is_self: bool) -> Object:
     device: Device = ends[0].device
     for end in ends[1:]:
         device = join(device, end.device)
@@ -113,7 +116,10 @@ def _merge(before: Object, ends: list[Object], is_self: bool) -> Object:
     for end in ends:
         for name, value in end.entries.items():
             known = entries.get(name)
-            entries[name] = value if known is None else join_values(known, value)
+            if known is not None:
+                entries[name] = join_values(known, value)
+            elif not any(each.open_base for each in info.lineage()):
+                entries[name] = value  # else a base that isn't seen may have set it before
     trace = moved[0].trace if moved else before.trace
     return replace(
         before, device=device, entries=entries if is_self else before.entries, trace=trace,
@@ -134,9 +140,18 @@ def _register(info: ClassInfo, frame: Frame, this: Value) -> None:
     frame.state.heap[this.data] = replace(found, device=THE_MODULE, entries=entries)  # type: ignore[index]
 
 
+def _leave_open(frame: Frame, this: Value) -> None:
+    """A base that isn't seen may be a module, or move what its subclasses make: a module that
+    nobody moved is anywhere."""
+    for value in frame.state.heap[this.data].entries.values():  # type: ignore[index]
+        found = frame.object(value)
+        if value.kind is Kind.MODULE and found is not None and found.device == CPU:
+            _place(frame, value, UNKNOWN, _DEEPEST_MODULE)
+
+
 def _registered(info: ClassInfo, frame: Frame, name: str, value: Value) -> Value:
     if value.kind is Kind.MODULE:
-        _place(frame, value, THE_MODULE, 3)
+        _place(frame, value, THE_MODULE, _DEEPEST_MODULE)
         return value
     if value.kind is Kind.TENSOR:
         if value.note in ("parameter", "buffer"):
@@ -148,7 +163,7 @@ def _registered(info: ClassInfo, frame: Frame, name: str, value: Value) -> Value
         _tell_kept_modules(info, frame, name, value)
         found = frame.object(value)
         if found is not None and found.elements().kind is Kind.MODULE:
-            _place(frame, found.elements(), UNKNOWN, 3)
+            _place(frame, found.elements(), UNKNOWN, _DEEPEST_MODULE)
     return value
 
 

@@ -211,10 +211,13 @@ def _narrow(frame: Frame, node: ir.Expr, holds: bool) -> None:
 
 
 def _narrow_instance(frame: Frame, subject: ir.Expr, types: ir.Expr, holds: bool) -> None:
-    if not isinstance(subject, ir.Name):
-        return
     members = types.items if isinstance(types, ir.Display) else (types,)
     names = {dotted(frame, member) for member in members}
+    if holds and names == {"builtins.str"}:
+        frame.state.env[ir.render(subject, 80)] = Value(Kind.STRING)
+        return
+    if not isinstance(subject, ir.Name):
+        return
     value = frame.look_up(subject.id)
     if holds and names == {"torch.Tensor"}:
         _narrow_to_tensor(frame, subject)

@@ -321,8 +321,8 @@ def _module(use: Use) -> Value:
     tensors = [given[1] for given in weights if given is not None and given[1].kind in _TENSORS]
     if device is None:
         device = frame.state.default if row.parameters else UNKNOWN
-        if tensors:
-            device = frame.place(tensors[0])
+        if tensors:  # a 0-dimensional weight may stay on the CPU
+            device = UNKNOWN if tensors[0].scalar is not False else frame.place(tensors[0])
         device = overlays.device_of_children(frame, row, use.args, device)
     told = Trace(use.node, f"made on {device} here" if device != CPU else "made on the CPU here")
     inside = overlays.children(use.args)
