@@ -58,11 +58,16 @@ class Rewrite:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A fix, in terms of nodes: what it does, in a few words, and its rewrites."""
+    """A fix, in terms of nodes: what it does, in a few words, and its rewrites.
+
+    Where the nodes of `together` don't stand in the body of one function there is no fix: it
+    would use a name where nothing binds it.
+    """
 
     message: str
     rewrites: tuple[Rewrite, ...]
     safety: Safety
+    together: tuple[Located, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from devlint import torchapi
-from devlint.findings import Change, Edit, Finding, Fix, Report, Span, Step
+from devlint.findings import Change, Edit, Finding, Fix, Level, Report, Span, Step
 from devlint.flow.facts import IdleSuppression, Unparsable, Unreadable
 from devlint.flow.interpreter import interpret
 from devlint.rulebook import Page, pages
@@ -170,7 +170,9 @@ def _trace(report: Report, document: Document | None) -> tuple[Step, ...]:
     return tuple(Step(document.locate(hop.node.origin), hop.message) for hop in report.because)
 
 
-def _fix(change: Change, document: Document) -> Fix:
+def _fix(change: Change, document: Document) -> Fix | None:
+    if not document.in_one_function(change.together):
+        return None
     edits = sorted(map(document.edit, change.rewrites), key=lambda edit: edit.span.start)
     return Fix(change.message, change.safety, tuple(edits))
 
@@ -214,8 +216,10 @@ def _with_blanks(finding: Finding, document: Document) -> Finding:
 
 
 def _in_order(found: Iterable[Finding]) -> list[Finding]:
-    """By place; of findings that say the same of one place, one."""
-    unique = {(finding.code, finding.span): finding for finding in reversed(list(found))}
+    """By place; of those of one rule at one place the gravest, with a fix before the others."""
+    turned = reversed(list(found))
+    best_last = sorted(turned, key=lambda f: (f.level is Level.ERROR, f.fix is not None))
+    unique = {(finding.code, finding.span): finding for finding in best_last}
     return sorted(
         unique.values(),
         key=lambda finding: (finding.span.row, finding.span.column, finding.code),

@@ -30,7 +30,7 @@ from devlint.flow.facts import (
     Role,
     Symbol,
 )
-from devlint.flow.values import Value
+from devlint.flow.values import Trace, Value
 from devlint.rules import all_rules
 
 CODES = {
@@ -61,9 +61,11 @@ def operand(
     guarded: bool = False,
     note: str = "",
     type_name: str = "",
+    made: ir.Call | None = None,
 ) -> Operand:
     node = ir.Name(node) if isinstance(node, str) else node
-    value = Value(kind, device, origin=origin, note=note)
+    trace = None if made is None else Trace(made, "made here")
+    value = Value(kind, device, origin=origin, note=note, trace=trace)
     return Operand(node, value, device, type_name, guarded)
 
 
@@ -146,9 +148,13 @@ def test_the_operand_off_the_accelerator_is_reported() -> None:
     assert found[0][1].message == "`t` is on cpu but `x` is on cuda"
 
 
+GIVEN = operand("x", Symbol("x.device", "x.device"), Origin.FOLLOWS)
+"""An argument."""
+
+
 def test_an_argument_is_not_said_to_be_where_it_is() -> None:
-    follows = operand("x", Symbol("x.device", "x.device"), Origin.FOLLOWS)
-    ((_, report),) = reports(join(MODULE, FRESH, follows))
+    host = operand("t", CPU, Origin.LOADED)
+    ((_, report),) = reports(join(MODULE, host, GIVEN))
     assert report.message == "`t` is on cpu but `x` may be on an accelerator"
 
 
@@ -231,12 +237,98 @@ def test_help_names_the_device_of_the_model() -> None:
     assert report.help == "move it first: `x = x.to(next(model.parameters()).device)`"
 
 
-def test_a_hidden_state_goes_where_the_other_input_is() -> None:
-    given = operand("x", MODEL, Origin.FOLLOWS)
-    rnn = operand(ir.Attribute(ir.Name("self"), "rnn"), MODEL, Origin.FOLLOWS, kind=Kind.MODULE)
-    ((code, report),) = reports(module_call(MODULE, rnn, given, FRESH))
-    assert code == "DEV203"
-    assert texts(report) == [".to(x.device)"]
+ZEROS = call("torch.zeros", ir.Constant(3))
+HOST = call("torch.from_numpy", ir.Name("a"))
+RNN = operand(ir.Attribute(ir.Name("self"), "rnn"), MODEL, Origin.FOLLOWS, kind=Kind.MODULE)
+
+
+def made(node: str | ir.Expr, creation: ir.Call) -> Operand:
+    return operand(node, CPU, Origin.DEFAULT, made=creation)
+
+
+def test_a_fresh_tensor_is_reported_where_it_is_made() -> None:
+    fact = join(MODULE, made("t", ZEROS), GIVEN)
+    ((code, report),) = reports(fact)
+    assert (code, report.at) == ("DEV203", ZEROS)
+    assert report.message == (
+        "`t` is made on cpu here, but meets `x`, which may be on an accelerator"
+    )
+    assert report.because == (Hop(ZEROS, "made here"), Hop(fact.node, "they meet here"))
+    assert report.help == "make it where `x` is: `device=x.device`"
+
+
+@pytest.mark.parametrize(
+    ("odd", "partner", "expected"),
+    [
+        ("t", operand("x", DEVICE), "`t` is made on cpu here, but meets `x`, which is on `device`"),
+        (
+            ir.Subscript(ir.Name("t"), ir.Constant(0)),
+            operand("x", DEVICE),
+            "this tensor is made on cpu here, but meets `x`, which is on `device`",
+        ),
+    ],
+)
+def test_a_plain_name_is_named(odd: str | ir.Expr, partner: Operand, expected: str) -> None:
+    ((_, report),) = reports(join(MODULE, made(odd, ZEROS), partner))
+    assert report.message == expected
+
+
+def test_a_list_of_fresh_and_other_tensors() -> None:
+    parts = ir.Name("parts")
+    ((_, report),) = reports(join(MODULE, made(parts, ZEROS), operand(parts, DEVICE)))
+    assert report.message == "this tensor is made on cpu, but others in `parts` are not"
+    assert report.fix is None
+
+
+OF_SELF = operand(ir.Attribute(ir.Name("self"), "weight"), MODEL, Origin.FOLLOWS)
+LOCAL = operand("h", MODEL, Origin.FOLLOWS)
+
+
+@pytest.mark.parametrize(
+    ("odd", "creation", "partner", "expected", "tied"),
+    [
+        ("t", ZEROS, GIVEN, [", device=x.device"], True),
+        ("t", ZEROS, OF_SELF, [", device=self.weight.device"], True),
+        ("t", HOST, GIVEN, [".to(x.device)"], True),
+        # a name that may not be bound yet where the tensor is made, unless it is made right there
+        ("t", ZEROS, LOCAL, [], False),
+        (ZEROS, ZEROS, LOCAL, [", device=h.device"], False),
+        (ir.Call(ir.Attribute(ZEROS, "abs"), ()), ZEROS, LOCAL, [", device=h.device"], False),
+        (ir.Subscript(ZEROS, ir.Constant(0)), ZEROS, LOCAL, [", device=h.device"], False),
+        (call("self.noise"), ZEROS, LOCAL, [], False),
+        (ZEROS, ZEROS, operand(call("f"), MODEL), [], False),
+    ],
+)
+def test_the_fix_makes_it_where_the_partner_is(
+    odd: str | ir.Expr, creation: ir.Call, partner: Operand, expected: list[str], tied: bool
+) -> None:
+    ((_, report),) = reports(join(MODULE, made(odd, creation), partner))
+    assert texts(report) == expected
+    if report.fix is None:
+        assert report.help.startswith("make it with `device=")
+    else:
+        assert report.fix.safety is Safety.UNSAFE
+        assert report.fix.together == ((creation, partner.node) if tied else ())
+
+
+def test_a_hidden_state_is_made_where_the_other_input_is() -> None:
+    ((code, report),) = reports(module_call(MODULE, RNN, GIVEN, made("h0", ZEROS)))
+    assert (code, report.at) == ("DEV203", ZEROS)
+    assert (
+        report.message == "`h0` is made on cpu here, but meets `self.rnn`, which is where `self` is"
+    )
+    assert texts(report) == [", device=x.device"]
+    ((_, report),) = reports(module_call(MODULE, RNN, made("h0", ZEROS)))
+    assert report.fix is None
+
+
+def test_other_rules_stay_at_the_use() -> None:
+    fresh = made("t", ZEROS)
+    use = fresh.node
+    for fact in (join(PLAIN, fresh, X), module_call(PLAIN, MOVED, fresh)):
+        ((code, report),) = reports(fact)
+        assert code in ("DEV201", "DEV202")
+        assert report.at is use
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import codecs
 
 import pytest
+from libcst import matchers
 
 from devlint import ir
 from devlint.findings import (
@@ -344,3 +345,23 @@ def rewritten(code: str, make: object) -> str:
 )
 def test_rewrites_keep_parentheses_in_pairs(code: str, make: object, expected: str) -> None:
     assert rewritten(code, make) == expected
+
+
+@pytest.mark.parametrize(
+    ("code", "together"),
+    [
+        ("def f(x):\n    a = one()\n    if x:\n        b = two()\n", True),
+        ("def f(x): a = one(); b = two()\n", True),
+        ("a = one()\nclass A:\n    b = two()\n", True),
+        ("a = one()\ndef f(x):\n    b = two()\n", False),
+        ("def f(x):\n    a = one()\ndef g(x):\n    b = two()\n", False),
+        ("def f(x):\n    a = one()\n    def g(): b = two()\n", False),
+        ("def f(x):\n    a = one()\n    b = lambda: two()\n", False),
+        ("def f(x, a=one()):\n    b = two()\n", False),
+        ("@one()\ndef f(x):\n    b = two()\n", False),
+    ],
+)
+def test_nodes_in_the_body_of_one_function(code: str, together: bool) -> None:
+    document = read(code)
+    one, two = (ir.Name("", call) for call in matchers.findall(document.tree, matchers.Call()))
+    assert document.in_one_function((one, two)) is together

@@ -101,7 +101,7 @@ def sentence(odd: Operand, partner: Operand) -> str:
     """Both sides and their places."""
     if str(odd) == str(partner):
         return f"`{odd}` holds tensors {place(odd.device)} and {place(partner.device)}"
-    if _is_own_place(partner):
+    if is_own_place(partner):
         return f"`{odd}` is {place(odd.device)} but `{partner}` may be on an accelerator"
     return f"`{odd}` is {place(odd.device)} but `{partner}` is {place(partner.device)}"
 
@@ -113,11 +113,16 @@ def source(operand: Operand) -> str:
 
 def because(odd: Operand, partner: Operand) -> tuple[Hop, ...]:
     """How both came to be where they are: one side after the other, each oldest first."""
-    hops: list[Hop] = []
-    for hop in (*partner.trace, *odd.trace):
-        if not any(hop.node is known.node and hop.message == known.message for known in hops):
-            hops.append(hop)
-    return tuple(hops)
+    return distinct((*partner.trace, *odd.trace))
+
+
+def distinct(hops: Iterable[Hop]) -> tuple[Hop, ...]:
+    """The hops, each once."""
+    found: list[Hop] = []
+    for hop in hops:
+        if not any(hop.node is known.node and hop.message == known.message for known in found):
+            found.append(hop)
+    return tuple(found)
 
 
 def named(node: ir.Expr) -> bool:
@@ -129,7 +134,7 @@ def named(node: ir.Expr) -> bool:
 
 def device_of(partner: Operand, module: bool = False) -> str:
     """An expression for the device of `partner`, or "" where there is no short one."""
-    if module and isinstance(partner.device, Symbol) and not _is_own_place(partner):
+    if module and isinstance(partner.device, Symbol) and not is_own_place(partner):
         label = partner.device.label
         if _EXPRESSION.fullmatch(label):
             return label
@@ -138,7 +143,7 @@ def device_of(partner: Operand, module: bool = False) -> str:
     return f"next({partner}.parameters()).device" if module else f"{partner}.device"
 
 
-def _is_own_place(operand: Operand) -> bool:
+def is_own_place(operand: Operand) -> bool:
     """Whether no more is known than that it is where it is."""
     return isinstance(operand.device, Symbol) and operand.device.label == f"{operand}.device"
 
@@ -172,11 +177,21 @@ def move_to(odd: Operand, partner: Operand) -> Change | None:
     node = odd.node
     if node is partner.node or not odd.kind.is_tensor_like or not named(partner.node):
         return None
-    device = f"{ir.render(partner.node, 200)}.device"
-    rewrites = _in_creation(node, device) or suffix(node, f".to({device})")
+    device = own_device(partner)
+    rewrites = put_on(node, device)
     if not rewrites:
         return None
     return Change(f"Move `{odd}` to `{device}`", rewrites, Safety.UNSAFE)
+
+
+def own_device(operand: Operand) -> str:
+    """`x.device`, uncut."""
+    return f"{ir.render(operand.node, 200)}.device"
+
+
+def put_on(node: ir.Expr, device: str) -> tuple[Rewrite, ...]:
+    """Put what an expression gives on `device`: in its creation call, or by a move behind it."""
+    return _in_creation(node, device) or suffix(node, f".to({device})")
 
 
 def _in_creation(node: ir.Expr, device: str) -> tuple[Rewrite, ...]:

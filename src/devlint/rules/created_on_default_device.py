@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from devlint.findings import Level, Report
-from devlint.flow.facts import Join, ModuleCall, Operand, Origin, Role
+from devlint import ir
+from devlint.findings import Change, Hop, Level, Report, Safety
+from devlint.flow.facts import Fact, Join, ModuleCall, Operand, Origin, Role, Symbol
 from devlint.rules import rule
 from devlint.rules._meetings import (
-    because,
     clash,
-    device_of,
+    distinct,
     fresh,
+    is_own_place,
     made_on_default,
-    move_to,
     named,
+    own_device,
     pairs,
-    remedy,
-    sentence,
+    place,
+    put_on,
 )
 
 
@@ -26,15 +27,8 @@ def created_on_default_device(join: Join) -> Iterator[Report]:
     """Report each fresh operand of an operation whose partner goes where the model goes."""
     for odd, partner in pairs(join.placed, join.context):
         if made_on_default(odd, partner, join.context):
-            target = join.inplace and odd is join.placed[0]
-            yield Report(
-                at=odd.node,
-                message=sentence(odd, partner),
-                because=because(odd, partner),
-                fix=None if target else move_to(odd, partner),
-                help=remedy(odd, partner),
-                level=None if join.context.role is Role.MODULE else Level.WARNING,
-            )
+            level = None if join.context.role is Role.MODULE else Level.WARNING
+            yield _report(join, odd, partner, partner, level)
 
 
 @rule("created-on-default-device", on=ModuleCall)
@@ -44,14 +38,48 @@ def given_to_submodule(call: ModuleCall) -> Iterator[Report]:
         return  # DEV201 says it
     for odd in call.inputs:
         if fresh(odd) and clash(odd, call.module, call.context):
-            near = _neighbour(call)
-            yield Report(
-                at=odd.node,
-                message=sentence(odd, call.module),
-                because=because(odd, call.module),
-                fix=None if near is None else move_to(odd, near),
-                help=remedy(odd, near or call.module, module=near is None),
-            )
+            yield _report(call, odd, call.module, _neighbour(call), None)
+
+
+def _report(
+    fact: Fact, odd: Operand, partner: Operand, near: Operand | None, level: Level | None
+) -> Report:
+    """The creation is what to mend, so it is reported, however often the tensor is used.
+
+    `near` is a tensor that is where `partner` is, and so tells the device.
+    """
+    made = _creation(odd)
+    fix = None if near is None else _make_it_there(made, odd, near)
+    if fix is not None and near is not None:
+        help = f"make it where `{near}` is: `device={own_device(near)}`"
+    else:
+        help = f"make it with `device={_expression(partner)}`, or move it before they meet"
+    first = tuple(hop for hop in odd.trace if hop.node is made)
+    meeting = Hop(fact.node, "they meet here")
+    return Report(
+        at=made,
+        message=_sentence(odd, partner),
+        because=distinct((*first, *partner.trace, *odd.trace, meeting)),
+        fix=fix,
+        help=help,
+        level=level,
+    )
+
+
+def _creation(operand: Operand) -> ir.Expr:
+    """The call that made a fresh tensor; the operand where that isn't known."""
+    calls = (hop.node for hop in operand.trace if isinstance(hop.node, ir.Call))
+    return next(calls, operand.node)
+
+
+def _sentence(odd: Operand, partner: Operand) -> str:
+    name = f"`{odd}`" if isinstance(odd.node, ir.Name) else "this tensor"
+    made = f"{name} is made {place(odd.device)} here, but"
+    if odd.node is partner.node:
+        return f"this tensor is made {place(odd.device)}, but others in `{odd}` are not"
+    if is_own_place(partner):
+        return f"{made} meets `{partner}`, which may be on an accelerator"
+    return f"{made} meets `{partner}`, which is {place(partner.device)}"
 
 
 def _neighbour(call: ModuleCall) -> Operand | None:
@@ -59,5 +87,47 @@ def _neighbour(call: ModuleCall) -> Operand | None:
     for operand in call.inputs:
         follows = operand.origin is Origin.FOLLOWS or operand.device == call.module.device
         if follows and operand.kind.is_tensor_like and named(operand.node):
-            return operand if device_of(operand) else None
+            return operand
     return None
+
+
+def _expression(partner: Operand) -> str:
+    """The expression of the source that says where `partner` is, or ""."""
+    device = partner.device
+    return device.label if isinstance(device, Symbol) and " " not in device.label else ""
+
+
+# --- the fix -------------------------------------------------------------------------------
+
+
+def _make_it_there(made: ir.Expr, odd: Operand, near: Operand) -> Change | None:
+    """Make it where `near` is, if `near` is sure to be bound where it is made."""
+    if not isinstance(made, ir.Call) or not odd.kind.is_tensor_like or not named(near.node):
+        return None
+    together: tuple[ir.Expr, ...] = ()
+    if _receiver(odd.node) is not made:
+        if not is_own_place(near) and not _is_of_self(near):
+            return None
+        together = (made, near.node)
+    device = own_device(near)
+    return Change(f"Make it on `{device}`", put_on(made, device), Safety.UNSAFE, together)
+
+
+def _receiver(node: ir.Expr) -> ir.Expr:
+    """`torch.ones(3)` of `torch.ones(3).triu()[0]`."""
+    while True:
+        match node:
+            case ir.Call(func=ir.Attribute(value=ir.Call() | ir.Subscript() as inner)):
+                node = inner
+            case ir.Subscript(value=inner) | ir.Unary(operand=inner):
+                node = inner
+            case _:
+                return node
+
+
+def _is_of_self(operand: Operand) -> bool:
+    """Whether it is a parameter or buffer of the module whose method this is."""
+    match operand.node:
+        case ir.Attribute(value=ir.Name(id="self")):
+            return operand.origin is Origin.FOLLOWS
+    return False

@@ -76,6 +76,10 @@ class Document:
             return node.origin.start if side == "start" else node.origin.end
         return self.positions.outer(node.origin)[side == "end"]
 
+    def in_one_function(self, nodes: Iterable[Located]) -> bool:
+        """Whether nodes stand in the body of one function, or all outside of functions."""
+        return len({self.positions.body_around(node.origin) for node in nodes}) <= 1
+
     def edit(self, rewrite: Rewrite) -> Edit:
         """A rewrite in terms of offsets.
 

@@ -108,6 +108,16 @@ class Positions:
             return self._plain[opening[0]][0], self._plain[origin.rpar[-1]][1]
         return self.range(origin)
 
+    def body_around(self, origin: object) -> Range | None:
+        """The range of the innermost body of a function or lambda around a node, if any.
+
+        Defaults and decorators stand outside of the body.
+        """
+        start, end = self.outer(origin)
+        functions = (n for n in self._exact if isinstance(n, (cst.FunctionDef, cst.Lambda)))
+        bodies = (self.outer(function.body) for function in functions)
+        return max((b for b in bodies if b[0] <= start and end <= b[1]), default=None)
+
     def comments(self) -> list[Range]:
         """The ranges of all comments, in the order of the file."""
         return [span for node, span in self._plain.items() if type(node) is cst.Comment]

@@ -1,0 +1,96 @@
+"""DEV203 on whole files: where its fix is offered, and what stays of several reports."""
+
+from __future__ import annotations
+
+import pytest
+
+from devlint.findings import Finding, Level
+from devlint.lint import check_source
+from devlint.settings import Settings
+
+HEAD = """\
+import torch
+from torch import nn
+
+"""
+
+HELPER = """\
+def make(n):
+    return torch.ones(n)  # made
+
+class Net(nn.Module):
+    def forward(self, x):
+        x = x.relu()
+        return x + make(3)
+"""
+
+OUTSIDE = """\
+ONES = torch.ones(3)  # made
+
+class Net(nn.Module):
+    def forward(self, x):
+        x = x.relu()
+        return x + ONES
+"""
+
+INSIDE = """\
+class Net(nn.Module):
+    def forward(self, x):
+        x = x.relu()
+        ones = torch.ones(3)  # made
+        return x + ones
+"""
+
+FIX_AT_THE_SECOND_MEETING = """\
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(3, 3)
+
+    def forward(self, x):
+        x = x.relu()
+        ones = torch.ones(3)  # made
+        h = self.fc(x)
+        return h + ones, x + ones
+"""
+
+ERROR_IN_THE_SECOND_MEETING = """\
+ONES = torch.ones(3)  # made
+
+def add(x: torch.Tensor):
+    return x + ONES
+
+class Net(nn.Module):
+    def forward(self, x):
+        x = x.relu()
+        return x + ONES
+"""
+
+
+def found(code: str) -> list[Finding]:
+    findings = check_source((HEAD + code).encode(), "x.py", Settings())
+    return [finding for finding in findings if finding.code == "DEV203"]
+
+
+@pytest.mark.parametrize(
+    ("code", "fixable"),
+    [
+        pytest.param(HELPER, False, id="helper"),
+        pytest.param(OUTSIDE, False, id="module level"),
+        pytest.param(INSIDE, True, id="same function"),
+        pytest.param(FIX_AT_THE_SECOND_MEETING, True, id="second meeting"),
+    ],
+)
+def test_one_finding_where_it_is_made_with_a_fix_where_the_name_is_bound(
+    code: str, fixable: bool
+) -> None:
+    (finding,) = found(code)
+    assert (HEAD + code).splitlines()[finding.span.row - 1].endswith("# made")
+    assert (finding.fix is not None) is fixable
+    assert finding.trace[-1].message == "they meet here"
+    assert finding.trace[-1].span.row > finding.span.row
+
+
+def test_the_gravest_meeting_counts() -> None:
+    (finding,) = found(ERROR_IN_THE_SECOND_MEETING)
+    assert finding.level is Level.ERROR
