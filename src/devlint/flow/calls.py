@@ -217,6 +217,8 @@ def _module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: Argu
     several = source.rpartition(".")[2] in _SEVERAL_OUTPUTS
     kind = Kind.TENSOR if source.startswith("torch.nn.") and not several else Kind.BATCH
     shown = frame.operand(func, value)
+    if shown.origin is Origin.INPUT:
+        return NOTHING  # nobody here has moved it: it may well stay on the host
     return Value(
         kind, place, origin=Origin.FOLLOWS, grad=True,
         note="guarded" if shown.guarded else "", trace=shown.value.trace,

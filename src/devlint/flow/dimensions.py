@@ -26,6 +26,18 @@ def dimensions(args: Arguments, row: Row, of: Value | None = None) -> bool | Non
     return None
 
 
+def is_placeholder(args: Arguments, row: Row) -> bool:
+    """Whether the tensor is spelled out to have no element: it stands in for one to come."""
+    given = args.find(row.data or row.size)
+    if given is None or row.dims not in (Dims.SHAPE, Dims.DATA):
+        return False
+    node = given[0]
+    if isinstance(node, ir.Display) and row.dims is Dims.DATA:
+        return not node.items
+    sizes = node.items if isinstance(node, ir.Display) else tuple(n for n, _ in args.positional())
+    return any(isinstance(size, ir.Constant) and size.value == 0 for size in sizes)
+
+
 def _by_shape(args: Arguments, row: Row) -> bool | None:
     """Only a size that is spelled out as empty makes a 0-dimensional tensor."""
     size = args.find(row.size)

@@ -196,6 +196,9 @@ def _tell_kept_modules(info: ClassInfo, frame: Frame, name: str, value: Value) -
     parameters = inside.kind is Kind.TENSOR and inside.note == "parameter"
     if not parameters and inside.kind is not Kind.MODULE:
         return
+    held = [frame.object(each) for each in (*(found.items or ()), *found.entries.values(), inside)]
+    if not parameters and all(each is None or each.stateless for each in held):
+        return  # there is nothing to move
     if _is_registered_elsewhere(info, frame, name, found):
         return
     statement, operand = stores[0]

@@ -19,6 +19,7 @@ _ABOUT_DEVICES = re.compile(r"cuda|gpu|device|accelerator|mps|npu|xpu|hip\b|rocm
 _ASKS_FOR_CPU = re.compile(r"(^|[._])(no|disable|without|not)_?(use_)?(cuda|gpu)", re.IGNORECASE)
 """A flag that asks for the CPU (`args.no_cuda`)."""
 _NO_ACCELERATOR = ('"cpu"', "None", "-1", '""', "'cpu'", '"mps"')
+_DEVICE_NAMES = ('"cpu"', '"cuda"', '"mps"', '"xpu"', '"npu"')
 _EQUALITIES = ("==", "!=", "is", "is not", "in", "not in")
 _LONGEST_KEY = 60
 
@@ -131,6 +132,8 @@ def key_of(frame: Frame, node: ir.Expr) -> tuple[str, bool] | None:
     text = ir.render(node, 200)
     if len(text) > _LONGEST_KEY or ".device" in text or ".is_cuda" in text:
         return None
+    if isinstance(node, ir.Compare) and ir.render(node.right) in _DEVICE_NAMES:
+        return None  # it tells what the device is: the two branches are no free choice
     if isinstance(node, ir.Compare) and node.op in ("!=", "is not", "not in"):
         positive = {"!=": "==", "is not": "is", "not in": "in"}[node.op]
         return ir.render(ir.Compare(positive, node.left, node.right), 200), False

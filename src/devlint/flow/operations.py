@@ -116,6 +116,8 @@ def subscript(frame: Frame, node: ir.Subscript, base: Value, index: Value) -> Va
         return frame.state.env.get(text) or path_value(text, base.data.given)
     if kind is Kind.NDARRAY:
         return base
+    if base.note == "shape":
+        return base if index.note == "slice" else Value(Kind.NUMBER, note="typed")
     return NOTHING
 
 

@@ -165,6 +165,11 @@ def _state_dict(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value
     return Value(Kind.DICT, data=frame.allocate(node, Object(element=inside)))
 
 
+def _size(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """`x.size(0)` is a number, `x.size()` a tuple of them."""
+    return Value(Kind.NUMBER, note="typed") if args.all else Value(Kind.UNKNOWN, note="shape")
+
+
 def _placed(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     return Value(Kind.TENSOR, UNKNOWN)
 
@@ -424,6 +429,7 @@ OVERLAYS: dict[str, Overlay] = {
     "placed": _placed,
     "set_default_device": _set_default_device,
     "set_default_tensor_type": _set_default_tensor_type,
+    "size": _size,
     "state_dict": _state_dict,
     "str": _string,
     "tensor_type": _tensor_type,

@@ -126,9 +126,17 @@ def join_values(a: Value, b: Value, key: str | None = None) -> Value:
         origin=a.origin if a.origin is b.origin else Origin.MOVED,
         scalar=a.scalar if a.scalar == b.scalar else None,
         grad=a.grad or b.grad,
-        note=a.note if a.note == b.note else ("choice" if kind in _NAMED else ""),
+        note=_join_notes(a.note, b.note, kind),
         trace=longer.trace,
     )
+
+
+def _join_notes(a: str, b: str, kind: Kind) -> str:
+    if a == b:
+        return a
+    if {a, b} == {"parameter", "buffer"}:
+        return "buffer"
+    return "choice" if kind in _NAMED else ""
 
 
 def _join_unproven(a: Value, b: Value) -> Value:

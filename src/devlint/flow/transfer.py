@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from devlint import ir
 from devlint.flow import meet, overlays
 from devlint.flow.arguments import Arguments, Given
-from devlint.flow.dimensions import dimensions
+from devlint.flow.dimensions import dimensions, is_placeholder
 from devlint.flow.devices import use_device
 from devlint.flow.facts import HostRead
 from devlint.flow.frame import Frame, path_value, place_of_path
@@ -80,8 +80,8 @@ def _create(use: Use) -> Value:
     data = use.find(row.data) if row.data else None
     if data is not None and data[1].kind in _TENSORS:
         return data[1].alike(kind=Kind.TENSOR)
-    if data is not None and data[1].kind is Kind.UNKNOWN and row.name == "torch.as_tensor":
-        return Value(Kind.TENSOR, UNKNOWN)
+    if data is not None and isinstance(data[1].data, Path):
+        return Value(Kind.TENSOR, UNKNOWN)  # it may be a tensor, which keeps its device
     if row.to:
         trace = Trace(use.node, "made from host data here: on the CPU")
         named = Known(row.to)
@@ -89,8 +89,8 @@ def _create(use: Use) -> Value:
         return Value(
             Kind.TENSOR, named, origin=Origin.HOST_DATA, scalar=scalar, grad=grad, trace=trace
         )
-    if data is not None and data[1].kind is Kind.UNKNOWN and scalar is None:
-        return _default(use, None, grad, note)
+    if is_placeholder(use.args, row):
+        return Value(Kind.TENSOR, UNKNOWN, scalar=False)
     return _default(use, scalar, grad, note)
 
 
