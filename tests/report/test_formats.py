@@ -10,13 +10,12 @@ from xml.etree import ElementTree
 import jsonschema
 import pytest
 from report.sample import HARDCODED, MISMATCH, SOURCE, Trouble, finding, span
+from report.sarif_schema import SARIF
 
 from devlint import rulebook
 from devlint.findings import Finding, Fix, Level, Safety, Step
 from devlint.report import FORMATS, Summary, read_source, render, statistics
 from devlint.report.linehash import line_hashes
-
-SCHEMA = Path(__file__).parents[1] / "data" / "sarif-schema-2.1.0.json"
 
 NASTY = "a%b,c:d\r\n<é>&\"'\x00\x1b\ud800"
 
@@ -120,11 +119,33 @@ def test_json_lines_are_the_objects_of_json() -> None:
 
 
 def sarif(*findings: Finding, **summary: Any) -> dict[str, Any]:
-    """A SARIF log, checked against the standard's schema."""
+    """A SARIF log, checked against what the standard says of it."""
     log: dict[str, Any] = json.loads(shown("sarif", *findings, **summary))
-    schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
-    jsonschema.validate(log, schema, format_checker=jsonschema.Draft4Validator.FORMAT_CHECKER)
+    jsonschema.validate(log, SARIF)
+    for run in log["runs"]:
+        ids = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
+        assert len(set(ids)) == len(ids)
+        assert [ids[result["ruleIndex"]] for result in run["results"]] == [
+            result["ruleId"] for result in run["results"]
+        ]
     return log
+
+
+def test_the_schema_holds_and_refuses() -> None:
+    jsonschema.Draft202012Validator.check_schema(SARIF)
+    log = sarif(MISMATCH)
+    [run] = log["runs"]
+    del run["results"][0]["message"]
+    run["results"][0]["severity"] = "error"
+    run["results"][0]["locations"][0]["physicalLocation"]["region"]["startLine"] = 0
+    run["tool"]["driver"]["rules"][0]["helpUri"] = "rules/x.md"
+    errors = jsonschema.Draft202012Validator(SARIF).iter_errors(log)
+    assert sorted(str(error.validator) for error in errors) == [
+        "additionalProperties",
+        "minimum",
+        "pattern",
+        "required",
+    ]
 
 
 def test_sarif_result() -> None:
