@@ -20,7 +20,7 @@ def read(frame: Frame, node: ir.Attribute, base: Value) -> Value:
     attr, kind = node.attr, base.kind
     if kind is Kind.LIBRARY:
         return _of_library(frame, node, f"{base.data}.{attr}")
-    stored = frame.state.env.get(ir.render(node, 80)) if frame.state.env else None
+    stored = frame.state.paths.get(ir.render(node, 80)) if frame.state.paths else None
     if stored is not None:
         return stored
     if attr in _ABOUT_DEVICES:
@@ -219,7 +219,7 @@ def store(frame: Frame, node: ir.Attribute, value: Value, statement: ir.Stmt) ->
             value = value.but(note="buffer")
         frame.update(base, found.with_entry(node.attr, value))
     elif isinstance(base.data, Path) or base.kind is Kind.UNKNOWN:
-        frame.state.env[ir.render(node, 80)] = value
+        frame.state.paths[ir.render(node, 80)] = value
 
 
 def _written(statement: ir.Stmt, node: ir.Expr) -> ir.Expr:

@@ -358,7 +358,9 @@ def _unknown_method(
 ) -> Value:
     """A method of something of which only the identity is known: what tensors alone have."""
     attr = func.attr
-    stored = frame.state.env.get(f"{base.data.text}.{attr}") if isinstance(base.data, Path) else None
+    stored = None
+    if frame.state.paths and isinstance(base.data, Path):
+        stored = frame.state.paths.get(f"{base.data.text}.{attr}")
     if stored is not None:
         return call_value(frame, node, func, stored, Arguments(args.all))
     if attr == "get_device" and not args.all:

@@ -109,7 +109,7 @@ def _compare(frame: Frame, node: ir.Compare) -> Value:
 
 
 def _conditional(frame: Frame, node: ir.Conditional) -> Value:
-    evaluate(frame, node.test)
+    frame.test(node.test)
     key = narrow.key_of(frame, node.test)
     settled = narrow.settled(frame, node.test)
     if settled is not None:

@@ -145,6 +145,8 @@ class Frame:
     continues: list[State] = field(default_factory=list)
     expecting: bool = False
     """The code expects an error here (`with pytest.raises(...)`): nothing is said of it."""
+    testing: bool = False
+    """The expression is the test of a branch."""
     comparing: bool = False
     """The expression is compared: a device in it is asked for, not used."""
     discarded: ir.Expr | None = None
@@ -163,6 +165,13 @@ class Frame:
     def evaluate(self, node: ir.Expr) -> Value:
         """The value of an expression."""
         return self.world.evaluate(self, node)
+
+    def test(self, node: ir.Expr) -> Value:
+        """The value of the test of a branch."""
+        before, self.testing = self.testing, True
+        value = self.world.evaluate(self, node)
+        self.testing = before
+        return value
 
     # --- facts -----------------------------------------------------------------------------
 

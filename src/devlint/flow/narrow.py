@@ -34,13 +34,19 @@ class Condition:
 
 
 def truth(frame: Frame, node: ir.Expr, value: Value) -> Value:
-    """The value of a `not`, an `and`, an `or` or a comparison that is a plain truth value."""
+    """The value of a `not`, an `and`, an `or` or a comparison that is a plain truth value.
+
+    What it proves is worked out only where it is stored: a test is looked at by `assume`.
+    """
+    if frame.testing:
+        return _TRUTH if _is_plain(node, value) else NOTHING
     condition = Condition(
         key_of(frame, node), implied(frame, node, True), implied(frame, node, False)
     )
     return Value(Kind.BOOL if _is_plain(node, value) else Kind.UNKNOWN, data=condition)
 
 
+_TRUTH = Value(Kind.BOOL)
 _SCALARS = (Kind.NUMBER, Kind.STRING, Kind.NONE, Kind.BOOL, Kind.DEVICE, Kind.DTYPE)
 
 
@@ -81,13 +87,14 @@ def implied(frame: Frame, node: ir.Expr, holds: bool) -> Known:
 
 
 def _by_name(node: ir.Expr, holds: bool) -> Known:
-    if not _ABOUT_DEVICES.search(ir.render(node, 200)):
+    text = ir.render(node, 200)
+    if not _ABOUT_DEVICES.search(text):
         return ()
     if isinstance(node, ir.Compare):
         of_none = ir.render(node.right) in _NO_ACCELERATOR
         negative = (node.op in ("==", "is", "in")) is of_none and node.op in _EQUALITIES
     else:
-        negative = _ASKS_FOR_CPU.search(ir.render(node, 200)) is not None
+        negative = _ASKS_FOR_CPU.search(text) is not None
     return ((ACCELERATOR_CHOSEN, True),) if holds is not negative else ()
 
 
@@ -217,7 +224,8 @@ def _narrow_instance(frame: Frame, subject: ir.Expr, types: ir.Expr, holds: bool
     members = types.items if isinstance(types, ir.Display) else (types,)
     names = {dotted(frame, member) for member in members}
     if holds and names == {"builtins.str"}:
-        frame.state.env[ir.render(subject, 80)] = Value(Kind.STRING)
+        bound = frame.state.env if isinstance(subject, ir.Name) else frame.state.paths
+        bound[ir.render(subject, 80)] = Value(Kind.STRING)
         return
     if not isinstance(subject, ir.Name):
         return

@@ -113,7 +113,7 @@ def subscript(frame: Frame, node: ir.Subscript, base: Value, index: Value) -> Va
         text = f'{base.data.text}["{index.data}"]' if isinstance(index.data, str) else (
             f"{base.data.text}[{index.data}]"
         )  # fmt: skip
-        return frame.state.env.get(text) or path_value(text, base.data.given)
+        return frame.state.paths.get(text) or path_value(text, base.data.given)
     if kind is Kind.NDARRAY:
         return base
     if base.note == "shape":

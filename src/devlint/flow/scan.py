@@ -45,22 +45,17 @@ class Scan:
 
 
 @cache
-def _fields(kind: type) -> tuple[str, ...]:
-    return tuple(f.name for f in fields(kind) if f.name not in ("origin", "id", "attr", "op"))
-
-
-def children(node: ir.Node) -> Iterator[ir.Node]:
-    """The nodes right below a node."""
-    for name in _fields(type(node)):
-        value = getattr(node, name)
-        if isinstance(value, ir.Node):
-            yield value
-        elif type(value) is tuple:
-            for item in value:
-                if isinstance(item, ir.Node):
-                    yield item
-                elif type(item) is tuple:
-                    yield from (part for part in item if isinstance(part, ir.Node))
+def _fields(kind: type) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """The fields of a node type that hold a node, a tuple of nodes, or a tuple of pairs."""
+    types = {f.name: str(f.type) for f in fields(kind) if f.name != "origin"}
+    pairs = tuple(name for name, text in types.items() if text.startswith("tuple[tuple["))
+    many = tuple(
+        name
+        for name, text in types.items()
+        if name not in pairs and "str" not in text and (text.startswith("tuple") or text == "Body")
+    )
+    one = tuple(n for n, t in types.items() if t in ("Expr", "Expr | None", "Name", "Stmt"))
+    return one, many, pairs
 
 
 def descendants(node: ir.Node) -> Iterator[ir.Node]:
@@ -69,7 +64,16 @@ def descendants(node: ir.Node) -> Iterator[ir.Node]:
     while stack:
         found = stack.pop()
         yield found
-        stack.extend(children(found))
+        one, many, pairs = _fields(type(found))
+        for name in one:
+            value = getattr(found, name)
+            if value is not None:
+                stack.append(value)
+        for name in many:
+            stack.extend(getattr(found, name))
+        for name in pairs:
+            for pair in getattr(found, name):
+                stack.extend(part for part in pair if part is not None)
 
 
 def scan(function: ir.Function, takes_tensor: Callable[[ir.Expr], bool]) -> Scan:

@@ -57,9 +57,14 @@ class Object:
 
 
 class State:
-    """The abstract state. Branches work on forks; nothing else shares one."""
+    """The abstract state. Branches work on forks; nothing else shares one.
 
-    __slots__ = ("alive", "default", "env", "heap", "known")
+    `env` are names, `paths` what was written to attributes and items of values that aren't known
+    (`args.device`), `heap` the objects, `known` the conditions that are settled, `default` where
+    tensors are made that nobody places.
+    """
+
+    __slots__ = ("alive", "default", "env", "heap", "known", "paths")
 
     def __init__(
         self,
@@ -67,33 +72,38 @@ class State:
         heap: dict[Ref, Object] | None = None,
         known: dict[str, bool] | None = None,
         default: Device = CPU,
+        paths: dict[str, Value] | None = None,
     ) -> None:
         self.env = {} if env is None else env
         self.heap = {} if heap is None else heap
         self.known = {} if known is None else known
         self.default = default
+        self.paths = {} if paths is None else paths
         self.alive = True
 
     def fork(self) -> State:
         """A copy that can be changed alone."""
-        other = State(dict(self.env), dict(self.heap), dict(self.known), self.default)
+        paths = dict(self.paths) if self.paths else None
+        other = State(dict(self.env), dict(self.heap), dict(self.known), self.default, paths)
         other.alive = self.alive
         return other
 
     def same_as(self, other: State) -> bool:
         """Whether nothing that matters differs."""
         return (
-            self.env == other.env and self.heap == other.heap and self.default == other.default
+            self.env == other.env
+            and self.heap == other.heap
+            and self.default == other.default
+            and self.paths == other.paths
         )
 
     def bind(self, name: str, value: Value) -> None:
         """Bind a name; what was known of `name.attr` goes with the old value."""
         self.env[name] = value
-        if self.known or len(self.env) > 1:
-            dotted, indexed = f"{name}.", f"{name}["
-            stale = [key for key in self.env if key.startswith((dotted, indexed))]
-            for key in stale:
-                del self.env[key]
+        if self.paths:
+            below = (f"{name}.", f"{name}[")
+            for path in [path for path in self.paths if path.startswith(below)]:
+                del self.paths[path]
 
     def simplify(self, device: Device) -> Device:
         """The device under the conditions that hold here."""
@@ -209,7 +219,8 @@ def join_states(a: State, b: State, key: str | None = None) -> State:
     joined.heap = dict(a.heap)
     for ref, theirs in b.heap.items():
         ours = a.heap.get(ref)
-        joined.heap[ref] = theirs if ours is None else join_objects(ours, theirs, key)
+        if ours is not theirs:
+            joined.heap[ref] = theirs if ours is None else join_objects(ours, theirs, key)
     env = dict(a.env)
     for name, other in b.env.items():
         mine = a.env.get(name)
@@ -218,6 +229,12 @@ def join_states(a: State, b: State, key: str | None = None) -> State:
         elif mine is not other:
             env[name] = _join_bindings(joined, mine, other, key)
     joined.env = env
+    if a.paths or b.paths:
+        joined.paths = {
+            path: join_values(value, b.paths[path], key)
+            for path, value in a.paths.items()
+            if path in b.paths
+        }
     joined.known = {k: v for k, v in a.known.items() if b.known.get(k) is v}
     return joined
 

@@ -84,7 +84,7 @@ def _store_item(frame: Frame, target: ir.Subscript, value: Value) -> None:
         frame.state.env[target.value.id] = NOTHING
     elif base.kind is Kind.UNKNOWN and isinstance(base.data, Path):
         if isinstance(index.data, str):
-            frame.state.env[f'{base.data.text}["{index.data}"]'] = value
+            frame.state.paths[f'{base.data.text}["{index.data}"]'] = value
     else:
         containers.store_item(frame, base, index, value)
 
@@ -129,12 +129,12 @@ def _continue(frame: Frame, node: ir.Continue) -> None:
 
 
 def _assert(frame: Frame, node: ir.Assert) -> None:
-    frame.evaluate(node.test)
+    frame.test(node.test)
     narrow.assume(frame, node.test, True)
 
 
 def _if(frame: Frame, node: ir.If) -> None:
-    frame.evaluate(node.test)
+    frame.test(node.test)
     settled = narrow.settled(frame, node.test)
     if settled is not None:
         run(frame, node.body if settled else node.orelse)
@@ -155,7 +155,7 @@ def _if(frame: Frame, node: ir.If) -> None:
 
 def _while(frame: Frame, node: ir.While) -> None:
     def enter() -> None:
-        frame.evaluate(node.test)
+        frame.test(node.test)
         narrow.assume(frame, node.test, True)
 
     _loop(frame, enter, node.body)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum, auto
 
 from devlint import ir
@@ -105,18 +105,28 @@ class Value:
     trace: Trace | None = field(default=None, compare=False)
 
     def but(self, **changes: object) -> Value:
-        """A copy with some fields changed."""
-        return replace(self, **changes)  # type: ignore[arg-type]
+        """A copy with some fields changed. (`dataclasses.replace` takes three times as long.)"""
+        get = changes.get
+        return Value(
+            get("kind", self.kind),  # type: ignore[arg-type]
+            get("device", self.device),  # type: ignore[arg-type]
+            get("data", self.data),
+            get("origin", self.origin),  # type: ignore[arg-type]
+            get("scalar", self.scalar),  # type: ignore[arg-type]
+            get("grad", self.grad),  # type: ignore[arg-type]
+            get("note", self.note),  # type: ignore[arg-type]
+            get("trace", self.trace),  # type: ignore[arg-type]
+        )
 
     def alike(self, **changes: object) -> Value:
         """The value of another tensor that is where this one is: it has no note of its own, and
         remembers only whose plain attribute it came from."""
         data = self.data if self.origin is Origin.ATTRIBUTE else None
-        return replace(self, data=data, **{"note": "", **changes})  # type: ignore[arg-type]
+        return self.but(**{"data": data, "note": "", **changes})
 
     def step(self, node: ir.Node, message: str) -> Value:
         """A copy whose trace is longer by one step."""
-        return replace(self, trace=Trace(node, message, self.trace))
+        return self.but(trace=Trace(node, message, self.trace))
 
 
 NOTHING = Value(Kind.UNKNOWN)
