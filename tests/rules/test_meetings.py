@@ -148,7 +148,8 @@ def test_the_operand_off_the_accelerator_is_reported() -> None:
     assert found[0][1].message == "`t` is on cpu but `x` is on cuda"
 
 
-GIVEN = operand("x", Symbol("x.device", "x.device"), Origin.FOLLOWS)
+X_PLACE = Symbol("x.device", "x.device")
+GIVEN = operand("x", X_PLACE, Origin.FOLLOWS)
 """An argument."""
 
 
@@ -254,7 +255,7 @@ def test_a_fresh_tensor_is_reported_where_it_is_made() -> None:
         "`t` is made on cpu here, but meets `x`, which may be on an accelerator"
     )
     assert report.because == (Hop(ZEROS, "made here"), Hop(fact.node, "they meet here"))
-    assert report.help == "make it where `x` is: `device=x.device`"
+    assert report.help == "make it where `x` is"
 
 
 @pytest.mark.parametrize(
@@ -290,6 +291,8 @@ LOCAL = operand("h", MODEL, Origin.FOLLOWS)
         ("t", ZEROS, GIVEN, [", device=x.device"], True),
         ("t", ZEROS, OF_SELF, [", device=self.weight.device"], True),
         ("t", HOST, GIVEN, [".to(x.device)"], True),
+        ("t", ZEROS, operand(call("x.sum"), X_PLACE), [", device=x.device"], True),
+        ("t", ZEROS, operand(call("F.relu", ir.Name("x")), X_PLACE), [], False),
         # a name that may not be bound yet where the tensor is made, unless it is made right there
         ("t", ZEROS, LOCAL, [], False),
         (ZEROS, ZEROS, LOCAL, [", device=h.device"], False),

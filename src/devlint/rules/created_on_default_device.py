@@ -50,8 +50,8 @@ def _report(
     """
     made = _creation(odd)
     fix = None if near is None else _make_it_there(made, odd, near)
-    if fix is not None and near is not None:
-        help = f"make it where `{near}` is: `device={own_device(near)}`"
+    if fix is not None:
+        help = f"make it where `{near}` is"
     else:
         help = f"make it with `device={_expression(partner)}`, or move it before they meet"
     first = tuple(hop for hop in odd.trace if hop.node is made)
@@ -101,28 +101,43 @@ def _expression(partner: Operand) -> str:
 
 
 def _make_it_there(made: ir.Expr, odd: Operand, near: Operand) -> Change | None:
-    """Make it where `near` is, if `near` is sure to be bound where it is made."""
-    if not isinstance(made, ir.Call) or not odd.kind.is_tensor_like or not named(near.node):
+    """Make it where `near` is, by a name that is sure to be bound where it is made."""
+    if not isinstance(made, ir.Call) or not odd.kind.is_tensor_like or odd.node is near.node:
         return None
     together: tuple[ir.Expr, ...] = ()
-    if _receiver(odd.node) is not made:
-        if not is_own_place(near) and not _is_of_self(near):
-            return None
-        together = (made, near.node)
-    device = own_device(near)
+    if _origin(odd.node) is made and named(near.node):
+        device = own_device(near)
+    elif _is_argument(near):
+        device, together = _expression(near), (made, near.node)
+    elif _is_of_self(near):
+        device, together = own_device(near), (made, near.node)
+    else:
+        return None
     return Change(f"Make it on `{device}`", put_on(made, device), Safety.UNSAFE, together)
 
 
-def _receiver(node: ir.Expr) -> ir.Expr:
+def _origin(node: ir.Expr) -> ir.Expr:
     """`torch.ones(3)` of `torch.ones(3).triu()[0]`."""
-    while True:
-        match node:
-            case ir.Call(func=ir.Attribute(value=ir.Call() | ir.Subscript() as inner)):
-                node = inner
-            case ir.Subscript(value=inner) | ir.Unary(operand=inner):
-                node = inner
-            case _:
-                return node
+    inner = _receiver(node)
+    while isinstance(inner, (ir.Call, ir.Subscript)):
+        node, inner = inner, _receiver(inner)
+    return node
+
+
+def _receiver(node: ir.Expr) -> ir.Expr | None:
+    """`x` of `x[0]` and `x.sum()`."""
+    match node:
+        case ir.Call(func=ir.Attribute(value=inner)) | ir.Subscript(value=inner):
+            return inner
+    return None
+
+
+def _is_argument(operand: Operand) -> bool:
+    """Whether it is an argument of the function, or made of one: `x`, `x.sum()`, `batch.x[0]`."""
+    node, inner = operand.node, _receiver(operand.node)
+    while inner is not None:
+        node, inner = inner, _receiver(inner)
+    return named(node) and _expression(operand) == f"{ir.render(node, 200)}.device"
 
 
 def _is_of_self(operand: Operand) -> bool:
