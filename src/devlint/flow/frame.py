@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 ACCELERATOR_CHOSEN = "an accelerator was asked for"
 """The key of a condition on a flag or a device that somebody set (`if args.cuda:`)."""
 
-_DEEPEST_CALL = 4
+_DEEPEST_CALL = 3
 _LONGEST_PATH = 60
 
 
