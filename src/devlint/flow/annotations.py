@@ -40,7 +40,9 @@ def annotated(frame: Frame, node: ir.Expr, value: Value) -> Value:
         if element.kind is Kind.MODULE:
             kind = Kind.LIST if "tuple" not in name.lower() else Kind.TUPLE
             return Value(kind, data=frame.allocate(inner, Object(element=element)))
-        return value
+        return Value(Kind.LIST) if element.kind in (Kind.NUMBER, Kind.STRING) else value
+    if name == "numpy.ndarray":
+        return Value(Kind.NDARRAY)
     if name == "torch.utils.data.DataLoader":
         return loader(frame, node, text)
     return value

@@ -41,8 +41,24 @@ def read(frame: Frame, node: ir.Attribute, base: Value) -> Value:
     if kind is Kind.CLASS and isinstance(base.data, ClassInfo):
         return _of_class(base.data, attr)
     if kind is Kind.UNKNOWN and isinstance(base.data, Path):
+        if attr in ("weight", "bias") and _is_submodule(frame, node.value):
+            return Value(Kind.TENSOR, frame.place(_self(frame)), origin=Origin.FOLLOWS, grad=True)
         return path_value(f"{base.data.text}.{attr}", base.data.given)
     return NOTHING
+
+
+def _self(frame: Frame) -> Value:
+    function = frame.function
+    name = function.params[0].name if function is not None and function.params else ""
+    return frame.look_up(name) or NOTHING
+
+
+def _is_submodule(frame: Frame, node: ir.Expr) -> bool:
+    """`self.layer` of a module, which a base made: what has a weight is where the module is."""
+    if not isinstance(node, ir.Attribute) or not isinstance(node.value, ir.Name):
+        return False
+    this = frame.look_up(node.value.id)
+    return this is not None and this.kind is Kind.MODULE and this.note == "self"
 
 
 def _of_library(frame: Frame, node: ir.Attribute, name: str) -> Value:

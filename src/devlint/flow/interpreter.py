@@ -30,6 +30,7 @@ def interpret(
     """
     scans: dict[ir.Function, Scan] = {}
     aliases = _aliases(module)
+    has_arrays = any(name.partition(".")[0] == "numpy" for name in aliases.values())
 
     def takes_tensor(func: ir.Expr) -> bool:
         name = _spelled(func, aliases)
@@ -39,7 +40,7 @@ def interpret(
     def scan_once(function: ir.Function) -> Scan:
         found = scans.get(function)
         if found is None:
-            found = scans[function] = scan(function, takes_tensor)
+            found = scans[function] = scan(function, takes_tensor, has_arrays)
         return found
 
     world = World(table, BACKENDS | device_types, scan=scan_once, budget=_INLINED_AT_LEAST)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from devlint import ir
 from devlint.flow.facts import Indexing, Join, ModuleCall, Operand
 from devlint.flow.frame import ClassInfo, Frame
@@ -105,7 +107,7 @@ def _device_of_result(
         if unknown:
             return UNKNOWN
         return frame.place(tensors[0])
-    return UNKNOWN if unknown and is_host(lead.device) else lead.device
+    return lead.device  # what isn't known is either a number, or where the others are
 
 
 def index(frame: Frame, node: ir.Expr, base: Argument, indices: list[Argument]) -> None:
@@ -129,7 +131,7 @@ def call_module(frame: Frame, node: ir.Call, module: Argument, inputs: list[Argu
     found = frame.object(module[1])
     takes_arrays = found is not None and str_source(found).startswith(("torch.nn.", "torchvision."))
     given = []
-    for expression, value in inputs:
+    for expression, value in _flat(frame, inputs):
         if value.kind is Kind.ENCODING or value.kind in _TENSORS:
             if value.kind in _TENSORS and is_free(frame, value) and not takes_arrays:
                 continue
@@ -146,6 +148,19 @@ def call_module(frame: Frame, node: ir.Call, module: Argument, inputs: list[Argu
 def str_source(found: Object) -> str:
     """The dotted name of the library's class that made an object, or ""."""
     return found.source if isinstance(found.source, str) else ""
+
+
+def _flat(frame: Frame, inputs: list[Argument]) -> Iterator[Argument]:
+    """The arguments, those inside of tuples and lists one by one (`rnn(x, (h, c))`)."""
+    for expression, value in inputs:
+        found = frame.object(value)
+        if value.kind in (Kind.TUPLE, Kind.LIST) and found is not None and found.items is not None:
+            nodes: tuple[ir.Expr, ...] = (expression,) * len(found.items)
+            if isinstance(expression, ir.Display) and len(expression.items) == len(found.items):
+                nodes = expression.items
+            yield from zip(nodes, found.items)
+        else:
+            yield expression, value
 
 
 def note_kept(frame: Frame, operands: list[Operand], node: ir.Node) -> None:

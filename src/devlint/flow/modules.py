@@ -234,11 +234,11 @@ def _tell_kept_tensors(info: ClassInfo, frame: Frame) -> None:
         return
     for (owner, name), uses in frame.world.kept.items():
         stores = frame.world.stores.get((owner, name), [])
-        if owner is not info or len(stores) != 1 or not frame.recording:
+        if owner is not info or not frame.recording:
             continue
-        statement, operand = stores[0]
         seen: dict[ir.Node, str] = dict(uses)
         hops = tuple(Hop(node, words) for node, words in seen.items())
-        frame.record(
-            KeptTensor(statement, frame.context(), info.node.name, name, operand, hops)
-        )
+        for statement, operand in stores:
+            if operand.kind is Kind.TENSOR:
+                kept = KeptTensor(statement, frame.context(), info.node.name, name, operand, hops)
+                frame.record(kept)

@@ -10,7 +10,7 @@ from devlint.flow.devices import DEVICES_COUNTED
 from devlint.flow.frame import ACCELERATOR_CHOSEN, Frame, place_of_path
 from devlint.flow.lattice import CUDA_AVAILABLE, UNKNOWN
 from devlint.flow.library import dotted
-from devlint.flow.state import Path, State, join_states, join_values
+from devlint.flow.state import IS_NONE, Path, State, join_states, join_values
 from devlint.flow.values import NONE, NOTHING, Kind, Origin, Value
 
 Known = tuple[tuple[str, bool], ...]
@@ -134,6 +134,9 @@ def key_of(frame: Frame, node: ir.Expr) -> tuple[str, bool] | None:
             value = frame.look_up(name)
             if value is not None and isinstance(value.data, Condition):
                 return value.data.key or (name, True)
+    absent = absent_argument(frame, node)
+    if absent is not None:
+        return f"{absent}{IS_NONE}", node.op == "is"  # type: ignore[attr-defined]
     if not _is_stable(frame, node):
         return None
     text = ir.render(node, 200)
@@ -145,6 +148,21 @@ def key_of(frame: Frame, node: ir.Expr) -> tuple[str, bool] | None:
         positive = {"!=": "==", "is not": "is", "not in": "in"}[node.op]
         return ir.render(ir.Compare(positive, node.left, node.right), 200), False
     return text, True
+
+
+def absent_argument(frame: Frame, node: ir.Expr) -> str | None:
+    """The argument of which `node` asks whether it is None; its value says which it is, so that
+    the name may be bound anew."""
+    match node:
+        case ir.Compare(op="is" | "is not", left=ir.Name(id=name), right=ir.Constant(value=None)):
+            value = frame.look_up(name)
+            if value is None:
+                return None
+            if isinstance(value.data, Path) and value.data.given and value.data.text == name:
+                return name
+            if value.kind is Kind.TENSOR and value.device == place_of_path(Path(name, True)):
+                return name
+    return None
 
 
 def _is_stable(frame: Frame, node: ir.Expr) -> bool:

@@ -10,15 +10,18 @@ from functools import cache
 from devlint import ir
 
 TENSOR_ONLY = frozenset(
-    "size dim view permute unsqueeze unsqueeze_ is_cuda numel expand expand_as contiguous detach "
+    "dim view permute unsqueeze unsqueeze_ is_cuda numel expand expand_as contiguous detach "
     "masked_fill masked_fill_ new_zeros new_ones new_full new_empty new_tensor type_as "
     "requires_grad requires_grad_ backward unbind chunk bmm matmul view_as to cuda cpu device "
     "index_select gather scatter scatter_ softmax log_softmax sigmoid tanh relu logsumexp "
     "unfold narrow float half bfloat16 long grad_fn ndimension data_ptr index_add_ topk "
-    "repeat_interleave clamp clamp_ addmm add_ mul_ div_ sub_ zero_ fill_ lt gt ge le eq ne".split()
+    "repeat_interleave clamp clamp_ addmm add_ mul_ div_ sub_ zero_ fill_".split()
 )
 """Attributes that tensors have and arrays, lists and numbers have not; `to`, `cuda`, `cpu` and
 `device` are shared with modules, so they don't count alone (see `_WEAK`)."""
+
+_DIMS = ("dim", "keepdim")
+"""Keywords that methods of tensors have and those of arrays have not."""
 
 _WEAK = frozenset(("to", "cuda", "cpu", "device", "float", "half", "bfloat16", "requires_grad_"))
 MOVES = frozenset(("to", "cuda", "cpu", "xpu", "to_empty", "pin_memory"))
@@ -76,9 +79,18 @@ def descendants(node: ir.Node) -> Iterator[ir.Node]:
                 stack.extend(part for part in pair if part is not None)
 
 
-def scan(function: ir.Function, takes_tensor: Callable[[ir.Expr], bool]) -> Scan:
+_OR_ARRAY = frozenset(
+    "shape reshape transpose sum mean max min argmax flatten squeeze dtype ndim clip std var "
+    "cumsum repeat masked_select norm".split()
+)
+"""Attributes that tensors share with arrays: they count where numpy isn't imported."""
+
+
+def scan(
+    function: ir.Function, takes_tensor: Callable[[ir.Expr], bool], has_arrays: bool
+) -> Scan:
     """Look over a function. `takes_tensor(func)` says whether a called function's first argument
-    is a tensor for sure."""
+    is a tensor for sure; `has_arrays`, whether the file has to do with numpy."""
     found = Scan()
     this = function.params[0].name if function.params else ""
     for statement in function.body:
@@ -87,7 +99,7 @@ def scan(function: ir.Function, takes_tensor: Callable[[ir.Expr], bool]) -> Scan
             if kind is ir.Call:
                 _call(found, node, this, takes_tensor)  # type: ignore[arg-type]
             elif kind is ir.Attribute:
-                _attribute(found, node, this)  # type: ignore[arg-type]
+                _attribute(found, node, this, has_arrays)  # type: ignore[arg-type]
             elif isinstance(node, ir.Stmt):
                 found.size += 1
                 _statement(found, node, this)
@@ -110,6 +122,9 @@ def _call(found: Scan, call: ir.Call, this: str, takes_tensor: Callable[[ir.Expr
             for argument in call.args:
                 if isinstance(argument.value, ir.Name):
                     found.self_inputs.add((func.attr, argument.value.id))
+        dims = func.attr == "size" or any(a.keyword in _DIMS for a in call.args)
+        if dims and isinstance(func.value, ir.Name):
+            found.tensors.add(func.value.id)
         if func.attr in MOVES:
             found.moved.add(ir.render(func.value))
             attr = self_attribute(func.value, this)
@@ -124,10 +139,11 @@ def _call(found: Scan, call: ir.Call, this: str, takes_tensor: Callable[[ir.Expr
         found.tensors.add(call.args[0].value.id)
 
 
-def _attribute(found: Scan, node: ir.Attribute, this: str) -> None:
+def _attribute(found: Scan, node: ir.Attribute, this: str, has_arrays: bool) -> None:
     name = node.value
     if isinstance(name, ir.Name) and name.id != this:
-        if node.attr in TENSOR_ONLY and node.attr not in _WEAK:
+        strong = node.attr in TENSOR_ONLY and node.attr not in _WEAK
+        if strong or (node.attr in _OR_ARRAY and not has_arrays):
             found.tensors.add(name.id)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 
-from devlint.flow.lattice import CPU, UNKNOWN, Device, choose, given, join
+from devlint.flow.lattice import CPU, UNKNOWN, Device, Symbol, choose, given, join
 from devlint.flow.values import NOTHING, Kind, Origin, Trace, Value
 
 Ref = Hashable
@@ -112,6 +112,9 @@ class State:
         return device
 
 
+IS_NONE = " is None"
+"""How the key ends of a condition on an argument that may be left out."""
+
 _PLACES = (Kind.TENSOR, Kind.BATCH, Kind.PLACED)
 _NAMED = (Kind.DEVICE, Kind.STRING)
 
@@ -125,6 +128,8 @@ def join_values(a: Value, b: Value, key: str | None = None) -> Value:
     if b.kind is Kind.NONE and a.kind is not Kind.UNKNOWN:
         return a
     kind = _join_kinds(a.kind, b.kind)
+    if key is not None and key.endswith(IS_NONE) and a.kind in _PLACES:
+        return _join_default(a, b, key)
     if kind is Kind.UNKNOWN:
         return _join_unproven(a, b)
     device = join(a.device, b.device) if key is None else choose(key, a.device, b.device)
@@ -138,6 +143,22 @@ def join_values(a: Value, b: Value, key: str | None = None) -> Value:
         grad=a.grad or b.grad,
         note=_join_notes(a.note, b.note, kind),
         trace=longer.trace,
+    )
+
+
+def _join_default(a: Value, b: Value, key: str) -> Value:
+    """`if mask is None: mask = torch.ones(n)`: the default `a` stands in for a tensor `b`."""
+    if b.kind is Kind.UNKNOWN:
+        path = b.data if isinstance(b.data, Path) and b.data.given else None
+        place = UNKNOWN if path is None else Symbol(f"{path.text}.device", f"{path.text}.device")
+        b = Value(Kind.TENSOR, place, origin=Origin.INPUT)
+    if b.kind not in _PLACES:
+        return NOTHING
+    return a.but(
+        device=choose(key, a.device, b.device),
+        data=None,
+        scalar=a.scalar if a.scalar == b.scalar or b.scalar is None else None,
+        note="",
     )
 
 
@@ -247,7 +268,8 @@ def _join_bindings(state: State, a: Value, b: Value, key: str | None) -> Value:
             ref = _both(a.data) | _both(b.data)
             state.heap[ref] = join_objects(mine, theirs, key)
             return a.but(data=ref)
-    if a.kind in _PLACES and b.kind in _PLACES and a.device != b.device and key is not None:
+    guarded = key is not None and not key.endswith(IS_NONE)
+    if guarded and a.kind in _PLACES and b.kind in _PLACES and a.device != b.device:
         return join_values(a, b, key).but(note="guarded")
     return join_values(a, b, key)
 
