@@ -213,9 +213,10 @@ def store(frame: Frame, node: ir.Attribute, value: Value, statement: ir.Stmt) ->
     base = frame.evaluate(node.value)
     found = frame.object(base)
     is_module = base.kind is Kind.MODULE and base.note == "self"
-    if frame.tells and is_module and isinstance(found and found.source, ClassInfo):
+    owner = None if found is None else found.source
+    if frame.tells and is_module and isinstance(owner, ClassInfo):
         operand = frame.operand(_written(statement, node), value)
-        stores = frame.world.stores.setdefault((found.source, node.attr), [])
+        stores = frame.world.stores.setdefault((owner, node.attr), [])
         if all(known is not statement for known, _ in stores):
             stores.append((statement, operand))
     if frame.tells and (is_module or node.attr == "device"):

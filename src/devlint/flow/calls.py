@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 from devlint import ir
-from devlint.flow import attributes, containers, meet, moves, transfer
+from devlint.flow import attributes, containers, moves, transfer
 from devlint.flow.arguments import Arguments, Given
-from devlint.flow.attributes import new_instance
+from devlint.flow.call_function import call_function
 from devlint.flow.facts import ApiCall, AttributeRead, Comparison, Revealed
 from devlint.flow.frame import Bound, ClassInfo, Closure, Frame, path_value, place_of_path
 from devlint.flow.lattice import UNKNOWN
 from devlint.flow.library import library_value
+from devlint.flow.model_overlays import encoding
+from devlint.flow.module_calls import call_instance, call_module, construct
 from devlint.flow.narrow import truth
-from devlint.flow.overlays import encoding
 from devlint.flow.state import Path
 from devlint.flow.values import NONE, NOTHING, Kind, Origin, Value
 from devlint.torchapi.effects import Effect
@@ -58,36 +59,23 @@ def call_value(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: A
     if kind is Kind.LIBRARY:
         return _library(frame, node, str(data), args)
     if kind is Kind.FUNCTION and isinstance(data, Closure):
-        return invoke(frame, node, data, args)
+        return call_function(frame, node, data, args)
     if kind is Kind.CLASS and isinstance(data, ClassInfo):
-        return _construct(frame, node, data, args)
+        return construct(frame, node, data, args)
     if kind is Kind.METHOD and isinstance(data, Bound):
         return _bound(frame, node, data, args)
     if kind in (Kind.MODULE, Kind.PLACED) or value.note == "if-module":
-        return _module(frame, node, func, value, args)
+        return call_module(frame, node, func, value, args)
     if kind is Kind.TOKENIZER:
         return encoding(frame, node, args)
     if kind is Kind.BOOL and isinstance(func, ir.Attribute) and func.attr == "is_cuda":
         return value
     if kind is Kind.INSTANCE:
-        return _instance(frame, node, value, args)
+        return call_instance(frame, node, value, args)
     if isinstance(func, ir.Name) and func.id == "reveal_device" and args.count == 1:
         shown = args.all[0]
         frame.record(Revealed(node, frame.context(), frame.operand(shown[0].value, shown[1])))
     return NOTHING
-
-
-def invoke(
-    frame: Frame, node: ir.Call, closure: Closure, args: Arguments, receiver: Value | None = None
-) -> Value:
-    """Run a function of the file here, with these arguments."""
-    if any(argument.star for argument, _ in args.all):
-        return NOTHING
-    positional = [value for argument, value in args.all if argument.keyword is None]
-    keywords = {a.keyword: value for a, value in args.all if a.keyword is not None}
-    if receiver is not None:
-        positional.insert(0, receiver)
-    return frame.world.invoke(frame, node, closure, positional, keywords)
 
 
 # --- libraries -----------------------------------------------------------------------------
@@ -144,101 +132,6 @@ def _tell_call(frame: Frame, node: ir.Call, name: str, args: Arguments, needs_cu
 
 
 # --- classes and modules ---------------------------------------------------------------------
-
-
-def _construct(frame: Frame, node: ir.Call, info: ClassInfo, args: Arguments) -> Value:
-    """`Net(...)`: a new object, and its `__init__`."""
-    made = new_instance(frame, node, info)
-    method = info.method("__init__")
-    if method is not None and frame.can_inline:
-        owner, function = method
-        closure = Closure(function, (), owner, f"{owner.node.name}.__init__")
-        invoke(frame, node, closure, args, made.but(note="self"))
-    if made.kind is Kind.MODULE:
-        _place_new_module(frame, made)
-    return made
-
-
-def _place_new_module(frame: Frame, made: Value) -> None:
-    """A module is somewhere only if it holds something: parameters, buffers, other modules."""
-    found = frame.object(made)
-    if found is None:
-        return
-    device, stateless = UNKNOWN, bool(found.entries)
-    for held in found.entries.values():
-        if held.kind is Kind.MODULE:
-            inner = frame.object(held)
-            place = frame.place(held)
-            stateless = stateless and inner is not None and inner.stateless
-        elif held.kind is Kind.TENSOR and held.note in ("parameter", "buffer"):
-            place, stateless = frame.place(held), False
-        else:
-            stateless = stateless and held.kind is not Kind.UNKNOWN
-            continue
-        if place != UNKNOWN:
-            device = place
-    info = found.source
-    opened = isinstance(info, ClassInfo) and any(each.open_base for each in info.lineage())
-    frame.update(made, replace(found, device=device, stateless=stateless and not opened))
-
-
-def _instance(frame: Frame, node: ir.Call, value: Value, args: Arguments) -> Value:
-    found = frame.object(value)
-    if found is not None and isinstance(found.source, ClassInfo):
-        method = found.source.method("__call__")
-        if method is not None:
-            closure = Closure(method[1], (), method[0], f"{method[0].node.name}.__call__")
-            return invoke(frame, node, closure, args, value)
-    return NOTHING
-
-
-def _module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: Arguments) -> Value:
-    """`model(x)`: the result is where the model is."""
-    found = frame.object(value)
-    info = found.source if found is not None and isinstance(found.source, ClassInfo) else None
-    managed = found is not None and found.managed
-    self_moving = info is not None and moves_inputs(frame, info)
-    if value.note == "if-module":
-        value = value.but(kind=Kind.MODULE, data=None)
-    place = frame.place(value)
-    inputs = [(argument.value, v) for argument, v in args.all]
-    if not managed and not self_moving:
-        meet.call_module(frame, node, (func, value), inputs)
-    if place == UNKNOWN:
-        tensors = [v for _, v in inputs if v.kind in _TENSORS]
-        if found is not None and len(tensors) == 1 and isinstance(found.source, str):
-            return tensors[0].but(kind=Kind.TENSOR, data=None, scalar=None, note="")
-        if len(tensors) > 1 and found is not None and isinstance(found.source, str):
-            pairs = [pair for pair in inputs if pair[1].kind in _TENSORS]
-            name = ir.render(func)
-            return meet.meet(frame, node, name, pairs)
-        return NOTHING
-    source = found.source if found is not None and isinstance(found.source, str) else ""
-    several = source.rpartition(".")[2] in _SEVERAL_OUTPUTS
-    kind = Kind.TENSOR if source.startswith("torch.nn.") and not several else Kind.BATCH
-    shown = frame.operand(func, value)
-    if shown.origin is Origin.INPUT:
-        return NOTHING  # nobody here has moved it: it may well stay on the host
-    return Value(
-        kind, place, origin=Origin.FOLLOWS, grad=True,
-        note="guarded" if shown.guarded else "", trace=shown.value.trace,
-    )  # fmt: skip
-
-
-_SEVERAL_OUTPUTS = frozenset(("LSTM", "GRU", "RNN", "MultiheadAttention", "LSTMCell"))
-
-
-def moves_inputs(frame: Frame, info: ClassInfo) -> bool:
-    """Whether a class's `forward` moves what it is given, or can't be seen."""
-    method = info.method("forward")
-    if method is None:
-        return True
-    function = method[1]
-    scan = frame.world.scan(function)
-    names = {parameter.name for parameter in function.params[1:]}
-    if any(parameter.kind in ("*", "**") for parameter in function.params):
-        return True
-    return any(root.partition(".")[0].partition("[")[0] in names for root in scan.moved)
 
 
 def _super(frame: Frame, node: ir.Call) -> Value:
@@ -320,7 +213,7 @@ def _super_method(
             method = parent.method(func.attr)
             if method is not None:
                 closure = Closure(method[1], (), method[0], f"{method[0].node.name}.{func.attr}")
-                return invoke(frame, node, closure, args, base.but(note="self"))
+                return call_function(frame, node, closure, args, base.but(note="self"))
     row = frame.world.table.get(f"torch.nn.Module.{func.attr}")
     if row is not None and row.effect is Effect.REGISTER:
         return transfer.apply(frame, node, row, replace(args, receiver=(func.value, base)))
@@ -331,7 +224,7 @@ def _bound(frame: Frame, node: ir.Call, bound: Bound, args: Arguments) -> Value:
     if bound.closure is not None:
         static = _is_static(bound.closure)
         receiver = None if static else bound.receiver
-        return invoke(frame, node, bound.closure, Arguments(args.all), receiver)
+        return call_function(frame, node, bound.closure, Arguments(args.all), receiver)
     if bound.name.startswith("ENCODING."):
         return NOTHING
     args = replace(args, receiver=(bound.node, bound.receiver))
@@ -377,8 +270,8 @@ def _unknown_method(
             receiver = (func.value, this)
             return transfer.apply(frame, node, row, replace(args, receiver=receiver))
     if isinstance(base.data, Path):
-        called = call_value(frame, node, func, path_value(f"{base.data.text}.{attr}", base.data.given), args)
-        return called
+        inner = path_value(f"{base.data.text}.{attr}", base.data.given)
+        return call_value(frame, node, func, inner, args)
     return NOTHING
 
 
@@ -405,6 +298,3 @@ def _tell_device_method(
     if first is not None and frame.tells:
         left, right = frame.operand(func.value, base), frame.operand(*first)
         frame.record(Comparison(node, frame.context(), func.attr, left, right))
-
-
-__all__ = ["NONE", "arguments", "call", "call_value", "invoke"]

@@ -51,7 +51,9 @@ def use_device(frame: Frame, node: ir.Expr, value: Value, via: str) -> Device:
 
 def _is_counted(frame: Frame) -> bool:
     """Whether the code has counted the devices (`if torch.cuda.device_count() > 1:`)."""
-    return any(holds and key.startswith(DEVICES_COUNTED) for key, holds in frame.state.known.items())
+    return any(
+        holds and key.startswith(DEVICES_COUNTED) for key, holds in frame.state.known.items()
+    )
 
 
 def _record(
@@ -111,5 +113,3 @@ def _last_name(node: ir.Expr) -> str:
     if isinstance(node, ir.Subscript) and isinstance(node.index, ir.Constant):
         return str(node.index.value)
     return ""
-
-

@@ -78,4 +78,4 @@ def _by_reduction(args: Arguments, row: Row, of: Value | None) -> bool | None:
     given = args.find((first, "dim", "axis"))
     if given is None or given[1].kind is Kind.NONE:
         return None if args.unpacked else True
-    return None if of is None or of.scalar is not False else None
+    return None

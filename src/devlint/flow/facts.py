@@ -28,11 +28,12 @@ from devlint.flow.lattice import (
 from devlint.flow.values import Kind, Origin, Value
 
 __all__ = [
-    "CPU", "CUDA", "CUDA_AVAILABLE", "UNKNOWN", "ApiCall", "ApiRead", "AttributeRead", "AttributeWrite",
-    "BareReference", "Comparison", "Context", "Device", "DeviceUse", "Difference", "Fact", "Guard",
+    "CPU", "CUDA", "CUDA_AVAILABLE", "UNKNOWN", "ApiCall", "ApiRead", "AttributeRead",
+    "AttributeWrite", "BareReference", "Comparison", "Context", "Device",
+    "DeviceUse", "Difference", "Fact", "Guard",
     "Guarded", "HostRead", "IdleSuppression", "Indexing", "Join", "KeptModules", "KeptTensor",
-    "Kind", "Known", "ModuleCall", "Move", "Operand", "Origin", "Revealed", "Role", "Symbol", "Unparsable",
-    "Unreadable", "difference", "may_be_accelerator",
+    "Kind", "Known", "ModuleCall", "Move", "Operand", "Origin", "Revealed", "Role", "Symbol",
+    "Unparsable", "Unreadable", "difference", "may_be_accelerator",
 ]  # fmt: skip
 
 
@@ -142,8 +143,9 @@ class DeviceUse(Fact):
 
     `node` is the expression. `via` says where: "to", "cuda", "torch.device", "device" (a
     `device=` argument), "map_location", "set_device", "set_default_device", "default" (a
-    parameter's default), "autocast". `parsed` is the device that a string or a number spells; None where it
-    isn't a constant, and `problem` tells why a constant spells none: the text of the run-time error.
+    parameter's default), "autocast". `parsed` is the device that a string or a number spells;
+    None where it isn't a constant, and `problem` tells why a constant spells none: the text of
+    the run-time error.
     `choice`: it is one branch of a choice (`"cuda" if ... else "cpu"`).
     """
 
@@ -305,7 +307,8 @@ class KeptTensor(Fact):
 class KeptModules(Fact):
     """Modules or parameters kept in a plain list, tuple or dict of an nn.Module.
 
-    `display` is the container's expression, where the source shows one; `parameters`: its items are parameters.
+    `display` is the container's expression, where the source shows one; `parameters`: its items
+    are parameters.
     """
 
     class_name: str

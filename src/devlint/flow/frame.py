@@ -119,6 +119,7 @@ class World:
         lambda frame, node, closure, positional, keywords: NOTHING
     )
     store: Callable[[Frame, ir.Expr, Value], None] = lambda frame, target, value: None
+    run: Callable[[Frame, ir.Body], None] = lambda frame, body: None
     """The doors back up: rooms below an expression or a call go through them, so that no
     module imports one above it."""
 
@@ -165,6 +166,10 @@ class Frame:
     def evaluate(self, node: ir.Expr) -> Value:
         """The value of an expression."""
         return self.world.evaluate(self, node)
+
+    def run(self, body: ir.Body) -> None:
+        """Run statements one after the other."""
+        self.world.run(self, body)
 
     def test(self, node: ir.Expr) -> Value:
         """The value of the test of a branch."""
@@ -227,11 +232,11 @@ class Frame:
         """The object that a value refers to, if it refers to one."""
         if value.data is None or value.kind in _WITHOUT_OBJECT:
             return None
-        return self.state.heap.get(value.data)  # type: ignore[arg-type]
+        return self.state.heap.get(value.data)
 
     def update(self, value: Value, found: Object) -> None:
         """Change the object that a value refers to."""
-        self.state.heap[value.data] = found  # type: ignore[index]
+        self.state.heap[value.data] = found
 
     def place(self, value: Value) -> Device:
         """Where a value is; UNKNOWN for what has no place."""

@@ -8,8 +8,8 @@ from devlint import ir
 from devlint.flow.annotations import annotated, loader
 from devlint.flow.classes import role_of
 from devlint.flow.facts import Guard, Role
-from devlint.flow.guards import guard_of
 from devlint.flow.frame import Closure, Frame, path_value, place_of_path
+from devlint.flow.guards import guard_of
 from devlint.flow.lattice import UNKNOWN
 from devlint.flow.state import Object, Path, State, join_states, join_values
 from devlint.flow.statements import run
@@ -21,7 +21,11 @@ _LONGEST_INLINED = 60
 
 
 def invoke(
-    frame: Frame, node: ir.Call, closure: Closure, positional: list[Value], keywords: dict[str, Value]
+    frame: Frame,
+    node: ir.Call,
+    closure: Closure,
+    positional: list[Value],
+    keywords: dict[str, Value],
 ) -> Value:
     """What a call of a function of the file returns, and what it does to objects."""
     if not frame.can_inline or any(f.function is closure.node for f in frame.chain()):

@@ -33,6 +33,8 @@ def needs_accelerator(frame: Frame, node: ir.Expr) -> bool:
 
 def _is_condition(frame: Frame, node: ir.Expr) -> bool:
     value: Value | None = frame.look_up(node.id) if isinstance(node, ir.Name) else None
-    return value is not None and isinstance(value.data, Condition) and bool(
-        (*value.data.true, *value.data.false)
+    return (
+        value is not None
+        and isinstance(value.data, Condition)
+        and bool((*value.data.true, *value.data.false))
     )

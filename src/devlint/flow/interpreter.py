@@ -45,6 +45,7 @@ def interpret(
 
     world = World(table, BACKENDS | device_types, scan=scan_once, budget=_INLINED_AT_LEAST)
     world.evaluate, world.invoke, world.store = evaluate, invoke, statements.store
+    world.run = statements.run
     top = Frame(world, State())
     world.globals = top.state.env
     statements.run(top, module.body)

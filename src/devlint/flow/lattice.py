@@ -16,7 +16,6 @@ join is the pointwise join of the branches: it commutes, is associative and idem
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Union
 
 CUDA_AVAILABLE = "torch.cuda.is_available()"
 """The key of the condition "CUDA is available"."""
@@ -74,7 +73,7 @@ class Unknown:
         return "an unknown device"
 
 
-Device = Union[Known, Symbol, Guarded, Unknown]
+Device = Known | Symbol | Guarded | Unknown
 
 UNKNOWN = Unknown()
 CPU = Known("cpu")
@@ -180,7 +179,7 @@ def difference(a: Device, b: Device) -> Difference | None:
 
 
 def may_be_accelerator(device: Device) -> bool:
-    """Whether the source gives a reason to think so: a named accelerator, a choice of one, a symbol."""
+    """Whether there is a reason to think so: a named accelerator, a choice of one, a symbol."""
     if isinstance(device, Guarded):
         return may_be_accelerator(device.yes) or may_be_accelerator(device.no)
     if isinstance(device, Known):

@@ -63,7 +63,7 @@ def _differing(placed: list[Operand]) -> bool:
 
 
 def _result(frame: Frame, arguments: list[Argument], placed: list[Operand]) -> Value:
-    """Where operands differ, the result is taken to be where the fix puts it: on the accelerator."""
+    """Where operands differ, the result is where the fix puts it: on the accelerator."""
     tensors = [value for _, value in arguments if value.kind in _TENSORS]
     unknown = any(
         value.kind is Kind.UNKNOWN or (value.kind in _TENSORS and frame.place(value) == UNKNOWN)
@@ -88,12 +88,11 @@ def _result(frame: Frame, arguments: list[Argument], placed: list[Operand]) -> V
 def _lead(placed: list[Operand]) -> Operand | None:
     """The operand that decides where the result is: a place that follows the model before a
     named accelerator, that before the host."""
-    ranks = {Symbol: 0}
-    return min(
-        placed,
-        key=lambda o: ranks.get(type(o.device), 2 if is_host(o.device) else 1),
-        default=None,
-    )
+    return min(placed, key=lambda o: _rank(o.device), default=None)
+
+
+def _rank(device: Device) -> int:
+    return 0 if isinstance(device, Symbol) else 2 if is_host(device) else 1
 
 
 def is_host(device: Device) -> bool:
@@ -158,7 +157,7 @@ def _flat(frame: Frame, inputs: list[Argument]) -> Iterator[Argument]:
             nodes: tuple[ir.Expr, ...] = (expression,) * len(found.items)
             if isinstance(expression, ir.Display) and len(expression.items) == len(found.items):
                 nodes = expression.items
-            yield from zip(nodes, found.items)
+            yield from zip(nodes, found.items, strict=True)
         else:
             yield expression, value
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from devlint import ir
-from devlint.flow.facts import KeptModules, KeptTensor
 from devlint.findings import Hop
+from devlint.flow.facts import KeptModules, KeptTensor
 from devlint.flow.frame import ClassInfo, Closure, Frame
 from devlint.flow.functions import run_alone
 from devlint.flow.lattice import CPU, UNKNOWN, Device, Symbol, join
@@ -91,11 +91,10 @@ def _after_setup(info: ClassInfo, around: Frame, start: Frame, this: Value) -> F
 
 def replace_recording(frame: Frame) -> Frame:
     """The same frame, recording nothing."""
-    silent = Frame(
+    return Frame(
         frame.world, State({}, frame.state.heap, dict(frame.state.known), frame.state.default),
         role=frame.role, scopes=frame.scopes, guard=frame.guard, recording=False,
     )  # fmt: skip
-    return silent
 
 
 def _sets_up(frame: Frame, method: ir.Function) -> bool:
@@ -133,17 +132,17 @@ def _merge(info: ClassInfo, before: Object, ends: list[Object], is_self: bool) -
 def _register(info: ClassInfo, frame: Frame, this: Value) -> None:
     """Registered submodules, parameters and buffers are where the module is; tensors kept as
     plain attributes stay where they were made, modules in plain containers too."""
-    found = frame.state.heap[this.data]  # type: ignore[index]
+    found = frame.state.heap[this.data]
     entries: dict[str, Value] = {}
     for name, value in found.entries.items():
         entries[name] = _registered(info, frame, name, value)
-    frame.state.heap[this.data] = replace(found, device=THE_MODULE, entries=entries)  # type: ignore[index]
+    frame.state.heap[this.data] = replace(found, device=THE_MODULE, entries=entries)
 
 
 def _leave_open(frame: Frame, this: Value) -> None:
     """A base that isn't seen may be a module, or move what its subclasses make: a module that
     nobody moved is anywhere."""
-    for value in frame.state.heap[this.data].entries.values():  # type: ignore[index]
+    for value in frame.state.heap[this.data].entries.values():
         found = frame.object(value)
         if value.kind is Kind.MODULE and found is not None and found.device == CPU:
             _place(frame, value, UNKNOWN, _DEEPEST_MODULE)
@@ -202,9 +201,8 @@ def _tell_kept_modules(info: ClassInfo, frame: Frame, name: str, value: Value) -
     if _is_registered_elsewhere(info, frame, name, found):
         return
     statement, operand = stores[0]
-    display = operand.node if isinstance(operand.node, (ir.Display, ir.Mapping)) else None
-    if isinstance(operand.node, ir.Comprehension) and operand.node.kind in ("list", "dict"):
-        display = operand.node
+    shown = isinstance(operand.node, (ir.Display, ir.Mapping, ir.Comprehension))
+    display = operand.node if shown else None
     frame.record(
         KeptModules(
             statement, frame.context(), info.node.name, name, operand, display, parameters,

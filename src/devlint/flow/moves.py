@@ -46,7 +46,7 @@ def move(frame: Frame, call: ir.Call, base: ir.Expr, receiver: Value, args: Argu
 def _destination(
     frame: Frame, method: str, receiver: Value, args: Arguments
 ) -> tuple[Device | None, tuple[ir.Expr, Value] | None]:
-    """Where a move goes (None: nowhere, it changes the dtype only) and the argument that says so."""
+    """Where a move goes and the argument that says so; None: nowhere, the dtype changes only."""
     if method == "cpu":
         return CPU, None
     if method == "type":
@@ -102,9 +102,7 @@ def _retyped(receiver: Value) -> Value:
     return receiver.but(note="") if receiver.kind is Kind.TENSOR else receiver
 
 
-def _moved(
-    frame: Frame, call: ir.Call, base: ir.Expr, receiver: Value, device: Device
-) -> Value:
+def _moved(frame: Frame, call: ir.Call, base: ir.Expr, receiver: Value, device: Device) -> Value:
     told = "moved here" if device == UNKNOWN else f"moved to {device} here"
     if receiver.kind in (Kind.TENSOR, Kind.BATCH, Kind.PLACED):
         moved = receiver.but(
@@ -144,9 +142,7 @@ def _moved_unproven(
 ) -> Value:
     """Nobody knows whether it is a tensor or a module. If it is a module, then it has moved."""
     if frame.discarded is call and isinstance(base, (ir.Name, ir.Attribute)):
-        note = Value(
-            Kind.UNKNOWN, device, receiver.data, note="if-module", trace=Trace(call, told)
-        )
+        note = Value(Kind.UNKNOWN, device, receiver.data, note="if-module", trace=Trace(call, told))
         frame.world.store(frame, base, note)
     data = receiver.data if isinstance(receiver.data, Path) else None
     return Value(Kind.PLACED, device, data, Origin.MOVED, trace=Trace(call, told))

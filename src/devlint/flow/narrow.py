@@ -67,8 +67,8 @@ def implied(frame: Frame, node: ir.Expr, holds: bool) -> Known:
             if (op == "and") is holds:
                 return implied(frame, left, holds) + implied(frame, right, holds)
             return ()
-        case ir.Walrus(value=value):
-            return implied(frame, value, holds)
+        case ir.Walrus(value=inner):
+            return implied(frame, inner, holds)
         case ir.Name(id=name):
             value = frame.look_up(name)
             if value is not None and isinstance(value.data, Condition):

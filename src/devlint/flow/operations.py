@@ -138,14 +138,12 @@ def _item(found: Object, kind: Kind, index: Value) -> Value:
     return found.elements()
 
 
-def index_parts(
-    frame: Frame, node: ir.Expr, index: Value
-) -> list[tuple[ir.Expr, Value]]:
+def index_parts(frame: Frame, node: ir.Expr, index: Value) -> list[tuple[ir.Expr, Value]]:
     """The indices of `x[a, b]`, one by one."""
     found = frame.object(index)
     if isinstance(node, ir.Display) and found is not None and found.items is not None:
         if len(found.items) == len(node.items):
-            return list(zip(node.items, found.items))
+            return list(zip(node.items, found.items, strict=True))
     return [(node, index)]
 
 
@@ -185,7 +183,7 @@ def bind(frame: Frame, target: ir.Expr, value: Value) -> None:
             frame.world.globals[target.id] = value
         frame.state.bind(target.id, value)
     elif isinstance(target, ir.Display):
-        for item, part in zip(target.items, unpack(frame, value, target.items)):
+        for item, part in zip(target.items, unpack(frame, value, target.items), strict=True):
             bind(frame, item, part)
     elif isinstance(target, ir.Starred):
         bind(frame, target.value, NOTHING)

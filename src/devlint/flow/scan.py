@@ -1,4 +1,4 @@
-"""One look over a function before it is interpreted: what it assigns, moves and treats as tensors."""
+"""One look over a function before it runs: what it assigns, moves and treats as tensors."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
 from functools import cache
+from typing import Any
 
 from devlint import ir
 
@@ -48,7 +49,7 @@ class Scan:
 
 
 @cache
-def _fields(kind: type) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+def _fields(kind: Any) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
     """The fields of a node type that hold a node, a tuple of nodes, or a tuple of pairs."""
     types = {f.name: str(f.type) for f in fields(kind) if f.name != "origin"}
     pairs = tuple(name for name, text in types.items() if text.startswith("tuple[tuple["))
@@ -86,9 +87,7 @@ _OR_ARRAY = frozenset(
 """Attributes that tensors share with arrays: they count where numpy isn't imported."""
 
 
-def scan(
-    function: ir.Function, takes_tensor: Callable[[ir.Expr], bool], has_arrays: bool
-) -> Scan:
+def scan(function: ir.Function, takes_tensor: Callable[[ir.Expr], bool], has_arrays: bool) -> Scan:
     """Look over a function. `takes_tensor(func)` says whether a called function's first argument
     is a tensor for sure; `has_arrays`, whether the file has to do with numpy."""
     found = Scan()
@@ -154,9 +153,9 @@ def _statement(found: Scan, node: ir.Stmt, this: str) -> None:
     elif isinstance(node, (ir.Augment, ir.For)):
         _target(found, node.target, this)
     elif isinstance(node, ir.With):
-        for _, target in node.items:
-            if target is not None:
-                _target(found, target, this)
+        for _, entered in node.items:
+            if entered is not None:
+                _target(found, entered, this)
     elif isinstance(node, (ir.Function, ir.Class)):
         found.assigned[node.name] += 1
 

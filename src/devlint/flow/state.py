@@ -1,4 +1,4 @@
-"""What is known at one point of the program: names, objects, conditions; and how two points join."""
+"""What is known at one point of a program: names, objects, conditions; how two points join."""
 
 from __future__ import annotations
 
@@ -208,7 +208,7 @@ def join_objects(a: Object, b: Object, key: str | None = None) -> Object:
     }
     items = None
     if a.items is not None and b.items is not None and len(a.items) == len(b.items):
-        items = tuple(join_values(x, y, key) for x, y in zip(a.items, b.items))
+        items = tuple(join_values(x, y, key) for x, y in zip(a.items, b.items, strict=True))
     moved = a.device != b.device
     return Object(
         device=choose(key, a.device, b.device) if key else join(a.device, b.device),
@@ -263,7 +263,7 @@ def join_states(a: State, b: State, key: str | None = None) -> State:
 def _join_bindings(state: State, a: Value, b: Value, key: str | None) -> Value:
     """As `join_values`, and where both are objects of one kind, the join is a new object."""
     if a.kind is b.kind and a.data != b.data:
-        mine, theirs = state.heap.get(a.data), state.heap.get(b.data)  # type: ignore[arg-type]
+        mine, theirs = state.heap.get(a.data), state.heap.get(b.data)
         if mine is not None and theirs is not None:
             ref = _both(a.data) | _both(b.data)
             state.heap[ref] = join_objects(mine, theirs, key)

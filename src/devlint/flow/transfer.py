@@ -3,35 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from devlint import ir
 from devlint.flow import meet, overlays
 from devlint.flow.arguments import Arguments, Given
-from devlint.flow.dimensions import dimensions, is_placeholder
-from devlint.flow.devices import use_device
+from devlint.flow.creation import create, create_like, tensor_like
+from devlint.flow.dimensions import dimensions
 from devlint.flow.facts import HostRead
-from devlint.flow.frame import Frame, path_value, place_of_path
+from devlint.flow.frame import Frame
 from devlint.flow.lattice import CPU, UNKNOWN, Device, Known, may_be_accelerator
+from devlint.flow.model_overlays import CONTAINERS, children, device_of_children, loader
 from devlint.flow.state import Object, Path
+from devlint.flow.use import TENSORS, Use, device_argument
 from devlint.flow.values import NONE, NOTHING, Kind, Origin, Trace, Value
 from devlint.torchapi.effects import Arg, Effect, Row
 
-_TENSORS = (Kind.TENSOR, Kind.BATCH, Kind.PLACED)
 _KINDS = {kind.name.lower(): kind for kind in Kind}
-
-
-@dataclass(frozen=True, slots=True)
-class Use:
-    """A call of something that a row describes."""
-
-    frame: Frame
-    node: ir.Call
-    row: Row
-    args: Arguments
-
-    def find(self, parameter: tuple[Arg, ...]) -> Given | None:
-        return self.args.find(parameter)
 
 
 def apply(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
@@ -53,88 +40,6 @@ def _plain(row: Row) -> Value:
     return NOTHING if kind in (Kind.UNKNOWN, Kind.TENSOR) else Value(kind)
 
 
-def device_argument(use: Use, via: str = "device") -> Device | None:
-    """What the device argument of a call names; None where none is given."""
-    if not use.row.device:
-        return None
-    given = use.find(use.row.device)
-    if given is None:
-        return UNKNOWN if use.args.unpacked else None
-    if given[1].kind is Kind.NONE:
-        return None
-    return use_device(use.frame, *given, via=via)
-
-
-def _create(use: Use) -> Value:
-    frame, row = use.frame, use.row
-    device = device_argument(use)
-    grad = row.grad or _asks_for_gradient(use.args)
-    scalar = dimensions(use.args, row)
-    note = "leaf" if grad and row.effect is Effect.CREATE else ""
-    if device is not None:
-        trace = Trace(use.node, f"made on {device} here")
-        return Value(
-            Kind.TENSOR, device, origin=Origin.MOVED, scalar=scalar, grad=grad, note=note,
-            trace=trace,
-        )  # fmt: skip
-    data = use.find(row.data) if row.data else None
-    if data is not None and data[1].kind in _TENSORS:
-        return data[1].alike(kind=Kind.TENSOR)
-    if data is not None and isinstance(data[1].data, Path):
-        return Value(Kind.TENSOR, UNKNOWN)  # it may be a tensor, which keeps its device
-    if row.to:
-        trace = Trace(use.node, "made from host data here: on the CPU")
-        named = Known(row.to)
-        scalar = False if scalar is None and row.name == "torch.from_numpy" else scalar
-        return Value(
-            Kind.TENSOR, named, origin=Origin.HOST_DATA, scalar=scalar, grad=grad, trace=trace
-        )
-    if is_placeholder(use.args, row):
-        return Value(Kind.TENSOR, UNKNOWN, scalar=False)
-    return _default(use, scalar, grad, note)
-
-
-def _default(use: Use, scalar: bool | None, grad: bool, note: str) -> Value:
-    default = use.frame.state.default
-    where = "the CPU" if default == CPU else str(default)
-    trace = Trace(use.node, f"made without `device=` here: on {where}")
-    return Value(
-        Kind.TENSOR, default, origin=Origin.DEFAULT, scalar=scalar, grad=grad, note=note,
-        trace=trace,
-    )  # fmt: skip
-
-
-def _asks_for_gradient(args: Arguments) -> bool:
-    given = args.keyword("requires_grad")
-    return given is not None and given[1].data is True
-
-
-def _create_like(use: Use) -> Value:
-    device = device_argument(use)
-    if device is not None:
-        trace = Trace(use.node, f"made on {device} here")
-        scalar = dimensions(use.args, use.row)
-        return Value(Kind.TENSOR, device, origin=Origin.MOVED, scalar=scalar, trace=trace)
-    like = _like(use, use.row.like)
-    scalar = dimensions(use.args, use.row)
-    if scalar is None and use.row.dims.value in ("", "same"):
-        scalar = like.scalar
-    return like.alike(scalar=scalar, grad=False)
-
-
-def _like(use: Use, parameter: tuple[Arg, ...]) -> Value:
-    """A tensor where an argument is."""
-    given = use.find(parameter)
-    if given is None:
-        return Value(Kind.TENSOR)
-    value = given[1]
-    if value.kind in (*_TENSORS, Kind.ENCODING):
-        return value.but(kind=Kind.TENSOR, device=use.frame.place(value))
-    if isinstance(value.data, Path) and value.kind is Kind.UNKNOWN:
-        return Value(Kind.TENSOR, place_of_path(value.data), origin=Origin.INPUT)
-    return Value(Kind.TENSOR)
-
-
 def _move(use: Use) -> Value:
     """A function that moves: methods come through `moves` instead."""
     of = use.find(use.row.of) or use.args.receiver
@@ -144,7 +49,7 @@ def _move(use: Use) -> Value:
     device = Known(use.row.to) if use.row.to else device_argument(use, via="to")
     other = use.find(use.row.like) if use.row.like else None
     if device is None and other is not None:
-        device = use.frame.place(_like(use, use.row.like))
+        device = use.frame.place(tensor_like(use, use.row.like))
     if use.row.managed or device is None:
         return NOTHING
     found = use.frame.object(value)
@@ -158,7 +63,7 @@ def _move(use: Use) -> Value:
 
 
 def _at(value: Value, device: Device, told: Trace) -> Value:
-    if value.kind in _TENSORS:
+    if value.kind in TENSORS:
         return value.but(device=device, origin=Origin.MOVED, trace=told, data=None)
     if value.kind is Kind.UNKNOWN:
         return Value(Kind.PLACED, device, origin=Origin.MOVED, trace=told)
@@ -178,7 +83,7 @@ def _keep(use: Use) -> Value:
         return NOTHING
     if value.kind is Kind.MODULE or (kind is Kind.MODULE and value.kind is Kind.UNKNOWN):
         return value
-    if value.kind in _TENSORS:
+    if value.kind in TENSORS:
         if kind is not Kind.TENSOR:
             return _plain(row)
         scalar = dimensions(use.args, row, value)
@@ -189,7 +94,7 @@ def _keep(use: Use) -> Value:
     if row.name == "torch.nn.Parameter":
         return Value(Kind.TENSOR, UNKNOWN, grad=True, note="parameter")
     if value.kind is Kind.UNKNOWN and kind is Kind.TENSOR and isinstance(value.data, Path):
-        kept = _like(use, row.of).but(scalar=dimensions(use.args, row))
+        kept = tensor_like(use, row.of).but(scalar=dimensions(use.args, row))
         return _parts(use, kept) if row.parts else kept
     if value.kind is Kind.UNKNOWN or kind is Kind.TENSOR:
         return value if value.kind is not Kind.UNKNOWN else NOTHING
@@ -222,7 +127,7 @@ def _flatten(frame: Frame, node: ir.Expr, value: Value) -> list[Given]:
         nodes: tuple[ir.Expr, ...] = (node,) * len(found.items)
         if isinstance(node, ir.Display) and len(node.items) == len(found.items):
             nodes = node.items
-        return list(zip(nodes, found.items))
+        return list(zip(nodes, found.items, strict=True))
     return [(node, found.elements())]
 
 
@@ -233,7 +138,7 @@ def _join(use: Use) -> Value:
     value = meet.meet(
         use.frame, use.node, name, arguments, free_scalars=row.free_scalars, inplace=row.inplace
     )
-    if row.inplace and arguments and arguments[0][1].kind in _TENSORS:
+    if row.inplace and arguments and arguments[0][1].kind in TENSORS:
         return arguments[0][1]
     kind = _result_kind(row)
     if kind is not Kind.TENSOR:
@@ -256,7 +161,7 @@ def _index(use: Use) -> Value:
 def _read_on_host(use: Use) -> Value:
     receiver, force = use.args.receiver, use.args.keyword("force")
     forced = force is not None and force[1].data is True
-    if receiver is not None and receiver[1].kind in _TENSORS and not forced:
+    if receiver is not None and receiver[1].kind in TENSORS and not forced:
         frame = use.frame
         operand = frame.operand(*receiver)
         if may_be_accelerator(operand.device):
@@ -274,7 +179,7 @@ def _read(use: Use) -> Value:
 
 def _host_only(use: Use) -> Value:
     for node, value in operands(use, use.row.operands):
-        if value.kind in _TENSORS:
+        if value.kind in TENSORS:
             operand = use.frame.operand(node, value)
             if may_be_accelerator(operand.device):
                 context = use.frame.context()
@@ -306,9 +211,9 @@ def _construct(use: Use) -> Value:
         device = device_argument(use)
         return Value(kind, CPU if device is None else device)
     if kind in (Kind.LOADER, Kind.DATASET):
-        return overlays.loader(frame, use.node, row, use.args, kind)
+        return loader(frame, use.node, row, use.args, kind)
     if kind is Kind.TENSOR:
-        return _create(use)
+        return create(use)
     if kind in (Kind.OPTIMIZER, Kind.TOKENIZER):
         return Value(kind, data=frame.allocate(use.node, Object(source=row.name)))
     return _plain(row)
@@ -318,19 +223,19 @@ def _module(use: Use) -> Value:
     frame, row = use.frame, use.row
     device = device_argument(use)
     weights = [use.find(parameter) for parameter in row.weights]
-    tensors = [given[1] for given in weights if given is not None and given[1].kind in _TENSORS]
+    tensors = [given[1] for given in weights if given is not None and given[1].kind in TENSORS]
     if device is None:
         device = frame.state.default if row.parameters else UNKNOWN
         if tensors:  # a 0-dimensional weight may stay on the CPU
             device = UNKNOWN if tensors[0].scalar is not False else frame.place(tensors[0])
-        device = overlays.device_of_children(frame, row, use.args, device)
+        device = device_of_children(frame, row, use.args, device)
     told = Trace(use.node, f"made on {device} here" if device != CPU else "made on the CPU here")
-    inside = overlays.children(use.args)
+    inside = children(use.args)
     empty = not row.parameters and not any(given is not None for given in weights)
     if inside is not None:
         held = [frame.object(each) for each in inside]
         empty = empty and all(each is not None and each.stateless for each in held)
-    elif row.name.rpartition(".")[2] in overlays.CONTAINERS:
+    elif row.name.rpartition(".")[2] in CONTAINERS:
         empty = False
     found = Object(device=device, source=row.name, trace=told, items=inside, stateless=empty)
     return Value(Kind.MODULE, data=frame.allocate(use.node, found))
@@ -357,7 +262,7 @@ def _overlay(use: Use) -> Value:
 def _read_cpu_only(use: Use) -> None:
     """Arguments that must be on the host are read there."""
     for node, value in operands(use, use.row.cpu_only) if use.row.cpu_only else ():
-        if value.kind in _TENSORS:
+        if value.kind in TENSORS:
             operand = use.frame.operand(node, value)
             if may_be_accelerator(operand.device):
                 context = use.frame.context()
@@ -365,8 +270,8 @@ def _read_cpu_only(use: Use) -> None:
 
 
 _EFFECTS: dict[Effect, Callable[[Use], Value]] = {
-    Effect.CREATE: _create,
-    Effect.CREATE_LIKE: _create_like,
+    Effect.CREATE: create,
+    Effect.CREATE_LIKE: create_like,
     Effect.MOVE: _move,
     Effect.MOVE_IN_PLACE: _move,
     Effect.KEEP: _keep,
@@ -380,5 +285,3 @@ _EFFECTS: dict[Effect, Callable[[Use], Value]] = {
     Effect.OPAQUE: _opaque,
     Effect.OVERLAY: _overlay,
 }
-
-__all__ = ["apply", "path_value"]

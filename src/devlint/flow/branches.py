@@ -1,0 +1,199 @@
+"""Statements that branch, repeat or enter: where paths part, and where they join again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from devlint import ir
+from devlint.flow import library, narrow, operations
+from devlint.flow.devices import use_device
+from devlint.flow.frame import ACCELERATOR_CHOSEN, Frame
+from devlint.flow.lattice import CUDA_AVAILABLE, Device
+from devlint.flow.state import Path, State, join_states
+from devlint.flow.values import NOTHING, Kind, Value
+
+_MOST_ROUNDS = 4
+
+
+def branch(frame: Frame, node: ir.If) -> None:
+    frame.test(node.test)
+    settled = narrow.settled(frame, node.test)
+    if settled is not None:
+        frame.run(node.body if settled else node.orelse)
+        return
+    key = narrow.key_of(frame, node.test)
+    before = frame.state
+    yes = before.fork()
+    no = before.fork()
+    frame.state = yes
+    narrow.assume(frame, node.test, True)
+    frame.run(node.body)
+    yes = frame.state
+    frame.state = no
+    narrow.assume(frame, node.test, False)
+    frame.run(node.orelse)
+    frame.state = narrow.merge_states(yes, frame.state, key)
+
+
+def while_loop(frame: Frame, node: ir.While) -> None:
+    def enter() -> None:
+        frame.test(node.test)
+        narrow.assume(frame, node.test, True)
+
+    _loop(frame, enter, node.body)
+    frame.run(node.orelse)
+
+
+def for_loop(frame: Frame, node: ir.For) -> None:
+    source = frame.evaluate(node.iter)
+    element = operations.element_of(frame, source, node.iter)
+
+    def enter() -> None:
+        frame.world.store(frame, node.target, element)
+        if source.note == "devices":
+            frame.state.known[CUDA_AVAILABLE] = True
+
+    _loop(frame, enter, node.body)
+    frame.run(node.orelse)
+
+
+def _loop(frame: Frame, enter: Callable[[], None], body: ir.Body) -> None:
+    """Run a body until nothing changes; the facts are those of the first round, which meets
+    what stood before the loop, and of the last."""
+    entry = frame.state
+    outer = (frame.breaks, frame.continues)
+    facts, mark = frame.world.facts, len(frame.world.facts)
+    done = entry
+    for number in range(_MOST_ROUNDS):
+        if number == 1:
+            mark = len(facts)
+        del facts[mark:]
+        frame.breaks, frame.continues = [], []
+        frame.state = entry.fork()
+        enter()
+        frame.run(body)
+        end = frame.state
+        for state in frame.continues:
+            end = join_states(end, state)
+        done = join_states(entry, end) if end.alive else entry
+        stable = done.same_as(entry)
+        exits = frame.breaks
+        entry = done
+        if stable:
+            break
+    frame.state = done.fork()
+    frame.state.alive = True
+    for state in exits:
+        frame.state = join_states(frame.state, state)
+    frame.breaks, frame.continues = outer
+
+
+_EXPECTS = ("pytest.raises", "pytest.warns", "contextlib.suppress")
+
+
+def _expects_error(frame: Frame, node: ir.Expr) -> bool:
+    """`with pytest.raises(...)`, `with self.assertRaises(...)`."""
+    if not isinstance(node, ir.Call):
+        return False
+    if isinstance(node.func, ir.Attribute) and node.func.attr.startswith("assertRaises"):
+        return True
+    return library.dotted(frame, node.func) in _EXPECTS
+
+
+def enter(frame: Frame, node: ir.With) -> None:
+    default, changed = frame.state.default, False
+    expecting = frame.expecting
+    frame.expecting |= any(_expects_error(frame, item) for item, _ in node.items)
+    for expression, target in node.items:
+        before = frame.context_expr
+        frame.context_expr = expression
+        value = frame.evaluate(expression)
+        frame.context_expr = before
+        device = _entered_device(frame, expression, value)
+        if device is not None:
+            frame.state.default, changed = device, True
+        if target is not None:
+            frame.world.store(frame, target, NOTHING if value.kind is Kind.DEVICE else value)
+    frame.run(node.body)
+    frame.expecting = expecting
+    if changed:
+        frame.state.default = default
+
+
+def _entered_device(frame: Frame, node: ir.Expr, value: Value) -> Device | None:
+    """`with torch.device(d):` makes tensors there; `with device:` does so too."""
+    if value.kind is Kind.DEVICE:
+        return value.device
+    if value.kind is Kind.UNKNOWN and isinstance(value.data, Path) and "device" in value.data.text:
+        return use_device(frame, node, value, via="with")
+    return None
+
+
+def attempt(frame: Frame, node: ir.Try) -> None:
+    before = frame.state.fork()
+    _attempt(frame, node)
+    frame.run(node.orelse)
+    ended = frame.state
+    for handler in node.handlers:
+        frame.state = join_states(before.fork(), ended.fork()) if ended.alive else before.fork()
+        frame.state.known = dict(before.known)
+        if handler.name:
+            frame.state.bind(handler.name, NOTHING)
+        frame.run(handler.body)
+        ended = join_states(ended, frame.state)
+    frame.state = ended
+    if node.final:
+        alive = frame.state.alive
+        frame.state = frame.state.fork()
+        frame.state.alive = True
+        frame.run(node.final)
+        frame.state.alive = frame.state.alive and alive
+
+
+def _attempt(frame: Frame, node: ir.Try) -> None:
+    """The body of a `try`. What a handler is there for is no surprise: the absence of CUDA, or
+    an attribute that isn't there."""
+    caught = {name for handler in node.handlers for name in _caught(frame, handler)}
+    known, expecting = frame.state.known.get(ACCELERATOR_CHOSEN), frame.expecting
+    if caught & _CATCHES_ABSENCE:
+        frame.state.known[ACCELERATOR_CHOSEN] = True
+    frame.expecting |= bool(caught & {"AttributeError", "TypeError"}) and len(node.body) <= 2
+    frame.run(node.body)
+    frame.expecting = expecting
+    if known is None:
+        frame.state.known.pop(ACCELERATOR_CHOSEN, None)
+
+
+_CATCHES_ABSENCE = frozenset(("AssertionError", "RuntimeError", "Exception", "BaseException", ""))
+
+
+def _caught(frame: Frame, handler: ir.Handler) -> list[str]:
+    """The names of the exceptions that a handler catches; "" for a bare `except:`."""
+    if handler.type is None:
+        return [""]
+    types = handler.type.items if isinstance(handler.type, ir.Display) else (handler.type,)
+    return [ir.render(each).rpartition(".")[2] for each in types]
+
+
+def match(frame: Frame, node: ir.Match) -> None:
+    frame.evaluate(node.subject)
+    before = frame.state
+    ends: list[State] = []
+    complete = False
+    for case in node.cases:
+        frame.state = before.fork()
+        for name in case.binds:
+            frame.state.bind(name, NOTHING)
+        for value in case.values:
+            frame.evaluate(value)
+        if len(case.values) == 1 and isinstance(case.values[0], ir.Constant):
+            narrow.assume(frame, ir.Compare("==", node.subject, case.values[0]), True)
+        if case.guard is not None:
+            frame.evaluate(case.guard)
+            narrow.assume(frame, case.guard, True)
+        frame.run(case.body)
+        ends.append(frame.state)
+        complete = complete or case.irrefutable
+    frame.state = ends[0] if complete and ends else before
+    for end in ends:
+        frame.state = join_states(frame.state, end)

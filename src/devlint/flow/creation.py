@@ -1,0 +1,82 @@
+"""What makes a tensor, and where it puts it."""
+
+from __future__ import annotations
+
+from devlint.flow.arguments import Arguments
+from devlint.flow.dimensions import dimensions, is_placeholder
+from devlint.flow.frame import place_of_path
+from devlint.flow.lattice import CPU, UNKNOWN, Known
+from devlint.flow.state import Path
+from devlint.flow.use import TENSORS, Use, device_argument
+from devlint.flow.values import Kind, Origin, Trace, Value
+from devlint.torchapi.effects import Arg, Effect
+
+
+def create(use: Use) -> Value:
+    row = use.row
+    device = device_argument(use)
+    grad = row.grad or _asks_for_gradient(use.args)
+    scalar = dimensions(use.args, row)
+    note = "leaf" if grad and row.effect is Effect.CREATE else ""
+    if device is not None:
+        trace = Trace(use.node, f"made on {device} here")
+        return Value(
+            Kind.TENSOR, device, origin=Origin.MOVED, scalar=scalar, grad=grad, note=note,
+            trace=trace,
+        )  # fmt: skip
+    data = use.find(row.data) if row.data else None
+    if data is not None and data[1].kind in TENSORS:
+        return data[1].alike(kind=Kind.TENSOR)
+    if data is not None and isinstance(data[1].data, Path):
+        return Value(Kind.TENSOR, UNKNOWN)  # it may be a tensor, which keeps its device
+    if row.to:
+        trace = Trace(use.node, "made from host data here: on the CPU")
+        named = Known(row.to)
+        scalar = False if scalar is None and row.name == "torch.from_numpy" else scalar
+        return Value(
+            Kind.TENSOR, named, origin=Origin.HOST_DATA, scalar=scalar, grad=grad, trace=trace
+        )
+    if is_placeholder(use.args, row):
+        return Value(Kind.TENSOR, UNKNOWN, scalar=False)
+    return _default(use, scalar, grad, note)
+
+
+def _default(use: Use, scalar: bool | None, grad: bool, note: str) -> Value:
+    default = use.frame.state.default
+    where = "the CPU" if default == CPU else str(default)
+    trace = Trace(use.node, f"made without `device=` here: on {where}")
+    return Value(
+        Kind.TENSOR, default, origin=Origin.DEFAULT, scalar=scalar, grad=grad, note=note,
+        trace=trace,
+    )  # fmt: skip
+
+
+def _asks_for_gradient(args: Arguments) -> bool:
+    given = args.keyword("requires_grad")
+    return given is not None and given[1].data is True
+
+
+def create_like(use: Use) -> Value:
+    device = device_argument(use)
+    if device is not None:
+        trace = Trace(use.node, f"made on {device} here")
+        scalar = dimensions(use.args, use.row)
+        return Value(Kind.TENSOR, device, origin=Origin.MOVED, scalar=scalar, trace=trace)
+    found = tensor_like(use, use.row.like)
+    scalar = dimensions(use.args, use.row)
+    if scalar is None and use.row.dims.value in ("", "same"):
+        scalar = found.scalar
+    return found.alike(scalar=scalar, grad=False)
+
+
+def tensor_like(use: Use, parameter: tuple[Arg, ...]) -> Value:
+    """A tensor where an argument is."""
+    given = use.find(parameter)
+    if given is None:
+        return Value(Kind.TENSOR)
+    value = given[1]
+    if value.kind in (*TENSORS, Kind.ENCODING):
+        return value.but(kind=Kind.TENSOR, device=use.frame.place(value))
+    if isinstance(value.data, Path) and value.kind is Kind.UNKNOWN:
+        return Value(Kind.TENSOR, place_of_path(value.data), origin=Origin.INPUT)
+    return Value(Kind.TENSOR)

@@ -1,0 +1,82 @@
+"""`def` and `class`."""
+
+from __future__ import annotations
+
+import re
+
+from devlint import ir
+from devlint.flow import library
+from devlint.flow.classes import declare_class
+from devlint.flow.devices import use_device
+from devlint.flow.frame import ClassInfo, Closure, Frame
+from devlint.flow.guards import guard_of
+from devlint.flow.lattice import CPU
+from devlint.flow.state import State
+from devlint.flow.values import NOTHING, Kind, Value
+
+
+def define_function(frame: Frame, node: ir.Function) -> None:
+    for decorator in node.decorators:
+        frame.evaluate(decorator)
+    _defaults(frame, node)
+    qualname = f"{frame.qualname}.{node.name}".lstrip(".")
+    scopes = (frame.state.env, *frame.scopes) if frame.function is not None else ()
+    closure = Closure(node, scopes, frame.owner, qualname)
+    if not frame.site and frame.recording:
+        frame.world.pending.append((closure, frame, dict(frame.state.known)))
+    opaque = any(not _transparent(frame, decorator) for decorator in node.decorators)
+    value = NOTHING if opaque else Value(Kind.FUNCTION, data=closure)
+    frame.state.bind(node.name, value)
+    if node.name in frame.globals:
+        frame.world.globals[node.name] = value
+
+
+def _defaults(frame: Frame, node: ir.Function) -> None:
+    for parameter in node.params:
+        if parameter.default is None:
+            continue
+        value = frame.evaluate(parameter.default)
+        text = value.data if value.kind is Kind.STRING else None
+        if isinstance(text, str) and value.device != CPU and frame.tells:
+            if _DEVICE_PARAMETER.search(parameter.name):
+                use_device(frame, parameter.default, value, via="default")
+
+
+_DEVICE_PARAMETER = re.compile(r"device(?!_?types?$)|^(gpu|dev|map_location)$")
+
+
+_TRANSPARENT = frozenset(
+    ("torch.no_grad", "torch.inference_mode", "torch.enable_grad", "torch.jit.script",
+     "torch.compile", "functools.wraps", "functools.lru_cache", "functools.cache",
+     "builtins.staticmethod", "builtins.classmethod", "torch.jit.ignore", "torch.jit.export",
+     "typing.overload", "torch.jit.unused")
+)  # fmt: skip
+
+
+def _transparent(frame: Frame, decorator: ir.Expr) -> bool:
+    """Whether a decorated function does what its body says."""
+    func = decorator.func if isinstance(decorator, ir.Call) else decorator
+    return library.dotted(frame, func) in _TRANSPARENT
+
+
+def define_class(frame: Frame, node: ir.Class) -> None:
+    for decorator in node.decorators:
+        frame.evaluate(decorator)
+    info: ClassInfo = declare_class(frame, node)
+    info.guard = guard_of(frame.guard, node.decorators, frame)
+    info.known = dict(frame.state.known)
+    inner = Frame(
+        frame.world, State(), qualname=f"{frame.qualname}.{node.name}".lstrip("."),
+        scopes=(frame.state.env, *frame.scopes) if frame.function is not None else (),
+        recording=frame.recording, owner=info, role=info.role, site=frame.site,
+    )  # fmt: skip
+    inner.state.heap, inner.state.known = frame.state.heap, dict(frame.state.known)
+    for statement in node.body:
+        if isinstance(statement, ir.Function):
+            for decorator in statement.decorators:
+                inner.evaluate(decorator)
+            _defaults(inner, statement)
+        else:
+            inner.run((statement,))
+    info.env.update(inner.state.env)
+    frame.state.bind(node.name, Value(Kind.CLASS, data=info))

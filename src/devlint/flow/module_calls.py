@@ -1,0 +1,112 @@
+"""Calls of classes and of what they make: `Net(...)`, `model(x)`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from devlint import ir
+from devlint.flow import meet
+from devlint.flow.arguments import Arguments
+from devlint.flow.attributes import new_instance
+from devlint.flow.call_function import call_function
+from devlint.flow.frame import ClassInfo, Closure, Frame
+from devlint.flow.lattice import UNKNOWN, Device
+from devlint.flow.values import NOTHING, Kind, Origin, Value
+
+_TENSORS = (Kind.TENSOR, Kind.BATCH, Kind.PLACED)
+
+
+def construct(frame: Frame, node: ir.Call, info: ClassInfo, args: Arguments) -> Value:
+    """`Net(...)`: a new object, and its `__init__`."""
+    made = new_instance(frame, node, info)
+    method = info.method("__init__")
+    if method is not None and frame.can_inline:
+        owner, function = method
+        closure = Closure(function, (), owner, f"{owner.node.name}.__init__")
+        call_function(frame, node, closure, args, made.but(note="self"))
+    if made.kind is Kind.MODULE:
+        _place_new_module(frame, made)
+    return made
+
+
+def _place_new_module(frame: Frame, made: Value) -> None:
+    """A module is somewhere only if it holds something: parameters, buffers, other modules."""
+    found = frame.object(made)
+    if found is None:
+        return
+    device: Device = UNKNOWN
+    stateless = bool(found.entries)
+    for held in found.entries.values():
+        if held.kind is Kind.MODULE:
+            inner = frame.object(held)
+            place = frame.place(held)
+            stateless = stateless and inner is not None and inner.stateless
+        elif held.kind is Kind.TENSOR and held.note in ("parameter", "buffer"):
+            place, stateless = frame.place(held), False
+        else:
+            stateless = stateless and held.kind is not Kind.UNKNOWN
+            continue
+        if place != UNKNOWN:
+            device = place
+    info = found.source
+    opened = isinstance(info, ClassInfo) and any(each.open_base for each in info.lineage())
+    frame.update(made, replace(found, device=device, stateless=stateless and not opened))
+
+
+def call_instance(frame: Frame, node: ir.Call, value: Value, args: Arguments) -> Value:
+    found = frame.object(value)
+    if found is not None and isinstance(found.source, ClassInfo):
+        method = found.source.method("__call__")
+        if method is not None:
+            closure = Closure(method[1], (), method[0], f"{method[0].node.name}.__call__")
+            return call_function(frame, node, closure, args, value)
+    return NOTHING
+
+
+def call_module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: Arguments) -> Value:
+    """`model(x)`: the result is where the model is."""
+    found = frame.object(value)
+    info = found.source if found is not None and isinstance(found.source, ClassInfo) else None
+    managed = found is not None and found.managed
+    self_moving = info is not None and moves_inputs(frame, info)
+    if value.note == "if-module":
+        value = value.but(kind=Kind.MODULE, data=None)
+    place = frame.place(value)
+    inputs = [(argument.value, v) for argument, v in args.all]
+    if not managed and not self_moving:
+        meet.call_module(frame, node, (func, value), inputs)
+    if place == UNKNOWN:
+        tensors = [v for _, v in inputs if v.kind in _TENSORS]
+        if found is not None and len(tensors) == 1 and isinstance(found.source, str):
+            return tensors[0].but(kind=Kind.TENSOR, data=None, scalar=None, note="")
+        if len(tensors) > 1 and found is not None and isinstance(found.source, str):
+            pairs = [pair for pair in inputs if pair[1].kind in _TENSORS]
+            name = ir.render(func)
+            return meet.meet(frame, node, name, pairs)
+        return NOTHING
+    source = found.source if found is not None and isinstance(found.source, str) else ""
+    several = source.rpartition(".")[2] in _SEVERAL_OUTPUTS
+    kind = Kind.TENSOR if source.startswith("torch.nn.") and not several else Kind.BATCH
+    shown = frame.operand(func, value)
+    if shown.origin is Origin.INPUT:
+        return NOTHING  # nobody here has moved it: it may well stay on the host
+    return Value(
+        kind, place, origin=Origin.FOLLOWS, grad=True,
+        note="guarded" if shown.guarded else "", trace=shown.value.trace,
+    )  # fmt: skip
+
+
+_SEVERAL_OUTPUTS = frozenset(("LSTM", "GRU", "RNN", "MultiheadAttention", "LSTMCell"))
+
+
+def moves_inputs(frame: Frame, info: ClassInfo) -> bool:
+    """Whether a class's `forward` moves what it is given, or can't be seen."""
+    method = info.method("forward")
+    if method is None:
+        return True
+    function = method[1]
+    scan = frame.world.scan(function)
+    names = {parameter.name for parameter in function.params[1:]}
+    if any(parameter.kind in ("*", "**") for parameter in function.params):
+        return True
+    return any(root.partition(".")[0].partition("[")[0] in names for root in scan.moved)

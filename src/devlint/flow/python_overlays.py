@@ -1,0 +1,158 @@
+"""Python's own functions: what iterating, counting and converting make of values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from devlint import ir
+from devlint.flow import operations
+from devlint.flow.arguments import Arguments
+from devlint.flow.frame import Frame, as_device, place_of_path
+from devlint.flow.lattice import UNKNOWN
+from devlint.flow.state import Object, Path
+from devlint.flow.values import NONE, NOTHING, Kind, Origin, Value
+from devlint.torchapi.effects import Row
+
+Overlay = Callable[[Frame, ir.Call, Row, Arguments], Value]
+
+
+def pairs(frame: Frame, node: ir.Call, first: Value, second: Value) -> Value:
+    """Something that yields pairs."""
+    pair = Value(Kind.TUPLE, data=((node, "pair"), frame.site))
+    frame.state.heap[pair.data] = Object(items=(first, second))
+    return Value(Kind.TUPLE, data=frame.allocate(node, Object(element=pair)), note="lazy")
+
+
+def _iterate(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """`tqdm(x)`, `iter(x)`, `reversed(x)`, `list(x)`: they yield what iterating `x` yields."""
+    given = args.find((0, "iterable"))
+    if given is None:
+        return NOTHING
+    value = given[1]
+    if value.kind is Kind.LOADER:
+        return value
+    found = frame.object(value)
+    name = row.name.rpartition(".")[2]
+    kind = {"list": Kind.LIST, "sorted": Kind.LIST, "tuple": Kind.TUPLE, "set": Kind.SET}.get(
+        name, Kind.TUPLE
+    )
+    if found is not None and found.items is not None and name in ("list", "tuple"):
+        return Value(kind, data=frame.allocate(node, Object(items=found.items)))
+    element = operations.element_of(frame, value, given[0])
+    if element is NOTHING and not value.kind.is_container:
+        return NOTHING if name not in ("list", "tuple", "set", "sorted") else Value(kind)
+    note = "lazy" if kind is Kind.TUPLE and name != "tuple" else ""
+    return Value(kind, data=frame.allocate(node, Object(element=element)), note=note)
+
+
+def _enumerate(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    given = args.find((0, "iterable"))
+    if given is None:
+        return NOTHING
+    return pairs(frame, node, Value(Kind.NUMBER), operations.element_of(frame, given[1], given[0]))
+
+
+def _zip(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    inside = tuple(operations.element_of(frame, value, n) for n, value in args.positional())
+    row_value = Value(Kind.TUPLE, data=((node, "row"), frame.site))
+    frame.state.heap[row_value.data] = Object(items=inside)
+    return Value(Kind.TUPLE, data=frame.allocate(node, Object(element=row_value)), note="lazy")
+
+
+def _next(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    given = args.find((0,))
+    if given is None:
+        return NOTHING
+    if given[1].kind is Kind.UNKNOWN and isinstance(given[0], ir.Call):
+        return _next_parameter(given[0])
+    return operations.element_of(frame, given[1], given[0])
+
+
+def _next_parameter(call: ir.Call) -> Value:
+    """`next(model.parameters())` of a model that isn't known is where that model is."""
+    if isinstance(call.func, ir.Attribute) and call.func.attr in ("parameters", "buffers"):
+        place = place_of_path(Path(ir.render(call.func.value), given=True))
+        return Value(Kind.TENSOR, place, origin=Origin.FOLLOWS, grad=True)
+    return NOTHING
+
+
+def _number(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    return Value(Kind.NUMBER)
+
+
+def _string(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """`str(device)` names the device still; `str(index)` is digits."""
+    given = args.find((0,))
+    if given is not None and given[1].kind is Kind.NUMBER:
+        return Value(Kind.STRING, note="digits")
+    device = UNKNOWN if given is None else as_device(given[1])
+    return Value(Kind.STRING, device, note="built")
+
+
+def _range(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """Iterating yields numbers."""
+    found = Object(element=Value(Kind.NUMBER, note="typed"))
+    counted = any(value.note == "device_count" for _, value in args.all)
+    note = "devices" if counted else "lazy"
+    return Value(Kind.TUPLE, data=frame.allocate(node, found), note=note)
+
+
+def _set_attribute(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """`setattr(module, "device", d)` is an assignment in other words."""
+    target, name, value = (args.find((position,)) for position in range(3))
+    found = None if target is None else frame.object(target[1])
+    if found is not None and target is not None and name is not None and value is not None:
+        if isinstance(name[1].data, str):
+            frame.update(target[1], found.with_entry(name[1].data, value[1]))
+    return NONE
+
+
+def _copy(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """A copy is where the original is, and moves on its own from there."""
+    given = args.find((0, "x"))
+    if given is None:
+        return NOTHING
+    found = frame.object(given[1])
+    if found is None or given[1].kind is Kind.METHOD:
+        return given[1].but(note="")
+    return given[1].but(data=frame.allocate(node, found), note="")
+
+
+def _dict(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    entries = {name: value for name, (_, value) in args.keywords().items()}
+    other = args.find((0,))
+    found = None if other is None else frame.object(other[1])
+    if found is not None and other is not None and other[1].kind is Kind.DICT:
+        entries = {**found.entries, **entries}
+        element = found.element
+    else:
+        element = NOTHING
+    return Value(Kind.DICT, data=frame.allocate(node, Object(entries=entries, element=element)))
+
+
+def _is_instance(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    return Value(Kind.BOOL)
+
+
+PYTHON_OVERLAYS: Mapping[str, Overlay] = {
+    "copy": _copy,
+    "dict": _dict,
+    "enumerate": _enumerate,
+    "float": _number,
+    "int": _number,
+    "isinstance": _is_instance,
+    "iter": _iterate,
+    "iterate": _iterate,
+    "len": _number,
+    "list": _iterate,
+    "next": _next,
+    "number": _number,
+    "range": _range,
+    "reversed": _iterate,
+    "set": _iterate,
+    "setattr": _set_attribute,
+    "sorted": _iterate,
+    "str": _string,
+    "tuple": _iterate,
+    "zip": _zip,
+}
