@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, fields
-from functools import cache
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
 from devlint import ir
@@ -48,7 +47,6 @@ class Scan:
     yields: bool = False
 
 
-@cache
 def _fields(kind: Any) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
     """The fields of a node type that hold a node, a tuple of nodes, or a tuple of pairs."""
     types = {f.name: str(f.type) for f in fields(kind) if f.name != "origin"}
@@ -62,13 +60,17 @@ def _fields(kind: Any) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...
     return one, many, pairs
 
 
+_KINDS: list[Any] = [kind for kind in vars(ir).values() if is_dataclass(kind)]
+_FIELDS = {kind: _fields(kind) for kind in _KINDS}
+
+
 def descendants(node: ir.Node) -> Iterator[ir.Node]:
     """A node and all nodes below it, in no particular order."""
     stack = [node]
     while stack:
         found = stack.pop()
         yield found
-        one, many, pairs = _fields(type(found))
+        one, many, pairs = _FIELDS[type(found)]
         for name in one:
             value = getattr(found, name)
             if value is not None:
