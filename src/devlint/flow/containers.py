@@ -25,7 +25,7 @@ def method(frame: Frame, node: ir.Call, attr: str, base: Value, args: Arguments)
 def with_element(found: Object, value: Value) -> Object:
     """A container that also holds `value`, nobody knows where."""
     inside = found.elements()
-    empty = found.items == () and not found.entries and found.element is NOTHING
+    empty = found.items == () and not found.entries
     joined = value if empty else join_values(inside, value)
     return Object(element=joined, source=found.source, entries={}, items=None)
 
@@ -94,7 +94,7 @@ def _copy(frame: Frame, node: ir.Call, base: Value, found: Object, args: Argumen
 
 
 def _clear(frame: Frame, node: ir.Call, base: Value, found: Object, args: Arguments) -> Value:
-    frame.update(base, Object(items=() if base.kind is not Kind.DICT else None))
+    frame.update(base, Object(items=()))
     return NONE
 
 

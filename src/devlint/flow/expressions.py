@@ -165,7 +165,7 @@ def _mapping(frame: Frame, node: ir.Mapping) -> Value:
             entries[key.value] = value
         else:
             others.append(value)
-    found = Object(entries=entries, element=join_all(others))
+    found = Object(items=None if others else (), entries=entries, element=join_all(others))
     return Value(Kind.DICT, data=frame.allocate(node, found))
 
 

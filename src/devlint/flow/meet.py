@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devlint import ir
-from devlint.flow.facts import Indexing, Join, ModuleCall, Operand
+from devlint.flow.facts import Indexing, Join, ModuleCall, Operand, Role
 from devlint.flow.frame import ClassInfo, Frame
 from devlint.flow.lattice import UNKNOWN, Device, Known, Symbol, difference
 from devlint.flow.state import Object
@@ -48,6 +48,7 @@ def meet(
             continue
         placed.append(frame.operand(expression, value))
     differing = _differing(placed)
+    _note_unproven(frame, tensors, node)
     if differing:
         note_kept(frame, placed, node)
         frame.record(Join(node, frame.context(), op, tuple(placed), inplace))
@@ -160,6 +161,17 @@ def _flat(frame: Frame, inputs: list[Argument]) -> Iterator[Argument]:
             yield from zip(nodes, found.items, strict=True)
         else:
             yield expression, value
+
+
+def _note_unproven(frame: Frame, tensors: list[Argument], node: ir.Node) -> None:
+    """In `forward`, what a tensor meets is where the module is, also where that isn't proved."""
+    if frame.role is not Role.MODULE or not frame.qualname.endswith(".forward"):
+        return
+    if any(frame.place(value) == UNKNOWN and value.kind is Kind.TENSOR for _, value in tensors):
+        for expression, value in tensors:
+            if value.origin is Origin.ATTRIBUTE and value.scalar is False and frame.recording:
+                words = f"`{ir.render(expression)}` meets a tensor of `forward` here"
+                frame.world.kept.setdefault(value.data, []).append((node, words))  # type: ignore[arg-type]
 
 
 def note_kept(frame: Frame, operands: list[Operand], node: ir.Node) -> None:

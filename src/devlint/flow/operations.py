@@ -59,7 +59,7 @@ def _combined(frame: Frame, node: ir.Binary | ir.Augment, left: Value, right: Va
         return NOTHING
     if other is None or right.kind is not left.kind:
         other = Object() if right.kind is Kind.NUMBER else Object(element=NOTHING)
-    both = [o.elements() for o in (one, other) if o.items != () or o.element is not NOTHING]
+    both = [o.elements() for o in (one, other) if o.items != ()]
     if node.op == "+" and one.items is not None and other.items is not None:
         found = Object(items=one.items + other.items)
     else:

@@ -127,7 +127,9 @@ def _dict(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
         element = found.element
     else:
         element = NOTHING
-    return Value(Kind.DICT, data=frame.allocate(node, Object(entries=entries, element=element)))
+    known = not args.unpacked and (other is None or (found is not None and found.items == ()))
+    made = Object(items=() if known else None, entries=entries, element=element)
+    return Value(Kind.DICT, data=frame.allocate(node, made))
 
 
 def _is_instance(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:

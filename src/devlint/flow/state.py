@@ -29,8 +29,9 @@ class Object:
     """Something with an identity: a module, a container, an instance.
 
     `items` are the elements of a sequence where they are known one by one, `entries` those of a
-    dict or the attributes of an instance, `element` the join of all others. `source` is the
-    dotted name or the class that made it. `guarded`: its last move stands under an `if`.
+    dict or the attributes of an instance, `element` the join of all others where `items` is None
+    (a dict whose entries are all known has no items). `source` is the dotted name or the class
+    that made it. `guarded`: its last move stands under an `if`.
     """
 
     device: Device = UNKNOWN
@@ -226,7 +227,7 @@ def join_objects(a: Object, b: Object, key: str | None = None) -> Object:
 def _join_elements(a: Object, b: Object, items: tuple[Value, ...] | None) -> Value:
     if items is not None:
         return join_values(a.element, b.element)
-    present = [o.elements() for o in (a, b) if o.items != () or o.element is not NOTHING]
+    present = [o.elements() for o in (a, b) if o.items != ()]
     return join_all(present)
 
 
