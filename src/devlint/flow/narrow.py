@@ -150,18 +150,16 @@ def key_of(frame: Frame, node: ir.Expr) -> tuple[str, bool] | None:
     return text, True
 
 
+_MAY_BE_ABSENT = (Kind.UNKNOWN, Kind.TENSOR, Kind.BATCH, Kind.PLACED)
+
+
 def absent_argument(frame: Frame, node: ir.Expr) -> str | None:
-    """The argument of which `node` asks whether it is None; its value says which it is, so that
-    the name may be bound anew."""
+    """The name of which `node` asks whether it is None: most likely an argument that may be left
+    out, for which the branch puts in a default."""
     match node:
         case ir.Compare(op="is" | "is not", left=ir.Name(id=name), right=ir.Constant(value=None)):
             value = frame.look_up(name)
-            if value is None:
-                return None
-            if isinstance(value.data, Path) and value.data.given and value.data.text == name:
-                return name
-            if value.kind is Kind.TENSOR and value.device == place_of_path(Path(name, True)):
-                return name
+            return name if value is not None and value.kind in _MAY_BE_ABSENT else None
     return None
 
 
