@@ -14,7 +14,7 @@ from report.sarif_schema import SARIF
 
 from devlint import rulebook
 from devlint.findings import Finding, Fix, Level, Safety, Step
-from devlint.report import FORMATS, Summary, read_source, render, statistics
+from devlint.report import FORMATS, Summary, render, statistics
 from devlint.report.linehash import line_hashes
 
 NASTY = "a%b,c:d\r\n<é>&\"'\x00\x1b\ud800"
@@ -234,7 +234,7 @@ def test_sarif_tells_of_failures(tmp_path: Path) -> None:
 def test_sarif_fingerprints_outlive_moved_lines() -> None:
     def marks(text: str) -> dict[str, str]:
         log = json.loads(
-            render("sarif", [finding(text, "x.cuda(1)")], Summary(), sources=lambda _: text)
+            render("sarif", [finding(text, "x.cuda(1)")], Summary(), False, lambda _: text)
         )
         found: dict[str, str] = log["runs"][0]["results"][0]["partialFingerprints"]
         return found
@@ -355,7 +355,7 @@ def test_no_format_stumbles_over_odd_characters(output_format: str) -> None:
         assert len(text.splitlines()) == 2
 
 
-# --- statistics and sources ----------------------------------------------------------------
+# --- statistics ----------------------------------------------------------------------------
 
 
 def test_statistics() -> None:
@@ -374,21 +374,3 @@ def test_statistics() -> None:
         }
     ]
     assert statistics("full", []) == ""
-
-
-@pytest.mark.parametrize(
-    ("data", "text"),
-    [
-        (b"\xef\xbb\xbfa\r\n", "a\r\n"),
-        (b"# coding: latin-1\n\xe9", "# coding: latin-1\né"),
-        (b"\xff", None),
-        (b"# coding: none-such\n", None),
-    ],
-)
-def test_sources_are_read_as_python_reads_them(
-    tmp_path: Path, data: bytes, text: str | None
-) -> None:
-    path = tmp_path / "a.py"
-    path.write_bytes(data)
-    assert read_source(str(path)) == text
-    assert read_source(str(tmp_path / "missing.py")) is None

@@ -7,13 +7,24 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TextIO
 
 from devlint.configuration import Configuration
 from devlint.discover import Failure
 from devlint.findings import Finding
-from devlint.report import Sources, read_source
+from devlint.report import Sources
 from devlint.settings import Settings, SettingsError
+from devlint.source.encoding import decode
+from devlint.source.errors import SourceError
+
+
+def read_source(filename: str) -> str | None:
+    """The text of a file by its own encoding, newlines untouched; None where it can't be had."""
+    try:
+        return decode(Path(filename).read_bytes()).text
+    except (OSError, SourceError):
+        return None
 
 
 @dataclass(slots=True)

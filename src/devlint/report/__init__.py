@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Sequence
 
 from devlint.findings import Finding
-from devlint.report.context import Context, Failure, Sources, Summary, read_source
+from devlint.report.context import Context, Failure, Sources, Summary
 
 __all__ = [
     "FORMATS",
@@ -14,7 +14,6 @@ __all__ = [
     "Failure",
     "Sources",
     "Summary",
-    "read_source",
     "render",
     "statistics",
 ]
@@ -36,8 +35,8 @@ def render(
     output_format: str,
     findings: Sequence[Finding],
     summary: Summary,
-    color: bool = False,
-    sources: Sources = read_source,
+    color: bool,
+    sources: Sources,
 ) -> str:
     """Findings in one of `FORMATS`, sorted by place, ending in a newline unless empty.
 

@@ -10,8 +10,6 @@ from urllib.parse import quote
 
 from devlint.findings import Finding, Level, Safety
 from devlint.fingerprint import fingerprints, relative_path
-from devlint.source.encoding import decode
-from devlint.source.errors import SourceError
 
 Sources = Callable[[str], "str | None"]
 """Gives a file's text as `Finding` offsets count it, newlines untouched; None without one."""
@@ -62,14 +60,6 @@ class Context:
     def fingerprints(self, findings: Sequence[Finding]) -> list[str]:
         """One mark a finding that outlives moved lines."""
         return fingerprints(findings, self.sources, self.summary.root)
-
-
-def read_source(filename: str) -> str | None:
-    """The text of a file by its own encoding, newlines untouched; None where it can't be had."""
-    try:
-        return decode(Path(filename).read_bytes()).text
-    except (OSError, SourceError):
-        return None
 
 
 def severity(level: Level) -> str:
