@@ -118,6 +118,8 @@ def test_not_suppressed(code: str, rows: list[int]) -> None:
         ("x # noqa: DEV101 E501 why\n", ("DEV101",), "x # noqa: E501 why\n"),
         ("x # noqa: DEV999\n", ("DEV999",), "x\n"),
         ("# noqa: DEV101\nbad\n", ("DEV101",), "bad\n"),
+        ("bad # noqa: DEV101, DEV103\n", ("DEV103",), "bad # noqa: DEV101\n"),
+        ("bad # noqa: DEV103, E501, DEV101\n", ("DEV103",), "bad # noqa: E501, DEV101\n"),
         (
             "bad # devlint: ignore[DEV103, hardcoded-cuda-call] -- why\n",
             ("DEV103",),

@@ -96,16 +96,14 @@ class Pragma:
 
     def without(self, idle: Collection[str]) -> str:
         """Its text without some of its codes; "" where none is left."""
-        kept = [text for text, _ in self.written if text not in idle]
+        codes = (*self.foreign, *(text for text, _ in self.written))
+        kept = [text for text in codes if text not in idle]
+        if not kept:
+            return ""
         if self.form == "noqa":
-            kept = [text for text in self.foreign if text not in idle]
-            if not kept:
-                return ""
             match = _PRAGMA.match(self.text)
             start, end = match.span("noqa") if match else (0, 0)
             return f"{self.text[:start]}{', '.join(kept)}{self.text[end:]}"
-        if not kept:
-            return ""
         head, _, rest = self.text.partition("[")
         return f"{head}[{', '.join(kept)}]{rest.partition(']')[2]}"
 
