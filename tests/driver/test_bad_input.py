@@ -212,6 +212,8 @@ def test_ctrl_c_ends_the_run_and_its_workers(
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        # Where a shell started the tests in the background, they would inherit a deaf ear.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     workers = 2 if jobs == "2" else 0
     in_time(lambda: len(_descendants(process.pid)) >= workers and _cpu(process.pid) > 0.3, 60)

@@ -234,6 +234,10 @@ ARGUMENTS = {
 }  # fmt: skip
 
 
+# A build with CUDA makes these without a driver; the first use of the result would raise.
+LAZY = {"torch.cuda.Event", "torch.cuda.graph_pool_handle", "torch.cuda.memory_snapshot"}
+
+
 def test_what_needs_cuda_raises_without_it() -> None:
     names = [name for name in ROWS if re.fullmatch(r"torch\.cuda\.\w+", name)]
     script = ["import torch", "assert not torch.cuda.is_available()"]
@@ -247,4 +251,6 @@ def test_what_needs_cuda_raises_without_it() -> None:
         [sys.executable, "-W", "ignore", "-c", "\n".join(script)],
         capture_output=True, text=True, check=True, env=environment,
     ).stdout  # fmt: skip
-    assert set(output.split()) == {name for name in names if ROWS[name].cuda}
+    raising, claimed = set(output.split()), {name for name in names if ROWS[name].cuda}
+    assert claimed - raising == (LAZY if torch.version.cuda else set())
+    assert raising <= claimed
