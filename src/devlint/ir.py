@@ -1,8 +1,8 @@
 """The intermediate form: what the interpreter runs over.
 
 `source.lower` makes it from a LibCST tree. Sugar is removed: no parentheses, blanks or
-commas; `a < b < c` is an `and` of two comparisons. Nodes are never changed after they are made. They are
-compared by identity, and each keeps its `origin`, an opaque handle from which
+commas; `a < b < c` is an `and` of two comparisons. Nodes are never changed after they are made.
+They are compared by identity, and each keeps its `origin`, an opaque handle from which
 `source.document` computes the exact span when one is asked for.
 
 Plain slotted classes rather than frozen ones: a frozen dataclass is three times as slow to
@@ -231,7 +231,8 @@ class Yield(Expr):
 
 @dataclass(slots=True, eq=False)
 class Text(Expr):
-    """An f-string or a template string: the expressions inside; `parts` also holds its literal pieces as `Constant`."""
+    """An f-string or a template string: the expressions inside; `parts` also holds its literal
+    pieces as `Constant`."""
 
     parts: tuple[Expr, ...]
     origin: object = None
@@ -483,7 +484,9 @@ def _render(node: Node) -> str:
                 return f"({inside},)" if len(items) == 1 else f"({inside})"
             return f"[{inside}]" if kind == "list" else f"{{{inside}}}"
         case Mapping(items=items):
-            pairs = (f"**{_render(v)}" if k is None else f"{_render(k)}: {_render(v)}" for k, v in items)
+            pairs = (
+                f"**{_render(v)}" if k is None else f"{_render(k)}: {_render(v)}" for k, v in items
+            )
             return f"{{{', '.join(pairs)}}}"
         case Comprehension():
             return _render_comprehension(node)
@@ -523,4 +526,6 @@ def _render_comprehension(node: Comprehension) -> str:
 def _inner(node: Expr) -> str:
     """An operand, in parentheses where it is itself an operation."""
     text = _render(node)
-    return f"({text})" if isinstance(node, (Binary, Boolean, Compare, Conditional, Lambda)) else text
+    return (
+        f"({text})" if isinstance(node, (Binary, Boolean, Compare, Conditional, Lambda)) else text
+    )
