@@ -29,6 +29,8 @@ def create(use: Use) -> Value:
         return data[1].alike(kind=Kind.TENSOR)
     if data is not None and isinstance(data[1].data, Path):
         return Value(Kind.TENSOR, UNKNOWN)  # it may be a tensor, which keeps its device
+    if is_placeholder(use.args, row):
+        return Value(Kind.TENSOR, UNKNOWN, scalar=False)
     if row.to:
         trace = Trace(use.node, "made from host data here: on the CPU")
         named = Known(row.to)
@@ -36,8 +38,6 @@ def create(use: Use) -> Value:
         return Value(
             Kind.TENSOR, named, origin=Origin.HOST_DATA, scalar=scalar, grad=grad, trace=trace
         )
-    if is_placeholder(use.args, row):
-        return Value(Kind.TENSOR, UNKNOWN, scalar=False)
     return _default(use, scalar, grad, note)
 
 

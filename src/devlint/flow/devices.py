@@ -99,7 +99,9 @@ def is_device_name(node: ir.Expr) -> bool:
     return bool(_DEVICE_NAME.search(_last_name(node)))
 
 
-_DTYPE_NAME = re.compile(r"type|precision|half|float|fp16|fp32|bf16|int", re.IGNORECASE)
+_DTYPE_NAME = re.compile(
+    r"d?type(?!d)|precision|half|float|fp16|fp32|bf16|^u?int\d*$", re.IGNORECASE
+)
 _DEVICE_NAME = re.compile(
     r"dev|gpu|cuda|cpu|rank|place|accelerator|target_d|torch_d", re.IGNORECASE
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from devlint import ir
 from devlint.flow.arguments import Arguments
 from devlint.flow.values import Kind, Value
-from devlint.torchapi.effects import Dims, Row
+from devlint.torchapi.effects import Dims, Effect, Row
 
 
 def dimensions(args: Arguments, row: Row, of: Value | None = None) -> bool | None:
@@ -28,6 +28,8 @@ def dimensions(args: Arguments, row: Row, of: Value | None = None) -> bool | Non
 
 def is_placeholder(args: Arguments, row: Row) -> bool:
     """Whether the tensor is spelled out to have no element: it stands in for one to come."""
+    if not args.all and row.effect is Effect.CREATE:
+        return True
     given = args.find(row.data or row.size)
     if given is None or row.dims not in (Dims.SHAPE, Dims.DATA):
         return False

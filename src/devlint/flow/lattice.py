@@ -10,7 +10,8 @@ A `Device` is one of
 
 `Guarded` is a decision diagram: keys stand in ascending order from the root down, and no
 node has two equal branches. So equal functions of the conditions are equal objects, and the
-join is the pointwise join of the branches: it commutes, is associative and idempotent.
+join is the pointwise join of the branches: it commutes, is associative, idempotent and
+monotone.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ CUDA_AVAILABLE = "torch.cuda.is_available()"
 """The key of the condition "CUDA is available"."""
 
 _MOST_CONDITIONS = 3
-"""A device that hangs on more conditions than this is UNKNOWN."""
+"""A place must follow from so many conditions; what takes more to tell is UNKNOWN."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +109,7 @@ def join(a: Device, b: Device) -> Device:
         return a
     if isinstance(a, Guarded) or isinstance(b, Guarded):
         joined = _pointwise(a, b)
-        return UNKNOWN if len(conditions(joined)) > _MOST_CONDITIONS else joined
+        return _provable(joined) if len(conditions(joined)) > _MOST_CONDITIONS else joined
     return UNKNOWN
 
 
@@ -137,6 +138,39 @@ def _pointwise(a: Device, b: Device) -> Device:
         top,
         _pointwise(given(a, top, True), given(b, top, True)),
         _pointwise(given(a, top, False), given(b, top, False)),
+    )
+
+
+def _provable(device: Device, most: int = _MOST_CONDITIONS) -> Device:
+    """The device where `most` conditions or fewer settle it, UNKNOWN elsewhere.
+
+    Joins grow diagrams, so something has to be forgotten. To forget all of a diagram that is too
+    large would make the join depend on the order of paths: a later join may shrink it again. What
+    takes many conditions to tell takes no fewer after a join, so that can be forgotten at once.
+    """
+    if not isinstance(device, Guarded):
+        return device
+    if most == 0:
+        return UNKNOWN
+    proved: Device = UNKNOWN
+    for key in sorted(conditions(device)):
+        yes, no = (_provable(given(device, key, holds), most - 1) for holds in (True, False))
+        proved = _either(proved, _choose(key, yes, no))
+    return proved
+
+
+def _either(a: Device, b: Device) -> Device:
+    """What `a` or `b` knows; where both know, they agree."""
+    if a == UNKNOWN or a == b:
+        return b
+    tops = [d.key for d in (a, b) if isinstance(d, Guarded)]
+    if not tops:
+        return a
+    top = min(tops)
+    return _node(
+        top,
+        _either(given(a, top, True), given(b, top, True)),
+        _either(given(a, top, False), given(b, top, False)),
     )
 
 
@@ -178,10 +212,15 @@ def difference(a: Device, b: Device) -> Difference | None:
     return None
 
 
+def names_accelerator(device: Device) -> bool:
+    """Whether the source names an accelerator, alone or as one of a choice."""
+    if isinstance(device, Guarded):
+        return names_accelerator(device.yes) or names_accelerator(device.no)
+    return isinstance(device, Known) and device.type not in ("cpu", "meta")
+
+
 def may_be_accelerator(device: Device) -> bool:
     """Whether there is a reason to think so: a named accelerator, a choice of one, a symbol."""
     if isinstance(device, Guarded):
         return may_be_accelerator(device.yes) or may_be_accelerator(device.no)
-    if isinstance(device, Known):
-        return device.type not in ("cpu", "meta")
-    return isinstance(device, Symbol)
+    return isinstance(device, Symbol) or names_accelerator(device)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from devlint import ir
 from devlint.flow import meet
-from devlint.flow.arguments import Arguments
+from devlint.flow.arguments import Arguments, Given
 from devlint.flow.attributes import new_instance
 from devlint.flow.call_function import call_function
 from devlint.flow.frame import ClassInfo, Closure, Frame
@@ -72,7 +73,7 @@ def call_module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
     if value.note == "if-module":
         value = value.but(kind=Kind.MODULE, data=None)
     place = frame.place(value)
-    inputs = [(argument.value, v) for argument, v in args.all]
+    inputs = _inputs(frame, info, args)
     if not managed and not self_moving:
         meet.call_module(frame, node, (func, value), inputs)
     if place == UNKNOWN:
@@ -97,6 +98,25 @@ def call_module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
 
 
 _SEVERAL_OUTPUTS = frozenset(("LSTM", "GRU", "RNN", "MultiheadAttention", "LSTMCell"))
+
+
+_ON_THE_HOST = re.compile(r"len(gth)?s?$|sizes?$|^names?$|paths?$", re.IGNORECASE)
+"""Arguments that are on the CPU by custom: lengths for `pack_padded_sequence`, and no tensors."""
+
+
+def _inputs(frame: Frame, info: ClassInfo | None, args: Arguments) -> list[Given]:
+    """The arguments of a module's call, without those that may be on the CPU whatever it does."""
+    method = None if info is None else info.method("forward")
+    names = [] if method is None else [parameter.name for parameter in method[1].params[1:]]
+    found: list[Given] = []
+    for position, (argument, value) in enumerate(args.all):
+        at = names[position] if argument.keyword is None and position < len(names) else ""
+        name = argument.keyword or at
+        if method is not None and frame.world.scan(method[1]).only_indexes(name):
+            continue
+        if not _ON_THE_HOST.search(name or ir.render(argument.value)):
+            found.append((argument.value, value))
+    return found
 
 
 def moves_inputs(frame: Frame, info: ClassInfo) -> bool:

@@ -258,7 +258,7 @@ def _narrow_to_tensor(frame: Frame, subject: ir.Expr) -> None:
     if not isinstance(subject, ir.Name):
         return
     value = frame.look_up(subject.id)
-    if value is None or value.kind is not Kind.UNKNOWN:
+    if value is None or value.kind in (Kind.TENSOR, Kind.BATCH, Kind.PLACED):
         return
     place = place_of_path(value.data) if isinstance(value.data, Path) else UNKNOWN
     frame.state.env[subject.id] = Value(Kind.TENSOR, place, origin=Origin.INPUT)

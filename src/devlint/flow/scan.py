@@ -42,9 +42,16 @@ class Scan:
     """(attribute, name): `self.attribute(name)`."""
     wrapped: set[str] = field(default_factory=set)
     """Attributes of self given to a call, starred or not (`nn.Sequential(*self.layers)`)."""
+    used: Counter[str] = field(default_factory=Counter)
+    indexing: Counter[str] = field(default_factory=Counter)
+    """How often a name is read, and how often of these as an index (`table[name]`)."""
     size: int = 0
     """Statements."""
     yields: bool = False
+
+    def only_indexes(self, name: str) -> bool:
+        """Whether a name is used as an index and as nothing else: it may then be on the CPU."""
+        return 0 < self.used[name] == self.indexing[name]
 
 
 def _fields(kind: Any) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
@@ -101,6 +108,10 @@ def scan(function: ir.Function, takes_tensor: Callable[[ir.Expr], bool], has_arr
                 _call(found, node, this, takes_tensor)  # type: ignore[arg-type]
             elif kind is ir.Attribute:
                 _attribute(found, node, this, has_arrays)  # type: ignore[arg-type]
+            elif kind is ir.Name:
+                found.used[node.id] += 1  # type: ignore[attr-defined]
+            elif kind is ir.Subscript:
+                _subscript(found, node)  # type: ignore[arg-type]
             elif isinstance(node, ir.Stmt):
                 found.size += 1
                 _statement(found, node, this)
@@ -138,6 +149,13 @@ def _call(found: Scan, call: ir.Call, this: str, takes_tensor: Callable[[ir.Expr
             found.wrapped.add(attr)
     if call.args and isinstance(call.args[0].value, ir.Name) and takes_tensor(func):
         found.tensors.add(call.args[0].value.id)
+
+
+def _subscript(found: Scan, node: ir.Subscript) -> None:
+    parts = node.index.items if isinstance(node.index, ir.Display) else (node.index,)
+    for part in parts:
+        if isinstance(part, ir.Name):
+            found.indexing[part.id] += 1
 
 
 def _attribute(found: Scan, node: ir.Attribute, this: str, has_arrays: bool) -> None:

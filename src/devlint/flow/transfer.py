@@ -11,7 +11,7 @@ from devlint.flow.creation import create, create_like, tensor_like
 from devlint.flow.dimensions import dimensions
 from devlint.flow.facts import HostRead
 from devlint.flow.frame import Frame
-from devlint.flow.lattice import CPU, UNKNOWN, Device, Known, may_be_accelerator
+from devlint.flow.lattice import CPU, UNKNOWN, Device, Known, may_be_accelerator, names_accelerator
 from devlint.flow.model_overlays import CONTAINERS, children, device_of_children, loader
 from devlint.flow.state import Object, Path
 from devlint.flow.use import TENSORS, Use, device_argument
@@ -164,7 +164,8 @@ def _read_on_host(use: Use) -> Value:
     if receiver is not None and receiver[1].kind in TENSORS and not forced:
         frame = use.frame
         operand = frame.operand(*receiver)
-        if may_be_accelerator(operand.device):
+        followed = receiver[1].origin in (Origin.MOVED, Origin.FOLLOWS)
+        if may_be_accelerator(operand.device) and (followed or names_accelerator(operand.device)):
             grad = receiver[1].grad
             frame.record(HostRead(use.node, frame.context(), operand, use.row.host, grad))
     kind = _result_kind(use.row)
