@@ -63,7 +63,7 @@ def below(a: Device, b: Device) -> bool:
 
 def at(device: Device, settled: tuple[bool, ...]) -> Device:
     """The device where every condition is settled."""
-    for key, holds in zip(KEYS, settled):
+    for key, holds in zip(KEYS, settled, strict=True):
         device = lattice.given(device, key, holds)
     return device
 
@@ -149,14 +149,14 @@ def test_two_plain_devices_join_to_unknown(a: Device, b: Device) -> None:
 
 @given(any_device, any_device)
 def test_a_join_claims_only_what_both_say(a: Device, b: Device) -> None:
-    for one, other, both in zip(everywhere(a), everywhere(b), everywhere(join(a, b))):
+    for one, other, both in zip(everywhere(a), everywhere(b), everywhere(join(a, b)), strict=True):
         assert both in (UNKNOWN, join(one, other))
 
 
 @given(devices, devices)
 def test_a_join_of_few_conditions_forgets_nothing(a: Device, b: Device) -> None:
     assume(len(conditions(a) | conditions(b)) <= 3)
-    both = [join(one, other) for one, other in zip(everywhere(a), everywhere(b))]
+    both = [join(one, other) for one, other in zip(everywhere(a), everywhere(b), strict=True)]
     assert everywhere(join(a, b)) == both
 
 
@@ -270,7 +270,7 @@ def test_nothing_differs_from_itself_or_from_the_unknown(a: Device) -> None:
 @given(any_device, any_device)
 def test_a_difference_holds_under_its_conditions(a: Device, b: Device) -> None:
     found = difference(a, b)
-    pairs = list(zip(everywhere(a), everywhere(b)))
+    pairs = list(zip(everywhere(a), everywhere(b), strict=True))
     if found is None:
         assert all(difference(one, other) is None for one, other in pairs)
         return

@@ -161,7 +161,7 @@ def _provable(device: Device, most: int = _MOST_CONDITIONS) -> Device:
 
 def _either(a: Device, b: Device) -> Device:
     """What `a` or `b` knows; where both know, they agree."""
-    if a == UNKNOWN or a == b:
+    if a in (UNKNOWN, b):
         return b
     tops = [d.key for d in (a, b) if isinstance(d, Guarded)]
     if not tops:
