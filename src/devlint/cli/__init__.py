@@ -19,14 +19,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"devlint {__version__}")
         return 0
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(
-            stream, "reconfigure"
-        ):  # a name that the terminal can't show is no reason to fail
+        # A name that the terminal can't show is no reason to fail.
+        if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     try:
         return _run(words)
     except KeyboardInterrupt:
         complain("interrupted")
+        # An interrupt that went through the `exec` of a text, as dataclasses are made by, lets
+        # CPython end by a signal instead of our exit code, until another `exec` succeeds.
+        exec("")
         return INTERRUPTED
     except BrokenPipeError:
         # Whoever read our output has seen enough; Python would complain when it flushes at exit.
