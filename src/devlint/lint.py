@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 
 from devlint import torchapi
-from devlint.findings import Change, Edit, Finding, Fix, Level, Report, Span, Step
+from devlint.findings import Change, Finding, Fix, Level, Report, Span, Step
 from devlint.flow.facts import IdleSuppression, Unparsable, Unreadable
 from devlint.flow.interpreter import interpret
 from devlint.rulebook import Page, pages
@@ -24,6 +24,7 @@ from devlint.source.document import (
     syntax_error,
 )
 from devlint.source.pragmas import read_pragmas
+from devlint.source.room import with_room
 
 SIGNS = (
     r"^[ \t]*(?:from|import)\b[^\n#]*(?:torch|lightning|accelerate|timm)",
@@ -38,7 +39,6 @@ PRAGMA_WORDS = (b"devlint", b"DEV")
 
 UNUSED_SUPPRESSION = "unused-suppression"
 
-_LINE_END = re.compile(r"\r\n|\r|\n")
 _START = Span(0, 0, 1, 1, 1, 1)
 
 
@@ -100,11 +100,19 @@ def check_source(data: bytes, filename: str, settings: Settings) -> list[Finding
         document = read_document(data, filename)
     except SourceError as error:
         return _of_failure(error, filename, codes)
+    try:
+        return with_room(lambda: _check(document, codes, plan if relevant else None))
+    except RecursionError:
+        return _of_failure(SourceError("nested too deeply", _START, "syntax"), filename, codes)
+
+
+def _check(document: Document, codes: frozenset[str], plan: Plan | None) -> list[Finding]:
+    """The findings of a document; those about comments alone without a plan."""
     found: list[Finding] = []
-    if relevant:
+    if plan is not None:
         for fact in interpret(document.module, plan.table, plan.device_types):
-            found.extend(_findings(fact, codes, document, filename))
-    return _in_order(_after_pragmas(found, document, codes, filename))
+            found.extend(_findings(fact, codes, document, document.filename))
+    return _in_order(_after_pragmas(found, document, codes, document.filename))
 
 
 def unreadable(filename: str, reason: str, settings: Settings) -> list[Finding]:
@@ -187,8 +195,7 @@ def _after_pragmas(
     kept, idle = pragmas.apply(_in_order(found), codes)
     for comment in idle:
         fact = IdleSuppression(Place(comment.origin), comment.codes, comment.remaining)
-        for finding in _findings(fact, codes, document, filename):
-            kept.append(finding if comment.remaining else _with_blanks(finding, document))
+        kept.extend(_findings(fact, codes, document, filename))
     page = pages()[UNUSED_SUPPRESSION]
     if page.code in codes:
         reports = (Report(Place(item.origin), item.message) for item in pragmas.problems)
@@ -200,21 +207,6 @@ def _after_pragmas(
 def _known() -> Mapping[str, str]:
     """Every code and every name, with its code."""
     return {word: page.code for page in pages().values() for word in (page.code, page.name)}
-
-
-def _with_blanks(finding: Finding, document: Document) -> Finding:
-    """Let the removal of a comment take the blanks before it along, or the whole row."""
-    fix, text = finding.fix, document.text
-    if fix is None:
-        return finding
-    start, end = finding.span.start, finding.span.end
-    while start > 0 and text[start - 1] in " \t\f":
-        start -= 1
-    ending = _LINE_END.match(text, end)
-    if ending is not None and (start == 0 or text[start - 1] in "\r\n"):
-        end = ending.end()
-    edit = Edit(document.index.span(start, end), "")
-    return replace(finding, fix=replace(fix, edits=(edit,)))
 
 
 def _in_order(found: Iterable[Finding]) -> list[Finding]:

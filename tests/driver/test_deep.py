@@ -1,0 +1,48 @@
+"""Deeply nested code is either linted or refused as such: never an internal error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from driver.conftest import Project
+
+from devlint import ir, lint
+
+LAST = 'torch.device("gpu")\n'
+BRANCHES = "".join(f"elif n == {i}:\n    y = torch.ones({i})\n" for i in range(3000))
+LINTED = {
+    "a sum of 3,000 terms": "y = " + " + ".join(["x"] * 3000) + "\n",
+    "3,000 attributes": "y = torch" + ".a" * 2999 + "\n",
+    "3,000 elif branches": f"if n < 0:\n    pass\n{BRANCHES}",
+    "90 nested ifs": "".join(f"{' ' * i}if x{i}:\n" for i in range(90)) + " " * 90 + "pass\n",
+}
+
+
+@pytest.mark.parametrize("code", LINTED.values(), ids=LINTED)
+def test_what_follows_deep_code_is_found(project: Project, code: str) -> None:
+    project.write({"deep.py": f"import torch\nx = torch.ones(3)\n{code}{LAST}"})
+    ran = project.concise("--select=DEV304")
+    assert ran.out.startswith(f"deep.py:{3 + code.count(chr(10))}:14: DEV304")
+    assert (ran.code, ran.err) == (1, "")
+
+
+def test_more_indentation_than_python_takes_is_refused(project: Project) -> None:
+    code = "".join(f"{' ' * i}if x{i}:\n" for i in range(900))
+    project.write({"deep.py": f"import torch\n{code}{' ' * 900}{LAST}"})
+    ran = project.concise()
+    assert ": DEV001 too many levels of indentation" in ran.out
+    assert (ran.code, ran.err) == (2, "")
+
+
+def test_what_is_too_deep_even_for_a_large_stack_is_refused(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def endless(module: ir.Module, *rest: object) -> Iterator[object]:
+        return endless(module, *rest)
+
+    monkeypatch.setattr(lint, "interpret", endless)
+    project.write({"deep.py": f"import torch\n{LAST}"})
+    ran = project.concise()
+    assert ran.out.startswith("deep.py:1:1: DEV001 nested too deeply")
+    assert (ran.code, ran.err) == (2, "")
