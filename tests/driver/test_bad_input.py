@@ -225,6 +225,17 @@ def test_ctrl_c_ends_the_run_and_its_workers(
     in_time(lambda: not any(Path(f"/proc/{child}/stat").exists() for child in children), 20)
 
 
+def test_an_interrupt_within_an_exec_is_told_by_the_exit_code_too(project: Project) -> None:
+    code = (
+        "import sys\nfrom devlint import cli\n"
+        "cli._run = lambda words: exec('raise KeyboardInterrupt')\n"
+        "sys.exit(cli.main(['.']))"
+    )
+    project.write({"program.py": code})
+    done = subprocess.run([sys.executable, "program.py"], cwd=project.folder, capture_output=True)
+    assert (done.returncode, done.stderr) == (130, b"devlint: interrupted\n")
+
+
 def _descendants(pid: int) -> list[int]:
     found = []
     for path in Path("/proc").glob("[0-9]*/stat"):
