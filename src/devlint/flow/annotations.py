@@ -39,7 +39,9 @@ def annotated(frame: Frame, node: ir.Expr, value: Value) -> Value:
         element = annotated(frame, inner, Value(Kind.UNKNOWN))
         if element.kind is Kind.MODULE:
             kind = Kind.LIST if "tuple" not in name.lower() else Kind.TUPLE
-            return Value(kind, data=frame.allocate(inner, Object(element=element)))
+            ref = frame.allocate(inner, Object(element=element))
+            exact = ir.render(node).lower().rpartition(".")[2].startswith(("list", "tuple"))
+            return Value(kind, data=ref, note="" if exact else "any")
         return Value(Kind.LIST) if element.kind in (Kind.NUMBER, Kind.STRING) else value
     if name == "numpy.ndarray":
         return Value(Kind.NDARRAY)
@@ -68,7 +70,9 @@ _SEQUENCES = ("List", "Sequence", "Iterable", "Collection", "list", "tuple", "Tu
 def _element(frame: Frame, node: ir.Expr) -> ir.Expr | None:
     """`X` of `List[X]` and the like."""
     if isinstance(node, ir.Subscript) and ir.render(node.value).rpartition(".")[2] in _SEQUENCES:
-        return node.index if not isinstance(node.index, ir.Display) else node.index.items[0]
+        if isinstance(node.index, ir.Display):
+            return node.index.items[0] if node.index.items else None
+        return node.index
     return None
 
 

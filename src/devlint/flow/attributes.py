@@ -83,7 +83,7 @@ def _about_device(frame: Frame, node: ir.Attribute, base: Value) -> Value | None
                 )
             )
         if node.attr == "device" and base.kind is not Kind.LIST:
-            if base.kind is Kind.MODULE and _own_attribute(frame, base, "device"):
+            if base.kind is Kind.MODULE and not _tells_own_place(frame, base):
                 return None
             return Value(Kind.DEVICE, frame.place(base), note="tensor-device")
         return Value(Kind.BOOL) if node.attr == "is_cuda" else None
@@ -92,12 +92,18 @@ def _about_device(frame: Frame, node: ir.Attribute, base: Value) -> Value | None
     return None
 
 
-def _own_attribute(frame: Frame, base: Value, attr: str) -> bool:
+def _tells_own_place(frame: Frame, base: Value) -> bool:
+    """Whether `module.device` is where its parameters are: so it is with every library's module
+    that has it, and with a property of that name; what a class stores under it is a value."""
     found = frame.object(base)
-    if found is None:
-        return False
-    defined = isinstance(found.source, ClassInfo) and found.source.method(attr) is not None
-    return attr in found.entries and not defined
+    if found is None or not isinstance(found.source, ClassInfo):
+        return found is None or "device" not in found.entries
+    known = any(name.endswith(_WITH_DEVICE) for name in found.source.library_bases())
+    stored = any("device" in each.attributes for each in found.source.lineage())
+    return found.source.method("device") is not None or (known and not stored)
+
+
+_WITH_DEVICE = ("LightningModule", "PreTrainedModel", "ModelMixin")
 
 
 def _may_define(frame: Frame, base: Value, attr: str) -> bool:
@@ -154,7 +160,7 @@ def _of_object(frame: Frame, node: ir.Attribute, base: Value) -> Value:
     if base.kind is Kind.MODULE:
         if attr in ("weight", "bias"):
             place = frame.place(base)
-            return Value(Kind.TENSOR, place, origin=Origin.FOLLOWS, grad=True)
+            return Value(Kind.TENSOR, place, origin=Origin.FOLLOWS, grad=True, note="parameter")
         source = found.source if found is not None else None
         for owner in ((source,) if isinstance(source, str) else ()) + ("torch.nn.Module",):
             if frame.world.table.get(f"{owner}.{attr}") is not None:

@@ -66,7 +66,9 @@ def _declare_members(frame: Frame, info: ClassInfo) -> None:
                 if isinstance(target, ir.Name):
                     info.attributes.add(target.id)
     for method in info.methods.values():
-        info.attributes |= frame.world.scan(method).self_stores
+        scan = frame.world.scan(method)
+        info.attributes |= scan.self_stores
+        info.open_base |= scan.dynamic or bool({"setattr", "vars"} & scan.called)
 
 
 def _is_property(node: ir.Expr) -> bool:

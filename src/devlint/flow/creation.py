@@ -18,6 +18,8 @@ def create(use: Use) -> Value:
     grad = row.grad or _asks_for_gradient(use.args)
     scalar = dimensions(use.args, row)
     note = "leaf" if grad and row.effect is Effect.CREATE else ""
+    if use.args.gives(("out",)):
+        return Value(Kind.TENSOR, UNKNOWN)  # it is written into another
     if device is not None:
         trace = Trace(use.node, f"made on {device} here")
         return Value(

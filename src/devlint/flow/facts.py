@@ -301,6 +301,8 @@ class KeptTensor(Fact):
     attr: str
     value: Operand
     uses: tuple[Hop, ...]
+    only: bool = True
+    """No other statement stores the attribute."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,7 +99,8 @@ class World:
 
     table: Table
     device_types: frozenset[str] = frozenset()
-    globals: dict[str, Value] = field(default_factory=dict)
+    top: Frame | None = None
+    """The frame of the file itself."""
     classes: dict[ir.Class, ClassInfo] = field(default_factory=dict)
     scan: Callable[[ir.Function], Scan] = field(default=lambda function: Scan())
     facts: list[Fact] = field(default_factory=list)
@@ -122,6 +123,11 @@ class World:
     run: Callable[[Frame, ir.Body], None] = lambda frame, body: None
     """The doors back up: rooms below an expression or a call go through them, so that no
     module imports one above it."""
+
+    @property
+    def globals(self) -> dict[str, Value]:
+        """The names of the file as they are bound now."""
+        return {} if self.top is None else self.top.state.env
 
 
 @dataclass(slots=True, eq=False, repr=False)

@@ -47,10 +47,9 @@ def interpret(
     world.evaluate, world.invoke, world.store = evaluate, invoke, statements.store
     world.run = statements.run
     top = Frame(world, State())
-    world.globals = top.state.env
+    world.top = top
     statements.run(top, module.body)
     top.state.alive = True
-    world.globals = top.state.env
     _run_rest(world, top)
     return world.facts
 

@@ -16,7 +16,8 @@ monotone.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 CUDA_AVAILABLE = "torch.cuda.is_available()"
 """The key of the condition "CUDA is available"."""
@@ -48,7 +49,7 @@ class Symbol:
     """
 
     key: str
-    label: str
+    label: str = field(compare=False)
 
     def __str__(self) -> str:
         return self.label if " " in self.label else f"`{self.label}`"
@@ -63,9 +64,11 @@ class Guarded:
     no: Device
 
     def __str__(self) -> str:
-        if self.key == CUDA_AVAILABLE and self.no == CPU:
+        if self.key == CUDA_AVAILABLE and self.no == CPU and not isinstance(self.yes, Guarded):
             return f"{self.yes} (or cpu where CUDA is absent)"
-        return f"{self.yes} (or {self.no}, depending on `{self.key}`)"
+        *first, last = dict.fromkeys(map(str, _leaves(self)))
+        keys = " and ".join(f"`{key}`" for key in sorted(conditions(self)))
+        return f"{', '.join(first)} or {last}, depending on {keys}" if first else last
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +83,23 @@ UNKNOWN = Unknown()
 CPU = Known("cpu")
 CUDA = Known("cuda")
 
+IS_NONE = " is None"
+"""How the key ends of a condition on an argument that may be left out."""
+
 
 def conditions(device: Device) -> frozenset[str]:
     """The keys that a device hangs on."""
     if isinstance(device, Guarded):
         return conditions(device.yes) | conditions(device.no) | {device.key}
     return frozenset()
+
+
+def _leaves(device: Device) -> Iterator[Device]:
+    if isinstance(device, Guarded):
+        yield from _leaves(device.yes)
+        yield from _leaves(device.no)
+    else:
+        yield device
 
 
 def given(device: Device, key: str, holds: bool) -> Device:
@@ -192,11 +206,17 @@ def difference(a: Device, b: Device) -> Difference | None:
 
     A host device differs from a symbol (it breaks as soon as that place is an accelerator);
     two symbols, or an accelerator and a symbol, may agree. `cuda` and `cuda:0` may agree too.
+    Where the host is what is left of a choice of an accelerator, a symbol is most likely what
+    the same choice gave elsewhere.
     """
+    return _difference(a, b, a, b)
+
+
+def _difference(a: Device, b: Device, whole_a: Device, whole_b: Device) -> Difference | None:
     if isinstance(a, Guarded) or isinstance(b, Guarded):
         top = min(d.key for d in (a, b) if isinstance(d, Guarded))
         for holds in (True, False):
-            found = difference(given(a, top, holds), given(b, top, holds))
+            found = _difference(given(a, top, holds), given(b, top, holds), whole_a, whole_b)
             if found is not None:
                 return Difference(found.certain, ((top, holds), *found.when))
         return None
@@ -205,11 +225,14 @@ def difference(a: Device, b: Device) -> Difference | None:
             return None if "meta" in (a.type, b.type) else Difference(certain=True)
         indexed = a.index is not None and b.index is not None
         return Difference(certain=True) if indexed and a.index != b.index else None
-    if isinstance(a, Symbol) and isinstance(b, Known):
-        return Difference(certain=False) if b.is_host else None
     if isinstance(a, Known) and isinstance(b, Symbol):
-        return Difference(certain=False) if a.is_host else None
-    return None
+        host, whole = a, whole_a
+    elif isinstance(a, Symbol) and isinstance(b, Known):
+        host, whole = b, whole_b
+    else:
+        return None
+    chosen = names_accelerator(whole)
+    return Difference(certain=False) if host.is_host and not chosen else None
 
 
 def names_accelerator(device: Device) -> bool:

@@ -116,7 +116,9 @@ def index(frame: Frame, node: ir.Expr, base: Argument, indices: list[Argument]) 
         if value.kind not in _TENSORS or base[1].kind not in _TENSORS:
             continue
         owner, inner = frame.operand(*base), frame.operand(expression, value)
-        if value.scalar is True or difference(owner.device, inner.device) is None:
+        if value.scalar is True or value.note == "element":
+            continue  # a 0-dimensional index is a number
+        if difference(owner.device, inner.device) is None:
             continue
         if is_host(owner.device) and base[1].origin is Origin.ATTRIBUTE:
             note_kept(frame, [owner, inner], node)

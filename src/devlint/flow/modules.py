@@ -189,7 +189,7 @@ def _place(frame: Frame, value: Value, device: Device, depth: int) -> None:
 def _tell_kept_modules(info: ClassInfo, frame: Frame, name: str, value: Value) -> None:
     found = frame.object(value)
     stores = frame.world.stores.get((info, name), [])
-    if found is None or len(stores) != 1 or not frame.recording:
+    if found is None or len(stores) != 1 or not frame.recording or value.note == "any":
         return
     inside = found.elements()
     parameters = inside.kind is Kind.TENSOR and inside.note == "parameter"
@@ -236,7 +236,11 @@ def _tell_kept_tensors(info: ClassInfo, frame: Frame) -> None:
             continue
         seen: dict[ir.Node, str] = dict(uses)
         hops = tuple(Hop(node, words) for node, words in seen.items())
-        for statement, operand in stores:
-            if operand.kind is Kind.TENSOR:
-                kept = KeptTensor(statement, frame.context(), info.node.name, name, operand, hops)
-                frame.record(kept)
+        tensors = [(s, operand) for s, operand in stores if operand.kind is Kind.TENSOR]
+        for statement, operand in tensors[:1]:
+            frame.record(
+                KeptTensor(
+                    statement, frame.context(), info.node.name, name, operand, hops,
+                    only=len(stores) == 1,
+                )
+            )  # fmt: skip

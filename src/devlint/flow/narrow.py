@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from devlint import ir
 from devlint.flow.devices import DEVICES_COUNTED
 from devlint.flow.frame import ACCELERATOR_CHOSEN, Frame, place_of_path
-from devlint.flow.lattice import CUDA_AVAILABLE, UNKNOWN
+from devlint.flow.lattice import CUDA_AVAILABLE, IS_NONE, UNKNOWN
 from devlint.flow.library import dotted
-from devlint.flow.state import IS_NONE, Path, State, join_states, join_values
+from devlint.flow.state import Path, State, join_states, join_values
 from devlint.flow.values import NONE, NOTHING, Kind, Origin, Value
 
 Known = tuple[tuple[str, bool], ...]

@@ -106,7 +106,9 @@ def subscript(frame: Frame, node: ir.Subscript, base: Value, index: Value) -> Va
         )
     found = frame.object(base)
     if found is not None and kind is Kind.MODULE:
-        return base.but(data=base.data)
+        if found.items is not None and isinstance(index.data, int):
+            return _item(found, Kind.LIST, index)
+        return base if index.note == "slice" else child_of(frame, base)
     if found is not None:
         return _item(found, kind, index)
     if kind is Kind.UNKNOWN and isinstance(base.data, Path) and isinstance(index.data, (str, int)):
@@ -163,15 +165,31 @@ def element_of(frame: Frame, value: Value, node: ir.Node | None = None) -> Value
             return NOTHING
         return Value(Kind.BATCH, device, origin=Origin.LOADED, trace=trace)
     if kind is Kind.TENSOR:
-        return value.but(scalar=None, data=None)
-    if kind in (Kind.BATCH, Kind.MODULE):
+        return value.but(scalar=None, data=None, note="element")
+    if kind is Kind.BATCH:
         return value
+    if kind is Kind.MODULE:
+        return child_of(frame, value)
     if kind is Kind.DICT:
         return Value(Kind.UNKNOWN)
     found = frame.object(value)
     if found is not None and kind.is_container:
         return found.elements()
     return NOTHING
+
+
+def child_of(frame: Frame, value: Value) -> Value:
+    """An element of a ModuleList or ParameterList: it is where the list is, whatever it is."""
+    found = frame.object(value)
+    if found is None:
+        return NOTHING
+    if isinstance(found.source, str) and "Parameter" in found.source:
+        return Value(Kind.TENSOR, found.device, origin=Origin.FOLLOWS, grad=True)
+    if found.items:
+        return joined(list(found.items))
+    ref = ("child", value.data)
+    frame.state.heap[ref] = Object(device=found.device, trace=found.trace)
+    return Value(Kind.MODULE, data=ref)
 
 
 def bind(frame: Frame, target: ir.Expr, value: Value) -> None:

@@ -183,9 +183,9 @@ def _tensor_type(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Valu
         device = Known("cuda") if name.startswith("torch.cuda.") else CPU
         told = Trace(node, f"moved to {device} by its type here", value.trace)
         return value.but(device=device, origin=Origin.MOVED, trace=told, data=None)
-    if given[1].kind is Kind.UNKNOWN:
-        return value.but(device=UNKNOWN, data=None)
-    return value
+    if given[1].kind is Kind.DTYPE:
+        return value
+    return value.but(device=UNKNOWN, data=None)
 
 
 OVERLAYS: Mapping[str, Overlay] = {

@@ -47,6 +47,8 @@ class Scan:
     """How often a name is read, and how often of these as an index (`table[name]`)."""
     size: int = 0
     """Statements."""
+    dynamic: bool = False
+    """It writes attributes by names that aren't spelled out (`self.__dict__.update(...)`)."""
     yields: bool = False
 
     def only_indexes(self, name: str) -> bool:
@@ -160,6 +162,8 @@ def _subscript(found: Scan, node: ir.Subscript) -> None:
 
 def _attribute(found: Scan, node: ir.Attribute, this: str, has_arrays: bool) -> None:
     name = node.value
+    if node.attr == "__dict__":
+        found.dynamic = True
     if isinstance(name, ir.Name) and name.id != this:
         strong = node.attr in TENSOR_ONLY and node.attr not in _WEAK
         if strong or (node.attr in _OR_ARRAY and not has_arrays):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 
-from devlint.flow.lattice import CPU, UNKNOWN, Device, Symbol, choose, given, join
+from devlint.flow.lattice import CPU, IS_NONE, UNKNOWN, Device, Symbol, choose, given, join
 from devlint.flow.values import NOTHING, Kind, Origin, Trace, Value
 
 Ref = Hashable
@@ -112,9 +112,6 @@ class State:
             device = given(device, key, holds)
         return device
 
-
-IS_NONE = " is None"
-"""How the key ends of a condition on an argument that may be left out."""
 
 _PLACES = (Kind.TENSOR, Kind.BATCH, Kind.PLACED)
 _NAMED = (Kind.DEVICE, Kind.STRING)
