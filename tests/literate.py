@@ -194,10 +194,10 @@ def _wrong_reveals(case: Case) -> Iterator[str]:
         row = document.locate(fact.node.origin).row
         device = str(fact.operand.device)
         spellings = {device, f"{fact.operand.kind.name.lower()} on {device}"}
-        said = next((claim for claim in missing if claim[0] == row and claim[1] in spellings), None)
+        said = next((c for c in case.revealed if c[0] == row and c[1] in spellings), None)
         if said is None:
             yield f"{case.at(row)}: revealed: {max(spellings, key=len)}"
-        else:
+        elif said in missing:  # a loop's body may say the same in its first and its last round
             missing.remove(said)
     for row, text in missing:
         yield f"{case.at(row)}: not revealed: {text}"
