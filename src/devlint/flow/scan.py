@@ -42,9 +42,9 @@ class Scan:
     """(attribute, name): `self.attribute(name)`."""
     wrapped: set[str] = field(default_factory=set)
     """Attributes of self given to a call, starred or not (`nn.Sequential(*self.layers)`)."""
-    used: Counter[str] = field(default_factory=Counter)
-    indexing: Counter[str] = field(default_factory=Counter)
-    """How often a name is read, and how often of these as an index (`table[name]`)."""
+    body: ir.Body = ()
+    indexes: dict[str, bool] = field(default_factory=dict)
+    """Which names are used as an index and as nothing else, as far as it was asked."""
     size: int = 0
     """Statements."""
     dynamic: bool = False
@@ -53,7 +53,12 @@ class Scan:
 
     def only_indexes(self, name: str) -> bool:
         """Whether a name is used as an index and as nothing else: it may then be on the CPU."""
-        return 0 < self.used[name] == self.indexing[name]
+        if name not in self.indexes:
+            nodes = [node for statement in self.body for node in descendants(statement)]
+            read = sum(isinstance(node, ir.Name) and node.id == name for node in nodes)
+            indexing = sum(_indexes(node, name) for node in nodes if isinstance(node, ir.Subscript))
+            self.indexes[name] = 0 < read == indexing
+        return self.indexes[name]
 
 
 def _fields(kind: Any) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
@@ -101,7 +106,7 @@ _OR_ARRAY = frozenset(
 def scan(function: ir.Function, takes_tensor: Callable[[ir.Expr], bool], has_arrays: bool) -> Scan:
     """Look over a function. `takes_tensor(func)` says whether a called function's first argument
     is a tensor for sure; `has_arrays`, whether the file has to do with numpy."""
-    found = Scan()
+    found = Scan(body=function.body)
     this = function.params[0].name if function.params else ""
     for statement in function.body:
         for node in descendants(statement):
@@ -110,10 +115,6 @@ def scan(function: ir.Function, takes_tensor: Callable[[ir.Expr], bool], has_arr
                 _call(found, node, this, takes_tensor)  # type: ignore[arg-type]
             elif kind is ir.Attribute:
                 _attribute(found, node, this, has_arrays)  # type: ignore[arg-type]
-            elif kind is ir.Name:
-                found.used[node.id] += 1  # type: ignore[attr-defined]
-            elif kind is ir.Subscript:
-                _subscript(found, node)  # type: ignore[arg-type]
             elif isinstance(node, ir.Stmt):
                 found.size += 1
                 _statement(found, node, this)
@@ -153,11 +154,10 @@ def _call(found: Scan, call: ir.Call, this: str, takes_tensor: Callable[[ir.Expr
         found.tensors.add(call.args[0].value.id)
 
 
-def _subscript(found: Scan, node: ir.Subscript) -> None:
+def _indexes(node: ir.Subscript, name: str) -> int:
+    """How often a name stands in an index."""
     parts = node.index.items if isinstance(node.index, ir.Display) else (node.index,)
-    for part in parts:
-        if isinstance(part, ir.Name):
-            found.indexing[part.id] += 1
+    return sum(isinstance(part, ir.Name) and part.id == name for part in parts)
 
 
 def _attribute(found: Scan, node: ir.Attribute, this: str, has_arrays: bool) -> None:
