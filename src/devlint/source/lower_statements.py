@@ -10,6 +10,7 @@ import libcst as cst
 from devlint import ir
 from devlint.source.lower_expressions import argument, expression, optional, parameters
 from devlint.source.lower_literals import OPERATORS
+from devlint.source.lower_patterns import collect_names, takes_all, values
 
 # `Any` stands for "a LibCST node of the type under which the table lists the function".
 Lower = Callable[[Any], ir.Stmt]
@@ -207,72 +208,15 @@ def _match(node: cst.Match) -> ir.Stmt:
 
 def _case(node: cst.MatchCase) -> ir.Case:
     binds: list[str] = []
-    _collect_names(node.pattern, binds)
+    collect_names(node.pattern, binds)
     return ir.Case(
-        tuple(_values(node.pattern)),
+        tuple(values(node.pattern)),
         tuple(binds),
         optional(node.guard),
         statements(node.body.body),
-        node.guard is None and _takes_all(node.pattern),
+        node.guard is None and takes_all(node.pattern),
         node,
     )
-
-
-def _values(pattern: cst.MatchPattern) -> list[ir.Expr]:
-    """What the subject itself is tested against; not what its parts are tested against."""
-    if isinstance(pattern, cst.MatchValue):
-        return [expression(pattern.value)]
-    if isinstance(pattern, cst.MatchSingleton):
-        return [expression(pattern.value)]
-    if isinstance(pattern, cst.MatchClass):
-        return [expression(pattern.cls)]
-    if isinstance(pattern, cst.MatchAs) and pattern.pattern is not None:
-        return _values(pattern.pattern)
-    if isinstance(pattern, cst.MatchOr):
-        return [value for each in pattern.patterns for value in _values(each.pattern)]
-    return []
-
-
-def _collect_names(pattern: Any, found: list[str]) -> None:
-    """The names that a pattern binds, each once, in the order of the source."""
-    if isinstance(pattern, cst.MatchAs):
-        if pattern.pattern is not None:
-            _collect_names(pattern.pattern, found)
-        _add(pattern.name, found)
-    elif isinstance(pattern, cst.MatchStar):
-        _add(pattern.name, found)
-    elif isinstance(pattern, cst.MatchSequenceElement):
-        _collect_names(pattern.value, found)
-    elif isinstance(pattern, (cst.MatchSequence, cst.MatchOr)):
-        for each in pattern.patterns:
-            _collect_names(each, found)
-    elif isinstance(
-        pattern, (cst.MatchMappingElement, cst.MatchKeywordElement, cst.MatchOrElement)
-    ):
-        _collect_names(pattern.pattern, found)
-    elif isinstance(pattern, cst.MatchMapping):
-        for element in pattern.elements:
-            _collect_names(element, found)
-        _add(pattern.rest, found)
-    elif isinstance(pattern, cst.MatchClass):
-        for positional in pattern.patterns:
-            _collect_names(positional, found)
-        for keyword in pattern.kwds:
-            _collect_names(keyword, found)
-
-
-def _add(name: cst.Name | None, found: list[str]) -> None:
-    if name is not None and name.value not in found:
-        found.append(name.value)
-
-
-def _takes_all(pattern: cst.MatchPattern) -> bool:
-    """Whether a pattern matches everything: `_`, a bare name, or a choice with one of them."""
-    if isinstance(pattern, cst.MatchAs):
-        return pattern.pattern is None or _takes_all(pattern.pattern)
-    if isinstance(pattern, cst.MatchOr):
-        return any(_takes_all(each.pattern) for each in pattern.patterns)
-    return False
 
 
 _STATEMENTS: Mapping[type, Lower] = {
