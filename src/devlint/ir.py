@@ -470,9 +470,11 @@ def _render(node: Node) -> str:
             return f"{_render(func)}({', '.join(map(_render, args))})"
         case Argument(value=value, keyword=keyword, star=star):
             return f"{star}{_render(value)}" if keyword is None else f"{keyword}={_render(value)}"
-        case Binary(op=op, left=left, right=right):
-            return f"{_inner(left)} {op} {_inner(right)}"
-        case Boolean(op=op, left=left, right=right) | Compare(op=op, left=left, right=right):
+        case Binary(op=op, left=left, right=right) | Boolean(op=op, left=left, right=right):
+            # `a + b + c` is grouped like that anyway, `a ** b ** c` is not.
+            chained = isinstance(left, type(node)) and left.op == op and op != "**"
+            return f"{_render(left) if chained else _inner(left)} {op} {_inner(right)}"
+        case Compare(op=op, left=left, right=right):
             return f"{_inner(left)} {op} {_inner(right)}"
         case Unary(op=op, operand=operand):
             return f"{op} {_inner(operand)}" if op == "not" else f"{op}{_inner(operand)}"

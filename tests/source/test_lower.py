@@ -92,7 +92,9 @@ def test_an_expression_renders_as_it_is_written(code: str) -> None:
 def test_operators_of_one_rank_group_to_the_left() -> None:
     assert lowered("a - b - c") == "Binary(-, Binary(-, a, b), c)"
     assert ir.render(value_of("a - (b - c)")) == "a - (b - c)"
-    assert ir.render(value_of("a and b and c or d")) == "((a and b) and c) or d"
+    assert ir.render(value_of("a and b and c or d")) == "(a and b and c) or d"
+    assert ir.render(value_of("a + b + c - d")) == "(a + b + c) - d"
+    assert ir.render(value_of("(a ** b) ** c ** d")) == "(a ** b) ** (c ** d)"
 
 
 def test_a_chained_comparison_shares_its_middle() -> None:
