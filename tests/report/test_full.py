@@ -15,7 +15,7 @@ from report.sample import HARDCODED, MISMATCH, SOURCE, finding, place, span
 import devlint
 from devlint.findings import Edit, Finding, Fix, Level, Safety, Step
 from devlint.report import Summary, render
-from devlint.report.snippet import WIDTH
+from devlint.report.cells import WIDTH
 from devlint.report.text import cells
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from devlint.findings import Edit, Finding, Fix, Safety, Span
+from devlint.report.cells import excerpt
 from devlint.report.closing import closing
 from devlint.report.context import Context, severity
-from devlint.report.snippet import Label, draw, excerpt, gap, gutter
+from devlint.report.snippet import Label, draw, gap, gutter
 from devlint.report.text import Line, level_style, one_line, paint
 from devlint.spans import LineIndex, apply_edits
 

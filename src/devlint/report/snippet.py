@@ -16,13 +16,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from devlint.findings import Span
-from devlint.report.text import Line, cell_width, one_line, visible
+from devlint.report.cells import Canvas, Row
+from devlint.report.text import Line, one_line
 from devlint.spans import LineIndex
 
-WIDTH = 140
-"""The most cells of a source line that are shown; longer lines are cut around the labels."""
-
-_LEAD = 24  # cells kept before the first label of a line that is cut
 _NEAR = 2  # lines between two labelled lines that are shown rather than left out
 _HEAD, _TAIL = 3, 2  # lines shown at both ends of a span over many lines
 
@@ -56,92 +53,6 @@ class _Mark:
         return "^" if self.primary else "-"
 
 
-class _Canvas:
-    """Rows of cells, each with a style, that later writing covers."""
-
-    def __init__(self) -> None:
-        self._rows: list[dict[int, tuple[str, str]]] = []
-
-    def put(self, row: int, column: int, text: str, style: str) -> None:
-        while len(self._rows) <= row:
-            self._rows.append({})
-        for character in text:
-            width = cell_width(character)
-            if width == 0 and column - 1 in self._rows[row]:
-                before, own = self._rows[row][column - 1]
-                self._rows[row][column - 1] = (before + character, own)
-                continue
-            self._rows[row][column] = (character, style)
-            for covered in range(column + 1, column + width):
-                self._rows[row][covered] = ("", style)
-            column += max(width, 1)
-
-    def lines(self) -> list[Line]:
-        return [
-            [row.get(column, (" ", "")) for column in range(max(row, default=-1) + 1)]
-            for row in self._rows
-        ]
-
-
-class _Row:
-    """A source line, cut to `WIDTH` cells around its labels."""
-
-    def __init__(self, text: str, spans: Sequence[tuple[int, int]]) -> None:
-        self._cells: list[str] = []  # one entry a cell; "" for the right half of a wide one
-        self._offsets: list[int] = []  # the cell on which each character starts
-        for character in text:
-            self._offsets.append(len(self._cells))
-            width = cell_width(character)
-            shown = visible(character)
-            if width == 0:
-                if self._cells:
-                    self._cells[-1] += shown
-            elif width == len(shown):
-                self._cells.extend(shown)
-            else:
-                self._cells.extend((shown, *[""] * (width - 1)))
-        self._offsets.append(len(self._cells))
-        self._first, self._last = self._window([self._offset(start) for start, _ in spans])
-
-    def _offset(self, column: int) -> int:
-        """The cell on which a 1-based column starts, in the whole line."""
-        index = max(column - 1, 0)
-        if index < len(self._offsets):
-            return self._offsets[index]
-        return self._offsets[-1] + (index - len(self._offsets) + 1)
-
-    def _window(self, starts: Sequence[int]) -> tuple[int, int]:
-        length = len(self._cells)
-        if length <= WIDTH:
-            return 0, max(length, max(starts, default=0) + 1)
-        # The first label given, which is the primary one, is shown in any case.
-        first = starts[0] if starts else 0
-        near = min((s for s in starts if first - s < WIDTH - 2 * _LEAD), default=first)
-        left = max(0, min(near, first) - _LEAD)
-        left = 0 if left <= 1 else min(left, length - WIDTH)
-        return left, left + WIDTH
-
-    @property
-    def line(self) -> Line:
-        shown = self._cells[self._first : self._last]
-        if self._first:
-            shown[0] = "…"
-            if len(shown) > 1 and shown[1] == "":
-                shown[1] = " "
-        if self._last < len(self._cells):
-            # The left half of a wide character can't stand without its right half.
-            if shown[-1] == "" and len(shown) > 1:
-                shown[-2] = " "
-            shown[-1] = "…"
-        return [("".join(shown), "")]
-
-    def cells(self, start: int, end: int) -> tuple[int, int]:
-        """Where columns `start` to before `end` are shown: at least one cell."""
-        left = min(max(self._offset(start), self._first), self._last - 1)
-        right = min(max(self._offset(end), left + 1), max(self._last, left + 1))
-        return left - self._first, right - self._first
-
-
 def draw(source: LineIndex, labels: Sequence[Label], digits: int) -> list[Line]:
     """The drawing, without what stands above and below it.
 
@@ -170,12 +81,6 @@ def gutter(digits: int, row: int | None = None, sign: str = "|") -> Line:
 def gap(digits: int) -> Line:
     """What stands in the place of lines left out."""
     return [("..." + " " * (digits - 1), "gutter")]
-
-
-def excerpt(text: str, column: int) -> str:
-    """A line as it is shown, cut around a 1-based column where it is too long."""
-    [(shown, _)] = _Row(text, [(column, column)]).line
-    return shown
 
 
 def _merged(labels: Sequence[Label]) -> list[Label]:
@@ -270,7 +175,7 @@ def _draw_row(
                 spans.append((label, span.column, span.column + 1, True))
             else:
                 slashes[bars[label]] = label.style
-    shown = _Row(text, [(start, end) for _, start, end, _ in spans])
+    shown = Row(text, [(start, end) for _, start, end, _ in spans])
     marks = [
         _Mark(
             *shown.cells(start, end),
@@ -316,7 +221,7 @@ def _arm(mark: _Mark, alive: dict[int, str], digits: int, width: int) -> Line:
 
 def _underlines(marks: Sequence[_Mark]) -> list[Line]:
     """Underlines and their texts: the last one beside its underline, the others below theirs."""
-    canvas = _Canvas()
+    canvas = Canvas()
     for mark in sorted(marks, key=lambda mark: (mark.start - mark.end, mark.primary)):
         canvas.put(0, mark.start, mark.sign * (mark.end - mark.start), mark.style)
     texts = sorted((m for m in marks if m.text), key=lambda m: (m.start, -m.end), reverse=True)
