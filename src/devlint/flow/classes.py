@@ -88,7 +88,8 @@ def _is_module(frame: Frame, info: ClassInfo) -> bool:
             row = frame.world.table.get(base)
             if row is not None and row.kind == "module":
                 return True
-    return _has_unseen_base(info) and info.method("forward") is not None
+    registers = any(frame.world.scan(m).registers for m in info.methods.values())
+    return _has_unseen_base(info) and (registers or info.method("forward") is not None)
 
 
 def _has_unseen_base(info: ClassInfo) -> bool:

@@ -10,13 +10,13 @@ from devlint.flow.facts import KeptModules, KeptTensor
 from devlint.flow.frame import ClassInfo, Closure, Frame
 from devlint.flow.functions import run_alone
 from devlint.flow.lattice import CPU, UNKNOWN, Device, Symbol, join
+from devlint.flow.placement import place_module
 from devlint.flow.state import Object, State, join_values
 from devlint.flow.values import Kind, Origin, Value
 
 THE_MODULE = Symbol("self.device", "the device of the module")
 _OWN_MOVES = ("to", "cuda", "cpu", "_apply", "train")
 _SETUP_ROUNDS = 8
-_DEEPEST_MODULE = 9
 
 
 def run_class(info: ClassInfo, around: Frame) -> None:
@@ -145,12 +145,12 @@ def _leave_open(frame: Frame, this: Value) -> None:
     for value in frame.state.heap[this.data].entries.values():
         found = frame.object(value)
         if value.kind is Kind.MODULE and found is not None and found.device == CPU:
-            _place(frame, value, UNKNOWN, _DEEPEST_MODULE)
+            place_module(frame, value, UNKNOWN)
 
 
 def _registered(info: ClassInfo, frame: Frame, name: str, value: Value) -> Value:
     if value.kind is Kind.MODULE:
-        _place(frame, value, THE_MODULE, _DEEPEST_MODULE)
+        place_module(frame, value, THE_MODULE)
         return value
     if value.kind is Kind.TENSOR:
         if value.note in ("parameter", "buffer"):
@@ -162,28 +162,8 @@ def _registered(info: ClassInfo, frame: Frame, name: str, value: Value) -> Value
         _tell_kept_modules(info, frame, name, value)
         found = frame.object(value)
         if found is not None and found.elements().kind is Kind.MODULE:
-            _place(frame, found.elements(), UNKNOWN, _DEEPEST_MODULE)
+            place_module(frame, found.elements(), UNKNOWN)
     return value
-
-
-def _place(frame: Frame, value: Value, device: Device, depth: int) -> None:
-    """Put a module and what it holds on a device."""
-    found = frame.object(value)
-    if found is None or depth == 0 or found.device == device:
-        return
-    inside = [*(found.items or ()), *found.entries.values(), found.element]
-    placed = None if value.kind is not Kind.MODULE else device
-    if placed is not None:
-        entries = {
-            key: held.but(device=device, origin=Origin.FOLLOWS)
-            if held.kind is Kind.TENSOR and held.note in ("parameter", "buffer")
-            else held
-            for key, held in found.entries.items()
-        }
-        frame.update(value, replace(found, device=device, entries=entries, trace=None))
-    for each in inside:
-        if each.kind is Kind.MODULE or each.kind.is_container:
-            _place(frame, each, device, depth - 1)
 
 
 def _tell_kept_modules(info: ClassInfo, frame: Frame, name: str, value: Value) -> None:

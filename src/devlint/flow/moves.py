@@ -10,6 +10,7 @@ from devlint.flow.devices import is_device_name, is_dtype_name, use_device
 from devlint.flow.facts import Move
 from devlint.flow.frame import Frame, as_device
 from devlint.flow.lattice import CPU, UNKNOWN, Device, Known
+from devlint.flow.placement import place_module
 from devlint.flow.state import Path
 from devlint.flow.values import NOTHING, Kind, Origin, Trace, Value
 
@@ -119,7 +120,8 @@ def _moved(frame: Frame, call: ir.Call, base: ir.Expr, receiver: Value, device: 
         found = frame.object(receiver)
         if found is None:
             return receiver.but(device=device, trace=Trace(call, told))
-        if found.stateless:
+        if receiver.kind is Kind.MODULE:
+            place_module(frame, receiver, device, Trace(call, told))
             return receiver
         moved_object = replace(found, device=device, guarded=False, trace=Trace(call, told))
         frame.update(receiver, moved_object)

@@ -96,8 +96,10 @@ def subscript(frame: Frame, node: ir.Subscript, base: Value, index: Value) -> Va
     kind = base.kind
     if kind in (Kind.TENSOR, Kind.PLACED):
         meet.index(frame, node, (node.value, base), index_parts(frame, node.index, index))
-        scalar = False if _keeps_dimensions(index) and base.scalar is False else None
-        return base.alike(scalar=scalar, note=base.note if base.note == "guarded" else "")
+        keeps = _keeps_dimensions(index)
+        scalar = False if keeps and base.scalar is False else None
+        note = base.note if base.note == "guarded" else ("" if keeps else "element")
+        return base.alike(scalar=scalar, note=note)
     if kind is Kind.BATCH:
         return base.but(scalar=None)
     if kind is Kind.ENCODING:

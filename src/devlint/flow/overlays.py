@@ -35,7 +35,8 @@ def _device(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
         whole = Value(Kind.STRING, device, str(device))
         use_device(frame, second[0], whole, via="torch.device")
     elif second is not None:
-        device = as_device(given[1])  # somebody chose the index
+        device = as_device(given[1])
+        return Value(Kind.DEVICE, device, note="tensor-device")  # it has an index
     else:
         device = use_device(frame, *given, via="torch.device")
     note = "choice" if given[1].note == "choice" else ""

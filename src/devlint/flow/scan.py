@@ -47,6 +47,8 @@ class Scan:
     """Which names are used as an index and as nothing else, as far as it was asked."""
     size: int = 0
     """Statements."""
+    registers: bool = False
+    """It registers parameters or buffers on its first parameter: that is an nn.Module."""
     dynamic: bool = False
     """It writes attributes by names that aren't spelled out (`self.__dict__.update(...)`)."""
     yields: bool = False
@@ -134,6 +136,7 @@ def _call(found: Scan, call: ir.Call, this: str, takes_tensor: Callable[[ir.Expr
     elif isinstance(func, ir.Attribute):
         if isinstance(func.value, ir.Name) and func.value.id == this:
             found.self_calls.add(func.attr)
+            found.registers |= func.attr in ("register_buffer", "register_parameter")
             for argument in call.args:
                 if isinstance(argument.value, ir.Name):
                     found.self_inputs.add((func.attr, argument.value.id))
@@ -174,6 +177,8 @@ def _statement(found: Scan, node: ir.Stmt, this: str) -> None:
     if isinstance(node, ir.Assign):
         for target in node.targets:
             _target(found, target, this)
+            if isinstance(node.value, ir.Call) and self_attribute(target, this):
+                found.registers |= ir.render(node.value.func).endswith("nn.Parameter")
     elif isinstance(node, (ir.Augment, ir.For)):
         _target(found, node.target, this)
     elif isinstance(node, ir.With):
