@@ -23,6 +23,7 @@ from devlint.flow.lattice import (
     Known,
     Symbol,
     difference,
+    left_out,
     may_be_accelerator,
 )
 from devlint.flow.values import Kind, Origin, Value
@@ -33,7 +34,7 @@ __all__ = [
     "DeviceUse", "Difference", "Fact", "Guard",
     "Guarded", "HostRead", "IdleSuppression", "Indexing", "Join", "KeptModules", "KeptTensor",
     "Kind", "Known", "ModuleCall", "Move", "Operand", "Origin", "Revealed", "Role", "Symbol",
-    "Unparsable", "Unreadable", "difference", "may_be_accelerator",
+    "Unparsable", "Unreadable", "difference", "left_out", "may_be_accelerator",
 ]  # fmt: skip
 
 

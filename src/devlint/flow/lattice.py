@@ -188,6 +188,14 @@ def _either(a: Device, b: Device) -> Device:
     )
 
 
+def left_out(device: Device) -> Device:
+    """The device where every argument that may be left out is left out: that of its default."""
+    for key in conditions(device):
+        if key.endswith(IS_NONE):
+            device = given(device, key, True)
+    return device
+
+
 @dataclass(frozen=True, slots=True)
 class Difference:
     """How two devices differ.

@@ -22,9 +22,11 @@ from devlint.flow.facts import (
     Role,
     Symbol,
     difference,
+    left_out,
     may_be_accelerator,
 )
 
+_UNCUT = 10_000  # characters: more than any expression that is worth reading
 _EXPRESSION = re.compile(r"[A-Za-z_][\w.]*(\[[^\[\]]+\])?")
 _ATOMS = (ir.Name, ir.Attribute, ir.Subscript, ir.Call)
 _OPERATIONS = (ir.Binary, ir.Unary, ir.Boolean, ir.Compare, ir.Conditional)
@@ -93,7 +95,7 @@ def _is_cuda(device: Device) -> bool:
 
 def place(device: Device) -> str:
     """ "on cpu", "on `args.device`", "where `x` is"."""
-    text = str(device)
+    text = str(left_out(device))
     return text if text.startswith("where") else f"on {text}"
 
 
@@ -106,9 +108,11 @@ def sentence(odd: Operand, partner: Operand) -> str:
     return f"`{odd}` is {place(odd.device)} but `{partner}` is {place(partner.device)}"
 
 
-def source(operand: Operand) -> str:
-    """Its source, such that `.to(device)` can follow."""
-    return f"({operand})" if isinstance(operand.node, _OPERATIONS) else str(operand)
+def followed_by(operand: Operand, text: str) -> str:
+    """`x.cpu()`: its source with `text` behind it; only `text` where the source is too long."""
+    if ir.render(operand.node) != ir.render(operand.node, _UNCUT):
+        return text
+    return f"({operand}){text}" if isinstance(operand.node, _OPERATIONS) else f"{operand}{text}"
 
 
 def because(odd: Operand, partner: Operand) -> tuple[Hop, ...]:
@@ -156,7 +160,7 @@ def remedy(odd: Operand, partner: Operand, module: bool = False) -> str:
     if not target:
         return f"move `{odd}` to the device of `{partner}`"
     if not named(odd.node):
-        return f"move it: `{source(odd)}.to({target})`"
+        return f"move it: `{followed_by(odd, f'.to({target})')}`"
     return f"move it first: `{odd} = {odd}.to({target})`"
 
 
@@ -200,7 +204,7 @@ def _in_creation(node: ir.Expr, device: str) -> tuple[Rewrite, ...]:
         case ir.Call(func=ir.Attribute(value=ir.Name(id="torch"), attr=attr), args=args) if (
             attr in _CREATORS
             and args
-            and not any(arg.star == "**" or arg.keyword == "device" for arg in args)
+            and not any(arg.star == "**" or arg.keyword in ("device", "out") for arg in args)
         ):
             return (insert_after(args[-1], f", device={device}"),)
     return ()

@@ -94,4 +94,4 @@ def _by_dtype(given: ir.Expr, dtype: str) -> Change | None:
     if not isinstance(given, ir.Attribute):
         return None
     text = f"{ir.render(given.value)}.{dtype}"
-    return Change(f"use `{text}`", (replace(given, text),), Safety.UNSAFE)
+    return Change(f"Use `{text}`", (replace(given, text),), Safety.UNSAFE)

@@ -29,4 +29,4 @@ def _by_attribute(use: DeviceUse) -> Change | None:
     if not (isinstance(call, ir.Call) and isinstance(call.func, ir.Attribute) and not call.args):
         return None
     rewrite = replace_tail(call.func.value, call, ".device")
-    return Change(f"use `{ir.render(call.func.value)}.device`", (rewrite,), Safety.SAFE)
+    return Change(f"Use `{ir.render(call.func.value)}.device`", (rewrite,), Safety.SAFE)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from devlint.findings import Report
 from devlint.flow.facts import Guard, Move
 from devlint.rules import rule
+from devlint.rules._meetings import followed_by
 from devlint.rules.hardcoded_cuda_call import moves_to_cuda
 
 
@@ -14,5 +15,6 @@ def guarded_cuda_call(move: Move) -> Iterator[Report]:
         yield Report(
             at=move.node,
             message=f"`{move.receiver}.cuda()` leaves accelerators other than CUDA unused",
-            help=f"choose a `device` once and write `{move.receiver}.to(device)` without a guard",
+            help="choose a `device` once and write "
+            f"`{followed_by(move.receiver, '.to(device)')}` without a guard",
         )

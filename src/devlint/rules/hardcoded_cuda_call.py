@@ -6,6 +6,7 @@ from devlint import ir
 from devlint.findings import Report
 from devlint.flow.facts import Guard, Kind, Move
 from devlint.rules import rule
+from devlint.rules._meetings import followed_by
 
 # `.cuda` of any other kind is DEV301 (a list has none) or another library's.
 _MOVABLE = frozenset(
@@ -39,6 +40,6 @@ def hardcoded_cuda_call(move: Move) -> Iterator[Report]:
             message=f"`{move.receiver}.cuda()` runs whether or not CUDA is available",
             help=(
                 'choose once, `device = torch.device("cuda" if torch.cuda.is_available() else '
-                f'"cpu")`, and write `{move.receiver}.to(device)`'
+                f'"cpu")`, and write `{followed_by(move.receiver, ".to(device)")}`'
             ),
         )

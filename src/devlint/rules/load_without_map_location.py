@@ -29,7 +29,7 @@ def load_without_map_location(call: ApiCall) -> Iterator[Report]:
         rewrite = insert_after(call.node.args[-1], ', map_location="cpu"')
         # What was saved on an accelerator now lands on the CPU: right before `load_state_dict`,
         # and a change for code that uses the tensors as they come.
-        fix = Change('add `map_location="cpu"`', (rewrite,), Safety.UNSAFE)
+        fix = Change('Add `map_location="cpu"`', (rewrite,), Safety.UNSAFE)
     yield Report(
         at=call.node,
         message=f"`{call.name}` without `map_location` needs the device that the file was saved on",

@@ -8,7 +8,7 @@ from devlint import ir
 from devlint.findings import Change, Report, Safety, insert_after
 from devlint.flow.facts import HostRead, Known, Origin, Role, Symbol, may_be_accelerator
 from devlint.rules import rule
-from devlint.rules._meetings import place, source
+from devlint.rules._meetings import followed_by, place
 
 
 @rule("numpy-on-accelerator", on=HostRead)
@@ -29,7 +29,7 @@ def numpy_on_accelerator(read: HostRead) -> Iterator[Report]:
         message=f"`{receiver}` is {place(receiver.device)} but `.numpy()` needs it on cpu",
         because=receiver.trace,
         fix=Change(f"Insert `{calls}`", (insert_after(receiver.node, calls),), Safety.SAFE),
-        help=f"copy it to the host first: `{source(receiver)}{calls}.numpy()`",
+        help=f"copy it to the host first: `{followed_by(receiver, f'{calls}.numpy()')}`",
     )
 
 

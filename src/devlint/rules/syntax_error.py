@@ -1,4 +1,4 @@
-"""DEV001: a file, or a cell of a notebook, that can't be parsed."""
+"""DEV001: a file that can't be parsed."""
 
 from collections.abc import Iterator
 
