@@ -153,6 +153,8 @@ def _method(frame: Frame, node: ir.Call, func: ir.Attribute, base: Value) -> Val
     args = arguments(frame, node, (func.value, base))
     if base.note == "super":
         return _super_method(frame, node, func, base, args)
+    if kind is Kind.MODULE and attr in ("forward", "generate") and not _defines(frame, base, attr):
+        return call_module(frame, node, func.value, base, Arguments(args.all))
     if attr in moves.METHODS and not _defines(frame, base, attr):
         if attr != "type" or kind in _TENSORS:
             return _move(frame, node, func, base, args)

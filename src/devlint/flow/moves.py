@@ -24,6 +24,8 @@ def move(frame: Frame, call: ir.Call, base: ir.Expr, receiver: Value, args: Argu
     """The result of a move, and its facts. A module moves in place, a tensor doesn't."""
     assert isinstance(call.func, ir.Attribute)
     method = call.func.attr
+    if receiver.note == "unpacked" and frame.discarded is call:
+        receiver = receiver.but(kind=Kind.TENSOR)  # `images, labels` of a loader are tensors
     device, target = _destination(frame, method, receiver, args)
     if frame.tells and _is_told(frame, method, receiver, args, target):
         frame.record(

@@ -219,8 +219,10 @@ def unpack(frame: Frame, value: Value, targets: tuple[ir.Expr, ...]) -> list[Val
     if found is not None and found.items is not None and not starred:
         if len(found.items) == count:
             return list(found.items)
-    if value.kind in (Kind.BATCH, Kind.TENSOR):
-        return [value.but(scalar=None, data=None)] * count
+    if value.kind is Kind.BATCH:
+        return [value.but(scalar=None, data=None, note="unpacked")] * count
+    if value.kind is Kind.TENSOR:
+        return [value.but(scalar=None, data=None, note="element")] * count
     if found is not None and value.kind.is_container and value.kind is not Kind.DICT:
         return [found.elements()] * count
     return [NOTHING] * count
