@@ -1,0 +1,288 @@
+"""The interpreter ends, quickly, and says the same each time."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from itertools import permutations
+from pathlib import Path
+
+import pytest
+from literate import FILENAME
+
+from devlint import torchapi
+from devlint.findings import Finding
+from devlint.flow.interpreter import interpret
+from devlint.lint import check_source
+from devlint.settings import check_layer, merge
+from devlint.source.document import read_document
+
+SETTINGS = merge([check_layer("", "", {"select": ["ALL"]})])
+LONGEST = 30.0
+"""Seconds: about ten times what the slowest of these takes on a small, busy machine."""
+
+
+def lint(source: str) -> list[Finding]:
+    return check_source(source.encode(), FILENAME, SETTINGS)
+
+
+def facts(source: str) -> list[tuple[str, int, str]]:
+    """The kind of each fact, its row, and where it was seen."""
+    document = read_document(source.encode(), FILENAME)
+    return [
+        (type(fact).__name__, document.locate(fact.node.origin).row, str(fact.context))
+        for fact in interpret(document.module, torchapi.load())
+    ]
+
+
+def codes(findings: list[Finding]) -> set[str]:
+    return {finding.code for finding in findings}
+
+
+# --- inputs that could take for ever ---------------------------------------------------------
+
+
+def mutual_recursion() -> str:
+    return """
+import torch
+
+def even(x, n):
+    return x if n == 0 else odd(x.cuda(), n - 1) + odd(x, n)
+
+def odd(x, n):
+    return x if n == 0 else even(x.cpu(), n - 1) + even(x, n)
+
+y = even(torch.ones(3), 9)
+"""
+
+
+def functions_that_call_each_other() -> str:
+    """200 functions, each of which calls twenty others."""
+    lines = ["import torch"]
+    for number in range(200):
+        lines.append(f"def f{number}(x):")
+        lines += [
+            f"    x = f{other}(x) + f{(other + number) % 200}(x)" for other in range(0, 200, 20)
+        ]
+        lines.append("    return x.cuda()")
+    return "\n".join([*lines, "y = f0(torch.ones(3))"])
+
+
+def nested_loops() -> str:
+    """Thirty loops inside each other, each of which changes what the next one sees."""
+    lines = ["import torch", *(f"x{n} = torch.ones(3)" for n in range(31))]
+    for depth in range(30):
+        indent = " " * depth
+        lines += [f"{indent}for i{depth} in range(9):", f"{indent} x{depth} = x{depth + 1}"]
+    return "\n".join([*lines, " " * 30 + "x30 = x30.cuda()"])
+
+
+def branches_in_sequence() -> str:
+    """25 branches: 2 ** 25 paths."""
+    names = ", ".join(f"a{n}" for n in range(25))
+    lines = ["import torch", f"def f({names}):", " x, y = torch.ones(3), torch.ones(3)"]
+    for number in range(25):
+        lines += [f" if a{number}:", "  x = y.cuda()", " else:", "  y = x.cpu()"]
+    return "\n".join([*lines, " return x + y"])
+
+
+def branches_inside_each_other() -> str:
+    lines = ["import torch", "def f(a):", " x = torch.ones(3)"]
+    for depth in range(1, 60):
+        lines += [" " * depth + f"if a.b{depth}:", " " * (depth + 1) + "x = x.cuda()"]
+    return "\n".join([*lines, " return x"])
+
+
+def elif_chain() -> str:
+    """2,000 branches of one `if`."""
+    lines = ["import torch", "def f(kind):", " if kind == 0:", "  x = torch.ones(3)"]
+    for number in range(1, 2000):
+        lines += [f" elif kind == {number}:", "  x = torch.ones(3).cuda()"]
+    return "\n".join([*lines, " return x"])
+
+
+def long_list() -> str:
+    tensors = ", ".join(["torch.ones(3)"] * 3000)
+    return f"import torch\nxs = [{tensors}]\nfor x in xs:\n    y = x.cuda()\n"
+
+
+def large_dict() -> str:
+    items = ", ".join(f"'k{n}': torch.ones(3)" for n in range(5000))
+    return f"import torch\nd = {{{items}}}\nfor k, v in d.items():\n    d[k] = v.cuda()\n"
+
+
+def many_stores() -> str:
+    lines = ["import torch", "d = {}", *(f"d['k{n}'] = torch.ones(3).cuda()" for n in range(2000))]
+    return "\n".join(lines)
+
+
+def growing_list() -> str:
+    """A list that holds itself, round after round."""
+    return """
+import torch
+
+def f(items):
+    kept = [torch.ones(3).cuda()]
+    for item in items:
+        kept = [kept, kept]
+        kept.append(kept)
+    return kept
+"""
+
+
+def handlers_inside_each_other() -> str:
+    lines = ["import torch", "x = torch.ones(3)"]
+    lines += [" " * depth + "try:" for depth in range(30)]
+    lines.append(" " * 30 + "x = x.cuda()")
+    for depth in reversed(range(30)):
+        lines += [" " * depth + "except OSError:", " " * (depth + 1) + "x = x.cpu()"]
+    return "\n".join(lines)
+
+
+def line_of_descent() -> str:
+    """100 classes, each the base of the next."""
+    lines = ["import torch", "class C0:", " pass"]
+    for number in range(1, 100):
+        lines += [f"class C{number}(C{number - 1}):", f" def f{number}(self):"]
+        lines.append(f"  return self.f{max(1, number - 1)}().cuda()")
+    return "\n".join([*lines, "C99().f99()"])
+
+
+def long_chain() -> str:
+    return "import torch\nx = torch.ones(3)" + ".cuda().cpu()" * 90
+
+
+def long_condition() -> str:
+    test = " and ".join(f"a.b{n}" for n in range(150))
+    return f"import torch\ndef f(a):\n    x = torch.ones(3)\n    if {test}:\n        x = x.cuda()\n"
+
+
+PATHOLOGICAL = [
+    mutual_recursion,
+    functions_that_call_each_other,
+    nested_loops,
+    branches_in_sequence,
+    branches_inside_each_other,
+    elif_chain,
+    long_list,
+    large_dict,
+    many_stores,
+    growing_list,
+    handlers_inside_each_other,
+    line_of_descent,
+    long_chain,
+    long_condition,
+]
+
+
+@pytest.mark.parametrize("make", PATHOLOGICAL, ids=lambda make: make.__name__)
+def test_it_ends_and_goes_on_to_find_things(make: Callable[[], str]) -> None:
+    started = time.monotonic()
+    found = lint(make())
+    assert time.monotonic() - started < LONGEST
+    assert codes(found) & {"DEV101", "DEV102"}, "`.cuda()` without a guard is found there as well"
+    assert "DEV001" not in codes(found)
+
+
+def test_time_grows_with_the_length_of_a_file() -> None:
+    """Four times the code takes less than sixteen times the time."""
+    piece = (
+        "x{0} = torch.ones(3)\nif args.a{0}:\n    x{0} = x{0}.to(args.device)\ny{0} = x{0} + 1\n"
+    )
+
+    def seconds(count: int) -> float:
+        source = "import torch\n" + "".join(piece.format(n) for n in range(count))
+        module = read_document(source.encode(), FILENAME).module
+        table = torchapi.load()
+        started = time.process_time()
+        interpret(module, table)
+        return time.process_time() - started
+
+    seconds(50)
+    assert seconds(1200) < 16 * max(min(seconds(300) for _ in range(3)), 0.01)
+
+
+# --- the same answer each time ---------------------------------------------------------------
+
+UNRELATED = (
+    """
+def train(dataset, device):
+    model = nn.Linear(3, 3).to(device)
+    for x, y in DataLoader(dataset):
+        loss = model(x).sum() + y
+""",
+    """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = [nn.Linear(3, 3)]
+        self.mean = torch.zeros(3)
+
+    def forward(self, x):
+        return self.layers[0](x) - self.mean
+""",
+    """
+def plot(x):
+    if torch.cuda.is_available():
+        x = x.cuda()
+    return x.numpy()
+""",
+    """
+def combine(flag, other):
+    a, b = torch.ones(3), torch.ones(3)
+    if flag:
+        a = a.cuda()
+    elif other:
+        b = b.cuda()
+    a.to("cuda:9")
+    return a + b
+""",
+)
+HEAD = "import torch\nfrom torch import nn\nfrom torch.utils.data import DataLoader\n"
+
+
+def told(source: str) -> list[tuple[str, str, str]]:
+    """The findings without their rows: the source of the row stands for it."""
+    lines = source.split("\n")
+    found = lint(source)
+    return sorted((f.code, lines[f.span.row - 1].strip(), f.message) for f in found)
+
+
+def test_the_order_of_unrelated_code_does_not_matter() -> None:
+    expected = told(HEAD + "".join(UNRELATED))
+    assert len({code for code, _, _ in expected}) >= 4
+    for order in permutations(UNRELATED):
+        assert told(HEAD + "".join(order)) == expected
+
+
+def test_each_piece_says_alone_what_it_says_among_others() -> None:
+    alone = sorted(item for piece in UNRELATED for item in told(HEAD + piece))
+    assert alone == told(HEAD + "".join(UNRELATED))
+
+
+def test_interpreting_twice_gives_equal_facts() -> None:
+    source = HEAD + "".join(UNRELATED)
+    once = facts(source)
+    assert once == facts(source)
+    assert {"Join", "ModuleCall", "Move", "KeptModules"} <= {kind for kind, _, _ in once}
+
+
+def test_hash_seeds_do_not_matter(tmp_path: Path) -> None:
+    path = tmp_path / FILENAME
+    path.write_text(HEAD + "".join(UNRELATED) + functions_that_call_each_other())
+    answers = {
+        subprocess.run(
+            [sys.executable, "-m", "devlint", "check", "--select", "ALL", "--no-cache", "--isolated",
+             "--output-format", "json", str(path)],
+            capture_output=True,
+            text=True,
+            check=False,
+            env={"PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)},
+        ).stdout
+        for seed in ("0", "1", "2", "31337")
+    }  # fmt: skip
+    assert len(answers) == 1
+    assert '"DEV201"' in answers.pop()
