@@ -273,16 +273,16 @@ def test_interpreting_twice_gives_equal_facts() -> None:
 def test_hash_seeds_do_not_matter(tmp_path: Path) -> None:
     path = tmp_path / FILENAME
     path.write_text(HEAD + "".join(UNRELATED) + functions_that_call_each_other())
+    options = ["--select", "ALL", "--no-cache", "--isolated", "--output-format", "json"]
     answers = {
         subprocess.run(
-            [sys.executable, "-m", "devlint", "check", "--select", "ALL", "--no-cache", "--isolated",
-             "--output-format", "json", str(path)],
+            [sys.executable, "-m", "devlint", "check", *options, str(path)],
             capture_output=True,
             text=True,
             check=False,
             env={"PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)},
         ).stdout
         for seed in ("0", "1", "2", "31337")
-    }  # fmt: skip
+    }
     assert len(answers) == 1
     assert '"DEV201"' in answers.pop()
