@@ -12,6 +12,7 @@ from devlint import torchapi
 from devlint.findings import Change, Finding, Fix, Level, Report, Span, Step
 from devlint.flow.facts import IdleSuppression, Unparsable, Unreadable
 from devlint.flow.interpreter import interpret
+from devlint.purpose import role_of_file, speaks_of_devices
 from devlint.rulebook import Page, pages
 from devlint.rules import Rule, all_rules
 from devlint.selection import FAILURES, catalogue, codes_for, validate
@@ -71,7 +72,7 @@ def prepare(settings: Settings) -> Plan:
         try:
             table = table.with_rows(rows)
         except ValueError as error:
-            raise SettingsError(f"torchapi: {error}") from error
+            raise SettingsError(f"{settings.torchapi_source}: `torchapi`: {error}") from error
         signs.extend(re.escape(name.partition(".")[0]) for name in rows)
     pattern = re.compile("|".join(signs).encode(), re.IGNORECASE | re.MULTILINE)
     return Plan(table, pattern, frozenset(settings.device_types))
@@ -110,7 +111,8 @@ def _check(document: Document, codes: frozenset[str], plan: Plan | None) -> list
     """The findings of a document; those about comments alone without a plan."""
     found: list[Finding] = []
     if plan is not None:
-        for fact in interpret(document.module, plan.table, plan.device_types):
+        role, speaks = role_of_file(document.filename), speaks_of_devices(document.text)
+        for fact in interpret(document.module, plan.table, plan.device_types, role, speaks):
             found.extend(_findings(fact, codes, document, document.filename))
     return _in_order(_after_pragmas(found, document, codes, document.filename))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from devlint import ir
 from devlint.flow.facts import ApiRead, AttributeRead, AttributeWrite
 from devlint.flow.frame import Bound, ClassInfo, Closure, Frame, path_value, place_of_path
@@ -217,6 +219,10 @@ def _of_class(info: ClassInfo, attr: str) -> Value:
 def store(frame: Frame, node: ir.Attribute, value: Value, statement: ir.Stmt) -> None:
     """`base.attr = value`."""
     base = frame.evaluate(node.value)
+    if node.attr == "data" and base.kind is Kind.TENSOR:  # the tensor itself takes the new place
+        here = base.but(device=frame.place(value), origin=Origin.MOVED)
+        frame.world.store(frame, node.value, here)
+        return
     found = frame.object(base)
     is_module = base.kind is Kind.MODULE and base.note == "self"
     owner = None if found is None else found.source
@@ -240,7 +246,9 @@ def store(frame: Frame, node: ir.Attribute, value: Value, statement: ir.Stmt) ->
         before = found.entries.get(node.attr)
         if before is not None and before.note == "buffer" and value.kind is Kind.TENSOR:
             value = value.but(note="buffer")
-        frame.update(base, found.with_entry(node.attr, value))
+        holds = value.kind in (Kind.MODULE, Kind.TENSOR) or value.kind.is_container
+        stored = found.with_entry(node.attr, value)
+        frame.update(base, replace(stored, stateless=found.stateless and not holds))
     elif isinstance(base.data, Path) or base.kind is Kind.UNKNOWN:
         frame.state.paths[ir.render(node, 80)] = value
 

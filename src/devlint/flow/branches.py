@@ -9,7 +9,7 @@ from devlint.flow import library, narrow, operations
 from devlint.flow.devices import use_device
 from devlint.flow.frame import ACCELERATOR_CHOSEN, Frame
 from devlint.flow.lattice import CUDA_AVAILABLE, Device
-from devlint.flow.state import Path, State, join_states
+from devlint.flow.state import Path, State, join_states, widened
 from devlint.flow.values import NOTHING, Kind, Value
 
 _MOST_ROUNDS = 4
@@ -40,8 +40,7 @@ def while_loop(frame: Frame, node: ir.While) -> None:
         frame.test(node.test)
         narrow.assume(frame, node.test, True)
 
-    _loop(frame, enter, node.body)
-    frame.run(node.orelse)
+    _loop(frame, enter, node)
 
 
 def for_loop(frame: Frame, node: ir.For) -> None:
@@ -53,13 +52,13 @@ def for_loop(frame: Frame, node: ir.For) -> None:
         if source.note == "devices":
             frame.state.known[CUDA_AVAILABLE] = True
 
-    _loop(frame, enter, node.body)
-    frame.run(node.orelse)
+    _loop(frame, enter, node)
 
 
-def _loop(frame: Frame, enter: Callable[[], None], body: ir.Body) -> None:
+def _loop(frame: Frame, enter: Callable[[], None], node: ir.For | ir.While) -> None:
     """Run a body until nothing changes; the facts are those of the first round, which meets
-    what stood before the loop, and of the last."""
+    what stood before the loop, and of the last. What hasn't settled after a few rounds is
+    unknown."""
     entry = frame.state
     outer = (frame.breaks, frame.continues)
     facts, mark = frame.world.facts, len(frame.world.facts)
@@ -71,21 +70,22 @@ def _loop(frame: Frame, enter: Callable[[], None], body: ir.Body) -> None:
         frame.breaks, frame.continues = [], []
         frame.state = entry.fork()
         enter()
-        frame.run(body)
+        frame.run(node.body)
         end = frame.state
         for state in frame.continues:
             end = join_states(end, state)
         done = join_states(entry, end) if end.alive else entry
         stable = done.same_as(entry)
         exits = frame.breaks
-        entry = done
+        entry = done if number < _MOST_ROUNDS - 2 else widened(entry, done)
         if stable:
             break
-    frame.state = done.fork()
+    frame.breaks, frame.continues = outer
+    frame.state = entry.fork()
     frame.state.alive = True
+    frame.run(node.orelse)
     for state in exits:
         frame.state = join_states(frame.state, state)
-    frame.breaks, frame.continues = outer
 
 
 _EXPECTS = ("pytest.raises", "pytest.warns", "contextlib.suppress")
@@ -131,11 +131,11 @@ def _entered_device(frame: Frame, node: ir.Expr, value: Value) -> Device | None:
 
 def attempt(frame: Frame, node: ir.Try) -> None:
     before = frame.state.fork()
-    _attempt(frame, node)
+    raised = _attempt(frame, node)
     frame.run(node.orelse)
     ended = frame.state
     for handler in node.handlers:
-        frame.state = join_states(before.fork(), ended.fork()) if ended.alive else before.fork()
+        frame.state = raised.fork()
         frame.state.known = dict(before.known)
         if handler.name:
             frame.state.bind(handler.name, NOTHING)
@@ -143,25 +143,32 @@ def attempt(frame: Frame, node: ir.Try) -> None:
         ended = join_states(ended, frame.state)
     frame.state = ended
     if node.final:
-        alive = frame.state.alive
-        frame.state = frame.state.fork()
-        frame.state.alive = True
+        # It runs on every way out; what comes after it, only where nothing was raised.
+        frame.state = join_states(raised.fork(), ended)
         frame.run(node.final)
-        frame.state.alive = frame.state.alive and alive
+        frame.state = ended.fork()
+        recording, frame.recording = frame.recording, False
+        frame.run(node.final)
+        frame.recording = recording
 
 
-def _attempt(frame: Frame, node: ir.Try) -> None:
-    """The body of a `try`. What a handler is there for is no surprise: the absence of CUDA, or
-    an attribute that isn't there."""
+def _attempt(frame: Frame, node: ir.Try) -> State:
+    """The body of a `try`; what holds wherever it may raise. What a handler is there for is no
+    surprise: the absence of CUDA, or an attribute that isn't there."""
     caught = {name for handler in node.handlers for name in _caught(frame, handler)}
     known, expecting = frame.state.known.get(ACCELERATOR_CHOSEN), frame.expecting
     if caught & _CATCHES_ABSENCE:
         frame.state.known[ACCELERATOR_CHOSEN] = True
     frame.expecting |= bool(caught & {"AttributeError", "TypeError"}) and len(node.body) <= 2
-    frame.run(node.body)
+    raised = frame.state.fork()
+    for statement in node.body:
+        frame.run((statement,))
+        if frame.state.alive:
+            raised = join_states(raised, frame.state.fork())
     frame.expecting = expecting
     if known is None:
         frame.state.known.pop(ACCELERATOR_CHOSEN, None)
+    return raised
 
 
 _CATCHES_ABSENCE = frozenset(("AssertionError", "RuntimeError", "Exception", "BaseException", ""))

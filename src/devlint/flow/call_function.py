@@ -5,6 +5,7 @@ from __future__ import annotations
 from devlint import ir
 from devlint.flow.arguments import Arguments
 from devlint.flow.frame import Closure, Frame
+from devlint.flow.placement import give_away
 from devlint.flow.values import NOTHING, Value
 
 
@@ -13,6 +14,7 @@ def call_function(
 ) -> Value:
     """Run a function of the file here, with these arguments."""
     if any(argument.star for argument, _ in args.all):
+        give_away(frame, (value for _, value in args.all))
         return NOTHING
     positional = [value for argument, value in args.all if argument.keyword is None]
     keywords = {a.keyword: value for a, value in args.all if a.keyword is not None}

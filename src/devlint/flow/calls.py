@@ -15,6 +15,7 @@ from devlint.flow.library import library_value
 from devlint.flow.model_overlays import encoding
 from devlint.flow.module_calls import call_instance, call_module, construct
 from devlint.flow.narrow import truth
+from devlint.flow.placement import give_away
 from devlint.flow.state import Path
 from devlint.flow.values import NONE, NOTHING, Kind, Origin, Value
 from devlint.torchapi.effects import Effect
@@ -75,6 +76,9 @@ def call_value(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: A
     if isinstance(func, ir.Name) and func.id == "reveal_device" and args.count == 1:
         shown = args.all[0]
         frame.record(Revealed(node, frame.context(), frame.operand(shown[0].value, shown[1])))
+        return NOTHING
+    if kind is Kind.UNKNOWN:
+        give_away(frame, (given for _, given in args.all))
     return NOTHING
 
 
@@ -90,6 +94,8 @@ def _library(frame: Frame, node: ir.Call, name: str, args: Arguments) -> Value:
     if name in _EXITS:
         return NONE.but(note="exits")
     if row is None:
+        if not name.startswith(("torch.", "builtins.")):
+            give_away(frame, (value for _, value in args.all))
         return NOTHING
     if row.managed and row.effect is not Effect.CONSTRUCT:
         _give_up(frame, args)

@@ -32,10 +32,12 @@ def declare_class(frame: Frame, node: ir.Class) -> ClassInfo:
             continue
         bases.append(_base(frame, argument.value))
     info.bases = tuple(base for base in bases if base != "builtins.object")
+    above = (each for b in info.bases if isinstance(b, ClassInfo) for each in b.lineage())
+    info.ancestors = tuple(dict.fromkeys(above))
     info.open_base = any(isinstance(b, str) and not _is_closed(frame, b) for b in info.bases)
     _declare_members(frame, info)
     info.is_module = _is_module(frame, info)
-    info.role = _role(info)
+    info.role = _role(info) if frame.role is not Role.TEST else Role.TEST
     frame.world.classes[node] = info
     return info
 
@@ -120,6 +122,8 @@ def _role(info: ClassInfo) -> Role:
 
 def role_of(name: str, owner: ClassInfo | None, around: Role) -> Role:
     """What a function is for, by its class, its name and the code around it."""
+    if around in (Role.TEST, Role.DATA):
+        return around
     if owner is not None and owner.role is not Role.PLAIN:
         return owner.role
     if _DATA_FUNCTION.search(name):

@@ -157,8 +157,9 @@ def _mapping(frame: Frame, node: ir.Mapping) -> Value:
             if merged is not None and value.kind is Kind.DICT:
                 entries.update(merged.entries)
                 others.append(merged.element)
-            else:
-                others.append(NOTHING)
+            else:  # it may override what stands before it
+                others.extend((*entries.values(), NOTHING))
+                entries.clear()
             continue
         evaluate(frame, key)
         if isinstance(key, ir.Constant) and isinstance(key.value, str):

@@ -33,6 +33,8 @@ class ClassInfo:
 
     node: ir.Class
     bases: tuple[ClassInfo | str, ...] = ()
+    ancestors: tuple[ClassInfo, ...] = ()
+    """The bases of this file and theirs, nearest first."""
     is_module: bool = False
     open_base: bool = False
     role: Role = Role.PLAIN
@@ -48,9 +50,7 @@ class ClassInfo:
     def lineage(self) -> Iterator[ClassInfo]:
         """The class and its bases of this file, nearest first."""
         yield self
-        for base in self.bases:
-            if isinstance(base, ClassInfo):
-                yield from base.lineage()
+        yield from self.ancestors
 
     def library_bases(self) -> Iterator[str]:
         """The dotted names of the bases that come from libraries."""
@@ -111,6 +111,10 @@ class World:
     pending: list[tuple[Closure, Frame, dict[str, bool]]] = field(default_factory=list)
     """Functions found on the way, to be run on their own after the frame that made them; and
     the conditions under which they were found."""
+    speaks_of_devices: bool = True
+    """The file names a device, or moves something, anywhere."""
+    rebound: frozenset[str] = frozenset()
+    """Names that functions declare `global` or `nonlocal`."""
     budget: int = 0
     """How many more statements may run inside inlined calls."""
     nn: str = ""
@@ -256,6 +260,8 @@ class Frame:
 
     def look_up(self, name: str) -> Value | None:
         """The value of a name, or None where nothing binds it."""
+        if name in self.world.rebound and name not in self.globals:
+            return self._rebound(name)
         if name not in self.globals:
             value = self.state.env.get(name)
             if value is not None:
@@ -264,6 +270,15 @@ class Frame:
                 if name in scope:
                     return scope[name]
         return self.world.globals.get(name)
+
+    def _rebound(self, name: str) -> Value | None:
+        """A name that some function binds anew through `global` or `nonlocal`: what was bound
+        here may be gone. Imports, functions and classes are taken to stay."""
+        scopes = (self.state.env, *self.scopes, self.world.globals)
+        value = next((scope[name] for scope in scopes if name in scope), None)
+        if value is None or value.kind in (Kind.LIBRARY, Kind.FUNCTION, Kind.CLASS):
+            return value
+        return path_value(name)
 
     def chain(self) -> Iterator[Frame]:
         """This frame and those that called it."""
@@ -306,6 +321,15 @@ def as_device(value: Value) -> Device:
 def place_of_path(path: Path) -> Device:
     """Where the tensor or the module of that path is."""
     return Symbol(f"{path.text}.device", f"{path.text}.device") if path.given else UNKNOWN
+
+
+def is_place_of_argument(device: Device) -> bool:
+    """Whether nothing is known but that it is where an argument is (`x.device`)."""
+    return (
+        isinstance(device, Symbol)
+        and device.key.endswith(".device")
+        and (not device.key.startswith(("self.", "args.", "cls.")))
+    )
 
 
 def trace(node: ir.Node, message: str, before: Value | None = None) -> Trace:

@@ -11,6 +11,7 @@ from devlint.flow.facts import Guard, Role
 from devlint.flow.frame import Closure, Frame, path_value, place_of_path
 from devlint.flow.guards import guard_of
 from devlint.flow.lattice import UNKNOWN
+from devlint.flow.placement import place_module
 from devlint.flow.state import Object, Path, State, join_states, join_values
 from devlint.flow.statements import run
 from devlint.flow.values import NOTHING, Kind, Origin, Value
@@ -28,12 +29,9 @@ def invoke(
     keywords: dict[str, Value],
 ) -> Value:
     """What a call of a function of the file returns, and what it does to objects."""
-    if not frame.can_inline or any(f.function is closure.node for f in frame.chain()):
+    if not _can_be_followed(frame, closure):
+        _forget(frame, closure, positional, keywords)
         return NOTHING
-    if isinstance(closure.node, ir.Function):
-        scan = frame.world.scan(closure.node)
-        if scan.yields or closure.node.is_async or scan.size > _LONGEST_INLINED:
-            return NOTHING
     state = State({}, frame.state.heap, dict(frame.state.known), frame.state.default)
     inner = Frame(
         frame.world, state, closure.node, closure.qualname,
@@ -45,6 +43,34 @@ def invoke(
     frame.state.heap = inner.state.heap
     frame.state.default = inner.state.default
     return value
+
+
+def _can_be_followed(frame: Frame, closure: Closure) -> bool:
+    if not frame.can_inline or any(f.function is closure.node for f in frame.chain()):
+        return False
+    if isinstance(closure.node, ir.Lambda):
+        return True
+    scan = frame.world.scan(closure.node)
+    return not (scan.yields or closure.node.is_async or scan.size > _LONGEST_INLINED)
+
+
+def _forget(
+    frame: Frame, closure: Closure, positional: list[Value], keywords: dict[str, Value]
+) -> None:
+    """A function that isn't followed may move what it is given, where it moves its argument."""
+    if isinstance(closure.node, ir.Lambda):
+        return
+    moved = {
+        root.partition(".")[0].partition("[")[0] for root in frame.world.scan(closure.node).moved
+    }
+    given = dict(zip((p.name for p in closure.node.params), positional, strict=False))
+    for name, value in {**given, **keywords}.items():
+        found = frame.object(value)
+        if name in moved and found is not None:
+            if value.kind is Kind.MODULE:
+                place_module(frame, value, UNKNOWN)
+            else:
+                frame.update(value, Object(source=found.source))
 
 
 def _bind_arguments(
@@ -122,23 +148,39 @@ def _bind_parameters(frame: Frame, function: ir.Function, receiver: Value | None
     if owner is not None and owner.is_module:
         tensors |= {name for attr, name in scan.self_inputs if owner.method(attr) is None}
     params = function.params
+    given = _may_be_given_accelerators(frame, function)
     for position, parameter in enumerate(params):
         name = parameter.name
         if position == 0 and receiver is not None:
             value = receiver
         elif parameter.kind in ("*", "**"):
             value = _rest(frame, parameter)
+        elif isinstance(parameter.default, ir.Constant) and isinstance(
+            parameter.default.value, str
+        ):
+            value = path_value(name, given)  # a string where it is left out, whatever is annotated
         elif parameter.annotation is not None:
-            value = annotated(frame, parameter.annotation, path_value(name, given=True))
+            value = annotated(frame, parameter.annotation, path_value(name, given))
         elif _LOADER_NAME.search(name):
             value = loader(frame, parameter, name)
         elif name in tensors and not _has_plain_default(parameter) and is_tensor_name(name):
-            value = Value(Kind.TENSOR, place_of_path(Path(name, True)), origin=Origin.INPUT)
+            value = Value(Kind.TENSOR, place_of_path(Path(name, given)), origin=Origin.INPUT)
         else:
-            value = path_value(name, given=True)
+            value = path_value(name, given)
         if value.kind is Kind.TENSOR and value.device != UNKNOWN and frame.role is Role.MODULE:
             value = value.but(origin=Origin.FOLLOWS)
         frame.state.env[name] = value
+
+
+def _may_be_given_accelerators(frame: Frame, function: ir.Function) -> bool:
+    """Whether the arguments of a function may be on an accelerator for all that is known.
+
+    What makes a module runs on the host; a function inside of another is called there and
+    nowhere else; and a file that never speaks of devices leaves its plain functions on the host.
+    """
+    if function.name == "__init__" or frame.scopes:
+        return False
+    return frame.world.speaks_of_devices or frame.role in (Role.MODULE, Role.MANAGED)
 
 
 def is_tensor_name(name: str) -> bool:

@@ -8,7 +8,7 @@ from devlint import ir
 from devlint.flow import statements
 from devlint.flow.devicestring import BACKENDS
 from devlint.flow.expressions import evaluate
-from devlint.flow.facts import Fact
+from devlint.flow.facts import Fact, Role
 from devlint.flow.frame import Frame, World
 from devlint.flow.functions import invoke, run_alone
 from devlint.flow.modules import run_class
@@ -22,11 +22,18 @@ _TAKES_TENSOR = (Effect.JOIN, Effect.KEEP, Effect.INDEX, Effect.CREATE_LIKE)
 
 
 def interpret(
-    module: ir.Module, table: Table, device_types: frozenset[str] = frozenset()
+    module: ir.Module,
+    table: Table,
+    device_types: frozenset[str] = frozenset(),
+    role: Role = Role.PLAIN,
+    speaks_of_devices: bool = True,
 ) -> list[Fact]:
     """All facts of a file, in no particular order.
 
     `device_types` are the device types of backend packages that the settings add to torch's own.
+    `role` is what the file is for, as far as its place tells (`DATA`, `TEST`).
+    `speaks_of_devices`: it names a device or moves something somewhere; without that, arguments
+    of its plain functions are taken to be on the host.
     """
     scans: dict[ir.Function, Scan] = {}
     aliases = _aliases(module)
@@ -43,10 +50,18 @@ def interpret(
             found = scans[function] = scan(function, takes_tensor, has_arrays)
         return found
 
-    world = World(table, BACKENDS | device_types, scan=scan_once, budget=_INLINED_AT_LEAST)
+    rebound = frozenset(_rebound(module.body))
+    world = World(
+        table,
+        BACKENDS | device_types,
+        scan=scan_once,
+        budget=_INLINED_AT_LEAST,
+        rebound=rebound,
+        speaks_of_devices=speaks_of_devices,
+    )
     world.evaluate, world.invoke, world.store = evaluate, invoke, statements.store
     world.run = statements.run
-    top = Frame(world, State())
+    top = Frame(world, State(), role=role)
     world.top = top
     statements.run(top, module.body)
     top.state.alive = True
@@ -90,6 +105,20 @@ def _top_level(body: ir.Body) -> Iterator[ir.Stmt]:
         yield statement
         if isinstance(statement, (ir.If, ir.Try)):
             yield from _top_level(statement.body)
+
+
+def _rebound(body: ir.Body) -> Iterator[str]:
+    """The names that functions of the file declare `global` or `nonlocal`."""
+    for statement in body:
+        if isinstance(statement, ir.Scope):
+            yield from statement.names
+        elif isinstance(statement, ir.Try):
+            for handler in statement.handlers:
+                yield from _rebound(handler.body)
+            yield from _rebound(statement.body + statement.orelse + statement.final)
+        else:
+            yield from _rebound(getattr(statement, "body", ()))
+            yield from _rebound(getattr(statement, "orelse", ()))
 
 
 def _spelled(node: ir.Expr, aliases: dict[str, str]) -> str:

@@ -76,25 +76,33 @@ def call_module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
     inputs = _inputs(frame, info, args)
     if not managed and not self_moving:
         meet.call_module(frame, node, (func, value), inputs)
-    if place == UNKNOWN:
-        tensors = [v for _, v in inputs if v.kind in _TENSORS]
-        if found is not None and len(tensors) == 1 and isinstance(found.source, str):
-            return tensors[0].but(kind=Kind.TENSOR, data=None, scalar=None, note="")
-        if len(tensors) > 1 and found is not None and isinstance(found.source, str):
-            pairs = [pair for pair in inputs if pair[1].kind in _TENSORS]
-            name = ir.render(func)
-            return meet.meet(frame, node, name, pairs)
-        return NOTHING
     source = found.source if found is not None and isinstance(found.source, str) else ""
+    if place == UNKNOWN:
+        return _stateless_call(frame, node, func, source, inputs)
     several = source.rpartition(".")[2] in _SEVERAL_OUTPUTS
     kind = Kind.TENSOR if source.startswith("torch.nn.") and not several else Kind.BATCH
     shown = frame.operand(func, value)
+    forward = None if info is None else info.method("forward")
+    if forward is not None and frame.world.scan(forward[1]).reads_back:
+        return NOTHING  # what it returns may be on the host
     if shown.origin is Origin.INPUT:
         return NOTHING  # nobody here has moved it: it may well stay on the host
     return Value(
         kind, place, origin=Origin.FOLLOWS, grad=True,
         note="guarded" if shown.guarded else "", trace=shown.value.trace,
     )  # fmt: skip
+
+
+def _stateless_call(
+    frame: Frame, node: ir.Call, func: ir.Expr, source: str, inputs: list[Given]
+) -> Value:
+    """A module that is nowhere: its inputs meet each other, as those of an operation do."""
+    tensors = [pair for pair in inputs if pair[1].kind in _TENSORS]
+    if not source or not tensors or source.endswith("CTCLoss"):  # takes targets of the host
+        return NOTHING
+    if len(tensors) == 1:
+        return tensors[0][1].but(kind=Kind.TENSOR, data=None, scalar=None, note="")
+    return meet.meet(frame, node, ir.render(func), tensors)
 
 
 _SEVERAL_OUTPUTS = frozenset(("LSTM", "GRU", "RNN", "MultiheadAttention", "LSTMCell"))

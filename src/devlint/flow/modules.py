@@ -28,6 +28,7 @@ def run_class(info: ClassInfo, around: Frame) -> None:
     if init is not None:
         start = run_alone(_closure(info, init[1]), around, this)
         start.state.known = dict(around.state.known)
+    made = start
     start = _after_setup(info, around, start, this)
     if info.is_module:
         _register(info, start, this)
@@ -37,8 +38,19 @@ def run_class(info: ClassInfo, around: Frame) -> None:
         if name == "__init__" and init is not None and init[1] is method:
             continue
         static = any(ir.render(d) == "staticmethod" for d in method.decorators)
-        run_alone(_closure(info, method), start, None if static else this)
+        frame = made if _runs_while_made(info, around, name) else start
+        run_alone(_closure(info, method), frame, None if static else this)
     _tell_kept_tensors(info, start)
+
+
+def _runs_while_made(info: ClassInfo, frame: Frame, name: str) -> bool:
+    """Whether a method of a module is called by `__init__` and by no other method: it runs before
+    anybody can have moved the module."""
+    init = info.methods.get("__init__")
+    if init is None or not info.is_module or name not in frame.world.scan(init).self_calls:
+        return False
+    others = (m for n, m in info.methods.items() if n not in ("__init__", name))
+    return not any(name in frame.world.scan(m).self_calls for m in others)
 
 
 def _where_defined(info: ClassInfo, around: Frame) -> Frame:
@@ -203,8 +215,8 @@ def _is_registered_elsewhere(info: ClassInfo, frame: Frame, name: str, found: Ob
                 return True
     this = frame.state.heap.get((info, "self"))
     own = {v.data for v in (this.entries.values() if this else ()) if v.kind is Kind.MODULE}
-    inside = [v.data for v in (found.items or (found.element,))]
-    return any(ref in own for ref in inside)
+    held = (*(found.items or ()), *found.entries.values(), found.element)
+    return any(v.data in own or v.note == "self" for v in held if v.kind is Kind.MODULE)
 
 
 def _tell_kept_tensors(info: ClassInfo, frame: Frame) -> None:

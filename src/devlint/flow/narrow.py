@@ -73,6 +73,8 @@ def implied(frame: Frame, node: ir.Expr, holds: bool) -> Known:
             value = frame.look_up(name)
             if value is not None and isinstance(value.data, Condition):
                 found = value.data.true if holds else value.data.false
+                if value.data.key is None:
+                    found += ((name, holds),)
                 return found + _by_name(node, holds)
         case ir.Compare(op=">" | ">=" | "==", left=left) if _counts_devices(frame, left):
             counted = (f"{DEVICES_COUNTED} {node.op} {ir.render(node.right)}", holds)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from devlint.flow.frame import Frame
-from devlint.flow.lattice import Device
+from devlint.flow.lattice import CPU, UNKNOWN, Device
+from devlint.flow.state import Object
 from devlint.flow.values import Kind, Origin, Trace, Value
 
 _DEEPEST = 9
@@ -30,6 +32,20 @@ def place_module(
     for each in (*(found.items or ()), *found.entries.values(), found.element):
         if each.kind is Kind.MODULE or (value.kind is not Kind.MODULE and each.kind.is_container):
             place_module(frame, each, device, trace, depth - 1)
+
+
+def give_away(frame: Frame, values: Iterable[Value]) -> None:
+    """Something that isn't seen is given these: it may move a module that nobody has moved yet,
+    and change what a container holds."""
+    for value in values:
+        found = frame.object(value)
+        if found is None:
+            continue
+        if value.kind is Kind.MODULE:
+            if found.trace is None or found.device == CPU:
+                place_module(frame, value, UNKNOWN)
+        elif value.kind in (Kind.LIST, Kind.DICT, Kind.SET):
+            frame.update(value, Object(source=found.source))
 
 
 def is_registered(value: Value) -> bool:

@@ -20,6 +20,7 @@ TENSOR_ONLY = frozenset(
 """Attributes that tensors have and arrays, lists and numbers have not; `to`, `cuda`, `cpu` and
 `device` are shared with modules, so they don't count alone (see `_WEAK`)."""
 
+_TO_HOST = frozenset(("cpu", "numpy", "tolist", "item"))
 _DIMS = ("dim", "keepdim")
 """Keywords that methods of tensors have and those of arrays have not."""
 
@@ -47,6 +48,8 @@ class Scan:
     """Which names are used as an index and as nothing else, as far as it was asked."""
     size: int = 0
     """Statements."""
+    reads_back: bool = False
+    """It brings something to the host (`.cpu()`, `.numpy()`)."""
     registers: bool = False
     """It registers parameters or buffers on its first parameter: that is an nn.Module."""
     dynamic: bool = False
@@ -143,6 +146,7 @@ def _call(found: Scan, call: ir.Call, this: str, takes_tensor: Callable[[ir.Expr
         dims = func.attr == "size" or any(a.keyword in _DIMS for a in call.args)
         if dims and isinstance(func.value, ir.Name):
             found.tensors.add(func.value.id)
+        found.reads_back |= func.attr in _TO_HOST
         if func.attr in MOVES:
             found.moved.add(ir.render(func.value))
             attr = self_attribute(func.value, this)

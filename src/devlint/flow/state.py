@@ -6,7 +6,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 
 from devlint.flow.lattice import CPU, IS_NONE, UNKNOWN, Device, Symbol, choose, given, join
-from devlint.flow.values import NOTHING, Kind, Origin, Trace, Value
+from devlint.flow.values import NONE, NOTHING, Kind, Origin, Trace, Value
 
 Ref = Hashable
 """Where an object was allocated: the node that made it and the calls that led there."""
@@ -121,6 +121,8 @@ def join_values(a: Value, b: Value, key: str | None = None) -> Value:
     """What is known of a value that is `a` on one path (where `key` holds) and `b` on the other."""
     if a is b or a == b:
         return a
+    if a.kind is b.kind is Kind.NONE:
+        return NONE
     if a.kind is Kind.NONE and b.kind is not Kind.UNKNOWN:
         return b
     if b.kind is Kind.NONE and a.kind is not Kind.UNKNOWN:
@@ -156,7 +158,7 @@ def _join_default(a: Value, b: Value, key: str) -> Value:
         device=choose(key, a.device, b.device),
         data=None,
         scalar=a.scalar if a.scalar == b.scalar or b.scalar is None else None,
-        note="",
+        note=a.note if a.note in ("parameter", "buffer") else "",
     )
 
 
@@ -201,7 +203,7 @@ def join_objects(a: Object, b: Object, key: str | None = None) -> Object:
         return a
     names = {**a.entries, **b.entries}
     entries = {
-        name: join_values(a.entries.get(name, value), b.entries.get(name, value), key)
+        name: join_values(_entry(a, name, value), _entry(b, name, value), key)
         for name, value in names.items()
     }
     items = None
@@ -219,6 +221,12 @@ def join_objects(a: Object, b: Object, key: str | None = None) -> Object:
         stateless=a.stateless and b.stateless,
         trace=b.trace if a.trace is None else a.trace,
     )
+
+
+def _entry(found: Object, name: str, other: Value) -> Value:
+    """An entry; where it isn't known one by one, what may stand there; else the other side's."""
+    opened = found.items is None and found.element is not NOTHING
+    return found.entries.get(name, found.element if opened else other)
 
 
 def _join_elements(a: Object, b: Object, items: tuple[Value, ...] | None) -> Value:
@@ -256,6 +264,20 @@ def join_states(a: State, b: State, key: str | None = None) -> State:
         }
     joined.known = {k: v for k, v in a.known.items() if b.known.get(k) is v}
     return joined
+
+
+def widened(before: State, after: State) -> State:
+    """What is known of a loop that doesn't settle: what its rounds agree on."""
+    wide = after.fork()
+    wide.env = {
+        name: value if before.env.get(name, value) == value else NOTHING
+        for name, value in after.env.items()
+    }
+    wide.heap = {
+        ref: found if before.heap.get(ref, found) == found else Object(source=found.source)
+        for ref, found in after.heap.items()
+    }
+    return wide
 
 
 def _join_bindings(state: State, a: Value, b: Value, key: str | None) -> Value:

@@ -10,7 +10,7 @@ from devlint.flow.arguments import Arguments, Given
 from devlint.flow.creation import create, create_like, tensor_like
 from devlint.flow.dimensions import dimensions
 from devlint.flow.facts import HostRead
-from devlint.flow.frame import Frame
+from devlint.flow.frame import Frame, is_place_of_argument
 from devlint.flow.lattice import CPU, UNKNOWN, Device, Known, may_be_accelerator, names_accelerator
 from devlint.flow.model_overlays import CONTAINERS, children, device_of_children, loader
 from devlint.flow.state import Object, Path
@@ -165,6 +165,7 @@ def _read_on_host(use: Use) -> Value:
         frame = use.frame
         operand = frame.operand(*receiver)
         followed = receiver[1].origin in (Origin.MOVED, Origin.FOLLOWS)
+        followed = followed and not is_place_of_argument(operand.device)
         if may_be_accelerator(operand.device) and (followed or names_accelerator(operand.device)):
             grad = receiver[1].grad
             frame.record(HostRead(use.node, frame.context(), operand, use.row.host, grad))
