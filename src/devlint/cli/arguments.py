@@ -89,11 +89,11 @@ def _doc(name: str) -> str:
     return text.replace("`", "").replace("%", "%%")
 
 
-def _parser(command: str, description: str) -> Parser:
+def _parser(command: str, description: str, epilog: str | None = None) -> Parser:
     return Parser(
         prog=f"devlint {command}",
         description=description,
-        epilog=EPILOG,
+        epilog=epilog,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
@@ -101,13 +101,13 @@ def _parser(command: str, description: str) -> Parser:
 
 def check_parser() -> Parser:
     """`devlint check`."""
-    parser = _parser("check", "Find device mistakes in PyTorch code without running it.")
+    parser = _parser("check", "Find device mistakes in PyTorch code without running it.", EPILOG)
     parser.usage = "devlint [check] [OPTIONS] [PATHS...]"
     parser.add_argument(
         "paths",
         nargs="*",
         metavar="PATHS",
-        help="files and folders; `.` without any, `-` for stdin",
+        help="Files and folders; `.` without any, `-` for standard input.",
     )
     group = parser.add_argument_group("rules")
     _list(group, "select", "RULES")
@@ -124,7 +124,9 @@ def check_parser() -> Parser:
     for name in ("force-exclude", "respect-gitignore"):
         _boolean(group, f"--{name}", text=_doc(name))
     group.add_argument(
-        "--stdin-filename", metavar="PATH", help="how the file given on stdin is called"
+        "--stdin-filename",
+        metavar="PATH",
+        help="What the file on standard input is called; its settings are those of that place.",
     )
     _add_fixing(parser)
     _add_output(parser)
@@ -170,8 +172,8 @@ def _add_adoption(parser: Parser) -> None:
     group = parser.add_argument_group("adoption in old code")
     group.add_argument(
         "--add-ignore",
-        metavar="REASON",
-        help="Write suppression comments for all findings, with `=REASON` also the reason.",
+        metavar="[=REASON]",
+        help="Write suppression comments for all findings, each with the reason if there is one.",
     )
     group.add_argument(
         "--baseline",
@@ -241,9 +243,16 @@ def version_parser() -> Parser:
 def help_parser() -> Parser:
     """`devlint help`, and `devlint --help`."""
     commands = "\n".join(f"  {name:<9}{text}" for name, text in COMMANDS.items())
-    parser = _parser("help", f"Find device mistakes in PyTorch code.\n\ncommands:\n{commands}")
+    description = (
+        "Find device mistakes in PyTorch code without running it.\n\n"
+        f"commands:\n{commands}\n\n"
+        "`devlint check --help` lists the options, `devlint rule --all` the rules."
+    )
+    parser = _parser("help", description, EPILOG)
     parser.usage = "devlint [COMMAND] [OPTIONS] [PATHS...]"
-    parser.add_argument("command", nargs="?", choices=COMMANDS, metavar="COMMAND")
+    parser.add_argument(
+        "command", nargs="?", choices=COMMANDS, metavar="COMMAND", help=argparse.SUPPRESS
+    )
     return parser
 
 

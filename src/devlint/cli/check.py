@@ -47,8 +47,9 @@ def check(options: argparse.Namespace) -> int:
     if options.show_settings:
         from devlint.cli.explain import settings_as_text
 
-        shown = found.sources[0].settings if found.sources else settings
-        session.write(settings_as_text(shown))
+        first = found.sources[0] if found.sources else None
+        of_first = settings if first is None else first.settings
+        session.write(settings_as_text(of_first, first.shown if first else "the current folder"))
         return session.finish([])
     if not found.sources:
         validate(settings, catalogue())  # a mistyped rule is an error also where nothing is linted

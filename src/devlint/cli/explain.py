@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Sequence
 
+from devlint.cli.prose import plain
 from devlint.rulebook import Page
 from devlint.selection import catalogue, select
-from devlint.settings import Settings, keys
+from devlint.settings import Settings, Shape, keys
+
+_NARROWEST, _WIDEST = 40, 96
+"""Between how many columns the text of a page is wrapped."""
 
 
 def rule_as_text(page: Page, markdown: bool) -> str:
-    """One rule's page."""
+    """One rule's page: in Markdown, or as it reads well in a terminal."""
     title = f"{page.name} ({page.code})"
     facts = f"Level: {page.level.value}. Fix: {page.fix}. Since {page.since}."
-    head = f"# {title}\n\n" if markdown else f"{title}\n{'=' * len(title)}\n\n"
-    return f"{head}{page.summary}.\n\n{facts}\n\n{page.body.strip()}\n"
+    body = f"{page.summary}.\n\n{facts}\n\n{page.body.strip()}\n"
+    if markdown:
+        return f"# {title}\n\n{body}"
+    columns = shutil.get_terminal_size((_WIDEST, 0)).columns
+    text = plain(body, max(_NARROWEST, min(columns, _WIDEST)))
+    return f"{title}\n{'=' * len(title)}\n\n{text}"
 
 
 def rules_as_table(pages: Sequence[Page]) -> str:
@@ -67,16 +76,18 @@ def key_as_text(key: str) -> str:
     field = keys()[key]
     option = "" if key in ("extend", "max-file-size", "device-types", "torchapi") else f"--{key}"
     lines = [key, "", field.metadata["doc"], "", f"Type: {field.metadata['shape'].value}"]
-    lines.append(f"Default: {_toml(_plain(field.default))}")
+    default = {} if field.metadata["shape"] is Shape.ROWS else _plain(field.default)
+    lines.append(f"Default: {_toml(default)}")
     if option:
         lines.append(f"Option: {option}")
     return "\n".join(lines) + "\n"
 
 
-def settings_as_text(settings: Settings) -> str:
-    """The settings in force, in TOML's notation."""
+def settings_as_text(settings: Settings, filename: str) -> str:
+    """The settings in force for a file, in TOML's notation."""
     rules = sorted(select(settings.selectors, catalogue()))
     lines = [
+        f"# settings of: {filename}",
         f"# root: {settings.root or '(no configuration file)'}",
         f"# rules that are on: {', '.join(rules)}",
     ]
