@@ -190,6 +190,8 @@ class Settings:
     """`select`, `extend-select` and `ignore` of each layer, the strongest last."""
     ignores: IgnoresByGlob = ()
     """All of `per-file-ignores` and `extend-per-file-ignores`."""
+    torchapi_source: str = ""
+    """Where `torchapi` was said last, for error messages."""
     root: str = ""
     """The folder of the nearest configuration file, "" without one."""
 
@@ -231,9 +233,13 @@ def check_layer(source: str, base: str, values: Mapping[str, object], prefix: st
             raise SettingsError(f"{source}: unknown key `{prefix}{key}`{nearest(key, known)}")
         shape: Shape = known[key].metadata["shape"]
         if not shape.accepts(value):
-            raise SettingsError(
-                f"{source}: `{prefix}{key}` must be {shape.value}, not {_describe(value)}"
-            )
+            where, wanted, found = f"{prefix}{key}", shape.value, value
+            if shape is Shape.TABLE_OF_STRINGS and isinstance(value, dict):
+                name, found = next(
+                    item for item in value.items() if not shape.accepts(dict([item]))
+                )
+                where, wanted = f'{where}."{name}"', Shape.STRINGS.value
+            raise SettingsError(f"{source}: `{where}` must be {wanted}, not {_describe(found)}")
         if key in PATTERNS and isinstance(value, (list, dict)):
             for pattern in value:
                 if not is_pattern(pattern):
@@ -263,8 +269,9 @@ def merge(layers: Iterable[Layer], root: str = "") -> Settings:
         for key, value in values.items():
             if key.startswith("extend-"):
                 value = merged.get(key, ()) + value
-            elif key == "torchapi" and key in merged:
-                value = _dump({**json.loads(merged[key]), **json.loads(value)})
+            elif key == "torchapi":
+                value = _dump({**json.loads(merged.get(key, "{}")), **json.loads(value)})
+                merged["torchapi_source"] = layer.source
             merged[key] = value
     arguments = {key.replace("-", "_"): value for key, value in merged.items()}
     return Settings(**arguments, selectors=tuple(selectors), ignores=ignores, root=root)

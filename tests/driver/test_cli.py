@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import json
 import os
 import pty
@@ -14,6 +16,7 @@ import pytest
 from driver.conftest import BAD_DEVICE, CLEAN, Project
 
 import devlint
+from devlint.cli import main
 from devlint.cli.arguments import COMMANDS, PARSERS
 from devlint.rulebook import pages
 
@@ -129,6 +132,16 @@ def test_rule_explains(project: Project) -> None:
     assert (record["code"], record["name"]) == (page.code, page.name)
 
 
+def test_rule_reads_well_in_a_terminal(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    out = project.run("rule", "DEV202").out
+    assert not any(mark in out for mark in ("```", "](", "## "))
+    prose = [line for line in out.splitlines() if not line.startswith("    ") and " " in line]
+    assert max(map(len, prose)) <= 60
+    assert "\nReported:\n\n    import torch\n" in out
+    assert "- DEV203 (created-on-default-device) speaks" in out
+
+
 def test_rule_lists_all(project: Project) -> None:
     for output_format in ("text", "markdown", "json"):
         out = project.run("rule", "--all", "--output-format", output_format).out
@@ -149,6 +162,22 @@ def test_quiet_and_verbose(project: Project) -> None:
     assert (ran.out, ran.err) == ("", "")
     assert "1 files, 1 of them from the cache" in project.run("-v").err
     assert project.run("-q", "missing.py").err != ""
+    project.write({"a.py": BAD_DEVICE})
+    assert "Found" in project.run("--output-format=concise").out
+    assert project.run("-q", "--output-format=concise").out.splitlines()[1:] == []
+
+
+def test_output_that_can_not_be_written(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Full(io.StringIO):
+        def flush(self) -> None:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    project.write({"a.py": BAD_DEVICE})
+    monkeypatch.setattr(sys, "stdout", Full())
+    assert main([]) == 2
+    assert "devlint: the output: can't be written: No space left" in capsys.readouterr().err
 
 
 def test_statistics(project: Project) -> None:

@@ -40,6 +40,13 @@ def test_a_named_file_needs_no_suffix(project: Project) -> None:
     assert project.found("script") == ["script DEV304"]
 
 
+def test_a_notebook_is_refused_and_not_taken_for_python(project: Project) -> None:
+    project.write({"a.ipynb": '{"cells": []}\n'})
+    ran = project.run("a.ipynb")
+    assert ran.err == "devlint: a.ipynb: notebooks aren't read yet\n"
+    assert ran.code == 2
+
+
 def test_files_elsewhere_have_absolute_paths(project: Project) -> None:
     project.write({"here/a.py": "", "there/b.py": BAD_DEVICE})
     os.chdir("here")

@@ -77,7 +77,12 @@ MISTAKES = {
     "malformed row": (
         "devlint.toml",
         'torchapi = { "mylib.move" = { effect = "teleport" } }',
-        "torchapi: ",
+        'devlint.toml: `torchapi`: "mylib.move"',
+    ),
+    "wrong type in a table": (
+        "pyproject.toml",
+        '[tool.devlint.per-file-ignores]\n"a.py" = []\n"b.py" = "DEV1"',
+        'pyproject.toml: `tool.devlint.per-file-ignores."b.py"` must be a list of strings, not ',
     ),
     "malformed pattern": (
         "devlint.toml",

@@ -303,6 +303,7 @@ def test_colour_changes_nothing_but_colour() -> None:
     coloured = full(SOURCE, MISMATCH, HARDCODED, color=True)
     assert re.sub(r"\x1b\[[\d;]*m", "", coloured) == plain
     assert "\x1b[1;31merror[DEV202]" in coloured
+    assert not re.search(r"(\x1b\[[1-9][\d;]*m)[^\x1b]*\x1b\[0m\1", coloured)  # none twice in a row
 
 
 def test_plain_text_needs_no_rich() -> None:
@@ -321,6 +322,7 @@ def test_plain_text_needs_no_rich() -> None:
     ("findings", "summary", "line"),
     [
         ([], Summary(files=3), "All checks passed in 3 files."),
+        ([], Summary(files=0), "Nothing was checked."),
         ([], Summary(files=1, fixed=2), "Fixed 2 findings. All checks passed in 1 file."),
         (
             [MISMATCH, HARDCODED, HARDCODED],
@@ -346,3 +348,10 @@ def test_closing_line(
 ) -> None:
     text = render(output_format, findings, summary, False, lambda filename: SOURCE)
     assert text.splitlines()[-1] == line
+
+
+@pytest.mark.parametrize("output_format", ["full", "concise", "grouped"])
+def test_a_quiet_run_has_no_closing_line(output_format: str) -> None:
+    summary = Summary(files=1, closing=False)
+    assert "Found" not in render(output_format, [MISMATCH], summary, False, lambda name: SOURCE)
+    assert render(output_format, [], summary, False, lambda name: SOURCE) == ""

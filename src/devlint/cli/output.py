@@ -41,10 +41,10 @@ def _rendered(session: Session, findings: list[Finding]) -> str:
     if options.statistics:
         return statistics(output_format, findings, color)
     root = Path(settings.root or os.getcwd())
-    summary = Summary(session.files, session.fixed, tuple(session.failures), root)
-    text = render(output_format, findings, summary, color, session.sources)
-    silent = options.quiet and not findings and output_format in ("full", "concise", "grouped")
-    return "" if silent else text
+    summary = Summary(
+        session.files, session.fixed, tuple(session.failures), root, closing=not options.quiet
+    )
+    return render(output_format, findings, summary, color, session.sources)
 
 
 def _after_baseline(session: Session, findings: list[Finding]) -> list[Finding]:

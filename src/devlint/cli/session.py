@@ -58,14 +58,19 @@ class Session:
     def write(self, text: str) -> None:
         """Write output to stdout, or to the file that --output-file names."""
         target = self.options.output_file
-        if target is None:
-            (self.stream or sys.stdout).write(text)
-            return
         try:
+            if target is None:
+                stream = self.stream or sys.stdout
+                stream.write(text)
+                stream.flush()  # what can't be written has to be told here, not at exit
+                return
             with open(target, "w", encoding="utf-8", errors="backslashreplace", newline="") as file:
                 file.write(text)
+        except BrokenPipeError:
+            raise
         except OSError as error:
-            raise SettingsError(f"{target}: can't be written: {error.strerror or error}") from error
+            place = target or "the output"
+            raise SettingsError(f"{place}: can't be written: {error.strerror or error}") from error
 
     def tell(self, findings: Sequence[Finding]) -> None:
         """One line on stderr for each finding that isn't part of the output."""

@@ -10,7 +10,9 @@ from devlint.report.text import Line
 
 
 def closing(findings: Sequence[Finding], summary: Summary) -> list[Line]:
-    """What was found and fixed, in one line."""
+    """What was found and fixed, in one line; none where the run is to be quiet."""
+    if not summary.closing:
+        return []
     text = f"Fixed {plural(summary.fixed, 'finding')}. " if summary.fixed else ""
     if not findings:
         return [[(f"{text}{_clean(summary)}", "")]]
@@ -34,6 +36,8 @@ def _clean(summary: Summary) -> str:
     if summary.failures:
         problems = plural(len(summary.failures), "problem")
         return f"Found nothing, but {problems} kept devlint from checking everything."
+    if not summary.files:
+        return "Nothing was checked."
     return f"All checks passed in {plural(summary.files, 'file')}."
 
 

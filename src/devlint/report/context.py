@@ -36,6 +36,8 @@ class Summary:
     fixed: int = 0
     failures: tuple[Failure, ...] = ()
     root: Path = field(default_factory=Path.cwd)
+    closing: bool = True
+    """Whether the formats for people end with a line on the run as a whole."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,8 +109,13 @@ def _plain(line: Line) -> str:
 
 
 def _trimmed(line: Line) -> Line:
-    """The line without empty segments and without blanks at its end."""
-    kept = [segment for segment in line if segment[0]]
+    """The line with neighbours of one style joined, and without blanks at its end."""
+    kept: Line = []
+    for text, style in line:
+        if kept and kept[-1][1] == style:
+            kept[-1] = (kept[-1][0] + text, style)
+        elif text:
+            kept.append((text, style))
     while kept:
         text, style = kept.pop()
         if text.rstrip():
