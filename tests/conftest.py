@@ -5,8 +5,14 @@ from __future__ import annotations
 import os
 
 import pytest
+from hypothesis import settings
 
 pytest.register_assert_rewrite("literate")
+
+# The same examples in every run, so that a change is judged by what it changed; and no limit to
+# the time of one, for machines that are busy. `--hypothesis-profile=default` looks for new ones.
+settings.register_profile("repeatable", derandomize=True, deadline=None)
+settings.load_profile("repeatable")
 
 _LEAKING = ("NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE")
 
