@@ -184,7 +184,8 @@ def _of_class_instance(
         return Value(Kind.METHOD, data=Bound(base, node.value, closure=closure))
     for each in info.lineage():
         if node.attr in each.env:
-            return each.env[node.attr]
+            fields = any("dataclass" in ir.render(d) for d in each.node.decorators)
+            return NOTHING if fields else each.env[node.attr]
     return None
 
 

@@ -117,10 +117,12 @@ def run_alone(
     around: Frame,
     receiver: Value | None = None,
     known: dict[str, bool] | None = None,
+    while_made: bool = False,
 ) -> Frame:
     """Run a function with arguments of which only the identity is known; record its facts.
 
-    `known` are the conditions under which it was defined.
+    `known` are the conditions under which it was defined. `while_made`: only a constructor calls
+    it, so its arguments are on the host.
     """
     function = closure.node
     assert isinstance(function, ir.Function)
@@ -132,7 +134,7 @@ def run_alone(
         guard=guard_of(frame_guard(closure, around), function.decorators, around),
         recording=around.recording,
     )  # fmt: skip
-    _bind_parameters(frame, function, receiver)
+    _bind_parameters(frame, function, receiver, while_made)
     _run(frame)
     return frame
 
@@ -141,14 +143,16 @@ def frame_guard(closure: Closure, around: Frame) -> Guard:
     return closure.owner.guard if closure.owner is not None else around.guard
 
 
-def _bind_parameters(frame: Frame, function: ir.Function, receiver: Value | None) -> None:
+def _bind_parameters(
+    frame: Frame, function: ir.Function, receiver: Value | None, while_made: bool
+) -> None:
     scan = frame.world.scan(function)
-    tensors = set(scan.tensors)
+    tensors = scan.tensors - scan.data
     owner = frame.owner
     if owner is not None and owner.is_module:
         tensors |= {name for attr, name in scan.self_inputs if owner.method(attr) is None}
     params = function.params
-    given = _may_be_given_accelerators(frame, function)
+    given = not while_made and _may_be_given_accelerators(frame, function)
     for position, parameter in enumerate(params):
         name = parameter.name
         if position == 0 and receiver is not None:

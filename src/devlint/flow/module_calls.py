@@ -36,7 +36,10 @@ def _place_new_module(frame: Frame, made: Value) -> None:
     if found is None:
         return
     device: Device = UNKNOWN
+    info = found.source
     stateless = bool(found.entries)
+    if isinstance(info, ClassInfo) and info.method("__init__") is None:
+        stateless = True
     for held in found.entries.values():
         if held.kind is Kind.MODULE:
             inner = frame.object(held)
@@ -49,7 +52,6 @@ def _place_new_module(frame: Frame, made: Value) -> None:
             continue
         if place != UNKNOWN:
             device = place
-    info = found.source
     opened = isinstance(info, ClassInfo) and any(each.open_base for each in info.lineage())
     frame.update(made, replace(found, device=device, stateless=stateless and not opened))
 

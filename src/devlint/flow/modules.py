@@ -37,10 +37,18 @@ def run_class(info: ClassInfo, around: Frame) -> None:
     for name, method in info.methods.items():
         if name == "__init__" and init is not None and init[1] is method:
             continue
-        static = any(ir.render(d) == "staticmethod" for d in method.decorators)
-        frame = made if _runs_while_made(info, around, name) else start
-        run_alone(_closure(info, method), frame, None if static else this)
+        early = _runs_while_made(info, around, name)
+        receiver = receiver_of(info, method, this)
+        run_alone(_closure(info, method), made if early else start, receiver, while_made=early)
     _tell_kept_tensors(info, start)
+
+
+def receiver_of(info: ClassInfo, method: ir.Function, this: Value) -> Value | None:
+    """What the first parameter of a method is: the object, its class, or nothing special."""
+    names = {ir.render(decorator) for decorator in method.decorators}
+    if "staticmethod" in names:
+        return None
+    return Value(Kind.CLASS, data=info) if "classmethod" in names else this
 
 
 def _runs_while_made(info: ClassInfo, frame: Frame, name: str) -> bool:

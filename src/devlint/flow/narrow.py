@@ -192,11 +192,31 @@ def settled(frame: Frame, node: ir.Expr) -> bool | None:
     """Whether a condition is known to hold or not to hold here."""
     if isinstance(node, ir.Constant):
         return bool(node.value)
+    told = _compared_strings(frame, node)
+    if told is not None:
+        return told
     key = key_of(frame, node)
     if key is None:
         return None
     known = frame.state.known.get(key[0])
     return None if known is None else known is key[1]
+
+
+def _compared_strings(frame: Frame, node: ir.Expr) -> bool | None:
+    """What comes of comparing a name that holds a known string with strings."""
+    match node:
+        case ir.Compare(op="==" | "!=" | "in" | "not in" as op, left=ir.Name(id=name), right=right):
+            value = frame.look_up(name)
+            if value is None or value.kind is not Kind.STRING or not isinstance(value.data, str):
+                return None
+            items = right.items if isinstance(right, ir.Display) else (right,)
+            texts = [item.value for item in items if isinstance(item, ir.Constant)]
+            if len(texts) != len(items) or (op in ("in", "not in")) is not isinstance(
+                right, ir.Display
+            ):
+                return None
+            return (value.data in texts) is (op in ("==", "in"))
+    return None
 
 
 def merge_states(yes: State, no: State, key: tuple[str, bool] | None) -> State:

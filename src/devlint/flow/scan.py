@@ -20,6 +20,7 @@ TENSOR_ONLY = frozenset(
 """Attributes that tensors have and arrays, lists and numbers have not; `to`, `cuda`, `cpu` and
 `device` are shared with modules, so they don't count alone (see `_WEAK`)."""
 
+_MAKES_TENSOR = frozenset(("tensor", "from_numpy", "array", "asarray", "FloatTensor", "LongTensor"))
 _TO_HOST = frozenset(("cpu", "numpy", "tolist", "item"))
 _DIMS = ("dim", "keepdim")
 """Keywords that methods of tensors have and those of arrays have not."""
@@ -34,6 +35,8 @@ class Scan:
 
     assigned: Counter[str] = field(default_factory=Counter)
     tensors: set[str] = field(default_factory=set)
+    data: set[str] = field(default_factory=set)
+    """Names of which tensors are made (`torch.tensor(rows)`): they are none yet."""
     moved: set[str] = field(default_factory=set)
     called: set[str] = field(default_factory=set)
     self_stores: set[str] = field(default_factory=set)
@@ -152,6 +155,8 @@ def _call(found: Scan, call: ir.Call, this: str, takes_tensor: Callable[[ir.Expr
             attr = self_attribute(func.value, this)
             if attr:
                 found.self_moves.add(attr)
+        if func.attr in _MAKES_TENSOR and call.args and isinstance(call.args[0].value, ir.Name):
+            found.data.add(call.args[0].value.id)
     for argument in call.args:
         value = argument.value.value if isinstance(argument.value, ir.Starred) else argument.value
         attr = self_attribute(value, this)

@@ -141,7 +141,7 @@ def join_values(a: Value, b: Value, key: str | None = None) -> Value:
         origin=a.origin if a.origin is b.origin else Origin.MOVED,
         scalar=a.scalar if a.scalar == b.scalar else None,
         grad=a.grad or b.grad,
-        note=_join_notes(a.note, b.note, kind),
+        note=_join_notes(a, b, kind),
         trace=longer.trace,
     )
 
@@ -158,15 +158,21 @@ def _join_default(a: Value, b: Value, key: str) -> Value:
         device=choose(key, a.device, b.device),
         data=None,
         scalar=a.scalar if a.scalar == b.scalar or b.scalar is None else None,
-        note=a.note if a.note in ("parameter", "buffer") else "",
+        note=a.note if a.note in _REGISTERED else "",
     )
 
 
-def _join_notes(a: str, b: str, kind: Kind) -> str:
-    if a == b:
-        return a
-    if {a, b} == {"parameter", "buffer"}:
+_REGISTERED = ("parameter", "buffer")
+
+
+def _join_notes(a: Value, b: Value, kind: Kind) -> str:
+    if a.note == b.note:
+        return a.note
+    if {a.note, b.note} == set(_REGISTERED):
         return "buffer"
+    for one, other in ((a, b), (b, a)):  # what held its place before it was registered
+        if one.note in _REGISTERED and other.device == UNKNOWN:
+            return one.note
     return "choice" if kind in _NAMED else ""
 
 
