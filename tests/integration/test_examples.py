@@ -84,3 +84,19 @@ def test_the_diagnostic_in_the_readme_is_real() -> None:
         text=True,
     )
     assert done.stdout.strip() == shown[2].strip()
+
+
+def test_the_suppressions_in_the_readme_work(tmp_path: Path) -> None:
+    readme = (EXAMPLES.parent / "README.md").read_text()
+    [block] = re.findall(r"## Suppressions\n\n```python\n(.*?)```", readme, re.DOTALL)
+    code = f'import torch\n\nmodel = torch.nn.Linear(2, 2)\nw = torch.load("w.pt")\n{block}'
+    (tmp_path / "a.py").write_text(code)
+
+    def codes(*options: str) -> list[str]:
+        command = [sys.executable, "-m", "devlint", "--isolated", "--no-cache", *options, "a.py"]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+        return re.findall(r"DEV\d+", done.stdout)
+
+    assert codes("--output-format=concise") == []
+    (tmp_path / "a.py").write_text(code.replace("# devlint", "# "))
+    assert codes("--statistics", "-q") == ["DEV101", "DEV103", "DEV106"]

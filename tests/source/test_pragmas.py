@@ -177,6 +177,7 @@ def test_what_did_not_run_is_not_idle() -> None:
         ("# devlint:", "neither"),
         ("# devlint: ignore[DEV999]", "no rule `DEV999`"),
         ("# devlint: ignore[cuda]", "no rule `cuda`"),
+        ("# devlint: ignore[DEV1]", "no rule `DEV1`: a comment names whole codes"),
         ("# devlint: file-ignore[DEV101]", "row of its own"),
     ],
 )

@@ -229,7 +229,9 @@ class Pragmas:
         for name in names:
             code = self._known.get(name) or self._known.get(name.upper())
             if code is None:
-                problems.append(Problem(span, f"there is no rule `{name}`"))
+                prefix = any(each.startswith(name.upper()) for each in self._known)
+                hint = ": a comment names whole codes" if prefix else ""
+                problems.append(Problem(span, f"there is no rule `{name}`{hint}"))
             else:
                 written.append((name, code))
         rows = self._rows_below(comment.row) if comment.alone else None
