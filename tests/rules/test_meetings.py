@@ -185,6 +185,7 @@ X = operand(ir.Attribute(ir.Name("batch"), "x"), CUDA)
         (call("torch.ones", ir.Constant(3)), [", device=batch.x.device"]),
         (call("torch.from_numpy", ir.Name("a")), [".to(batch.x.device)"]),
         (call("torch.ones", ir.Constant(3), device=ir.Constant("cpu")), [".to(batch.x.device)"]),
+        (call("torch.ones", ir.Constant(3), out=ir.Name("y")), [".to(batch.x.device)"]),
         (ir.Binary("+", ir.Name("t"), ir.Constant(1)), ["(", ").to(batch.x.device)"]),
         (ir.Starred(ir.Name("ts")), []),
     ],
