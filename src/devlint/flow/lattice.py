@@ -66,7 +66,8 @@ class Guarded:
     def __str__(self) -> str:
         if self.key == CUDA_AVAILABLE and self.no == CPU and not isinstance(self.yes, Guarded):
             return f"{self.yes} (or cpu where CUDA is absent)"
-        *first, last = dict.fromkeys(map(str, _leaves(self)))
+        places = [leaf for leaf in _leaves(self) if leaf != UNKNOWN]
+        *first, last = dict.fromkeys(map(str, places or [UNKNOWN]))
         keys = " and ".join(f"`{key}`" for key in sorted(conditions(self)))
         return f"{', '.join(first)} or {last}, depending on {keys}" if first else last
 
