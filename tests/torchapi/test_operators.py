@@ -296,3 +296,28 @@ def test_numpy_reads_on_the_host_only(name: str) -> None:
     assert row.effect is Effect.HOST_ONLY
     with pytest.raises(TypeError, match="can't convert meta device type tensor to numpy"):
         resolve(name)([torch.zeros(2, device="meta")])
+
+
+class Far(torch.Tensor):
+    """A tensor that computes, but can't be copied to the host by the way."""
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise TypeError("can't convert a far tensor to numpy")
+
+
+@pytest.mark.parametrize("name", ["argmax", "clip", "cumsum", "ravel", "round", "sort", "trace"])
+def test_numpy_reads_on_the_host_what_a_method_of_a_tensor_refuses(name: str) -> None:
+    row = TABLE.get(f"numpy.{name}")
+    assert row is not None
+    assert row.effect is Effect.HOST_ONLY
+    rest = (0, 1) if name == "clip" else ()
+    with pytest.raises(TypeError, match="far tensor"):
+        resolve(f"numpy.{name}")(torch.zeros(2, 2).as_subclass(Far), *rest)
+
+
+@pytest.mark.parametrize("name", ["nonzero", "squeeze"])
+def test_numpy_leaves_to_a_tensor_what_its_methods_can_do(name: str) -> None:
+    row = TABLE.get(f"numpy.{name}")
+    assert row is not None
+    assert row.effect is Effect.OPAQUE
+    resolve(f"numpy.{name}")(torch.zeros(2, 2).as_subclass(Far))
