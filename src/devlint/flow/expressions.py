@@ -10,7 +10,7 @@ from devlint.flow import attributes, calls, narrow, operations
 from devlint.flow.devices import string_value
 from devlint.flow.frame import Closure, Frame, path_value
 from devlint.flow.library import BUILTINS, library_value
-from devlint.flow.state import Object, join_all, join_states, join_values
+from devlint.flow.state import Object, join_all, join_states
 from devlint.flow.values import NONE, NOTHING, Kind, Value
 
 
@@ -89,16 +89,24 @@ def _unary(frame: Frame, node: ir.Unary) -> Value:
 
 
 def _boolean(frame: Frame, node: ir.Boolean) -> Value:
-    left = evaluate(frame, node.left)
+    # `a and b and c` leans to the left: its terms are taken one by one, each knowing those before.
+    terms: list[ir.Expr] = []
+    rest: ir.Expr = node
+    while isinstance(rest, ir.Boolean) and rest.op == node.op:
+        terms.append(rest.right)
+        rest = rest.left
+    values = [evaluate(frame, rest)]
     outside = frame.state
     frame.state = outside.fork()
-    narrow.assume(frame, node.left, node.op == "and")
-    right = evaluate(frame, node.right)
+    for term in reversed(terms):
+        narrow.assume(frame, rest, node.op == "and")
+        values.append(evaluate(frame, term))
+        rest = term
     frame.state = join_states(outside, frame.state)
-    if isinstance(left.data, narrow.Condition) or isinstance(right.data, narrow.Condition):
-        both = left if left.kind is right.kind else NOTHING
-        return narrow.truth(frame, node, both)
-    return join_values(left, right) if node.op == "or" else right
+    if any(isinstance(value.data, narrow.Condition) for value in values):
+        same = all(value.kind is values[0].kind for value in values)
+        return narrow.truth(frame, node, values[0] if same else NOTHING)
+    return join_all(values) if node.op == "or" else values[-1]
 
 
 def _compare(frame: Frame, node: ir.Compare) -> Value:
@@ -183,8 +191,9 @@ def _comprehension(frame: Frame, node: ir.Comprehension) -> Value:
         evaluate(frame, node.key)
     element = evaluate(frame, node.element)
     inside, frame.state = frame.state, outside
-    for ref, found in inside.heap.items():
-        frame.state.heap.setdefault(ref, found)
+    for ref in inside.heap.written:
+        if ref not in frame.state.heap:
+            frame.state.heap[ref] = inside.heap[ref]
     kinds = {"set": Kind.SET, "dict": Kind.DICT, "generator": Kind.UNKNOWN}
     kind = kinds.get(node.kind, Kind.LIST)
     if kind is Kind.UNKNOWN:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -111,6 +111,12 @@ class World:
     pending: list[tuple[Closure, Frame, dict[str, bool]]] = field(default_factory=list)
     """Functions found on the way, to be run on their own after the frame that made them; and
     the conditions under which they were found."""
+    answers: dict[Hashable, tuple[Object | None, Value]] = field(default_factory=dict)
+    """What calls of the file's functions gave, by what their answer hangs on, with the state of
+    their receiver."""
+    hints: dict[tuple[ir.Expr, bool], tuple[tuple[str, bool], ...]] = field(default_factory=dict)
+    stable: dict[ir.Expr, bool] = field(default_factory=dict)
+    """What the words of a condition say, and whether it can't change between two looks at it."""
     speaks_of_devices: bool = True
     """The file names a device, or moves something, anywhere."""
     rebound: frozenset[str] = frozenset()

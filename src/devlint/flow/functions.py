@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Hashable
 
 from devlint import ir
 from devlint.flow.annotations import annotated, loader
@@ -12,7 +13,7 @@ from devlint.flow.frame import Closure, Frame, path_value, place_of_path
 from devlint.flow.guards import guard_of
 from devlint.flow.lattice import UNKNOWN
 from devlint.flow.placement import place_module
-from devlint.flow.state import Object, Path, State, join_states, join_values
+from devlint.flow.state import Heap, Object, Path, State, join_states, join_values
 from devlint.flow.statements import run
 from devlint.flow.values import NOTHING, Kind, Origin, Value
 
@@ -32,7 +33,12 @@ def invoke(
     if not _can_be_followed(frame, closure):
         _forget(frame, closure, positional, keywords)
         return NOTHING
-    state = State({}, frame.state.heap, dict(frame.state.known), frame.state.default)
+    question = _question(frame, closure, positional, keywords)
+    receiver = frame.object(positional[0]) if positional else None
+    told = None if question is None else frame.world.answers.get(question)
+    if told is not None and told[0] is receiver:
+        return told[1]
+    state = State({}, Heap(frame.state.heap), dict(frame.state.known), frame.state.default)
     inner = Frame(
         frame.world, state, closure.node, closure.qualname,
         role_of(closure.name, closure.owner, frame.role), closure.owner, closure.scopes,
@@ -40,9 +46,29 @@ def invoke(
     )  # fmt: skip
     _bind_arguments(inner, closure, positional, keywords)
     value = _run(inner)
-    frame.state.heap = inner.state.heap
+    changed = False
+    for ref in inner.state.heap.written:
+        changed = changed or ref in frame.state.heap
+        frame.state.heap[ref] = inner.state.heap[ref]
+    if question is not None and not changed and frame.object(value) is None:
+        frame.world.answers[question] = (receiver, value)
     frame.state.default = inner.state.default
     return value
+
+
+def _question(
+    frame: Frame, closure: Closure, positional: list[Value], keywords: dict[str, Value]
+) -> Hashable:
+    """What the answer of a call hangs on besides its receiver; None where that is too much: an
+    object among the arguments. Asked again, it has the same answer, and the same facts."""
+    given = [*positional[1:], *keywords.values()]
+    if any(frame.object(value) is not None for value in given):
+        return None
+    first = positional[0] if positional else None
+    known = frozenset(frame.state.known.items())
+    names = tuple(keywords)
+    context = (frame.recording, frame.expecting, frame.role, known, frame.state.default)
+    return (closure.node, first, tuple(given), names, context)
 
 
 def _can_be_followed(frame: Frame, closure: Closure) -> bool:
@@ -127,7 +153,7 @@ def run_alone(
     function = closure.node
     assert isinstance(function, ir.Function)
     settled = {**around.state.known, **(known or {})}
-    state = State({}, dict(around.state.heap), settled, around.state.default)
+    state = State({}, Heap(around.state.heap), settled, around.state.default)
     frame = Frame(
         around.world, state, function, closure.qualname,
         role_of(closure.name, closure.owner, around.role), closure.owner, closure.scopes,

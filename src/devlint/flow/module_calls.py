@@ -110,6 +110,7 @@ def _stateless_call(
 _SEVERAL_OUTPUTS = frozenset(("LSTM", "GRU", "RNN", "MultiheadAttention", "LSTMCell"))
 
 
+_MAY_HOLD_TENSORS = (*_TENSORS, Kind.ENCODING, Kind.TUPLE, Kind.LIST)
 _ON_THE_HOST = re.compile(r"len(gth)?s?$|sizes?$|^names?$|paths?$", re.IGNORECASE)
 """Arguments that are on the CPU by custom: lengths for `pack_padded_sequence`, and no tensors."""
 
@@ -120,12 +121,16 @@ def _inputs(frame: Frame, info: ClassInfo | None, args: Arguments) -> list[Given
     names = [] if method is None else [parameter.name for parameter in method[1].params[1:]]
     found: list[Given] = []
     for position, (argument, value) in enumerate(args.all):
+        if value.kind not in _MAY_HOLD_TENSORS:
+            continue
         at = names[position] if argument.keyword is None and position < len(names) else ""
         name = argument.keyword or at
-        if method is not None and frame.world.scan(method[1]).only_indexes(name):
+        if _ON_THE_HOST.search(name or ir.render(argument.value)):
             continue
-        if not _ON_THE_HOST.search(name or ir.render(argument.value)):
-            found.append((argument.value, value))
+        host = method is not None and meet.is_host(frame.place(value))
+        if host and method is not None and frame.world.scan(method[1]).only_indexes(name):
+            continue
+        found.append((argument.value, value))
     return found
 
 

@@ -99,7 +99,8 @@ def _after_setup(info: ClassInfo, around: Frame, start: Frame, this: Value) -> F
     for method in setups[:_SETUP_ROUNDS]:
         silent = replace_recording(start)
         ended = run_alone(_closure(info, method), silent, this)
-        for ref, found in ended.state.heap.items():
+        for ref in ended.state.heap.written:
+            found = ended.state.heap[ref]
             if ref in before and found != before[ref]:
                 changed.setdefault(ref, []).append(found)
             elif ref not in before:

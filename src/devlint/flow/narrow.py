@@ -75,7 +75,7 @@ def implied(frame: Frame, node: ir.Expr, holds: bool) -> Known:
                 found = value.data.true if holds else value.data.false
                 if value.data.key is None:
                     found += ((name, holds),)
-                return found + _by_name(node, holds)
+                return found + _by_name(frame, node, holds)
         case ir.Compare(op=">" | ">=" | "==", left=left) if _counts_devices(frame, left):
             counted = (f"{DEVICES_COUNTED} {node.op} {ir.render(node.right)}", holds)
             return (counted, (CUDA_AVAILABLE, True)) if holds else (counted,)
@@ -85,10 +85,18 @@ def implied(frame: Frame, node: ir.Expr, holds: bool) -> Known:
     found = ((key[0], key[1] is holds),) if key is not None else ()
     if holds and _proves_cuda(frame, node):
         found += ((CUDA_AVAILABLE, True),)
-    return found + _by_name(node, holds)
+    return found + _by_name(frame, node, holds)
 
 
-def _by_name(node: ir.Expr, holds: bool) -> Known:
+def _by_name(frame: Frame, node: ir.Expr, holds: bool) -> Known:
+    """What the words of a condition say; worked out once for each."""
+    hints = frame.world.hints
+    if (node, holds) not in hints:
+        hints[node, holds] = _hint(node, holds)
+    return hints[node, holds]
+
+
+def _hint(node: ir.Expr, holds: bool) -> Known:
     text = ir.render(node, 200)
     if not _ABOUT_DEVICES.search(text):
         return ()
@@ -139,7 +147,10 @@ def key_of(frame: Frame, node: ir.Expr) -> tuple[str, bool] | None:
     absent = absent_argument(frame, node)
     if absent is not None:
         return f"{absent}{IS_NONE}", node.op == "is"  # type: ignore[attr-defined]
-    if not _is_stable(frame, node):
+    stable = frame.world.stable.get(node)
+    if stable is None:
+        stable = frame.world.stable[node] = _is_stable(frame, node)
+    if not stable:
         return None
     text = ir.render(node, 200)
     if len(text) > _LONGEST_KEY or ".device" in text or ".is_cuda" in text:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from devlint.flow.lattice import CPU, IS_NONE, UNKNOWN, Device, Symbol, choose, given, join
@@ -57,6 +57,25 @@ class Object:
         return join_all(inside)
 
 
+class Heap(dict[Ref, Object]):
+    """Objects by reference. `written` are the references bound since the frame began: where two
+    paths meet again, the others can't differ."""
+
+    __slots__ = ("written",)
+
+    def __init__(self, objects: Mapping[Ref, Object], written: Iterable[Ref] = ()) -> None:
+        super().__init__(objects)
+        self.written = set(written)
+
+    def __setitem__(self, ref: Ref, found: Object) -> None:
+        self.written.add(ref)
+        super().__setitem__(ref, found)
+
+    def fork(self) -> Heap:
+        """A copy that can be changed alone."""
+        return Heap(self, self.written)
+
+
 class State:
     """The abstract state. Branches work on forks; nothing else shares one.
 
@@ -70,13 +89,13 @@ class State:
     def __init__(
         self,
         env: dict[str, Value] | None = None,
-        heap: dict[Ref, Object] | None = None,
+        heap: Mapping[Ref, Object] | None = None,
         known: dict[str, bool] | None = None,
         default: Device = CPU,
         paths: dict[str, Value] | None = None,
     ) -> None:
         self.env = {} if env is None else env
-        self.heap = {} if heap is None else heap
+        self.heap = heap if isinstance(heap, Heap) else Heap(heap or {}, heap or ())
         self.known = {} if known is None else known
         self.default = default
         self.paths = {} if paths is None else paths
@@ -85,7 +104,7 @@ class State:
     def fork(self) -> State:
         """A copy that can be changed alone."""
         paths = dict(self.paths) if self.paths else None
-        other = State(dict(self.env), dict(self.heap), dict(self.known), self.default, paths)
+        other = State(dict(self.env), self.heap.fork(), dict(self.known), self.default, paths)
         other.alive = self.alive
         return other
 
@@ -93,7 +112,10 @@ class State:
         """Whether nothing that matters differs."""
         return (
             self.env == other.env
-            and self.heap == other.heap
+            and all(
+                self.heap.get(ref) == other.heap.get(ref)
+                for ref in self.heap.written | other.heap.written
+            )
             and self.default == other.default
             and self.paths == other.paths
         )
@@ -249,10 +271,10 @@ def join_states(a: State, b: State, key: str | None = None) -> State:
     if not b.alive:
         return a
     joined = State(default=join(a.default, b.default))
-    joined.heap = dict(a.heap)
-    for ref, theirs in b.heap.items():
-        ours = a.heap.get(ref)
-        if ours is not theirs:
+    joined.heap = a.heap.fork()
+    for ref in a.heap.written | b.heap.written:
+        ours, theirs = a.heap.get(ref), b.heap.get(ref)
+        if ours is not theirs and theirs is not None:
             joined.heap[ref] = theirs if ours is None else join_objects(ours, theirs, key)
     env = dict(a.env)
     for name, other in b.env.items():
@@ -279,10 +301,10 @@ def widened(before: State, after: State) -> State:
         name: value if before.env.get(name, value) == value else NOTHING
         for name, value in after.env.items()
     }
-    wide.heap = {
-        ref: found if before.heap.get(ref, found) == found else Object(source=found.source)
-        for ref, found in after.heap.items()
-    }
+    for ref in after.heap.written:
+        found = after.heap[ref]
+        if before.heap.get(ref, found) != found:
+            wide.heap[ref] = Object(source=found.source)
     return wide
 
 
