@@ -16,6 +16,7 @@ _DATA = re.compile(
 _DATA_FILE = re.compile(
     r"data(sets?|loaders?)?|.*_datasets?|.*_dataloaders?|pre_?process.*|(.*_)?transforms?"
     r"|(.*_)?collat(e|or|ors|ion)|convert_.*|.*_(reader|samplers?)"
+    r"|.*visuali[sz].*|plot(s|ting|ter)?|.*_plot(s|ting|ter)?"
 )
 _NEAR = 2
 """How many folders above a file say what it is for."""

@@ -13,6 +13,7 @@ from devlint.flow.values import Kind
 _MODULE_NAMES = re.compile(r"(^|\.)(nn\.Module|LightningModule|PreTrainedModel|ModelMixin)$")
 _DATA = re.compile(
     r"Dataset$|DataSet$|Sampler$|Transforms?$|Collat(e|or)|DataModule$|DataLoader$|Augment|Tokenizer$"
+    r"|FeatureExtractor$|Processor(Fast)?$"
 )
 _DATA_FUNCTION = re.compile(
     r"collate|^__getitem__$|^plot_|^visuali[sz]e|^draw_|^show_|worker_init|^augment|transform$"

@@ -175,7 +175,7 @@ class Join(Fact):
 
 @dataclass(frozen=True, slots=True)
 class Indexing(Fact):
-    """`base[index]` of tensors, read or written. Each tensor index is one fact."""
+    """`base[index]` of tensors, read. Each tensor index is one fact."""
 
     base: Operand
     index: Operand

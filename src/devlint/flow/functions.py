@@ -205,10 +205,12 @@ def _bind_parameters(
 def _may_be_given_accelerators(frame: Frame, function: ir.Function) -> bool:
     """Whether the arguments of a function may be on an accelerator for all that is known.
 
-    What makes a module runs on the host; a function inside of another is called there and
-    nowhere else; and a file that never speaks of devices leaves its plain functions on the host.
+    What makes a module runs on the host; a private function, or one inside of another, is called
+    in this file and followed there; a file that never speaks of devices leaves its plain functions
+    on the host.
     """
-    if function.name == "__init__" or frame.scopes:
+    private = function.name.startswith("_") and not function.name.endswith("__")
+    if function.name == "__init__" or private or frame.scopes:
         return False
     return frame.world.speaks_of_devices or frame.role in (Role.MODULE, Role.MANAGED)
 

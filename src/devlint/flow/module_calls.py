@@ -144,4 +144,6 @@ def moves_inputs(frame: Frame, info: ClassInfo) -> bool:
     names = {parameter.name for parameter in function.params[1:]}
     if any(parameter.kind in ("*", "**") for parameter in function.params):
         return True
+    if scan.self_moves & scan.self_stores:  # it takes itself to where its input is
+        return True
     return any(root.partition(".")[0].partition("[")[0] in names for root in scan.moved)

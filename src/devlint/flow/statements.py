@@ -12,7 +12,6 @@ from devlint.flow import (
     containers,
     definitions,
     library,
-    meet,
     narrow,
     operations,
 )
@@ -82,12 +81,10 @@ def store(frame: Frame, target: ir.Expr, value: Value, statement: ir.Stmt | None
 
 
 def _store_item(frame: Frame, target: ir.Subscript, value: Value) -> None:
-    """`base[index] = value`. A copy into a slice may cross devices, an index may not."""
+    """`base[index] = value`. What is written may come from another device, and so may the index:
+    `index_put_` moves it, unlike a read."""
     base, index = frame.evaluate(target.value), frame.evaluate(target.index)
-    if base.kind in (Kind.TENSOR, Kind.PLACED):
-        parts = operations.index_parts(frame, target.index, index)
-        meet.index(frame, target, (target.value, base), parts)
-    elif base.kind is Kind.BATCH and isinstance(target.value, ir.Name):
+    if base.kind is Kind.BATCH and isinstance(target.value, ir.Name):
         frame.state.env[target.value.id] = NOTHING
     elif base.kind is Kind.UNKNOWN and isinstance(base.data, Path):
         if isinstance(index.data, str):
