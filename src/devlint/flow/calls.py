@@ -18,7 +18,7 @@ from devlint.flow.narrow import truth
 from devlint.flow.placement import give_away
 from devlint.flow.state import Path
 from devlint.flow.values import NONE, NOTHING, Kind, Origin, Value
-from devlint.torchapi.effects import Effect
+from devlint.torchapi.effects import Effect, Row
 
 _TENSORS = (Kind.TENSOR, Kind.BATCH, Kind.PLACED)
 _SAME_MODULE = frozenset(
@@ -87,7 +87,7 @@ def call_value(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: A
 
 def _library(frame: Frame, node: ir.Call, name: str, args: Arguments) -> Value:
     row = frame.world.table.get(name)
-    if frame.tells and (name.startswith("torch") or row is not None):
+    if frame.tells and _is_told(name, row):
         _tell_call(frame, node, name, args, row is not None and row.cuda)
     if name.endswith(".is_available"):
         return truth(frame, node, NOTHING)
@@ -119,6 +119,20 @@ def _give_up(frame: Frame, args: Arguments) -> None:
         found = frame.object(value)
         if found is not None:
             frame.update(value, replace(found, device=UNKNOWN, managed=True))
+
+
+_TOLD_AS_MEETINGS = (
+    Effect.JOIN, Effect.KEEP, Effect.INDEX, Effect.READ, Effect.READ_ON_HOST, Effect.CREATE_LIKE,
+    Effect.HOST_ONLY,
+)  # fmt: skip
+
+
+def _is_told(name: str, row: Row | None) -> bool:
+    """Whether rules hear of a call by its name: not of Python's own functions, nor of operations
+    on tensors, which they hear of as meetings."""
+    if row is None:
+        return name.startswith("torch")
+    return row.effect not in _TOLD_AS_MEETINGS and not name.startswith("builtins.")
 
 
 def _tell_call(frame: Frame, node: ir.Call, name: str, args: Arguments, needs_cuda: bool) -> None:

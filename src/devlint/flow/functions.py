@@ -15,7 +15,7 @@ from devlint.flow.lattice import UNKNOWN
 from devlint.flow.placement import place_module
 from devlint.flow.state import Heap, Object, Path, State, join_states, join_values
 from devlint.flow.statements import run
-from devlint.flow.values import NOTHING, Kind, Origin, Value
+from devlint.flow.values import NONE, NOTHING, Kind, Origin, Value
 
 _LOADER_NAME = re.compile(r"(^|_)(data_?)?loader$|dataloader$", re.IGNORECASE)
 _NO_TENSOR_NAME = re.compile(r"device|dtype|^(dev|gpu|rank|config|cfg|args|kwargs)$")
@@ -33,6 +33,8 @@ def invoke(
     if not _can_be_followed(frame, closure):
         _forget(frame, closure, positional, keywords)
         return NOTHING
+    if _leads_nowhere(frame, closure, positional, keywords):
+        return NONE
     question = _question(frame, closure, positional, keywords)
     receiver = frame.object(positional[0]) if positional else None
     told = None if question is None else frame.world.answers.get(question)
@@ -54,6 +56,24 @@ def invoke(
         frame.world.answers[question] = (receiver, value)
     frame.state.default = inner.state.default
     return value
+
+
+def _leads_nowhere(
+    frame: Frame, closure: Closure, positional: list[Value], keywords: dict[str, Value]
+) -> bool:
+    """Whether a function neither answers nor changes anything, and is given nothing that its own
+    run doesn't know: then there is nothing to learn from following the call."""
+    if isinstance(closure.node, ir.Lambda) or frame.world.scan(closure.node).answers:
+        return False
+    given = (
+        [*positional[1:], *keywords.values()]
+        if closure.owner
+        else [*positional, *keywords.values()]
+    )
+    return all(value.kind in _UNINFORMATIVE for value in given)
+
+
+_UNINFORMATIVE = (Kind.UNKNOWN, Kind.NUMBER, Kind.BOOL, Kind.NONE, Kind.DTYPE)
 
 
 def _question(

@@ -66,7 +66,9 @@ def interpret(
     statements.run(top, module.body)
     top.state.alive = True
     _run_rest(world, top)
-    return world.facts
+    facts = world.facts
+    _let_go(world)
+    return facts
 
 
 def _run_rest(world: World, top: Frame) -> None:
@@ -83,6 +85,20 @@ def _run_rest(world: World, top: Frame) -> None:
         closure, around, known = world.pending[done]
         done += 1
         run_alone(closure, top if around.function is None else around, known=known)
+
+
+def _let_go(world: World) -> None:
+    """Cut the circles between frames, names and functions, so that all of it, the file's tree
+    included, is freed at once: Python's collector would have to walk it first."""
+    for _, frame, _ in world.pending:
+        frame.state.env.clear()
+    for info in world.classes.values():
+        info.env.clear()
+    if world.top is not None:
+        world.top.state.env.clear()
+    world.top = None
+    world.pending.clear()
+    world.answers.clear()
 
 
 def _aliases(module: ir.Module) -> dict[str, str]:

@@ -120,7 +120,7 @@ def replace_recording(frame: Frame) -> Frame:
 
 def _sets_up(frame: Frame, method: ir.Function) -> bool:
     scan = frame.world.scan(method)
-    return bool(scan.self_moves or scan.self_stores) and method.name != "forward"
+    return bool(scan.self_moves or scan.makes) and method.name != "forward"
 
 
 def _merge(info: ClassInfo, before: Object, ends: list[Object], is_self: bool) -> Object:

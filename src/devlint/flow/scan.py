@@ -20,6 +20,11 @@ TENSOR_ONLY = frozenset(
 """Attributes that tensors have and arrays, lists and numbers have not; `to`, `cuda`, `cpu` and
 `device` are shared with modules, so they don't count alone (see `_WEAK`)."""
 
+_CHANGES = frozenset(
+    ("append", "extend", "insert", "update", "setdefault", "add", "pop", "clear", "remove",
+     "set_default_device", "set_default_tensor_type", "__init__", "exit", "_exit", "skip",
+     "load_state_dict", "register_buffer", "register_parameter", "add_module", "__setattr__")
+)  # fmt: skip
 _MAKES_TENSOR = frozenset(("tensor", "from_numpy", "array", "asarray", "FloatTensor", "LongTensor"))
 _TO_HOST = frozenset(("cpu", "numpy", "tolist", "item"))
 _DIMS = ("dim", "keepdim")
@@ -51,6 +56,10 @@ class Scan:
     """Which names are used as an index and as nothing else, as far as it was asked."""
     size: int = 0
     """Statements."""
+    answers: bool = False
+    """It returns something, or changes an object that it is given or sees."""
+    makes: bool = False
+    """It stores something that it makes, or that a function gave it, on its first parameter."""
     reads_back: bool = False
     """It brings something to the host (`.cpu()`, `.numpy()`)."""
     registers: bool = False
@@ -139,6 +148,7 @@ def _call(found: Scan, call: ir.Call, this: str, takes_tensor: Callable[[ir.Expr
     func = call.func
     if isinstance(func, ir.Name):
         found.called.add(func.id)
+        found.answers |= func.id in _CHANGES
     elif isinstance(func, ir.Attribute):
         if isinstance(func.value, ir.Name) and func.value.id == this:
             found.self_calls.add(func.attr)
@@ -149,6 +159,7 @@ def _call(found: Scan, call: ir.Call, this: str, takes_tensor: Callable[[ir.Expr
         dims = func.attr == "size" or any(a.keyword in _DIMS for a in call.args)
         if dims and isinstance(func.value, ir.Name):
             found.tensors.add(func.value.id)
+        found.answers |= func.attr in _CHANGES or func.attr in MOVES
         found.reads_back |= func.attr in _TO_HOST
         if func.attr in MOVES:
             found.moved.add(ir.render(func.value))
@@ -186,9 +197,15 @@ def _statement(found: Scan, node: ir.Stmt, this: str) -> None:
     if isinstance(node, ir.Assign):
         for target in node.targets:
             _target(found, target, this)
+            found.answers |= not isinstance(target, (ir.Name, ir.Display))
             if isinstance(node.value, ir.Call) and self_attribute(target, this):
+                found.makes |= _may_make(node.value.func)
                 found.registers |= ir.render(node.value.func).endswith("nn.Parameter")
+    elif isinstance(node, ir.Return):
+        nothing = node.value is None or isinstance(node.value, ir.Constant)
+        found.answers |= not nothing
     elif isinstance(node, (ir.Augment, ir.For)):
+        found.answers |= isinstance(node, ir.Augment) and not isinstance(node.target, ir.Name)
         _target(found, node.target, this)
     elif isinstance(node, ir.With):
         for _, entered in node.items:
@@ -196,6 +213,15 @@ def _statement(found: Scan, node: ir.Stmt, this: str) -> None:
                 _target(found, entered, this)
     elif isinstance(node, (ir.Function, ir.Class)):
         found.assigned[node.name] += 1
+
+
+def _may_make(func: ir.Expr) -> bool:
+    """Whether a called function may give a module, a tensor or a loader: a class, a function of
+    the file, or a function of a library; hardly a method of something else."""
+    if isinstance(func, ir.Attribute):
+        deep = isinstance(func.value, ir.Name)
+        return deep or func.attr[:1].isupper() or func.attr in MOVES
+    return True
 
 
 def _target(found: Scan, target: ir.Expr, this: str) -> None:
