@@ -76,7 +76,7 @@ def call_module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
         value = value.but(kind=Kind.MODULE, data=None)
     place = frame.place(value)
     inputs = _inputs(frame, info, args)
-    if not managed and not self_moving:
+    if not managed and not self_moving and not _adapts(frame, info, value):
         meet.call_module(frame, node, (func, value), inputs)
     source = found.source if found is not None and isinstance(found.source, str) else ""
     if place == UNKNOWN:
@@ -134,6 +134,15 @@ def _inputs(frame: Frame, info: ClassInfo | None, args: Arguments) -> list[Given
     return found
 
 
+def _adapts(frame: Frame, info: ClassInfo | None, module: Value) -> bool:
+    """Whether a module that nobody has moved takes its weights to where its input is."""
+    method = None if info is None else info.method("forward")
+    if method is None or not meet.is_host(frame.place(module)):
+        return False
+    names = {parameter.name for parameter in method[1].params[1:]}
+    return bool(names & frame.world.scan(method[1]).followed)
+
+
 def moves_inputs(frame: Frame, info: ClassInfo) -> bool:
     """Whether a class's `forward` moves what it is given, or can't be seen."""
     method = info.method("forward")
@@ -144,6 +153,6 @@ def moves_inputs(frame: Frame, info: ClassInfo) -> bool:
     names = {parameter.name for parameter in function.params[1:]}
     if any(parameter.kind in ("*", "**") for parameter in function.params):
         return True
-    if scan.self_moves & scan.self_stores:  # it takes itself to where its input is
+    if scan.self_moves:  # it takes itself to where its input is
         return True
     return any(root.partition(".")[0].partition("[")[0] in names for root in scan.moved)

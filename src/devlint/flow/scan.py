@@ -56,6 +56,8 @@ class Scan:
     """Which names are used as an index and as nothing else, as far as it was asked."""
     size: int = 0
     """Statements."""
+    followed: set[str] = field(default_factory=set)
+    """Names to whose device something is moved (`weight.to(x.device)`)."""
     answers: bool = False
     """It returns something, or changes an object that it is given or sees."""
     makes: bool = False
@@ -162,6 +164,13 @@ def _call(found: Scan, call: ir.Call, this: str, takes_tensor: Callable[[ir.Expr
         found.answers |= func.attr in _CHANGES or func.attr in MOVES
         found.reads_back |= func.attr in _TO_HOST
         if func.attr in MOVES:
+            found.followed |= {
+                a.value.value.id
+                for a in call.args
+                if isinstance(a.value, ir.Attribute)
+                and a.value.attr == "device"
+                and isinstance(a.value.value, ir.Name)
+            }
             found.moved.add(ir.render(func.value))
             attr = self_attribute(func.value, this)
             if attr:
