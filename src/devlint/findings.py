@@ -11,6 +11,19 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Literal, Protocol
 
+OUTPUT_FORMATS = (
+    "full",
+    "concise",
+    "grouped",
+    "json",
+    "json-lines",
+    "sarif",
+    "github",
+    "gitlab",
+    "junit",
+)
+"""What findings can be printed as; `devlint.report` has a module for each."""
+
 
 class Level(str, Enum):
     """How bad a finding is; `OFF` marks a rule that must be selected to run."""

@@ -13,19 +13,9 @@ from dataclasses import Field, dataclass, field, fields
 from enum import Enum
 from typing import Any
 
+from devlint.findings import OUTPUT_FORMATS
 from devlint.patterns import is_pattern, rebase
 
-OUTPUT_FORMATS = (
-    "full",
-    "concise",
-    "grouped",
-    "json",
-    "json-lines",
-    "sarif",
-    "github",
-    "gitlab",
-    "junit",
-)
 DEFAULT_INCLUDE = ("*.py", "*.pyi")
 DEFAULT_EXCLUDE = (
     ".bzr", ".direnv", ".eggs", ".git", ".git-rewrite", ".hg", ".ipynb_checkpoints", ".mypy_cache",

@@ -11,7 +11,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from devlint.settings import OUTPUT_FORMATS, Shape, keys
+from devlint.findings import OUTPUT_FORMATS
+from devlint.settings import Shape, keys
 
 _STRINGS: dict[str, Any] = {"type": "array", "items": {"type": "string"}}
 _SHAPES: dict[Shape, dict[str, Any]] = {

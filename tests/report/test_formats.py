@@ -13,8 +13,8 @@ from report.sample import HARDCODED, MISMATCH, SOURCE, Trouble, finding, span
 from report.sarif_schema import SARIF
 
 from devlint import rulebook
-from devlint.findings import Finding, Fix, Level, Safety, Step
-from devlint.report import FORMATS, Summary, render, statistics
+from devlint.findings import OUTPUT_FORMATS, Finding, Fix, Level, Safety, Step
+from devlint.report import Summary, render, statistics
 from devlint.report.linehash import line_hashes
 
 NASTY = "a%b,c:d\r\n<é>&\"'\x00\x1b\ud800"
@@ -333,7 +333,7 @@ def test_junit_tells_of_failures() -> None:
     assert error.get("message") == "broken \ufffd"
 
 
-@pytest.mark.parametrize("output_format", FORMATS)
+@pytest.mark.parametrize("output_format", OUTPUT_FORMATS)
 def test_no_format_stumbles_over_odd_characters(output_format: str) -> None:
     odd = finding(
         SOURCE,

@@ -7,7 +7,8 @@ import os
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from devlint.settings import OUTPUT_FORMATS, keys, nearest
+from devlint.findings import OUTPUT_FORMATS
+from devlint.settings import keys, nearest
 
 COMMANDS = {
     "check": "lint files and folders (the default)",

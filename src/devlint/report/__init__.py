@@ -5,11 +5,10 @@ from __future__ import annotations
 import importlib
 from collections.abc import Sequence
 
-from devlint.findings import Finding
+from devlint.findings import OUTPUT_FORMATS, Finding
 from devlint.report.context import Context, Failure, Sources, Summary
 
 __all__ = [
-    "FORMATS",
     "Context",
     "Failure",
     "Sources",
@@ -17,18 +16,6 @@ __all__ = [
     "render",
     "statistics",
 ]
-
-FORMATS = (
-    "full",
-    "concise",
-    "grouped",
-    "json",
-    "json-lines",
-    "sarif",
-    "github",
-    "gitlab",
-    "junit",
-)
 
 
 def render(
@@ -38,13 +25,14 @@ def render(
     color: bool,
     sources: Sources,
 ) -> str:
-    """Findings in one of `FORMATS`, sorted by place, ending in a newline unless empty.
+    """Findings in one of `OUTPUT_FORMATS`, sorted by place, ending in a newline unless empty.
 
     `sources` gives a file's text, or None where it is gone. Only formats that a terminal shows
     heed `color`. Raises `ValueError` for an unknown format.
     """
-    if output_format not in FORMATS:
-        raise ValueError(f"unknown output format {output_format!r}; known are {', '.join(FORMATS)}")
+    if output_format not in OUTPUT_FORMATS:
+        known = ", ".join(OUTPUT_FORMATS)
+        raise ValueError(f"unknown output format {output_format!r}; known are {known}")
     module = importlib.import_module(f"{__name__}.{output_format.replace('-', '_')}_format")
     ordered = sorted(findings, key=_place)
     text: str = module.render(ordered, Context(summary, color, sources))
