@@ -39,7 +39,7 @@ _FILLS: tuple[Callable[[], Tensor], ...] = (
 _PADS: tuple[tuple[Any, ...], ...] = ((), (0,), (1,), (0, 0), (2,), ((2, 2),), (0, 1), ((0,), (0,)))
 """What to put after the tensors: nothing, a dimension, a size ..."""
 
-_REFUSALS = (
+REFUSALS = (
     RuntimeError, TypeError, ValueError, IndexError, AttributeError, AssertionError, KeyError,
     ArithmeticError,
 )  # fmt: skip
@@ -133,7 +133,7 @@ def _first(
         sample = Sample(function, args, places)
         try:
             sample.call(sample.mapped(lambda _, tensor: tensor.clone()))
-        except _REFUSALS:
+        except REFUSALS:
             continue
         return sample
     return None

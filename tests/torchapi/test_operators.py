@@ -259,9 +259,9 @@ def test_a_cpu_scalar_may_meet_any_device_where_claimed(
     tried: dict[str, Sample], free: bool
 ) -> None:
     names = (
-        ("mul", "add", "eq", "where", "maximum", "pow", "clamp")
+        ("mul", "add", "eq", "where", "maximum", "pow", "addcmul")
         if free
-        else ("index_select", "gather", "mm")
+        else ("index_select", "gather", "mm", "clamp", "addcdiv", "logaddexp")
     )
     for name in names:
         assert ROWS[f"torch.{name}"].free_scalars is free, name
