@@ -16,6 +16,7 @@ _HOMES = {
     "Finding": "devlint.findings",
     "check": "devlint.api",
     "check_text": "devlint.api",
+    "emulate": "devlint.runtime.virtual",
 }
 """Loaded on first use: the command line prints its version without reading any of it."""
 

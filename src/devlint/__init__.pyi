@@ -4,5 +4,6 @@ from devlint.api import CheckError as CheckError
 from devlint.api import check as check
 from devlint.api import check_text as check_text
 from devlint.findings import Finding as Finding
+from devlint.runtime.virtual import emulate as emulate
 
 __version__: str

@@ -18,6 +18,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     if words in (["--version"], ["-V"], ["version"]):  # asked for by scripts: without delay
         print(f"devlint {__version__}")
         return 0
+    if words and words[0] == "run":  # the streams are the program's, and so are interrupts
+        from devlint.cli.running import run
+
+        return run(words[1:])
     for stream in (sys.stdout, sys.stderr):
         # A name that the terminal can't show is no reason to fail.
         if hasattr(stream, "reconfigure"):

@@ -12,6 +12,7 @@ from devlint.settings import keys, nearest
 
 COMMANDS = {
     "check": "lint files and folders (the default)",
+    "run": "run a program on pretended devices",
     "rule": "explain a rule",
     "config": "list the settings, or explain one",
     "clean": "delete the cache",
@@ -39,14 +40,35 @@ class Parser(argparse.ArgumentParser):
 def parse(command: str, argv: Sequence[str]) -> argparse.Namespace:
     """The options of a command. Raises `UsageError`, naming the nearest option."""
     parser = PARSERS[command]()
-    options, rest = parser.parse_known_intermixed_args([_explicit(word) for word in argv])
+    own, program = _split(parser, argv) if command == "run" else (argv, [])
+    options, rest = parser.parse_known_intermixed_args([_explicit(word) for word in own])
     if rest:
         unknown = rest[0].partition("=")[0]
         if not unknown.startswith("-"):
             raise UsageError(f"unexpected argument `{unknown}`")
         known = [name for action in parser._actions for name in action.option_strings]
         raise UsageError(f"unknown option `{unknown}`{nearest(unknown, known)}")
+    if command == "run":
+        options.program = program
     return options
+
+
+def _split(parser: Parser, argv: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+    """What is said to `devlint run`, and what to the program: all behind its name is its own."""
+    takes_value = {
+        name for action in parser._actions if action.nargs != 0 for name in action.option_strings
+    }
+    place = 0
+    while place < len(argv):
+        word = argv[place]
+        if word == "--":
+            return argv[:place], argv[place + 1 :]
+        if not word.startswith("-") or word == "-":
+            break
+        place += 2 if word in takes_value else 1
+        if word.startswith("-m"):
+            break
+    return argv[:place], argv[place:]
 
 
 def _explicit(word: str) -> str:
@@ -205,6 +227,41 @@ def _add_running(parser: Parser) -> None:
     group.add_argument("-V", "--version", action="store_true", help="Print the version, and stop.")
 
 
+def run_parser() -> Parser:
+    """`devlint run`."""
+    parser = _parser(
+        "run",
+        "Run a Python program that believes in accelerators which this machine hasn't got. It\n"
+        "computes on the CPU and fails where it would fail on them.",
+        "exit codes: the program's own; 2 also where it can't be started\n"
+        "All that follows SCRIPT or MODULE belongs to the program.",
+    )
+    parser.usage = "devlint run --emulate KIND[:N] [OPTIONS] (SCRIPT | -m MODULE) [ARGS...]"
+    parser.add_argument(
+        "program",
+        nargs="*",
+        metavar="SCRIPT",
+        help="A file, a folder or zip file with a `__main__.py`, or `-` for standard input.",
+    )
+    parser.add_argument(
+        "-m", dest="module", metavar="MODULE", help="Run a module by its name, as `python -m` does."
+    )
+    parser.add_argument(
+        "--emulate",
+        metavar="KIND[:N]",
+        help="The devices to pretend: `cuda`, `mps` or `xpu`, and how many of them.",
+    )
+    parser.add_argument(
+        "--transfers",
+        action="store_true",
+        help="Print a table of the copies between devices at the end.",
+    )
+    parser.add_argument(
+        "--transfers-file", metavar="FILE", help="Write the copies between devices as JSON."
+    )
+    return parser
+
+
 def rule_parser() -> Parser:
     """`devlint rule`."""
     parser = _parser("rule", "Explain a rule: what it finds, why that matters, with examples.")
@@ -259,6 +316,7 @@ def help_parser() -> Parser:
 
 PARSERS = {
     "check": check_parser,
+    "run": run_parser,
     "rule": rule_parser,
     "config": config_parser,
     "clean": clean_parser,

@@ -1,0 +1,1 @@
+"""devlint inside of other tools: importing one of these modules imports that tool."""

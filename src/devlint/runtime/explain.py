@@ -1,0 +1,88 @@
+"""The explanation that goes with an error about devices: what, where, since when, and the repair.
+
+PyTorch names an operator and two devices. What it can't name is in the frames of the error: the
+module and the argument, the line where the tensor was made, the line that gave it to the model.
+Frames and source are read, nothing of the program is run, and what isn't known isn't said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import torch
+
+from devlint import rulebook
+from devlint.runtime.explaining.diagnosis import diagnose
+from devlint.runtime.explaining.mistakes import Mistake
+from devlint.runtime.explaining.origins import shortened, shown_line
+from devlint.runtime.explaining.scene import Scene
+from devlint.runtime.explaining.stack import Spot
+from devlint.runtime.operands import REAL, OperandFacts, Reader
+
+_LABEL = 9
+"""The width of a label."""
+_WIDTH = 150
+"""The width of a line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What is said of an error, as plain text."""
+
+    headline: str
+    lines: tuple[tuple[str, str], ...]
+    """Each with a label."""
+    code: str | None
+    """Of the rule that speaks of this mistake, if there is one."""
+
+    def __str__(self) -> str:
+        body = (f"  {label:{_LABEL}}  {shortened(text, _WIDTH)}" for label, text in self.lines)
+        return "\n".join((f"devlint: {self.headline}", *body))
+
+
+def explain(
+    stack: Sequence[Spot],
+    text: str,
+    operands: Sequence[OperandFacts] = (),
+    reader: Reader = REAL,
+) -> Explanation | None:
+    """Explain an error about devices; nothing if its text isn't about any, or nothing is known.
+
+    Args:
+        stack: the frames that were running, from `stack.live` or `stack.raised`.
+        text: PyTorch's own text.
+        operands: the tensors that the operation was given, where they are known.
+        reader: how tensors are asked where they are.
+    """
+    with torch._C.DisableTorchFunction():
+        scene = Scene(stack, reader)
+        mistake = diagnose(scene, text, operands)
+        if mistake is None:
+            return None
+        return Explanation(mistake.headline, tuple(_lines(scene, mistake)), _code(mistake.rule))
+
+
+def _lines(scene: Scene, mistake: Mistake) -> list[tuple[str, str]]:
+    lines = list(mistake.lines)
+    if scene.use >= 0:
+        spot = scene.stack[scene.use]
+        lines.append(("used at", shown_line(spot.file, spot.line)))
+        own = next((s for s in reversed(scene.stack) if s.owner == "program"), spot)
+        if own is not spot and not any(label == "passed at" for label, _ in lines):
+            lines.append(("called at", shown_line(own.file, own.line)))
+    code = _code(mistake.rule)
+    if mistake.fix:
+        lines.append(("fix", f"{mistake.fix}  [{code}]" if code else mistake.fix))
+    if code:
+        lines.append(("more", f"devlint rule {code}"))
+    return lines
+
+
+@cache
+def _code(rule: str) -> str | None:
+    """The code of a rule; its page is the only one that is read."""
+    if not rule:
+        return None
+    return rulebook.read_page(rulebook.rules_folder() / f"{rule}.md").code

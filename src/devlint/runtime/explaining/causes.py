@@ -1,0 +1,71 @@
+"""Why a tensor is in the wrong place: the rule that speaks of it, and the repair."""
+
+from __future__ import annotations
+
+from torch import nn
+
+from devlint.runtime.explaining.lookup import Named
+from devlint.runtime.explaining.mistakes import creation_repair, device_text, discarded, moved
+from devlint.runtime.explaining.origins import creation, is_for_argument, is_for_module, place_of
+from devlint.runtime.explaining.scene import Scene, is_same, shares_memory
+from devlint.runtime.operands import OperandFacts
+
+
+def cause(
+    scene: Scene,
+    facts: OperandFacts,
+    named: Named,
+    index: int,
+    other: OperandFacts,
+    partner: Named | None,
+    callee: str,
+    fallback: str,
+) -> tuple[str, str]:
+    """The rule that speaks of a misplaced tensor, and the repair."""
+    kept = _kept(scene, facts, other)
+    if kept is not None:
+        return kept
+    thrown_away = discarded(scene, named.text, index, other.device)
+    if thrown_away is not None:
+        line, statement = thrown_away
+        where = place_of(scene.stack[index].file, line)
+        return "discarded-move", f"assign the result at {where}: {statement}"
+    made = creation(scene, facts, named, index) if index >= 0 else None
+    is_input = fallback == "input-on-other-device"
+    if made is not None and (
+        is_for_module(scene, made, facts.site, index)
+        or (not is_input and is_for_argument(scene, made, other.device))
+    ):
+        return "created-on-default-device", creation_repair(scene, made, other.device, partner)
+    if made is not None and made.in_place and not is_input:
+        return fallback, creation_repair(scene, made, other.device, partner)
+    if not named.text:
+        return fallback, ""
+    target = device_text(scene, index, other.device, callee, partner)
+    before = "move it before the call" if callee else "move it first"
+    is_statement = index >= 0 and not scene.source(index).is_in_expression
+    return fallback, f"{before}: {moved(named.text, target, is_statement)}"
+
+
+def _kept(scene: Scene, facts: OperandFacts, other: OperandFacts) -> tuple[str, str] | None:
+    """Of a tensor that a module keeps as a plain attribute: the rule and the repair."""
+    owners = scene.owners
+    kept = owners.plain_attribute(is_same(facts)) or owners.plain_attribute(shares_memory(facts))
+    if kept is None or owners.device_of(kept[0]) not in (None, other.device):
+        return None
+    if scene.was_given(kept[0], shares_memory(facts)):
+        return None
+    name = kept[1].partition("[")[0]
+    kind = type(kept[0]).__name__
+    if name == kept[1]:
+        return "unregistered-tensor", (
+            f'let it move with the module, as a buffer of {kind}: self.register_buffer("{name}", '
+            "..., persistent=False)"
+        )
+    if issubclass(type(kept[2]), nn.Parameter):
+        return "unregistered-modules", (
+            f"let them move with the module, {kind}: self.{name} = nn.ParameterList(...)"
+        )
+    return "unregistered-tensor", (
+        f"let the tensors of self.{name} move with the module, as buffers of {kind}"
+    )

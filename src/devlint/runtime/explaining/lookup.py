@@ -1,0 +1,249 @@
+"""The values behind source text, found without running anything of the program.
+
+Only the dictionaries of objects are read: no property, no `__getattr__`, no `__getitem__` that
+isn't Python's own or torch's.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections import OrderedDict, UserDict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import GetSetDescriptorType, MemberDescriptorType
+from typing import Any
+
+from torch import Tensor, nn
+
+from devlint.runtime.explaining.source import Source, head
+from devlint.runtime.explaining.stack import Spot, as_module
+from devlint.runtime.operands import is_tensor
+
+MISSING: Any = object()
+"""Stands for a value that can't be had so."""
+
+_DEPTH = 3
+"""Of containers that are searched for tensors."""
+_WIDTH = 64
+"""Items of a container that are searched."""
+
+_VIEWS = frozenset("T mT H mH data real imag".split())
+"""Attributes of a tensor that are views of it."""
+
+_SAME_PLACE = frozenset(
+    "detach clone contiguous view view_as reshape flatten unflatten"
+    " squeeze unsqueeze transpose permute movedim swapaxes t expand expand_as repeat narrow"
+    " float double half bfloat16 int long short bool sum mean max min abs exp log sqrt pow neg"
+    " softmax log_softmax sigmoid tanh relu triu tril masked_fill clamp flip roll chunk split"
+    " unbind select index_select gather argmax argmin sort argsort topk round floor ceil"
+    " requires_grad_ unfold repeat_interleave cumsum norm var std".split()
+)
+"""Methods of a tensor whose result is where the tensor is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A tensor, or what it is made from, as the program writes it."""
+
+    text: str
+    tensor: Tensor | None
+    """Nothing if it takes a call to know it."""
+    node: ast.AST | None = None
+
+
+def read(node: ast.AST, spot: Spot) -> Any:
+    """The value of an expression of names, attributes and items, or `MISSING`.
+
+    Of a view of a tensor, or of what stays where the tensor is, it is the tensor itself.
+    """
+    if isinstance(node, ast.Constant):
+        return node.value
+    if isinstance(node, ast.Name):
+        for names in (spot.names, spot.frame.f_globals):
+            if node.id in names:
+                return names[node.id]
+        return vars(builtins).get(node.id, MISSING)
+    if isinstance(node, ast.Attribute):
+        return attribute(read(node.value, spot), node.attr)
+    if isinstance(node, ast.Subscript):
+        owner = read(node.value, spot)
+        return owner if is_tensor(owner) else item(owner, read(node.slice, spot))
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        owner = read(node.func.value, spot)
+        return owner if is_tensor(owner) and node.func.attr in _SAME_PLACE else MISSING
+    if isinstance(node, ast.UnaryOp):
+        value = read(node.operand, spot)
+        if isinstance(node.op, ast.USub) and type(value) is int:
+            return -value
+        return value if is_tensor(value) else MISSING
+    return MISSING
+
+
+def attribute(owner: Any, name: str) -> Any:
+    """An attribute that an object holds itself, or that its class holds as a plain value."""
+    if owner is MISSING:
+        return MISSING
+    if is_tensor(owner):
+        return owner if name in _VIEWS else MISSING
+    held = contents(owner)
+    if name in held:
+        return held[name]
+    if as_module(owner) is not None:
+        for group in ("_parameters", "_buffers", "_modules"):
+            if name in (found := _dictionary(held.get(group))):
+                return found[name]
+    for base in type(owner).__mro__:
+        found = vars(base).get(name, MISSING)
+        if found is not MISSING:
+            return _plain(found, owner)
+    return MISSING
+
+
+def _plain(found: Any, owner: Any) -> Any:
+    if type(found) is MemberDescriptorType:  # a slot
+        try:
+            return found.__get__(owner)
+        except AttributeError:
+            return MISSING
+    is_computed = any("__get__" in vars(base) for base in type(found).__mro__)
+    return MISSING if is_computed else found
+
+
+def contents(owner: Any) -> Mapping[str, Any]:
+    """The attributes that an object holds itself."""
+    return _held(owner) if has_plain_attributes(type(owner)) else {}
+
+
+def has_plain_attributes(kind: type) -> bool:
+    """Whether objects of a class keep their attributes in a dictionary that nothing computes."""
+    for base in kind.__mro__:
+        if "__dict__" in vars(base):
+            return type(vars(base)["__dict__"]) in (GetSetDescriptorType, MemberDescriptorType)
+    return False
+
+
+def _held(owner: Any) -> Mapping[str, Any]:
+    return _dictionary(object.__getattribute__(owner, "__dict__"))
+
+
+def _dictionary(value: Any) -> Mapping[str, Any]:
+    return value if type(value) in (dict, OrderedDict) else {}
+
+
+def item(owner: Any, key: Any) -> Any:
+    """An item of a container that Python or torch has made."""
+    if type(key) not in (str, int, bool):
+        return MISSING
+    kind = type(owner)
+    if issubclass(kind, dict):
+        return dict.get(owner, key, MISSING)
+    if issubclass(kind, UserDict):
+        return item(contents(owner).get("data", MISSING), key)
+    if issubclass(kind, (list, tuple)) and type(key) is int:
+        base = list if issubclass(kind, list) else tuple
+        inside = -base.__len__(owner) <= key < base.__len__(owner)
+        return base.__getitem__(owner, key) if inside else MISSING
+    if issubclass(kind, (nn.ModuleList, nn.Sequential, nn.ModuleDict)):
+        modules = _dictionary(contents(owner).get("_modules"))
+        if type(key) is int and key < 0:
+            key += len(modules)
+        return modules.get(str(key), MISSING)
+    if issubclass(kind, (nn.ParameterList, nn.ParameterDict)):
+        return _dictionary(contents(owner).get("_parameters")).get(str(key), MISSING)
+    return MISSING
+
+
+def tensors_of(text: str, value: Any, depth: int = 0) -> Iterator[Named]:
+    """The tensors in a value: itself, or what lists, tuples and dicts hold."""
+    kind = type(value)
+    if is_tensor(value):
+        yield Named(text, value)
+    elif depth < _DEPTH and issubclass(kind, (list, tuple)):
+        length = list.__len__(value) if issubclass(kind, list) else tuple.__len__(value)
+        for index in range(min(length, _WIDTH)):
+            yield from tensors_of(f"{text}[{index}]", item(value, index), depth + 1)
+    elif depth < _DEPTH and issubclass(kind, dict):
+        for key in list(dict.keys(value))[:_WIDTH]:
+            if type(key) in (str, int):
+                shown = f'"{key}"' if type(key) is str else str(key)
+                yield from tensors_of(f"{text}[{shown}]", dict.get(value, key), depth + 1)
+    elif depth < _DEPTH and issubclass(kind, UserDict):
+        yield from tensors_of(text, contents(value).get("data"), depth + 1)
+
+
+def operands_of(node: ast.AST, source: Source) -> Iterator[Named]:
+    """The tensors that an expression works on, as far as they can be told by name."""
+    for part in head(node):
+        is_target = isinstance(node, ast.Assign) and part is not node.value
+        if not (is_target and isinstance(part, (ast.Name, ast.Tuple))):
+            yield from _visit(part, source)
+
+
+def _visit(node: ast.AST, source: Source) -> Iterator[Named]:
+    value = read(node, source.spot) if isinstance(node, ast.expr) else MISSING
+    if value is not MISSING and not isinstance(node, ast.Constant):
+        found = list(tensors_of(source.text_of(node), value))
+        if found:
+            yield from (Named(each.text, each.tensor, node) for each in found)
+            return
+    if isinstance(node, ast.Attribute):
+        yield from _visit(node.value, source) if value is MISSING else ()
+    elif isinstance(node, _COMPUTED):
+        yield Named(source.text_of(node), None, node)
+    else:
+        for part in head(node):
+            yield from _visit(part, source)
+
+
+_COMPUTED = (
+    ast.Call, ast.BinOp, ast.UnaryOp, ast.Compare, ast.IfExp, ast.Await, ast.NamedExpr,
+    ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Subscript,
+)  # fmt: skip
+"""Expressions whose parts aren't operands of the expression around them."""
+
+
+def locals_of(spot: Spot) -> Iterator[Named]:
+    """The tensors in a frame's local names, and in what a module has of its own."""
+    values = list(spot.names.items())
+    for name, value in values:
+        yield from tensors_of(name, value)
+    for name, value in values:
+        if (module := as_module(value)) is not None:
+            yield from tensors_of_module(name, module)
+
+
+def tensors_of_module(text: str, module: nn.Module) -> Iterator[Named]:
+    """The parameters, buffers and plain tensors of one module."""
+    held = contents(module)
+    for group in (_dictionary(held.get("_parameters")), _dictionary(held.get("_buffers")), held):
+        for name, value in list(group.items()):
+            if not name.startswith("_"):
+                yield from tensors_of(f"{text}.{name}", value)
+
+
+def own_tensors(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
+    """The parameters and buffers of a module without its children."""
+    held = contents(module)
+    for group in ("_parameters", "_buffers"):
+        for name, value in list(_dictionary(held.get(group)).items()):
+            if is_tensor(value):
+                yield name, value
+
+
+def modules_below(root: nn.Module) -> Iterator[tuple[str, nn.Module]]:
+    """A module and all that it has registered, with their paths."""
+    waiting, seen = [("", root)], {id(root)}
+    kinds: dict[type, bool] = {}  # there are many more modules than classes of them
+    while waiting:
+        path, module = waiting.pop()
+        yield path, module
+        kind = type(module)
+        if kind not in kinds:
+            kinds[kind] = has_plain_attributes(kind)
+        if not kinds[kind]:
+            continue
+        for name, child in list(_dictionary(_held(module).get("_modules")).items()):
+            if id(child) not in seen and as_module(child) is not None:
+                seen.add(id(child))
+                waiting.append((f"{path}.{name}" if path else name, child))

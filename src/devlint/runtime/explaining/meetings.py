@@ -1,0 +1,257 @@
+"""Tensors of two devices in one operation: which of them is in the wrong place, and why."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from torch import nn
+
+from devlint.runtime.explaining.causes import cause
+from devlint.runtime.explaining.lookup import Named
+from devlint.runtime.explaining.mistakes import (
+    Mistake,
+    described,
+    device_text,
+    origin,
+    since,
+)
+from devlint.runtime.explaining.origins import (
+    creation,
+    shortened,
+    shown_line,
+)
+from devlint.runtime.explaining.ownership import path_below
+from devlint.runtime.explaining.scene import Passed, Scene, is_same, shares_memory
+from devlint.runtime.operands import OperandFacts, unknown
+
+Owner = tuple[nn.Module, str]
+"""A module and the name of its parameter or buffer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """The operand that is in the wrong place, and one that it met."""
+
+    odd: OperandFacts
+    other: OperandFacts
+    odd_owner: Owner | None
+    other_owner: Owner | None
+
+
+def meeting(scene: Scene, operands: Sequence[OperandFacts], text: str) -> Mistake | None:
+    """The mistake behind an operation that took tensors of two devices."""
+    known = [facts for facts in operands if not facts.device.startswith("meta")]
+    sides = _sides(scene, known or _read(scene, text))
+    if sides is None:
+        return None
+    if sides.odd_owner is not None:
+        return _left_behind(scene, sides, sides.odd_owner[0])
+    given = _given(scene, sides.odd)
+    if given is not None:
+        return _received(scene, sides, given)
+    return _operation(scene, sides)
+
+
+def _read(scene: Scene, text: str) -> list[OperandFacts]:
+    """The operands as the innermost expression that has any of two devices names them."""
+    for index in range(len(scene.stack) - 1, max(scene.use, 0) - 1, -1):
+        written = scene.operands(index)
+        found = [
+            scene.reader.facts(named.text, named.tensor)
+            for named in written
+            if named.tensor is not None and named.tensor.dim() > 0
+        ]
+        places = {facts.device for facts in found}
+        if len(places) > 1:
+            return found
+        computed = [named for named in written if named.tensor is None]
+        elsewhere = [device for device in _DEVICE.findall(text) if device not in places]
+        if len(places) == len(computed) == 1 and elsewhere and index == scene.use:
+            return [*found, unknown(computed[0].text, elsewhere[0])]
+    return []
+
+
+_DEVICE = re.compile(r"\b(?:cpu|(?:cuda|xpu|mps):\d+)\b")
+
+
+def _sides(scene: Scene, operands: Sequence[OperandFacts]) -> Sides | None:
+    owners = [(facts, _owner(scene, facts)) for facts in operands]
+    free = [pair for pair in owners if pair[1] is None]
+    owned = [(facts, owner) for facts, owner in owners if owner is not None]
+    for kept in sorted(owned, key=lambda pair: pair[1][1] != "weight"):
+        for loose in free:
+            if loose[0].device != kept[0].device:
+                is_behind = kept[0].device == "cpu"
+                return _as_sides(kept, loose) if is_behind else _as_sides(loose, kept)
+    for odd in sorted(owners, key=lambda pair: pair[0].device != "cpu"):
+        for other in owners:
+            if odd[0].device != other[0].device:
+                # Of two accelerators the first operand's is taken to be the right one.
+                return _as_sides(odd, other) if odd[0].device == "cpu" else _as_sides(other, odd)
+    return None
+
+
+def _as_sides(
+    odd: tuple[OperandFacts, Owner | None], other: tuple[OperandFacts, Owner | None]
+) -> Sides:
+    return Sides(odd[0], other[0], odd[1], other[1])
+
+
+def _owner(scene: Scene, facts: OperandFacts) -> Owner | None:
+    return scene.owners.of_tensor(is_same(facts)) or scene.owners.of_tensor(shares_memory(facts))
+
+
+def _given(scene: Scene, facts: OperandFacts) -> Passed | None:
+    """The argument of a called module that an operand is, or is made from."""
+    for test in (is_same(facts), shares_memory(facts)):
+        for call in scene.called:
+            if (passed := scene.passed(call, test)) is not None:
+                return passed
+    for call in scene.called:
+        passed = scene.passed(call, lambda t: t.dim() > 0 and scene.device(t) == facts.device)
+        if passed is not None:
+            return passed
+    return None
+
+
+# --- a module was given something
+
+
+def _received(scene: Scene, sides: Sides, given: Passed) -> Mistake:
+    module = given.call.module
+    argument = scene.argument_facts(given)
+    head = f"{scene.label(module)} received {given.position} on {argument.device}"
+    other = None
+    if sides.other_owner is not None:
+        met = f"its {_name_in(module, *sides.other_owner)} is on {sides.other.device}"
+    else:
+        other = _given(scene, sides.other)
+        position = "another operand" if other is None else other.position
+        met = f"{position} is on {sides.other.device}"
+    entry = scene.entry(argument, _is_made_at(scene, argument, given)) or given
+    facts = scene.argument_facts(entry)
+    index = entry.index if entry.text else scene.use
+    lines = [described("argument", given.text, argument)]
+    lines += origin(scene, facts.site, entry.text, index)
+    if entry.index != scene.use and entry.text:
+        spot = scene.stack[entry.index]
+        lines.append(("passed at", shown_line(spot.file, spot.line)))
+    if sides.other_owner is not None:
+        lines.append(("model", since(sides.other)))
+    elif other is not None:
+        lines.append(described("argument", other.text, scene.argument_facts(other)))
+    partner = None if other is None else Named(other.text, None)
+    named = Named(entry.text, None, entry.node)
+    is_placed = sides.other_owner is not None or (
+        scene.owners.device_of(module) == sides.other.device
+    )
+    callee = entry.callee if is_placed else ""
+    fallback = "input-on-other-device" if is_placed else "operands-on-other-devices"
+    rule, fix = cause(scene, facts, named, index, sides.other, partner, callee, fallback)
+    return Mistake(f"{head}; {met}", lines, fix, rule)
+
+
+def _is_made_at(scene: Scene, facts: OperandFacts, given: Passed) -> bool:
+    named = Named(given.text, None, given.node)
+    return given.index >= 0 and creation(scene, facts, named, given.index) is not None
+
+
+def _name_in(module: nn.Module, owner: nn.Module, name: str) -> str:
+    path = path_below(module, owner)
+    return f"{path}.{name}" if path else name
+
+
+# --- a module wasn't where its input is
+
+
+def _left_behind(scene: Scene, sides: Sides, owner: nn.Module) -> Mistake:
+    label = scene.label(owner)
+    given = _given(scene, sides.other)
+    head = f"{label} is on {sides.odd.device}, but"
+    if given is not None:
+        head = f"{head} received {given.position}"
+        lines = [described("argument", given.text, scene.argument_facts(given))]
+    else:
+        named = scene.named(sides.other, scene.use) if scene.use >= 0 else None
+        head = f"{head} met {'its input' if named is None else shortened(named.text, 40)}"
+        lines = [described("operand", "" if named is None else named.text, sides.other)]
+    lines += origin(scene, sides.other.site, "", -1)
+    lines.append(("model", since(sides.odd)))
+    rule, fix = _why_behind(scene, sides, owner, given)
+    return Mistake(f"{head} on {sides.other.device}", lines, fix, rule)
+
+
+def _why_behind(
+    scene: Scene, sides: Sides, owner: nn.Module, given: Passed | None
+) -> tuple[str, str]:
+    root = scene.owners.root
+    assert root is not None  # the owner is at work, and so is a module outside of it
+    device = sides.other.device
+    if scene.owners.path(owner) is None:
+        holder = scene.owners.holder(owner)
+        kind = type(root).__name__
+        if holder is None:
+            return "", f"{type(owner).__name__} isn't a part of {kind}: move it as well"
+        wrapper = "nn.ModuleDict" if holder.container == "dict" else "nn.ModuleList"
+        return "unregistered-modules", (
+            f"let it move with the module, instead of a {holder.container}: "
+            f"self.{holder.attribute} = {wrapper}(...)"
+        )
+    path = scene.owners.path(owner)
+    entry = next((m for m in scene.modules if m.is_call), None)
+    callee, index = scene.callee(entry) if entry is not None else ("", -1)
+    if path and scene.owners.has_any_on(device):
+        return "input-on-other-device", (
+            f"the rest of {type(root).__name__} is on {device}: "
+            f"make {path} before the model is moved, or move it as well"
+        )
+    named = scene.named(sides.other, index) if index >= 0 else None
+    if named is None and given is not None and given.index == index:
+        named = Named(given.text, None)
+    target = device_text(scene, -1, device, "", named)
+    moved_module = f": {callee}.to({target})" if callee else ""
+    return "input-on-other-device", f"move the module before the call{moved_module}"
+
+
+# --- an operation of the program itself
+
+
+def _operation(scene: Scene, sides: Sides) -> Mistake:
+    index = scene.use
+    odd, other = scene.named_pair(sides.odd, sides.other)
+    shown = shortened(scene.failing_text(index), 60)
+    where = f"{scene.label(scene.home.module)}: " if scene.home is not None else ""
+    first, second = _words(sides.other, other), _words(sides.odd, odd)
+    head = f"{where}{shown or 'an operation'} takes {first} and {second}"
+    lines = [
+        described("operand", _text(sides.other, other), scene.as_named(sides.other, other)),
+        *origin(scene, sides.other.site, "", -1),
+        described("operand", _text(sides.odd, odd), scene.as_named(sides.odd, odd)),
+        *origin(scene, sides.odd.site, "" if odd is None else odd.text, index),
+    ]
+    named = odd or Named("", None)
+    entry = scene.entry(
+        sides.odd, index >= 0 and creation(scene, sides.odd, odd, index) is not None
+    )
+    fallback = "operands-on-other-devices"
+    if entry is None or not entry.text:
+        rule, fix = cause(scene, sides.odd, named, index, sides.other, other, "", fallback)
+        return Mistake(head, lines, fix, rule)
+    spot = scene.stack[entry.index]
+    lines.append(("passed at", shown_line(spot.file, spot.line)))
+    facts = scene.argument_facts(entry)
+    named, callee = Named(entry.text, None, entry.node), ""
+    if sides.other_owner is not None:
+        fallback, callee = "input-on-other-device", entry.callee
+    rule, fix = cause(scene, facts, named, entry.index, sides.other, None, callee, fallback)
+    return Mistake(head, lines, fix, rule)
+
+
+def _words(facts: OperandFacts, named: Named | None) -> str:
+    return f"{shortened(_text(facts, named), 50)} on {facts.device}"
+
+
+def _text(facts: OperandFacts, named: Named | None) -> str:
+    return facts.name if named is None else named.text

@@ -1,0 +1,115 @@
+"""A mistake as it is told, and the sentences that several kinds of mistakes share."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from devlint.runtime.explaining.lookup import Named
+from devlint.runtime.explaining.origins import (
+    Creation,
+    argument_on,
+    place_of,
+    shown_line,
+    verb,
+    with_device,
+)
+from devlint.runtime.explaining.scene import Scene
+from devlint.runtime.explaining.stack import as_module
+from devlint.runtime.operands import OperandFacts, Site
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """What was done wrong, and how it is mended."""
+
+    headline: str
+    lines: Sequence[tuple[str, str]] = ()
+    fix: str = ""
+    rule: str = ""
+    """The name of the rule that speaks of it."""
+
+
+def described(label: str, text: str, facts: OperandFacts) -> tuple[str, str]:
+    """A line about a tensor: its name in the program, dtype, shape and device."""
+    return label, f"{text}: {facts}" if text else str(facts)
+
+
+def origin(scene: Scene, site: Site | None, text: str, index: int) -> list[tuple[str, str]]:
+    """The line that says where a tensor was made or moved, or its name got its value."""
+    if site is not None:
+        return [(verb(site), shown_line(site.file, site.line))]
+    if index >= 0 and text.isidentifier():
+        binding = scene.source(index).binding(text)
+        if binding is not None:
+            label = "made at" if isinstance(binding.value, ast.Call) else "set at"
+            return [(label, shown_line(scene.stack[index].file, binding.line))]
+    return []
+
+
+def since(facts: OperandFacts) -> str:
+    """A device, and the line that has put the tensor there."""
+    if facts.site is None:
+        return f"on {facts.device}"
+    return f"on {facts.device}, {verb(facts.site)} {place_of(facts.site.file, facts.site.line)}"
+
+
+def can_be_assigned(text: str) -> bool:
+    """Whether `text = ...` is a statement."""
+    return re.fullmatch(r"[A-Za-z_]\w*(\.\w+|\[[^\[\]()]*\])*", text) is not None
+
+
+def moved(text: str, target: str, is_statement: bool) -> str:
+    """The statement, or the expression, that moves a value."""
+    if is_statement and can_be_assigned(text):
+        return f"{text} = {text}.to({target})"
+    is_primary = re.fullmatch(r"[\w.]+(\(.*\)|\[.*\])?", text) is not None
+    return f"{text}.to({target})" if is_primary else f"({text}).to({target})"
+
+
+def device_text(
+    scene: Scene, index: int, device: str, callee: str = "", other: Named | None = None
+) -> str:
+    """What stands for a device in a line of the program."""
+    if index >= 0:
+        module = as_module(scene.stack[index].names.get("self"))
+        if module is not None and scene.owners.device_of(module) == device:
+            return "next(self.parameters()).device"
+    if callee and can_be_assigned(callee):
+        return f"next({callee}.parameters()).device"
+    if other is not None and can_be_assigned(other.text):
+        return f"{other.text}.device"
+    return f'"{device}"'
+
+
+def creation_repair(scene: Scene, made: Creation, device: str, other: Named | None) -> str:
+    """How a tensor is made in the right place at once."""
+    if made.index is None:
+        where = place_of(made.file, made.line)
+        return f"make it in the right place: give {ast.unparse(made.call.func)} device= at {where}"
+    spot = scene.stack[made.index]
+    argument = argument_on(scene, made.index, device)
+    target = f"{argument}.device" if argument else device_text(scene, made.index, device)
+    if target.startswith('"') and other is not None and can_be_assigned(other.text):
+        if spot.line == made.line:
+            target = f"{other.text}.device"
+    where = "" if spot.line == made.line else f" at {place_of(spot.file, made.line)}"
+    return f"make it in the right place{where}: {with_device(made, target)}"
+
+
+def discarded(scene: Scene, text: str, index: int, device: str) -> tuple[int, str] | None:
+    """The line that moves a value to a device and throws the result away."""
+    if index < 0 or not text:
+        return None
+    source = scene.source(index)
+    call = source.discarded_move(text)
+    if call is None or not isinstance(call.func, ast.Attribute):
+        return None
+    to_host = call.func.attr == "cpu"
+    if to_host != (device == "cpu") and call.func.attr != "to":
+        return None
+    if call.func.attr in ("type", "type_as") or not scene.may_be_device(call, index):
+        return None
+    return call.lineno, f"{text} = {source.text_of(call)}"

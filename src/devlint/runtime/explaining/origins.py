@@ -1,0 +1,173 @@
+"""Where an operand came from, as far as the source and the notes of an emulation tell."""
+
+from __future__ import annotations
+
+import ast
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+
+from devlint.runtime.explaining.lookup import Named, read
+from devlint.runtime.explaining.scene import Scene
+from devlint.runtime.explaining.source import MOVES, line_of
+from devlint.runtime.explaining.stack import Spot, as_module, is_method_of
+from devlint.runtime.operands import OperandFacts, Site
+
+_CONSTRUCTORS = """
+    arange as_tensor asarray bartlett_window blackman_window empty eye from_numpy full
+    hamming_window hann_window kaiser_window linspace logspace ones rand randint randn randperm
+    range scalar_tensor tensor tril_indices triu_indices zeros Tensor FloatTensor DoubleTensor
+    HalfTensor LongTensor IntTensor BoolTensor
+"""
+_MAKERS = tuple(getattr(torch, name) for name in _CONSTRUCTORS.split() if hasattr(torch, name))
+"""What makes a tensor on the CPU unless it is told another device."""
+
+
+@dataclass(frozen=True, slots=True)
+class Creation:
+    """A call that makes a tensor without `device=`."""
+
+    file: str
+    line: int
+    call: ast.Call
+    index: int | None
+    """Of the frame in the stack whose function it is in, if that is running."""
+    in_place: bool = False
+    """Whether it stands right where the tensor is used."""
+
+
+def place_of(file: str, line: int) -> str:
+    """As in `train.py:12`: relative to the working directory where the file is in it."""
+    try:
+        shown = os.path.relpath(file) if Path(file).is_absolute() else file
+    except (OSError, ValueError):  # no working directory any more, another drive
+        shown = file
+    return f"{file if shown.startswith('..') else shown}:{line}"
+
+
+def shown_line(file: str, line: int) -> str:
+    """A place and the text of the line."""
+    text = line_of(file, line)
+    return f"{place_of(file, line)}  {shortened(text)}" if text else place_of(file, line)
+
+
+def shortened(text: str, most: int = 80) -> str:
+    return text if len(text) <= most else f"{text[: most - 4]} ..."
+
+
+def verb(site: Site) -> str:
+    """Whether a tensor was made or moved at a line, as far as the line shows."""
+    text = line_of(site.file, site.line)
+    return "moved at" if any(f".{name}(" in text for name in MOVES) else "made at"
+
+
+def creation(scene: Scene, facts: OperandFacts, named: Named | None, index: int) -> Creation | None:
+    """The call that has made a tensor without saying where, if that is sure.
+
+    `index` is the frame whose line names the tensor.
+    """
+    source = scene.source(index)
+    spot = scene.stack[index]
+    node = None if named is None else named.node
+    if isinstance(node, ast.Call):
+        made = _without_device(node, spot, index)
+        if made is not None:
+            return replace(made, in_place=True)
+    if facts.site is not None:
+        return _at_site(scene, facts.site)
+    if isinstance(node, ast.Name) or (named is not None and named.text.isidentifier()):
+        binding = source.binding(named.text if named is not None else "")
+        if binding is not None:
+            return _without_device(binding.value, spot, index)
+    return None
+
+
+def _at_site(scene: Scene, site: Site) -> Creation | None:
+    """What a noted line makes: a constructor has run there, or a move."""
+    for index, spot in enumerate(scene.stack):
+        if (spot.file, spot.code.co_firstlineno) == (site.file, site.first_line):
+            node = _statement_at(scene, spot, index, site.line)
+            return None if node is None else _without_device(node, spot, index)
+    text = line_of(site.file, site.line)
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError):
+        return None
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    if any(_moves(node) or _says_device(node) for node in calls):
+        return None
+    made = [node for node in calls if _name(node) in _CONSTRUCTORS.split()]
+    return Creation(site.file, site.line, made[0], None) if len(made) == 1 else None
+
+
+def _statement_at(scene: Scene, spot: Spot, index: int, line: int) -> ast.AST | None:
+    statement = scene.source(index).statement_at(line)
+    return getattr(statement, "value", None)
+
+
+def _without_device(node: ast.AST, spot: Spot, index: int) -> Creation | None:
+    """The one constructor in an expression, if nothing in it says a device."""
+    calls = [part for part in ast.walk(node) if isinstance(part, ast.Call)]
+    if any(_moves(call) or _says_device(call) for call in calls):
+        return None
+    made = [call for call in calls if _is_maker(read(call.func, spot))]
+    return Creation(spot.file, made[0].lineno, made[0], index) if len(made) == 1 else None
+
+
+def _is_maker(value: object) -> bool:
+    return any(value is maker for maker in _MAKERS)
+
+
+def _moves(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Attribute) and call.func.attr in MOVES
+
+
+def _says_device(call: ast.Call) -> bool:
+    return any(keyword.arg in ("device", None) for keyword in call.keywords)
+
+
+def _name(call: ast.Call) -> str:
+    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+
+
+def is_for_module(scene: Scene, made: Creation, site: Site | None, index: int) -> bool:
+    """Whether a tensor was made by a module that is at work, or by a function that it called.
+
+    `index` is the frame that has the tensor.
+    """
+    if made.index is not None:
+        spot = scene.stack[made.index]
+        first = spot.code.co_varnames[:1]
+        return bool(first) and as_module(spot.names.get(first[0])) is not None
+    if site is None or site.function == "<module>":
+        return False
+    return any(
+        frame.index <= index or is_method_of(frame.module, site.file, site.first_line)
+        for frame in scene.modules
+    )
+
+
+def is_for_argument(scene: Scene, made: Creation, device: str) -> bool:
+    """Whether the function that makes a tensor has been given one on a device."""
+    return made.index is not None and bool(argument_on(scene, made.index, device))
+
+
+def argument_on(scene: Scene, index: int, device: str) -> str:
+    """A function's own argument that is on a device already."""
+    spot = scene.stack[index]
+    code = spot.code
+    for name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
+        if scene.is_on(spot.names.get(name), device):
+            return name
+    return ""
+
+
+def with_device(made: Creation, device: str) -> str:
+    """The call with the keyword that it lacks."""
+    if _name(made.call) in ("from_numpy", "Tensor") or _name(made.call).endswith("Tensor"):
+        return f"{ast.unparse(made.call)}.to({device})"
+    keyword = ast.keyword("device", ast.parse(device, mode="eval").body)
+    keywords = [*made.call.keywords, keyword]
+    return ast.unparse(ast.Call(made.call.func, made.call.args, keywords))

@@ -1,0 +1,129 @@
+"""What belongs to which module: parameters, buffers, plain attributes, and modules themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from torch import Tensor, nn
+
+from devlint.runtime.explaining.lookup import contents, modules_below, own_tensors, tensors_of
+from devlint.runtime.explaining.stack import as_module
+from devlint.runtime.operands import Reader
+
+Test = Callable[[Tensor], bool]
+
+_REGISTERED = ("_parameters", "_buffers", "_modules", "_flat_weights")
+"""Attributes of a module that aren't the program's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """A plain container that keeps a module from being registered."""
+
+    attribute: str
+    """Of the module that has the container."""
+    path: str
+    """Of the module that is kept: `layers[0]`."""
+    container: str
+    """`list`, `tuple` or `dict`."""
+
+
+@dataclass(frozen=True)
+class Ownership:
+    """The modules at work, the outermost first, and what they own."""
+
+    modules: Sequence[nn.Module]
+    reader: Reader
+
+    @property
+    def root(self) -> nn.Module | None:
+        return self.modules[0] if self.modules else None
+
+    @cached_property
+    def _tree(self) -> list[tuple[str, nn.Module]]:
+        return [] if self.root is None else list(modules_below(self.root))
+
+    def path(self, module: nn.Module) -> str | None:
+        """The name of a module below the outermost one; nothing if it isn't registered there."""
+        return next((path for path, found in self._tree if found is module), None)
+
+    def label(self, module: nn.Module) -> str:
+        """As in `encoder.layers.3 (Linear)`."""
+        path = self.path(module)
+        if path is None:
+            holder = self.holder(module)
+            path = "" if holder is None else holder.path
+        kind = type(module).__name__
+        return f"{path} ({kind})" if path else kind
+
+    def holder(self, module: nn.Module) -> Holder | None:
+        """The plain container through which a module is kept that isn't registered."""
+        if self.path(module) is not None:
+            return None
+        for path, owner in self._tree:
+            for name, value in list(contents(owner).items()):
+                if name.startswith("_") or type(value) not in (list, tuple, dict):
+                    continue
+                for text, held in _modules_in(name, value):
+                    below = path_below(held, module)
+                    if below is not None:
+                        parts = ".".join(part for part in (path, text, below) if part)
+                        return Holder(name, parts, type(value).__name__)
+        return None
+
+    def of_tensor(self, test: Test) -> tuple[nn.Module, str] | None:
+        """The module at work that a parameter or buffer belongs to, and its name there."""
+        for module in reversed(self.modules):
+            for name, tensor in own_tensors(module):
+                if test(tensor):
+                    return module, name
+        return None
+
+    def plain_attribute(self, test: Test) -> tuple[nn.Module, str, Tensor] | None:
+        """The module at work that keeps a tensor without having registered it."""
+        for module in reversed(self.modules):
+            for name, value in list(contents(module).items()):
+                if name not in _REGISTERED:
+                    for named in tensors_of(name, value):
+                        if named.tensor is not None and test(named.tensor):
+                            return module, named.text, named.tensor
+        return None
+
+    def device_of(self, module: nn.Module) -> str | None:
+        """Where the parameters and buffers of a module are, if they are in one place."""
+        found: str | None = None
+        for _, part in modules_below(module):
+            for _, tensor in own_tensors(part):
+                device = str(self.reader.device(tensor)) if tensor.dim() > 0 else found
+                if found is not None and device != found:
+                    return None
+                found = device
+        return found
+
+    def has_any_on(self, device: str) -> bool:
+        """Whether anything of the outermost module is on a device."""
+        return any(
+            str(self.reader.device(tensor)) == device
+            for _, module in self._tree
+            for _, tensor in own_tensors(module)
+        )
+
+
+def path_below(root: nn.Module, module: nn.Module) -> str | None:
+    """The path of a module in another one; empty for itself."""
+    return next((path for path, found in modules_below(root) if found is module), None)
+
+
+def _modules_in(text: str, value: object, depth: int = 0) -> Iterator[tuple[str, nn.Module]]:
+    if (module := as_module(value)) is not None:
+        yield text, module
+    elif (type(value) is list or type(value) is tuple) and depth < 2:
+        for index, inner in enumerate(value):
+            yield from _modules_in(f"{text}[{index}]", inner, depth + 1)
+    elif type(value) is dict and depth < 2:
+        for key, inner in list(value.items()):
+            if type(key) in (str, int):
+                shown = f'"{key}"' if type(key) is str else str(key)
+                yield from _modules_in(f"{text}[{shown}]", inner, depth + 1)

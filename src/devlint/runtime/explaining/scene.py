@@ -1,0 +1,299 @@
+"""What was going on when an operation failed: which modules ran, who called whom with what."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import torch
+from torch import Tensor, nn
+
+from devlint.runtime.explaining.lookup import (
+    Named,
+    locals_of,
+    operands_of,
+    read,
+    tensors_of,
+)
+from devlint.runtime.explaining.ownership import Ownership, Test
+from devlint.runtime.explaining.source import Source
+from devlint.runtime.explaining.stack import ModuleFrame, Spot, modules_at_work
+from devlint.runtime.operands import OperandFacts, Reader, is_tensor, memory_of
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """A tensor that a line of the program gives to a module."""
+
+    index: int
+    """Of the calling frame in the stack."""
+    call: ModuleFrame
+    position: str
+    """As in `args[0]`."""
+    text: str
+    """As the line writes it; empty where that isn't known."""
+    node: ast.AST | None
+    callee: str
+    """How the line writes the module."""
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A stack, and the questions that can be asked of it."""
+
+    stack: Sequence[Spot]
+    reader: Reader
+    _sources: dict[int, Source] = field(default_factory=dict)
+
+    @cached_property
+    def modules(self) -> list[ModuleFrame]:
+        return modules_at_work(self.stack)
+
+    @cached_property
+    def use(self) -> int:
+        """The innermost frame that isn't torch's; -1 if there is none."""
+        for owners in (("program", "library"), ("python",)):
+            for index in range(len(self.stack) - 1, -1, -1):
+                if self.stack[index].owner in owners:
+                    return index
+        return -1
+
+    @cached_property
+    def home(self) -> ModuleFrame | None:
+        """The module whose code the failing line is in, or was called from."""
+        return next((m for m in reversed(self.modules) if m.index <= self.use), None)
+
+    @cached_property
+    def called(self) -> list[ModuleFrame]:
+        """The modules of torch that the failing line called, the outermost first."""
+        return [m for m in self.modules if m.index > self.use and m.is_call]
+
+    def source(self, index: int) -> Source:
+        if index not in self._sources:
+            self._sources[index] = Source(self.stack[index])
+        return self._sources[index]
+
+    @cached_property
+    def owners(self) -> Ownership:
+        return Ownership([frame.module for frame in self.modules], self.reader)
+
+    def label(self, module: nn.Module) -> str:
+        """As in `encoder.layers.3 (Linear)`."""
+        return self.owners.label(module)
+
+    def device(self, tensor: Tensor) -> str:
+        return str(self.reader.device(tensor))
+
+    # --- names
+
+    def operands(self, index: int) -> list[Named]:
+        """What the failing expression of a frame works on."""
+        source = self.source(index)
+        node = source.failing
+        return [] if node is None else list(operands_of(node, source))
+
+    def named(self, facts: OperandFacts, index: int) -> Named | None:
+        """An operand as a frame's line writes it, or as one of its names holds it."""
+        written = self.operands(index)
+        held = list(locals_of(self.stack[index]))
+        for candidates in (written, held):
+            for test in (is_same(facts), shares_memory(facts)):
+                for each in candidates:
+                    if each.tensor is not None and test(each.tensor):
+                        return each
+        return None
+
+    def named_pair(
+        self, first: OperandFacts, second: OperandFacts
+    ) -> tuple[Named | None, Named | None]:
+        """Two operands of the failing line as it writes them.
+
+        What the line computes on its way has no name; the one such part that is left belongs to
+        the one operand that is left.
+        """
+        if self.use < 0:
+            return None, None
+        names = [self.named(first, self.use), self.named(second, self.use)]
+        written = self.operands(self.use)
+        computed = [named for named in written if named.tensor is None]
+        if len(computed) == 1 and (names.count(None) == 1 or first == second):
+            names = [named or computed[0] for named in names]
+        for index, facts in enumerate((first, second)):
+            if names[index] is None:
+                names[index] = self._only_one_on(facts.device, written)
+        return names[0], names[1]
+
+    def _only_one_on(self, device: str, written: list[Named]) -> Named | None:
+        """What the operator was given may be a copy of what is written."""
+        found = [
+            named
+            for named in written
+            if named.tensor is not None and self.device(named.tensor) == device
+        ]
+        return found[0] if len(found) == 1 else None
+
+    def as_named(self, facts: OperandFacts, named: Named | None) -> OperandFacts:
+        """The facts of what a name holds: an operator may have been given a view of it."""
+        if (
+            named is None
+            or named.tensor is None
+            or isinstance(named.node, (ast.Subscript, ast.Call))
+        ):
+            return facts
+        return self.reader.facts(facts.name, named.tensor)
+
+    def failing_text(self, index: int) -> str:
+        """The failing expression of a frame's line."""
+        if index < 0:
+            return ""
+        source = self.source(index)
+        node = source.failing
+        if isinstance(node, ast.stmt) and not isinstance(node, (ast.Assign, ast.AugAssign)):
+            node = getattr(node, "value", None)
+        return "" if node is None else source.text_of(node)
+
+    def is_on(self, value: object, device: str) -> bool:
+        """Whether a value is a tensor on a device."""
+        return is_tensor(value) and self.device(value) == device
+
+    def may_be_device(self, call: ast.Call, index: int) -> bool:
+        """Whether the arguments of a move can be a device: `x.to(torch.float16)` moves nothing."""
+        values = [read(node, self.stack[index]) for node in call.args]
+        return not values or any(not isinstance(value, torch.dtype) for value in values)
+
+    # --- where a tensor came in
+
+    def passed(self, call: ModuleFrame, test: Test) -> Passed | None:
+        """How a call got a tensor that fulfils a condition."""
+        position = next((p for p, tensor in arguments(call) if test(tensor)), None)
+        if position is None:
+            return None
+        index = call.index - 1
+        if index < 0 or self.stack[index].owner == "torch":
+            return Passed(index, call, position, "", None, "")
+        source = self.source(index)
+        node = self._call_of(call.module, index)
+        if node is None:
+            return Passed(index, call, position, "", None, "")
+        text, part = written_argument(node, position, source)
+        callee = source.text_of(node.func)
+        return Passed(index, call, position, text, part, callee)
+
+    def argument_facts(self, passed: Passed) -> OperandFacts:
+        """The facts of an argument."""
+        tensor = next(t for found, t in arguments(passed.call) if found == passed.position)
+        return self.reader.facts(passed.position, tensor)
+
+    def callee(self, call: ModuleFrame) -> tuple[str, int]:
+        """How the program writes the module that it calls, and the index of that line."""
+        index = call.index - 1
+        if index < 0 or self.stack[index].owner == "torch":
+            return "", -1
+        node = self._call_of(call.module, index)
+        return ("" if node is None else self.source(index).text_of(node.func)), index
+
+    def _call_of(self, module: nn.Module, index: int) -> ast.Call | None:
+        """The expression of a frame's line that calls a module."""
+        found = self.source(index).failing
+        if found is None:
+            return None
+        for node in ast.walk(found):
+            if isinstance(node, ast.Call) and read(node.func, self.stack[index]) is module:
+                return node
+        return found if isinstance(found, ast.Call) else None
+
+    def entry(self, facts: OperandFacts, made_here: bool) -> Passed | None:
+        """The outermost line of the program that gives a tensor to a module.
+
+        A tensor that was computed in a module, and not made there, is taken to come from the
+        inputs of that module if all of them are where it is.
+        """
+        found: Passed | None = None
+        tests = [is_same(facts), shares_memory(facts)]
+        for call in reversed([m for m in self.modules if m.is_call]):
+            passed = next((p for test in tests if (p := self.passed(call, test))), None)
+            if passed is None and call.index <= self.use and not made_here:
+                passed = self._derived(call, facts)
+                if passed is not None:
+                    tests = [self._argument_test(call, passed.position)]
+            if passed is None:
+                if call.index <= self.use:
+                    break
+            elif passed.index >= 0 and self.stack[passed.index].owner != "torch":
+                found = passed
+        return found
+
+    def was_given(self, module: nn.Module, test: Test) -> bool:
+        """Whether a method of a module was given a tensor: it may have kept what came in."""
+        for spot in self.stack:
+            parameters = spot.code.co_varnames[: spot.code.co_argcount]
+            if parameters and spot.names.get(parameters[0]) is module:
+                values = (spot.names.get(name) for name in parameters[1:])
+                found = (named.tensor for value in values for named in tensors_of("", value))
+                if any(tensor is not None and test(tensor) for tensor in found):
+                    return True
+        return False
+
+    def _derived(self, call: ModuleFrame, facts: OperandFacts) -> Passed | None:
+        inputs = [tensor for _, tensor in arguments(call) if tensor.dim() > 0]
+        if inputs and all(self.device(tensor) == facts.device for tensor in inputs):
+            return self.passed(call, lambda tensor: tensor is inputs[0])
+        return None
+
+    def _argument_test(self, call: ModuleFrame, position: str) -> Test:
+        tensor = next(tensor for found, tensor in arguments(call) if found == position)
+        return lambda other: other is tensor
+
+
+# --- conditions
+
+
+def is_same(facts: OperandFacts) -> Test:
+    return lambda tensor: id(tensor) == facts.identity
+
+
+def shares_memory(facts: OperandFacts) -> Test:
+    return lambda tensor: facts.memory is not None and memory_of(tensor) == facts.memory
+
+
+# --- arguments
+
+
+def arguments(call: ModuleFrame) -> Iterator[tuple[str, Tensor]]:
+    """The tensors that a module was called with, and where they stand."""
+    for index, value in enumerate(call.args):
+        for named in tensors_of(f"args[{index}]", value):
+            if named.tensor is not None:
+                yield named.text, named.tensor
+    for name, value in (call.kwargs or {}).items():
+        for named in tensors_of(name, value):
+            if named.tensor is not None:
+                yield named.text, named.tensor
+
+
+def written_argument(node: ast.Call, position: str, source: Source) -> tuple[str, ast.AST | None]:
+    """What a call's source has for an argument: its text, and its node if it is one of its own."""
+    head, bracket, rest = position.partition("[")
+    if head == "args":
+        number, _, inner = rest.partition("]")
+        index = int(number)
+        before = node.args[: index + 1]
+        starred = next((i for i, arg in enumerate(before) if isinstance(arg, ast.Starred)), None)
+        if starred is not None:
+            part = before[starred]
+            assert isinstance(part, ast.Starred)
+            return f"{source.text_of(part.value)}[{index - starred}]{inner}", None
+        if index >= len(node.args):
+            return "", None
+        found: ast.AST = node.args[index]
+        return source.text_of(found) + inner, None if inner else found
+    for keyword in node.keywords:
+        if keyword.arg == head:
+            text = source.text_of(keyword.value) + bracket + rest
+            return text, None if bracket else keyword.value
+    unpacked = [keyword.value for keyword in node.keywords if keyword.arg is None]
+    if len(unpacked) == 1:
+        return f'{source.text_of(unpacked[0])}["{head}"]{bracket}{rest}', None
+    return "", None

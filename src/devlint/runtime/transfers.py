@@ -1,0 +1,247 @@
+"""Which lines of a program copy tensors between devices, and make the host wait for one.
+
+An accelerator works on its own while the program goes on, until the program wants to see a
+result: a copy to the host, `.item()`, `if tensor:`. There it waits. Such lines are correct and
+slow, and no error points at them.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import Any
+
+import torch
+
+from devlint.runtime.explaining.origins import place_of, shortened
+from devlint.runtime.explaining.source import line_of
+from devlint.runtime.explaining.stack import owner_of
+from devlint.runtime.operands import Site
+
+_SOURCE = 50
+"""Characters of a line's source that the table shows."""
+
+
+@dataclass(slots=True)
+class Line:
+    """What one line of the program has done."""
+
+    site: Site
+    waits: int = 0
+    copies: int = 0
+    bytes: int = 0
+    what: Counter[str] = field(default_factory=Counter)
+    """How often each thing was done: `cuda:0 to cpu`, `item`."""
+
+    @property
+    def place(self) -> str:
+        """As in `train.py:88`."""
+        return place_of(self.site.file, self.site.line) if self.site.line else self.site.file
+
+
+class _PerThread(threading.local):
+    paused = 0
+
+
+class TransferLog:
+    """Notes the copies and the waits of a program, by line. Threads may share one.
+
+    >>> log = TransferLog()
+    >>> with devlint.emulate("cuda", transfers=log):
+    ...     train()
+    >>> print(log.table())
+    """
+
+    def __init__(self) -> None:
+        self._lines: dict[tuple[str, int, str], Line] = {}
+        self._directions: Counter[str] = Counter()
+        self._lock = threading.Lock()
+        self._thread = _PerThread()
+
+    def __bool__(self) -> bool:
+        return bool(self._lines)
+
+    @property
+    def lines(self) -> list[Line]:
+        """The lines, those that wait most often first, then those that copy most."""
+        with self._lock:
+            return sorted(self._lines.values(), key=lambda line: (-line.waits, -line.bytes))
+
+    # --- writing down
+
+    def copied(self, source: torch.device, target: torch.device, tensor: Any, wait: bool) -> None:
+        """Note a copy between devices.
+
+        Args:
+            source: where the data was.
+            target: where it is now.
+            tensor: what was copied, a tensor or a storage.
+            wait: whether the call was to return only when the copy is complete.
+        """
+        kinds = source.type, target.type
+        if self._thread.paused or "meta" in kinds or source == target:
+            return
+        direction = _direction(source, target)
+        size = _bytes(tensor)
+        site = _programs_line(sys._getframe(1))
+        with self._lock:
+            line = self._line(site, f"{source} to {target}")
+            line.copies += 1
+            line.bytes += size
+            line.waits += _waits(direction, tensor, wait)
+            self._directions[direction] += size
+
+    def waited(self, what: str, tensor: Any = None) -> None:
+        """Note that the host had to wait until the accelerator was done.
+
+        Args:
+            what: what the program did, as in `item`.
+            tensor: whose value was asked for, if it was one tensor's.
+        """
+        if self._thread.paused:
+            return
+        site = _programs_line(sys._getframe(1))
+        with self._lock:
+            self._line(site, what).waits += 1
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Let one thing that was noted already do what it does in many steps."""
+        self._thread.paused += 1
+        try:
+            yield
+        finally:
+            self._thread.paused -= 1
+
+    def _line(self, site: Site, what: str) -> Line:
+        key = site.file, site.line, site.function
+        line = self._lines.get(key)
+        if line is None:
+            line = self._lines[key] = Line(site)
+        line.what[what] += 1
+        return line
+
+    # --- telling
+
+    def table(self) -> str:
+        """What was noted, as plain text."""
+        lines = self.lines
+        if not lines:
+            return "No copies between devices, and no waiting for one.\n"
+        rows = [_HEAD, *(_row(line) for line in lines)]
+        widths = [max(len(row[column]) for row in rows) for column in range(len(_HEAD))]
+        text = "".join(f"{_aligned(row, widths)}\n" for row in rows)
+        worst = lines[0]
+        if not worst.waits:
+            return text
+        times = "once" if worst.waits == 1 else f"{worst.waits:,} times"
+        return f"{worst.place} waits for the device {times}\n\n{text}"
+
+    def as_record(self) -> dict[str, Any]:
+        """What was noted, for JSON."""
+        lines = self.lines
+        with self._lock:
+            directions = dict(self._directions)
+        return {
+            "waits": sum(line.waits for line in lines),
+            "copies": sum(line.copies for line in lines),
+            "bytes": directions,
+            "lines": [
+                {
+                    "file": line.site.file,
+                    "line": line.site.line,
+                    "function": line.site.function,
+                    "source": line_of(line.site.file, line.site.line),
+                    "waits": line.waits,
+                    "copies": line.copies,
+                    "bytes": line.bytes,
+                    "what": dict(line.what.most_common()),
+                }
+                for line in lines
+            ],
+        }
+
+
+def _direction(source: torch.device, target: torch.device) -> str:
+    ends = ("host" if device.type == "cpu" else "device" for device in (source, target))
+    return " to ".join(ends)
+
+
+def _waits(direction: str, tensor: Any, wait: bool) -> bool:
+    """Whether the host waits for a copy.
+
+    Between accelerators it never does. With `non_blocking=True` a copy to the host goes into
+    memory that is pinned for it, so it needn't wait; a copy from the host has to be made ready
+    first, unless what it copies is pinned.
+    """
+    if direction == "device to device":
+        return False
+    return wait or (direction == "host to device" and not _is_pinned(tensor))
+
+
+def _is_pinned(tensor: Any) -> bool:
+    storage = tensor.untyped_storage() if isinstance(tensor, torch.Tensor) else tensor
+    return bool(getattr(storage, "_devlint_pinned", False))
+
+
+def _bytes(tensor: Any) -> int:
+    if isinstance(tensor, torch.Tensor):
+        return int(tensor.numel()) * int(tensor.element_size())
+    return int(tensor.nbytes())
+
+
+def _programs_line(frame: FrameType | None) -> Site:
+    """The innermost line of the program, or of a library that isn't torch."""
+    while frame is not None:
+        if owner_of(frame.f_code.co_filename) in ("program", "library"):
+            return Site.of(frame.f_code, frame.f_lineno or 0)
+        frame = frame.f_back
+    return Site("torch", 0, "", 0)
+
+
+# --- the table
+
+_HEAD = ("line", "source", "waits", "copies", "bytes", "what")
+_NUMBERS = (2, 3, 4)
+
+
+def _row(line: Line) -> tuple[str, ...]:
+    where = f"{line.place} in {line.site.function}" if line.site.function else line.place
+    what = ", ".join(_times(what, count) for what, count in line.what.most_common())
+    return (
+        where,
+        shortened(line_of(line.site.file, line.site.line), _SOURCE),
+        f"{line.waits:,}",
+        f"{line.copies:,}",
+        _size(line.bytes),
+        what,
+    )
+
+
+def _times(what: str, count: int) -> str:
+    return what if count == 1 else f"{what} x{count:,}"
+
+
+def _size(count: int) -> str:
+    """As in `1.5 MiB`."""
+    if count < 1024:
+        return f"{count} B" if count else "-"
+    size = float(count)
+    for unit in ("KiB", "MiB", "GiB", "TiB"):
+        size /= 1024
+        if size < 1024 or unit == "TiB":
+            return f"{size:.1f} {unit}"
+    raise AssertionError(size)
+
+
+def _aligned(row: tuple[str, ...], widths: list[int]) -> str:
+    cells = (
+        cell.rjust(width) if column in _NUMBERS else cell.ljust(width)
+        for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+    )
+    return "  ".join(cells).rstrip()

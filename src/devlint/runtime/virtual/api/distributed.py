@@ -1,0 +1,127 @@
+"""A stand-in for NCCL and its like: collectives that take accelerator tensors only, over gloo."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from devlint.runtime.virtual.errors import Operand, device_error
+from devlint.runtime.virtual.patches import Patches
+from devlint.runtime.virtual.tags import place, settle, tensors_in
+from devlint.runtime.virtual.world import World
+
+_NATIVE = {"cuda": "nccl", "xpu": "xccl"}
+"""The backend that takes tensors of a kind, and no others."""
+
+_COLLECTIVES = (
+    "all_reduce", "all_gather", "all_gather_into_tensor", "all_to_all", "all_to_all_single",
+    "broadcast", "gather", "reduce", "reduce_scatter", "reduce_scatter_tensor", "scatter", "send",
+    "recv", "isend", "irecv", "all_reduce_coalesced", "all_gather_coalesced",
+)  # fmt: skip
+
+
+def patch(world: World, patches: Patches) -> None:
+    """Patch `torch.distributed`, where this torch has it."""
+    native = _NATIVE.get(world.machine.kind.type)
+    if native is not None and dist.is_available():
+        _Collectives(world, native).patch(patches)
+
+
+class _Collectives:
+    def __init__(self, world: World, native: str) -> None:
+        self._world = world
+        self._machine = world.machine
+        self._native = native
+        self._groups: set[str] = set()
+        """Names of the groups that would have the native backend."""
+
+    def patch(self, patches: Patches) -> None:
+        inner = dist.distributed_c10d
+
+        def both(name: str, value: Any) -> None:
+            patches.set(inner, name, value)
+            if hasattr(dist, name):
+                patches.set(dist, name, value)
+
+        both(f"is_{self._native}_available", lambda: True)
+        both("init_process_group", self._over_gloo(inner.init_process_group))
+        both("new_group", self._over_gloo(inner.new_group))
+        both("get_backend", self._backend(inner.get_backend))
+        coll_device = inner._get_object_coll_device
+
+        def object_device(group: Any = None) -> str:
+            """Objects travel as tensors of the device that the backend takes."""
+            kind = self._machine.kind.type
+            return kind if self._is_native(group) else str(coll_device(group))
+
+        patches.set(inner, "_get_object_coll_device", object_device)
+        for name in _COLLECTIVES:
+            if hasattr(inner, name):
+                both(name, self._checked(getattr(inner, name)))
+
+    def _is_native(self, group: Any) -> bool:
+        group = dist.distributed_c10d._get_default_group() if group is None else group
+        return getattr(group, "group_name", None) in self._groups
+
+    def _over_gloo(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        signature = inspect.signature(function)
+
+        @functools.wraps(function)
+        def make(*args: Any, **kwargs: Any) -> Any:
+            given = signature.bind(*args, **kwargs)
+            backend = given.arguments.get("backend")
+            inherited = backend is None and dist.is_initialized() and self._is_native(None)
+            native = inherited or str(backend).lower() == self._native
+            if native or backend is None:
+                given.arguments["backend"] = "gloo"
+            given.arguments.pop("device_id", None)
+            given.arguments.pop("pg_options", None)
+            result = function(*given.args, **given.kwargs)
+            group = dist.distributed_c10d._get_default_group() if result is None else result
+            if native and isinstance(group, dist.ProcessGroup):
+                self._groups.add(group.group_name)
+            return result
+
+        return make
+
+    def _backend(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def get_backend(group: Any = None) -> Any:
+            found = function(group)
+            return dist.Backend(self._native) if self._is_native(group) else found
+
+        return get_backend
+
+    def _checked(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        signature = inspect.signature(function)
+
+        @functools.wraps(function)
+        def collective(*args: Any, **kwargs: Any) -> Any:
+            given = signature.bind_partial(*args, **kwargs).arguments
+            with torch._C.DisableTorchFunction():
+                tensors = list(tensors_in(given.values()))
+                if self._is_native(given.get("group")):
+                    self._check(tensors, function.__name__)
+                result = function(*args, **kwargs)
+                where = next((place(tensor) for tensor in tensors), None)
+                if where is not None and self._machine.owns(where):
+                    settle(tensors, where)
+            return result
+
+        return collective
+
+    def _check(self, tensors: list[torch.Tensor], name: str) -> None:
+        for tensor in tensors:
+            found = place(tensor)
+            if found.type == "cpu":
+                raise device_error(
+                    RuntimeError,
+                    f"No backend type associated with device type {found.type}",
+                    [Operand("tensor", tensor, found)],
+                    name,
+                )

@@ -1,0 +1,194 @@
+"""Parts of torch that look at devices by themselves: DataParallel, optimizers, compilers."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.autograd.forward_ad
+import torch.nn.parallel.comm
+import torch.utils._device
+from torch import Tensor
+
+from devlint.runtime.virtual import texts
+from devlint.runtime.virtual.machine import Machine
+from devlint.runtime.virtual.patches import Patches
+from devlint.runtime.virtual.tags import CPU, put, shown_place, tensors_in
+from devlint.runtime.virtual.world import World
+
+_REAL_TYPES = {name: getattr(torch, name) for name in texts.LEGACY_TYPES if hasattr(torch, name)}
+"""`torch.FloatTensor` and its like, also while others stand in their places."""
+
+
+def patch(world: World, patches: Patches) -> None:
+    """Patch all of them."""
+    _patch_default_device(world, patches)
+    _patch_data_parallel(world.machine, patches)
+    _patch_compilers(world, patches)
+    _patch_optimizers(patches)
+    _patch_wrappers(world.machine, patches)
+    _patch_nested(world.machine, patches)
+
+
+def _patch_default_device(world: World, patches: Patches) -> None:
+    """`with torch.device("cuda"):` must not ask C++ for the real one."""
+    machine = world.machine
+    context = torch.utils._device.DeviceContext
+    given = context.__torch_function__
+
+    def pass_on(mode: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if machine.owns(mode.device) and not world.functions.is_on:
+            return func(*args, **(kwargs or {}))  # the call has been seen, and placed
+        return given(mode, func, types, args, kwargs)
+
+    patches.set(context, "__torch_function__", pass_on)
+    set_type = torch.set_default_tensor_type
+
+    def set_default_tensor_type(wanted: Any) -> None:
+        name = wanted if isinstance(wanted, str) else getattr(wanted, "_devlint_name", "")
+        prefix = f"torch.{machine.kind.type}."
+        last = name.rpartition(".")[2]
+        set_type(_REAL_TYPES.get(last, wanted))
+        if name.startswith(prefix):
+            torch.set_default_device(machine.kind.type)
+
+    patches.set(torch, "set_default_tensor_type", set_default_tensor_type)
+
+
+def _patch_data_parallel(machine: Machine, patches: Patches) -> None:
+    """The C++ functions that send pieces of tensors to several devices."""
+
+    def device(target: Any) -> torch.device:
+        found = machine.resolve(machine.kind.type if target is None else target)
+        assert found is not None
+        return found
+
+    def scatter(
+        tensor: Tensor, devices: Any = None, chunk_sizes: Any = None, dim: int = 0,
+        streams: Any = None, *, out: Any = None,
+    ) -> tuple[Tensor, ...]:  # fmt: skip
+        chunks = (
+            tensor.split(list(chunk_sizes), dim) if chunk_sizes else tensor.chunk(len(devices), dim)
+        )
+        return tuple(chunk.to(device(d)) for chunk, d in zip(chunks, devices, strict=False))
+
+    def gather(tensors: Any, dim: int = 0, destination: Any = None, *, out: Any = None) -> Tensor:
+        target = CPU if destination in (-1, "cpu") else device(destination)
+        return torch.cat([tensor.to(target) for tensor in tensors], dim)
+
+    def broadcast(tensor: Tensor, devices: Any = None, *, out: Any = None) -> tuple[Tensor, ...]:
+        return tuple(tensor.to(device(d)) for d in devices)
+
+    def broadcast_coalesced(tensors: Any, devices: Any, buffer_size: int = 0) -> Any:
+        return [[tensor.to(device(d)) for tensor in tensors] for d in devices]
+
+    def reduce_add(inputs: Any, destination: Any = None) -> Tensor:
+        target = device(destination)
+        total: Tensor = functools.reduce(torch.add, [tensor.to(target) for tensor in inputs])
+        return total
+
+    def reduce_add_coalesced(inputs: Any, destination: Any = None, buffer_size: int = 0) -> Any:
+        return tuple(reduce_add(row, destination) for row in zip(*inputs, strict=True))
+
+    functions: dict[str, Callable[..., Any]] = {
+        "scatter": scatter, "gather": gather, "broadcast": broadcast,
+        "broadcast_coalesced": broadcast_coalesced, "reduce_add": reduce_add,
+        "reduce_add_coalesced": reduce_add_coalesced,
+    }  # fmt: skip
+    patches.replace(torch.nn.parallel.comm, functions)
+
+
+def _patch_compilers(world: World, patches: Patches) -> None:
+    """Compiled code is C++, which takes an emulated tensor for one of the CPU: run it eagerly."""
+
+    def run_eagerly(model: Any = None, **kwargs: Any) -> Any:
+        world.limit("torch.compile: the code runs eagerly")
+        return (lambda function: function) if model is None else model
+
+    def refuse(*args: Any, **kwargs: Any) -> Any:
+        world.limit("torch.export")
+        raise NotImplementedError("torch.export can't be emulated: export outside of the emulation")
+
+    patches.set(torch, "compile", run_eagerly)
+    patches.set(importlib.import_module("torch.export"), "export", refuse)
+    patches.set(torch.nn.Module, "compile", lambda module, *args, **kwargs: run_eagerly(module))
+    if torch.jit._state._enabled.enabled:
+        torch.jit._state.disable()  # torch.jit.script gives back the function itself
+        patches.later(torch.jit._state.enable)
+        load = torch.autograd.forward_ad._maybe_load_decompositions
+
+        def load_compiled() -> None:  # torch's own, which it compiles at the first use
+            torch.jit._state.enable()
+            try:
+                load()
+            finally:
+                torch.jit._state.disable()
+
+        patches.set(torch.autograd.forward_ad, "_maybe_load_decompositions", load_compiled)
+
+
+def _patch_optimizers(patches: Patches) -> None:
+    """Optimizers sort their tensors by device, which C++ would read from the real ones.
+
+    Clearing gradients asks for no device: it needn't be seen, call by call.
+    """
+    zero_grad = torch.optim.Optimizer.zero_grad
+
+    def cleared(optimizer: Any, set_to_none: bool = True) -> None:
+        with torch._C.DisableTorchFunction():
+            zero_grad(optimizer, set_to_none)
+
+    patches.set(torch.optim.Optimizer, "zero_grad", cleared)
+
+    def grouped(lists: Any, with_indices: bool = False) -> dict[Any, Any]:
+        with torch._C.DisableTorchFunction():
+            keys = [(shown_place(first), first.dtype) for first in lists[0]]
+        groups: dict[Any, Any] = {}
+        for index, key in enumerate(keys):
+            columns, indices = groups.setdefault(key, ([[] for _ in lists], []))
+            for column, tensors in zip(columns, lists, strict=True):
+                if tensors:  # an optimizer without momentum gives an empty list
+                    column.append(tensors[index])
+            indices.append(index)
+        return groups
+
+    if hasattr(torch._C, "_group_tensors_by_device_and_dtype"):
+        patches.set(torch._C, "_group_tensors_by_device_and_dtype", grouped)
+
+
+def _patch_wrappers(machine: Machine, patches: Patches) -> None:
+    """Subclasses that wrap tensors say their device when they are made."""
+    make = Tensor._make_wrapper_subclass  # type: ignore[attr-defined]
+
+    def made(cls: Any, *args: Any, **kwargs: Any) -> Any:
+        target = kwargs.get("device")
+        target = machine.resolve(target) if target is not None else None
+        if target is None or not machine.owns(target):
+            return make(cls, *args, **kwargs)
+        wrapper = make(cls, *args, **{**kwargs, "device": CPU})
+        wrapper._devlint_device = target
+        return wrapper
+
+    patches.set(Tensor, "_make_wrapper_subclass", staticmethod(made))
+    # C++ reads its arguments before any mode can: it knows no stream but its own.
+    patches.set(Tensor, "record_stream", lambda tensor, stream: None)
+
+
+def _patch_nested(machine: Machine, patches: Patches) -> None:
+    """Nested tensors of strided layout are made by C++ that no mode sees."""
+    bindings: Any = torch._C
+    make = bindings._nested.nested_tensor
+
+    def nested_tensor(tensor_list: Any, *, device: Any = None, **kwargs: Any) -> Tensor:
+        target = machine.resolve(device)
+        with torch._C.DisableTorchFunction():
+            made: Tensor = make(tensor_list, device=CPU, **kwargs)
+            if target is None:
+                target = next(map(shown_place, tensors_in((tensor_list,))), CPU)
+            put(made, target)
+        return made
+
+    patches.set(bindings._nested, "nested_tensor", nested_tensor)

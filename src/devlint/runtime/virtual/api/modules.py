@@ -1,0 +1,324 @@
+"""`torch.cuda`, `torch.xpu`, `torch.mps` and `torch.accelerator` of the pretended machine."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import types
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from devlint.runtime.virtual import texts
+from devlint.runtime.virtual.api.memory import TOTAL, Memory
+from devlint.runtime.virtual.api.objects import Streams
+from devlint.runtime.virtual.api.randomness import Randomness
+from devlint.runtime.virtual.machine import Machine, real_device_type
+from devlint.runtime.virtual.patches import Patches
+from devlint.runtime.virtual.tags import shown_place
+from devlint.runtime.virtual.world import World
+
+
+class _Properties:
+    """What `get_device_properties` says."""
+
+    def __init__(self, kind: str) -> None:
+        self.name = f"Emulated {kind.upper()} device"
+        self.major, self.minor = 8, 0
+        self.total_memory = TOTAL
+        self.multi_processor_count = 108
+        self.max_threads_per_multi_processor = 2048
+        self.max_threads_per_block = 1024
+        self.regs_per_multiprocessor = 65536
+        self.shared_memory_per_block = 49152
+        self.shared_memory_per_block_optin = 166912
+        self.shared_memory_per_multiprocessor = 167936
+        self.L2_cache_size = 40 << 20
+        self.warp_size = 32
+        self.is_integrated, self.is_multi_gpu_board = False, False
+        self.gcnArchName = ""
+        self.uuid = "00000000-0000-0000-0000-000000000000"
+        self.pci_bus_id, self.pci_device_id, self.pci_domain_id = 0, 0, 0
+
+    def __repr__(self) -> str:
+        return (
+            f"_DeviceProperties(name='{self.name}', major={self.major}, minor={self.minor}, "
+            f"total_memory={self.total_memory >> 20}MB, "
+            f"multi_processor_count={self.multi_processor_count})"
+        )
+
+
+class Surface:
+    """The functions that all kinds of accelerators have, under their several names."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._machine: Machine = world.machine
+        self._properties = _Properties(world.machine.kind.type)
+        self._streams = Streams(world.machine)
+        self._memory = Memory(world.machine)
+        self._random = Randomness(world)
+
+    def patch(self, patches: Patches) -> None:
+        """Put the functions into `torch.<kind>`, `torch.accelerator` and `torch`."""
+        kind = self._machine.kind.type
+        patches.set(torch, "Stream", self._streams.stream_type)
+        patches.set(torch, "Event", self._streams.event_type)
+        patches.set(torch, "manual_seed", self._random.seeding_both(torch.manual_seed))
+        patches.set(torch.random, "manual_seed", torch.manual_seed)
+        if kind == "mps":
+            self._patch_mps(patches)
+        else:
+            self._patch_module(getattr(torch, kind), patches)
+        if kind == "cuda":
+            self._patch_cuda_backends(patches)
+        if hasattr(torch, "accelerator"):
+            for name, value in self._accelerator().items():
+                if hasattr(torch.accelerator, name):
+                    patches.set(torch.accelerator, name, value)
+
+    def _patch_module(self, module: types.ModuleType, patches: Patches) -> None:
+        for name, value in self._functions().items():
+            patches.set(module, name, value)
+        for part, names in (
+            ("memory", ("memory_allocated", "max_memory_allocated", "memory_reserved",
+                        "max_memory_reserved", "empty_cache", "memory_stats", "mem_get_info")),
+            ("random", ("get_rng_state", "set_rng_state", "get_rng_state_all",
+                        "set_rng_state_all", "manual_seed", "manual_seed_all", "initial_seed")),
+            ("streams", ("Stream", "Event")),
+        ):  # fmt: skip
+            with contextlib.suppress(ImportError):
+                submodule = importlib.import_module(f"{module.__name__}.{part}")
+                for name in names:
+                    if hasattr(submodule, name):
+                        patches.set(submodule, name, getattr(module, name))
+        for name, dtype in texts.LEGACY_TYPES.items():
+            patches.set(module, name, self._legacy_type(name, dtype))
+            if hasattr(torch, name):
+                patches.set(torch, name, _host_type(name, getattr(torch, name)))
+
+    def _functions(self) -> dict[str, Any]:
+        machine, streams = self._machine, self._streams
+        return {
+            "is_available": lambda: True,
+            "device_count": lambda: machine.count,
+            "current_device": self.current_device,
+            "set_device": self.set_device,
+            "device": self._device_context(),
+            "device_of": self._device_of_context(),
+            "is_initialized": lambda: machine.initialized,
+            "init": machine.wake,
+            "_lazy_init": machine.wake,
+            "_lazy_call": lambda function, **kwargs: None,
+            "_is_in_bad_fork": lambda: machine.forked,
+            "synchronize": self.synchronize,
+            "get_device_name": lambda device=None: self._of(device).name,
+            "get_device_capability": lambda device=None: (self._of(device).major, 0),
+            "get_device_properties": lambda device=None: self._of(device),
+            "can_device_access_peer": lambda device, peer_device: True,
+            "get_arch_list": lambda: ["sm_80"],
+            "is_bf16_supported": lambda *args, **kwargs: True,
+            "is_tf32_supported": lambda: True,
+            "is_current_stream_capturing": lambda: False,
+            "ipc_collect": lambda: None,
+            **self._memory.functions(),
+            **self._random.functions(),
+            "Stream": streams.stream_type,
+            "Event": streams.event_type,
+            "ExternalStream": streams.stream_type,
+            "stream": lambda stream: _StreamContext(stream),
+            "StreamContext": _StreamContext,
+            "current_stream": streams.current,
+            "default_stream": streams.default,
+            "set_stream": streams.set_current,
+            "get_sync_debug_mode": lambda: 0,
+            "set_sync_debug_mode": lambda debug_mode: None,
+            "CUDAGraph": self._refused("CUDA graphs"),
+            "graph": self._refused("CUDA graphs"),
+            "make_graphed_callables": self._refused("CUDA graphs"),
+            "utilization": lambda device=None: 0,
+        }
+
+    def _accelerator(self) -> dict[str, Any]:
+        machine = self._machine
+        index = self._device_context()
+        memory = self._memory.functions()
+        return {
+            "is_available": lambda: True,
+            "device_count": lambda: machine.count,
+            "current_accelerator": lambda check_available=False: torch.device(machine.kind.type),
+            "current_device_index": self.current_device,
+            "current_device_idx": self.current_device,
+            "set_device_index": self.set_device,
+            "set_device_idx": self.set_device,
+            "synchronize": self.synchronize,
+            "device_index": index,
+            "current_stream": self._streams.current,
+            "set_stream": self._streams.set_current,
+            "get_memory_info": memory["mem_get_info"],
+            **{name: memory[name] for name in memory},
+        }
+
+    def _patch_mps(self, patches: Patches) -> None:
+        patches.set(torch.backends.mps, "is_available", lambda: True)
+        patches.set(torch.backends.mps, "is_built", lambda: True)
+        random, memory = self._random.functions(), self._memory.functions()
+        zero = memory["memory_allocated"]
+        patches.replace(
+            torch.mps,
+            {
+                "device_count": lambda: 1,
+                "synchronize": lambda: self.synchronize(),
+                "empty_cache": memory["empty_cache"],
+                "current_allocated_memory": zero,
+                "driver_allocated_memory": zero,
+                "recommended_max_memory": lambda: TOTAL,
+                "set_per_process_memory_fraction": memory["set_per_process_memory_fraction"],
+                "manual_seed": random["manual_seed"],
+                "seed": random["seed"],
+                "get_rng_state": random["get_rng_state"],
+                "set_rng_state": random["set_rng_state"],
+            },
+        )
+
+    def _patch_cuda_backends(self, patches: Patches) -> None:
+        if torch.version.cuda is None:
+            patches.set(torch.version, "cuda", "12.8")
+        patches.set(torch.backends.cuda, "is_built", lambda: True)
+        # The weights of RNNs aren't packed for cuDNN: they are in the CPU's memory.
+        patches.set(torch.backends.cudnn, "is_acceptable", lambda tensor: False)
+        patches.set(torch.backends.cudnn, "is_available", lambda: True)
+        patches.set(torch.backends.cudnn, "version", lambda: 90100)
+
+    # --- functions
+
+    def _ask(self, device: Any, answer: Any) -> Any:
+        self._machine.resolve(device)
+        return answer
+
+    def _of(self, device: Any) -> _Properties:
+        if device is not None:
+            index: int | None = (
+                device if isinstance(device, int) else real_device_type(device).index
+            )
+            if index is not None and not 0 <= index < self._machine.count:
+                raise AssertionError("Invalid device id")
+        self._machine.wake()
+        return self._properties
+
+    def current_device(self) -> int:
+        self._machine.wake()
+        return self._machine.thread.current
+
+    def set_device(self, device: Any) -> None:
+        if isinstance(device, int) and device < 0:
+            return
+        found = self._machine.resolve(device)
+        if found is None or not self._machine.owns(found):
+            raise ValueError(f"Expected a {self._machine.kind.type} device, but got: {device}")
+        self._machine.thread.current = found.index
+
+    def synchronize(self, device: Any = None) -> None:
+        self._machine.resolve(self._machine.kind.type if device is None else device)
+        if self._world.transfers is not None:
+            self._world.transfers.waited("synchronize", None)
+
+    def _index_of(self, device: Any) -> int:
+        """-1 where there is nothing to change."""
+        if device is None or (isinstance(device, int) and device < 0):
+            return -1
+        found = self._machine.resolve(device)
+        return found.index if found is not None and self._machine.owns(found) else -1
+
+    def _device_context(self) -> type:
+        thread, index_of = self._machine.thread, self._index_of
+
+        class device:  # noqa: N801 - torch's name
+            """Context manager that changes the current device."""
+
+            def __init__(self, device: Any) -> None:
+                self.idx = index_of(device)
+                self.prev_idx = -1
+
+            def __enter__(self) -> None:
+                self.prev_idx = thread.current
+                if self.idx >= 0:
+                    thread.current = self.idx
+
+            def __exit__(self, *details: object) -> None:
+                thread.current = self.prev_idx
+
+        return device
+
+    def _device_of_context(self) -> type:
+        machine = self._machine
+
+        class device_of(self._device_context()):  # type: ignore[misc]  # noqa: N801
+            """Context manager that changes the current device to that of a tensor."""
+
+            def __init__(self, obj: Any) -> None:
+                with torch._C.DisableTorchFunction():
+                    found = shown_place(obj) if isinstance(obj, torch.Tensor) else None
+                super().__init__(found if found is not None and machine.owns(found) else None)
+
+        return device_of
+
+    def _legacy_type(self, name: str, dtype: torch.dtype) -> type:
+        """`torch.cuda.FloatTensor` and its like: a factory, a name for `.type()`, a test."""
+        kind = self._machine.kind.type
+
+        def make(*args: Any) -> torch.Tensor:
+            if len(args) == 1 and not isinstance(args[0], int):
+                return torch.tensor(args[0], dtype=dtype, device=kind)
+            return torch.empty(args or (0,), dtype=dtype, device=kind)
+
+        return _tensor_type(f"torch.{kind}.{name}", dtype, make)
+
+    def _refused(self, what: str) -> type:
+        limit = self._world.limit
+
+        class Refused:
+            """Can be named, in annotations too, but not made."""
+
+            def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+                limit(what)
+                raise NotImplementedError(f"{what} can't be emulated")
+
+        return Refused
+
+
+class _StreamContext:
+    """Makes a stream the current one; there is only one per device, so its device counts."""
+
+    def __init__(self, stream: Any) -> None:
+        self.stream = stream
+
+    def __enter__(self) -> None:
+        if self.stream is not None:
+            self.stream.__enter__()
+
+    def __exit__(self, *details: object) -> None:
+        if self.stream is not None:
+            self.stream.__exit__(*details)
+
+
+def _host_type(name: str, real: Any) -> type:
+    """`torch.FloatTensor`, of which no tensor of an accelerator is an instance."""
+    return _tensor_type(f"torch.{name}", real.dtype, real)
+
+
+def _tensor_type(full_name: str, dtype: torch.dtype, make: Callable[..., torch.Tensor]) -> type:
+    class Meta(type):
+        def __instancecheck__(cls, instance: object) -> bool:
+            return isinstance(instance, torch.Tensor) and instance.type() == full_name
+
+    class Typed(metaclass=Meta):
+        def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+            return make(*args, **kwargs)
+
+    Typed.dtype = dtype  # type: ignore[attr-defined]
+    Typed._devlint_name = full_name  # type: ignore[attr-defined]
+    Typed.__module__, _, Typed.__name__ = full_name.rpartition(".")
+    Typed.__qualname__ = Typed.__name__
+    return Typed

@@ -1,0 +1,110 @@
+"""Storages that pretend to be on an accelerator, and files that say so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from devlint.runtime.virtual.errors import Operand, device_error
+from devlint.runtime.virtual.patches import Patches
+from devlint.runtime.virtual.tags import CPU, NEUTRAL, STORAGE_DEFAULTS, shown_place
+from devlint.runtime.virtual.world import World
+
+_FIRST = 5
+"""Before torch's own entries: an entry with a lower number is asked earlier."""
+
+
+def patch(world: World, patches: Patches) -> None:
+    """Patch `torch.UntypedStorage` and the registry of `torch.save` and `torch.load`."""
+    patches.replace(torch.UntypedStorage, STORAGE_DEFAULTS)
+    machine = world.machine
+    kind = machine.kind.type
+    base: Any = torch._C.StorageBase
+    real = base.device.__get__
+
+    def device(storage: Any) -> torch.device:
+        tag: torch.device = storage._devlint_device
+        found: torch.device = real(storage) if tag is CPU or tag is NEUTRAL else tag
+        return found
+
+    def copied(storage: Any, target: torch.device) -> Any:
+        copy = base.__new__(torch.UntypedStorage, storage.nbytes())
+        copy.copy_(storage)
+        if target is not CPU:
+            copy._devlint_device = target
+        return copy
+
+    def accelerate(storage: Any, device: Any = None, non_blocking: bool = False) -> Any:
+        target = machine.resolve(kind if device is None else device)
+        assert target is not None
+        return storage if target == storage.device else copied(storage, target)
+
+    def to(storage: Any, *, device: Any, non_blocking: bool = False) -> Any:
+        target = machine.resolve(device)
+        return storage if target is None or target == storage.device else copied(storage, target)
+
+    def clone(storage: Any) -> Any:
+        return copied(storage, storage._devlint_device)
+
+    def cpu(storage: Any) -> Any:
+        return storage if storage.device.type == "cpu" else copied(storage, CPU)
+
+    patches.replace(
+        torch.UntypedStorage,
+        {
+            "device": property(device),
+            "is_cuda": property(lambda storage: storage.device.type == "cuda"),
+            kind: accelerate,
+            "cpu": cpu,
+            "to": to,
+            "clone": clone,
+        },
+    )
+
+    set_real = torch._C.TensorBase.set_
+
+    def set_(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
+        """No mode sees this one. It takes a storage or a tensor of its own device."""
+        source = args[0] if args else kwargs.get("source")
+        seen = world.functions.is_on  # else torch itself fills an empty tensor that it has made
+        with torch._C.DisableTorchFunction():
+            if seen and source is not None:
+                here = shown_place(tensor)
+                there = shown_place(source) if isinstance(source, torch.Tensor) else source.device
+                if here != there:
+                    raise device_error(
+                        RuntimeError,
+                        f'Attempted to set the storage of a tensor on device "{here}" to a storage '
+                        f'on different device "{there}".  This is no longer allowed; the devices '
+                        "must match.",
+                        [Operand("self", tensor, here)],
+                        "set_",
+                    )
+            return set_real(tensor, *args, **kwargs)
+
+    patches.set(torch.Tensor, "set_", set_)
+
+    def tag(storage: Any) -> str | None:
+        found = getattr(storage, "_devlint_device", CPU)
+        return str(found) if machine.owns(found) else None
+
+    def restore(storage: Any, location: str) -> Any:
+        if not location.startswith(kind):
+            return None
+        index: int | None = torch.device(location).index
+        index = machine.thread.current if index is None else index
+        if index >= machine.count:
+            title = machine.kind.title
+            raise RuntimeError(
+                f"Attempting to deserialize object on {title} device {index} but "
+                f"torch.{kind}.device_count() is {machine.count}. Please use torch.load with "
+                "map_location to map your storages to an existing device."
+            )
+        storage._devlint_device = machine.at(index)
+        return storage
+
+    entry = (_FIRST, tag, restore)
+    registry = torch.serialization._package_registry
+    registry.insert(0, entry)
+    patches.later(lambda: registry.remove(entry))

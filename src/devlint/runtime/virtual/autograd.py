@@ -1,0 +1,275 @@
+"""Gradients: where they are, and the checks that autograd makes of them.
+
+The engine runs in C++ and no mode sees it. A gradient is placed where a program can first see
+it: `.grad` is where its tensor is, a hook's argument where the hook's tensor is, the arguments of
+a custom backward where the outputs of its forward were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import BackwardCFunction
+
+from devlint.runtime.virtual import texts
+from devlint.runtime.virtual.errors import Operand, device_error
+from devlint.runtime.virtual.modes import Handler
+from devlint.runtime.virtual.patches import Patches
+from devlint.runtime.virtual.tags import (
+    CPU,
+    NEUTRAL,
+    PLAIN,
+    attribute,
+    is_tagged,
+    place,
+    put,
+    shown_place,
+    storage_of,
+)
+from devlint.runtime.virtual.world import World
+
+
+class Autograd:
+    """Handlers and patches of autograd."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._machine = world.machine
+
+    def handlers(self) -> Mapping[Any, Handler]:
+        """What is handled, by function."""
+        return {
+            attribute("grad").__get__: self.read_gradient,
+            attribute("grad").__set__: self.write_gradient,
+            Tensor.backward: self.backward,
+            torch.autograd.backward: self.backward_of_many,
+            torch.autograd.grad: self.gradients,
+            Tensor.register_hook: self.register_hook,
+            Tensor.register_post_accumulate_grad_hook: self.register_accumulate_hook,
+        }
+
+    def patch(self, patches: Patches) -> None:
+        """Let code that the engine calls be seen, and check what custom functions return."""
+        engine = torch.autograd.graph._engine_run_backward
+
+        def run(*args: Any, **kwargs: Any) -> Any:
+            with self._in_engine(), self._world.modes():
+                return engine(*args, **kwargs)
+
+        patches.set(torch.autograd, "_engine_run_backward", run)
+        patches.set(torch.autograd.graph, "_engine_run_backward", run)
+        patches.set(torch.autograd.Function, "apply", classmethod(self._forward()))
+        patches.set(BackwardCFunction, "apply", self._backward())
+        self._patch_saved_tensor_hooks(patches)
+
+    # --- `.grad`
+
+    def read_gradient(self, func: Any, args: Any, kwargs: Any) -> Any:
+        gradient = func(*args)
+        if gradient is None:
+            return None
+        tensor = args[0]
+        if type(tensor) in PLAIN and type(gradient) in PLAIN and gradient.layout is torch.strided:
+            if storage_of(gradient)._devlint_device is storage_of(tensor)._devlint_device:
+                return gradient  # seen before
+        expected = shown_place(tensor)
+        if expected is CPU and not is_tagged(gradient):
+            return gradient
+        if place(gradient) is not expected:
+            if is_tagged(gradient):  # it shares memory with another gradient
+                gradient = gradient.clone()
+                attribute("grad").__set__(args[0], gradient)
+            put(gradient, expected)
+        return gradient
+
+    def write_gradient(self, func: Any, args: Any, kwargs: Any) -> Any:
+        tensor, gradient = args
+        if isinstance(gradient, Tensor):
+            here, there = self._known_place(tensor), self._known_place(gradient)
+            differ = NEUTRAL not in (here, there) and here != there
+            if differ and gradient.dtype is tensor.dtype:  # else torch complains of that first
+                operands = [Operand("self", tensor, here), Operand("grad", gradient, there)]
+                text = texts.assigned_gradient(here, there)
+                raise device_error(RuntimeError, text, operands, "grad")
+        return func(*args)
+
+    def _known_place(self, tensor: Tensor) -> torch.device:
+        found = place(tensor)
+        unknown = found is CPU and self._machine.thread.engine and not is_tagged(tensor)
+        return NEUTRAL if unknown else found
+
+    # --- running the engine
+
+    def backward(self, func: Any, args: Any, kwargs: Any) -> Any:
+        gradient = args[1] if len(args) > 1 else kwargs.get("gradient")
+        self._check_given([args[0]], [gradient])
+        return func(*args, **kwargs)
+
+    def backward_of_many(self, func: Any, args: Any, kwargs: Any) -> Any:
+        tensors = args[0] if args else kwargs["tensors"]
+        given = args[1] if len(args) > 1 else kwargs.get("grad_tensors")
+        self._check_given(_as_list(tensors), _as_list(given))
+        return func(*args, **kwargs)
+
+    def gradients(self, func: Any, args: Any, kwargs: Any) -> Any:
+        outputs = args[0] if args else kwargs["outputs"]
+        inputs = args[1] if len(args) > 1 else kwargs["inputs"]
+        given = args[2] if len(args) > 2 else kwargs.get("grad_outputs")
+        self._check_given(_as_list(outputs), _as_list(given))
+        found = func(*args, **kwargs)
+        return tuple(
+            gradient if gradient is None else self._placed(gradient, shown_place(tensor))
+            for gradient, tensor in zip(found, _as_list(inputs), strict=False)
+        )
+
+    def _placed(self, gradient: Tensor, expected: torch.device) -> Tensor:
+        if place(gradient) is not expected:
+            if is_tagged(gradient):
+                gradient = gradient.clone()
+            put(gradient, expected)
+        return gradient
+
+    def _check_given(self, tensors: list[Any], given: list[Any]) -> None:
+        """The gradients that a program starts with are where its tensors are.
+
+        Raises:
+            RuntimeError: if one isn't.
+        """
+        for index, (tensor, gradient) in enumerate(zip(tensors, given, strict=False)):
+            if not (isinstance(tensor, Tensor) and isinstance(gradient, Tensor)):
+                continue
+            here, there = place(tensor), self._known_place(gradient)
+            if NEUTRAL in (here, there) or here == there or gradient.dim() == 0:
+                continue
+            operands = [Operand("tensor", tensor, here), Operand("gradient", gradient, there)]
+            text = texts.gradient_device(index, here, there)
+            raise device_error(RuntimeError, text, operands, "backward")
+
+    @contextmanager
+    def _in_engine(self) -> Iterator[None]:
+        self._machine.thread.enter("engine")
+        try:
+            yield
+        finally:
+            self._machine.thread.leave("engine")
+
+    # --- hooks
+
+    def register_hook(self, func: Any, args: Any, kwargs: Any) -> Any:
+        tensor, hook = args
+        expected = shown_place(tensor)
+
+        def placed(gradient: Tensor) -> Any:
+            with torch._C.DisableTorchFunction():
+                gradient = self._placed(gradient, expected)
+            changed = hook(gradient)
+            if isinstance(changed, Tensor):
+                with torch._C.DisableTorchFunction():
+                    self._check_hook(hook, gradient, changed, expected)
+            return changed
+
+        return func(tensor, placed, **kwargs)
+
+    def _check_hook(
+        self, hook: Any, gradient: Tensor, changed: Tensor, expected: torch.device
+    ) -> None:
+        found = self._known_place(changed)
+        if found is not NEUTRAL and found.type != expected.type:
+            was = texts.type_string(gradient, expected)
+            got = texts.type_string(changed, found)
+            name = getattr(hook, "__name__", type(hook).__name__)
+            text = f"hook '{name}' has changed the type of value (was {was} got {got})"
+            raise device_error(RuntimeError, text, [Operand("value", changed, found)], name)
+
+    def register_accumulate_hook(self, func: Any, args: Any, kwargs: Any) -> Any:
+        tensor, hook = args
+        return func(tensor, self._world.seen(hook))
+
+    # --- functions with a backward of their own
+
+    def _forward(self) -> Callable[..., Any]:
+        own = torch.autograd.Function.__dict__.get("apply")
+        apply = own or torch._C._FunctionBase.__dict__["apply"]
+
+        def run(cls: Any, *args: Any, **kwargs: Any) -> Any:
+            result = apply.__get__(None, cls)(*args, **kwargs)
+            outputs = result if isinstance(result, tuple) else (result,)
+            with torch._C.DisableTorchFunction():
+                node = next(
+                    (o.grad_fn for o in outputs if isinstance(o, Tensor) and o.grad_fn is not None),
+                    None,
+                )
+                if hasattr(node, "_forward_cls"):
+                    node._devlint_places = (_places(args), _places(outputs))  # type: ignore[union-attr]
+            return result
+
+        return run
+
+    def _backward(self) -> Callable[..., Any]:
+        apply = BackwardCFunction.apply
+
+        def run(node: Any, *gradients: Any) -> Any:
+            inputs, outputs = getattr(node, "_devlint_places", ((), ()))
+            with torch._C.DisableTorchFunction():
+                for gradient, expected in zip(gradients, outputs, strict=False):
+                    if isinstance(gradient, Tensor) and expected is not None:
+                        if not is_tagged(gradient) and expected is not CPU:
+                            put(gradient, expected)
+            result = apply(node, *gradients)
+            returned = result if isinstance(result, tuple) else (result,)
+            with torch._C.DisableTorchFunction():
+                for index, (gradient, expected) in enumerate(zip(returned, inputs, strict=False)):
+                    if isinstance(gradient, Tensor) and expected is not None:
+                        self._check_returned(type(node).__name__, index, gradient, expected)
+            return result
+
+        return run
+
+    def _check_returned(
+        self, name: str, index: int, gradient: Tensor, expected: torch.device
+    ) -> None:
+        found = self._known_place(gradient)
+        # The engine moves a 0-dimensional gradient by itself.
+        if NEUTRAL in (found, expected) or found == expected or gradient.dim() == 0:
+            return
+        text = (
+            f"Function {name} returned an invalid gradient at index {index} - "
+            f"expected device {expected} but got {found}"
+        )
+        raise device_error(RuntimeError, text, [Operand("gradient", gradient, found)], name)
+
+    # --- hooks on what is saved for the backward
+
+    def _patch_saved_tensor_hooks(self, patches: Patches) -> None:
+        hooks = torch.autograd.graph.saved_tensors_hooks
+        init, enter, leave = hooks.__init__, hooks.__enter__, hooks.__exit__
+        seen, thread = self._world.seen, self._machine.thread
+
+        def seen_init(hook: Any, pack: Any, unpack: Any) -> None:
+            init(hook, seen(pack), seen(unpack))
+
+        def watched_enter(hook: Any) -> None:
+            thread.enter("watched")  # what is packed has to be placed before the call returns
+            enter(hook)
+
+        def watched_exit(hook: Any, *details: Any) -> None:
+            thread.leave("watched")
+            leave(hook, *details)
+
+        patches.set(hooks, "__init__", seen_init)
+        patches.set(hooks, "__enter__", watched_enter)
+        patches.set(hooks, "__exit__", watched_exit)
+
+
+def _as_list(value: Any) -> list[Any]:
+    if value is None:
+        return []
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def _places(values: Any) -> tuple[torch.device | None, ...]:
+    return tuple(shown_place(v) if isinstance(v, Tensor) else None for v in values)

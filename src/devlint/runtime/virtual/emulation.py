@@ -1,0 +1,146 @@
+"""Turning an emulation on and off."""
+
+from __future__ import annotations
+
+import functools
+import os
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from devlint.runtime.virtual import composites
+from devlint.runtime.virtual.api import (
+    autocast,
+    distributed,
+    exchange,
+    libraries,
+    modules,
+    objects,
+    processes,
+    storages,
+)
+from devlint.runtime.virtual.autograd import Autograd
+from devlint.runtime.virtual.factories import Factories
+from devlint.runtime.virtual.host import Host
+from devlint.runtime.virtual.kinds import Spec, parse
+from devlint.runtime.virtual.machine import Machine
+from devlint.runtime.virtual.moves import Moves
+from devlint.runtime.virtual.patches import Patches
+from devlint.runtime.virtual.world import World
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class _Running:
+    """The one emulation that is on: torch is one for the whole process."""
+
+    def __init__(self) -> None:
+        self.world: World | None = None
+        self.lock = threading.Lock()
+        self.watches_forks = False
+
+
+_running = _Running()
+
+
+def running_world() -> World | None:
+    """The emulation that is on, if one is."""
+    return _running.world
+
+
+def emulate(kind: str = "cuda", count: int | None = None, *, transfers: Any = None) -> Emulation:
+    """Pretend that this machine has accelerators.
+
+    To be used in a `with` statement or as a decorator.
+
+    Args:
+        kind: "cuda", "xpu" or "mps"; "cuda:2" stands for two of them.
+        count: how many; one unless given.
+        transfers: notes copies between devices, if given.
+
+    Raises:
+        ValueError: for another kind, or a number that no machine has.
+    """
+    return Emulation(parse(kind, count), transfers)
+
+
+class Emulation:
+    """Accelerators that are there between entering and leaving.
+
+    Raises:
+        RuntimeError: on entering, if an emulation is on already.
+    """
+
+    def __init__(self, spec: Spec, transfers: Any = None) -> None:
+        self.spec = spec
+        self.transfers = transfers
+        self._world: World | None = None
+        self._patches = Patches()
+
+    @property
+    def limits(self) -> dict[str, int]:
+        """What the program has used that isn't emulated, and how often."""
+        return {} if self._world is None else dict(self._world.limits)
+
+    def __enter__(self) -> Emulation:
+        with _running.lock:
+            if _running.world is not None:
+                raise RuntimeError(
+                    f"an emulation of {_running.world.machine.spec} is on already: leave it first"
+                )
+            world = self._world = World(Machine(self.spec), self.transfers)
+            _running.world = world
+        try:
+            self._turn_on(world)
+        except BaseException:
+            self._turn_off()
+            raise
+        return self
+
+    def __exit__(self, *details: object) -> None:
+        self._turn_off()
+
+    def __call__(self, function: Function) -> Function:
+        @functools.wraps(function)
+        def emulated(*args: Any, **kwargs: Any) -> Any:
+            with Emulation(self.spec, self.transfers):
+                return function(*args, **kwargs)
+
+        return emulated  # type: ignore[return-value]
+
+    def _turn_on(self, world: World) -> None:
+        moves = Moves(world)
+        autograd = Autograd(world)
+        for part in (moves, Factories(world, moves), Host(world), autograd):
+            world.functions.handlers.update(part.handlers())
+        world.functions.handlers.update(composites.handlers(world))
+        world.functions.placeless = moves.placeless() - set(world.functions.handlers)
+        autocast.patch(world, self._patches)
+        storages.patch(world, self._patches)
+        objects.patch(world, self._patches)
+        modules.Surface(world).patch(self._patches)
+        libraries.patch(world, self._patches)
+        autograd.patch(self._patches)
+        processes.patch(world, self._patches)
+        distributed.patch(world, self._patches)
+        exchange.patch(world, self._patches)
+        _watch_forks()
+        world.functions.__enter__()
+        self._patches.later(lambda: world.functions.__exit__(None, None, None))
+
+    def _turn_off(self) -> None:
+        try:
+            self._patches.undo()
+        finally:
+            _running.world = None
+
+
+def _watch_forks() -> None:
+    if not _running.watches_forks and hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=_after_fork)
+        _running.watches_forks = True
+
+
+def _after_fork() -> None:
+    if _running.world is not None:
+        _running.world.machine.after_fork()

@@ -1,0 +1,59 @@
+"""The errors that an emulated accelerator raises: PyTorch's text, and beside it an explanation."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from devlint.runtime.explain import Explanation, explain
+from devlint.runtime.explaining.stack import live
+from devlint.runtime.operands import OperandFacts, Reader
+from devlint.runtime.virtual.tags import shown_place, site
+
+READER = Reader(shown_place, site)
+"""Asks a tensor where it pretends to be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """A tensor that an operation was given."""
+
+    name: str
+    """Of the parameter, as PyTorch names it."""
+    tensor: Tensor
+    device: torch.device
+
+
+def device_error(
+    kind: type[Exception], text: str, operands: list[Operand], operation: str = ""
+) -> Exception:
+    """An error with PyTorch's own text, to be raised, and with a note that explains it."""
+    error = kind(text)
+    with torch._C.DisableTorchFunction():
+        facts = tuple(READER.facts(o.name, o.tensor, o.device) for o in operands)
+    error.devlint_operands = facts  # type: ignore[attr-defined]
+    error.devlint_operation = operation  # type: ignore[attr-defined]
+    explanation = _explanation(text, facts)
+    error.devlint_explanation = explanation  # type: ignore[attr-defined]
+    if explanation is not None:
+        _add_note(error, str(explanation))
+    return error
+
+
+def _explanation(text: str, operands: Sequence[OperandFacts]) -> Explanation | None:
+    try:
+        return explain(live(sys._getframe(1)), text, operands, READER)
+    except Exception:  # whatever the program's objects are like, PyTorch's error comes first
+        return None
+
+
+def _add_note(error: Exception, note: str) -> None:
+    if sys.version_info >= (3, 11):
+        error.add_note(note)
+    else:  # nothing prints the notes there by itself
+        notes = [*getattr(error, "__notes__", ()), note]
+        error.__notes__ = notes  # type: ignore[attr-defined]

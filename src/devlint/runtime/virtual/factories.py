@@ -1,0 +1,134 @@
+"""What makes tensors: `torch.zeros(..., device=...)`, `torch.tensor`, generators, `new_...`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+import torch.utils._device
+from torch import Tensor
+
+from devlint.runtime.virtual import texts
+from devlint.runtime.virtual.errors import device_error
+from devlint.runtime.virtual.modes import Handler
+from devlint.runtime.virtual.moves import Moves
+from devlint.runtime.virtual.tags import CPU, put, settle, shown_place, storage_of, tensors_in
+from devlint.runtime.virtual.world import World
+
+_FROM_DATA = frozenset({torch.tensor, torch.as_tensor, torch.asarray})
+_SHARING = frozenset(
+    {torch.as_tensor, torch.asarray, torch.frombuffer, torch.from_numpy}
+    | {torch.sparse_coo_tensor, torch.sparse_compressed_tensor, torch.sparse_csr_tensor}
+    | {torch.sparse_csc_tensor, torch.sparse_bsr_tensor, torch.sparse_bsc_tensor}
+)
+"""May share memory with what they are given; a tensor on another device never does."""
+
+
+_FOLLOWING = frozenset(
+    {torch.normal, torch.fill, torch.vander, torch.nested.nested_tensor}
+    | {torch.sparse_coo_tensor, torch.sparse_compressed_tensor, torch.sparse_csr_tensor}
+    | {torch.sparse_csc_tensor, torch.sparse_bsr_tensor, torch.sparse_bsc_tensor}
+)
+"""Where no device is given, what they make is where their operands are."""
+
+
+class Factories:
+    """Handlers of what takes a device or a generator."""
+
+    def __init__(self, world: World, moves: Moves) -> None:
+        self._world = world
+        self._machine = world.machine
+        self._moves = moves
+        self._constructors = set(torch.utils._device._device_constructors()) - {Tensor}
+
+    def handlers(self) -> Mapping[Any, Handler]:
+        """What is handled, by function."""
+        return {
+            **dict.fromkeys(self._constructors, self.make),
+            Tensor.new_tensor: self.new,
+            Tensor.new: self.new,
+        }
+
+    def make(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run what takes a device or a generator; the real one gets no device but the CPU."""
+        source = next(tensors_in(args[:1]), None)
+        from_tensor = func in _FROM_DATA and source is not None and source is args[0]
+        asked = kwargs.get("device")
+        if asked is None and func in self._constructors and not from_tensor:
+            asked = torch.utils._device.CURRENT_DEVICE
+        target = self._machine.resolve(asked)
+        if target is not None and not (target is CPU or self._machine.owns(target)):
+            return func(*args, **kwargs)
+        self._check_generator(func, kwargs.get("generator"), target, source)
+        if kwargs.get("pin_memory"):
+            if target is not None and target is not CPU:
+                raise RuntimeError("Only dense CPU tensors can be pinned")
+            made = self.make(func, args, {**kwargs, "pin_memory": False})
+            storage_of(made)._devlint_pinned = True
+            return made
+        if from_tensor:
+            copy = func is torch.tensor or bool(kwargs.get("copy"))
+            result = self._moves.move(args[0], target, kwargs.get("dtype"), copy=copy)
+            return result.detach() if func is torch.tensor else result
+        if target is None:
+            if func in self._constructors and func not in _FOLLOWING:
+                return self._made_here(func(*args, **kwargs))
+            return self._world.functions.run(func, args, kwargs)
+        return self._make_on(target, func, args, {**kwargs, "device": CPU})
+
+    def _make_on(
+        self, target: torch.device, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        # Operands may be anywhere: a shape, a fill value, data to be copied.
+        result = func(*args, **kwargs)
+        if not isinstance(result, Tensor):
+            settle(result, target)
+            return result
+        if kwargs.get("out") is not None:
+            return result
+        if target is not CPU and result.dtype is torch.float64:
+            self._moves.refuse_float64()
+        if func in _SHARING and target is not CPU:
+            result = result.clone()
+        put(result, target)
+        return self._world.made(result)
+
+    def _made_here(self, made: Any) -> Any:
+        if isinstance(made, Tensor):
+            if self._machine.thread.engine:
+                put(made, CPU)  # not to be taken for a gradient that nobody has placed
+            self._world.made(made)
+        return made
+
+    def new(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """`x.new_tensor(data)` and `x.new(...)` are where `x` is."""
+        asked = kwargs.get("device")
+        target = self._machine.resolve(asked) or shown_place(args[0])
+        if not (target is CPU or self._machine.owns(target)):
+            return func(*args, **kwargs)
+        return self._make_on(target, func, args, _without_device(kwargs))
+
+    def _check_generator(
+        self, func: Any, generator: Any, target: torch.device | None, source: Tensor | None
+    ) -> None:
+        """Random numbers come from a generator of their own device.
+
+        Raises:
+            RuntimeError: if they don't.
+        """
+        if generator is None:
+            return
+        if target is None:
+            target = CPU if source is None else shown_place(source)
+        found = generator.device
+        if func is torch.randperm and target is CPU and found != target:
+            text = f"Expected a '{target}' generator device but found '{found}'"
+            raise device_error(RuntimeError, text, [], "generator")
+        if found.type != target.type:
+            text = texts.generator_device(target.type, found.type)
+            raise device_error(RuntimeError, text, [], "generator")
+
+
+def _without_device(kwargs: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in kwargs.items() if name != "device"}

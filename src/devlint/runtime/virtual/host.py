@@ -1,0 +1,105 @@
+"""What the host does with a tensor: `.numpy()`, `.item()`, printing, dlpack, plain Python."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from devlint.runtime.virtual import texts
+from devlint.runtime.virtual.errors import Operand, device_error
+from devlint.runtime.virtual.modes import Handler
+from devlint.runtime.virtual.tags import CPU, put, shown_place
+from devlint.runtime.virtual.waits import Waits
+from devlint.runtime.virtual.world import World
+
+_DLPACK_TYPES = {"cuda": 2, "xpu": 14, "mps": 8}
+"""The numbers that the DLPack standard gives to kinds of devices (kDLCUDA, kDLOneAPI, kDLMetal)."""
+
+
+class Host:
+    """Handlers of what reads a tensor on the host."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._machine = world.machine
+
+    def handlers(self) -> Mapping[Any, Handler]:
+        """What is handled, by function."""
+        found: dict[Any, Handler] = {
+            Tensor.numpy: self.numpy,
+            Tensor.__array__: self.array,
+            Tensor.apply_: self.on_cpu_only,
+            Tensor.map_: self.on_cpu_only,
+            Tensor.__repr__: self.repr,
+            Tensor.__dlpack_device__: self.dlpack_device,
+            Tensor.__dlpack__: self.dlpack,
+            Tensor.__deepcopy__: self.deepcopy,
+        }
+        if self._world.transfers is not None:
+            found |= Waits(self._world).handlers()
+        return found
+
+    def numpy(self, func: Any, args: Any, kwargs: Any) -> Any:
+        tensor: Tensor = args[0]
+        found = shown_place(tensor)
+        if not self._machine.owns(found):
+            return func(*args, **kwargs)
+        force = kwargs.get("force", args[1] if len(args) > 1 else False)
+        if not force:
+            operand = Operand("self", tensor, found)
+            raise device_error(TypeError, texts.to_numpy(found), [operand], "numpy")
+        self._world.copied(found, CPU, tensor, True)
+        return tensor.detach().clone().resolve_conj().resolve_neg().numpy()
+
+    def array(self, func: Any, args: Any, kwargs: Any) -> Any:
+        found = shown_place(args[0])
+        if self._machine.owns(found):
+            operand = Operand("self", args[0], found)
+            raise device_error(TypeError, texts.to_numpy(found), [operand], "numpy")
+        return func(*args, **kwargs)
+
+    def on_cpu_only(self, func: Any, args: Any, kwargs: Any) -> Any:
+        found = shown_place(args[0])
+        if self._machine.owns(found):
+            text = f"{func.__name__} is only implemented on CPU tensors"
+            raise device_error(TypeError, text, [Operand("self", args[0], found)], func.__name__)
+        return self._world.functions.run(func, args, kwargs)
+
+    def repr(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """Printing says the device that the tensor pretends to be on."""
+        if not self._machine.owns(shown_place(args[0])):
+            return func(*args, **kwargs)
+        log = self._world.transfers
+        if log is None:
+            with self._world.modes():
+                return torch._tensor_str._str(args[0], **kwargs)
+        log.waited("print", args[0])  # once, though torch asks for each of the numbers
+        with self._world.modes(), log.paused():
+            return torch._tensor_str._str(args[0], **kwargs)
+
+    def dlpack_device(self, func: Any, args: Any, kwargs: Any) -> Any:
+        found = shown_place(args[0])
+        if self._machine.owns(found):
+            return _DLPACK_TYPES[found.type], found.index
+        return func(*args, **kwargs)
+
+    def dlpack(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """Another library asks for the memory; none here can read an accelerator's.
+
+        torch's own `from_dlpack` doesn't come this way.
+        """
+        found = shown_place(args[0])
+        if self._machine.owns(found):
+            operand = Operand("self", args[0], found)
+            text = "Unsupported device in DLTensor."
+            raise device_error(RuntimeError, text, [operand], "__dlpack__")
+        return func(*args, **kwargs)
+
+    def deepcopy(self, func: Any, args: Any, kwargs: Any) -> Any:
+        result = func(*args, **kwargs)
+        if isinstance(result, Tensor):
+            put(result, shown_place(args[0]))
+        return result

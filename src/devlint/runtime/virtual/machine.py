@@ -1,0 +1,119 @@
+"""The pretended machine: how many accelerators it has, which one is current, what it is asked."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import torch
+
+from devlint.runtime.virtual.kinds import Kind, Spec
+from devlint.runtime.virtual.tags import CPU
+
+_FORKED = (
+    "Cannot re-initialize {title} in forked subprocess. To use {title} with multiprocessing, "
+    "you must use the 'spawn' start method"
+)
+
+real_device_type = torch.device
+
+
+class _PerThread(threading.local):
+    """What one thread is doing. All numbers but the first say how many such contexts it is in."""
+
+    current = 0
+    """The index of the device that `torch.cuda.set_device` chose."""
+    engine = 0
+    """Runs of the autograd engine, which makes gradients that nobody has placed yet."""
+    watched = 0
+    """Contexts that need every operation to be seen one by one."""
+    autocast = 0
+    """Autocast of the accelerator, which the real CPU's stands for."""
+    host_autocast = 0
+    """Autocast of the CPU itself, which the accelerator's tensors must not see."""
+    lenient = 0
+    """Calls of functions that move their operands themselves."""
+    unusual = 0
+    """Any of engine, watched, autocast and host_autocast."""
+
+    def enter(self, what: str) -> None:
+        setattr(self, what, getattr(self, what) + 1)
+        self.unusual += 1
+
+    def leave(self, what: str) -> None:
+        setattr(self, what, getattr(self, what) - 1)
+        self.unusual -= 1
+
+
+class Machine:
+    """So many accelerators of one kind."""
+
+    def __init__(self, spec: Spec) -> None:
+        self.spec = spec
+        self.kind: Kind = spec.kind
+        self.count = spec.count
+        self.devices = tuple(torch.device(self.kind.type, index) for index in range(spec.count))
+        self.initialized = False
+        self.forked = False
+        """In a child that was forked after the accelerator had been used, it can't be used."""
+        self.thread = _PerThread()
+
+    def wake(self) -> None:
+        """What the first use of an accelerator does.
+
+        Raises:
+            RuntimeError: in a process that was forked from one that had used it.
+        """
+        if self.forked:
+            raise RuntimeError(_FORKED.format(title=self.kind.title))
+        self.initialized = True
+
+    def after_fork(self) -> None:
+        """A forked child can't use what its parent has initialised."""
+        self.forked = self.forked or self.initialized
+        self.initialized = False
+
+    def owns(self, device: torch.device) -> bool:
+        """Whether a device is one of the pretended ones."""
+        return device.type == self.kind.type
+
+    @property
+    def current(self) -> torch.device:
+        return self.devices[self.thread.current]
+
+    def resolve(self, device: Any) -> torch.device | None:
+        """The device that an argument names, with its index if it is an accelerator.
+
+        Raises:
+            RuntimeError: where the machine has no such device, or the string spells none.
+        """
+        if device is None:
+            return None
+        if isinstance(device, bool):
+            raise TypeError(f"a device is expected, not {device}")
+        if isinstance(device, int):
+            return self.at(device)
+        if not isinstance(device, real_device_type):
+            device = real_device_type(device)
+        if device.type != self.kind.type:
+            return CPU if device.type == "cpu" else device
+        return self.at(self.thread.current if device.index is None else device.index)
+
+    def at(self, index: int) -> torch.device:
+        """The accelerator of an index.
+
+        Raises:
+            RuntimeError: where the machine has no such device.
+        """
+        if index < 0:
+            raise RuntimeError("Device index must not be negative")
+        self.wake()
+        if index >= self.count:
+            text = self.kind.out_of_range.format(index=index, count=self.count)
+            raise error_type()(text)
+        return self.devices[index]
+
+
+def error_type() -> type[RuntimeError]:
+    """What errors of the accelerator's runtime are."""
+    return getattr(torch, "AcceleratorError", RuntimeError)

@@ -1,0 +1,293 @@
+"""What sees a program's tensors: a function mode always, a dispatch mode where devices differ.
+
+The function mode sees each call as the user wrote it. Where all tensors of a call are on one
+device there is nothing to check: the call runs as it is, and what is new in its result is put on
+that device. That costs a microsecond or two. Where they differ, the call runs under the dispatch
+mode, which sees every operator that it comes down to and asks the rules of `checks`.
+
+The autograd engine runs neither: what is legal going forward is legal going backward, and
+gradients are placed where a program can see them (`autograd`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from devlint.runtime.virtual.checks import Call, Signature, signature_of
+from devlint.runtime.virtual.machine import Machine
+from devlint.runtime.virtual.tags import (
+    CPU,
+    NEUTRAL,
+    PLAIN,
+    is_tagged,
+    place,
+    put,
+    settle,
+    storage_of,
+    tensors_in,
+)
+
+Handler = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
+"""Does the work of one function: (function, args, kwargs) -> result. The mode is off in it."""
+
+MIXED = torch.device("meta", 126)
+"""Said of tensors that are on more than one device."""
+
+_SKIPPED = frozenset(
+    {int, float, bool, str, type(None), slice, type(...), torch.dtype, complex, torch.Size}
+)
+"""Types of arguments that hold no tensor."""
+
+
+def survey(values: Any, where: torch.device | None = None) -> torch.device | None:
+    """The one device of all tensors among some values, `MIXED`, or nothing if there is none."""
+    for value in values:
+        kind = type(value)
+        if kind in PLAIN:
+            try:
+                found = storage_of(value)._devlint_device
+            except (NotImplementedError, RuntimeError):
+                found = place(value)
+        elif kind in _SKIPPED:
+            continue
+        elif kind is tuple or kind is list:
+            found = survey(value, where)
+            if found is None:
+                continue
+            if found is MIXED:
+                return MIXED
+        elif isinstance(value, Tensor):
+            found = place(value)
+        elif isinstance(value, (tuple, list)):
+            found = survey(value, where)
+            if found is None:
+                continue
+        elif isinstance(value, dict):
+            found = survey(value.values(), where)
+            if found is None:
+                continue
+        else:
+            continue
+        if where is None:
+            where = found
+        elif found is not where:
+            return MIXED
+    return where
+
+
+class DispatchMode(TorchDispatchMode):
+    """Checks each operator that one call comes down to, and places what it makes."""
+
+    def __init__(self, machine: Machine, unknown: Callable[[str], None]) -> None:
+        super().__init__()
+        self._machine = machine
+        self._unknown = unknown
+        self._signatures: dict[Any, Signature] = {}
+        self.remembers = False
+        self.raised: Exception | None = None
+        """The last error of a rule, for TorchScript, which passes on no more than its type."""
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # the wrapper that hides the mode from torch.compile costs more than the mode
+
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        kwargs = kwargs or {}
+        signature = self._signatures.get(func)
+        if signature is None:
+            signature = self._signatures[func] = signature_of(func)
+            if signature.row is None and func.namespace != "aten":
+                self._unknown(func.name())
+        with torch._C.DisableTorchFunction():
+            if not signature.tensors:
+                where: Any = NEUTRAL
+            else:
+                where = self._place_of_result(Call(signature, args, kwargs, self._machine))
+            if where is None:
+                with self:  # the others that it is made of are checked, each by itself
+                    return func._op_dk(signature.shared, *args, **kwargs)
+            try:
+                result = func(*args, **kwargs)
+            except (NotImplementedError, RuntimeError) as error:
+                if "not implemented for" not in str(error):
+                    raise
+                result = in_single_precision(func, args, kwargs, error)
+            if isinstance(where, list):
+                _settle_each(result, where)
+            elif where is not CPU:
+                settle(result, where)
+        return result
+
+    def _place_of_result(self, call: Call) -> Any:
+        try:
+            return call.signature.rule(call)
+        except Exception as error:
+            if self.remembers:
+                self.raised = error
+            raise
+
+
+def _settle_each(results: Any, places: list[torch.device]) -> None:
+    if isinstance(results, (list, tuple)):
+        for result, where in zip(results, places, strict=False):
+            if where is not CPU:
+                settle(result, where)
+
+
+def in_single_precision(
+    func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], error: Exception
+) -> Any:
+    """An operator that an accelerator has for a dtype and the CPU has not.
+
+    Raises:
+        Exception: `error`, where no argument is of such a dtype.
+    """
+    narrow = next((t.dtype for t in tensors_in([*args, *kwargs.values()]) if _is_narrow(t)), None)
+    if narrow is None:
+        raise error
+
+    def widen(value: Any) -> Any:
+        if isinstance(value, Tensor):
+            return value.float() if value.dtype is narrow else value
+        if isinstance(value, (list, tuple)):
+            return type(value)(widen(item) for item in value)
+        return value
+
+    result = func(*widen(args), **{name: widen(value) for name, value in kwargs.items()})
+    if isinstance(result, Tensor) and result.dtype is torch.float32:
+        return result.to(narrow)
+    return result
+
+
+def _is_narrow(tensor: Tensor) -> bool:
+    return tensor.dtype not in (torch.float32, torch.float64, torch.complex64, torch.complex128)
+
+
+_NOTHING: dict[str, Any] = {}
+_is_autocast_enabled = torch.is_autocast_enabled  # the real one, also while it is replaced
+
+
+@contextmanager
+def without_autocast() -> Iterator[None]:
+    """Let the real CPU compute in the types that it is given."""
+    enabled = _is_autocast_enabled("cpu")
+    torch.set_autocast_enabled("cpu", False)
+    try:
+        yield
+    finally:
+        torch.set_autocast_enabled("cpu", enabled)
+
+
+class FunctionMode(TorchFunctionMode):
+    """Sees what the program calls."""
+
+    def __init__(self, machine: Machine, checks: DispatchMode) -> None:
+        super().__init__()
+        self._machine = machine
+        self._thread = machine.thread
+        self._checks = checks
+        self.handlers: dict[Any, Handler] = {}
+        self.placeless: set[Any] = set()
+        """Functions to which it makes no difference where tensors are."""
+
+    def __torch_function__(
+        self,
+        func: Any,
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        if func in self.placeless:
+            return func(*args, **kwargs) if kwargs else func(*args)
+        handler = self.handlers.get(func)
+        if handler is not None:
+            return handler(func, args, kwargs or {})
+        if not kwargs:
+            return self.run(func, args, _NOTHING)
+        if kwargs.get("device") is not None or kwargs.get("generator") is not None:
+            return self.handlers[torch.empty](func, args, kwargs)
+        return self.run(func, args, kwargs)
+
+    def run(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run a function as it is, with checks if its tensors are on more than one device."""
+        where = survey(args)
+        if kwargs and where is not MIXED:
+            where = survey(kwargs.values(), where)
+        if where is MIXED:
+            return self.checked(func, args, kwargs)
+        if self._thread.unusual:
+            return self._unusually(func, args, kwargs, where)
+        if where is None or where is CPU:
+            return func(*args, **kwargs)
+        try:
+            result = func(*args, **kwargs)
+        except (NotImplementedError, RuntimeError) as error:
+            if "not implemented for" not in str(error):
+                raise
+            return self.checked(func, args, kwargs)
+        if type(result) in PLAIN:
+            try:
+                storage = storage_of(result)
+            except (NotImplementedError, RuntimeError):
+                settle(result, where)
+                return result
+            if storage._devlint_device is CPU:
+                storage._devlint_device = where
+        elif result is not None:
+            settle(result, where)
+        return result
+
+    def _unusually(
+        self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], where: torch.device | None
+    ) -> Any:
+        """Run a function in the autograd engine, under autocast or where all has to be seen."""
+        if self._thread.watched:
+            return self.checked(func, args, kwargs)
+        on_accelerator = where is not None and where is not CPU
+        if self._thread.host_autocast if on_accelerator else self._thread.autocast:
+            with without_autocast():
+                result = func(*args, **kwargs)
+        else:
+            result = func(*args, **kwargs)
+        if where is not None and where is not CPU:
+            settle(result, where)
+        elif self._thread.engine and any(map(is_tagged, tensors_in((*args, *kwargs.values())))):
+            for tensor in tensors_in((result,)):
+                put(tensor, CPU)  # not to be taken for a gradient that nobody has placed
+        return result
+
+    def checked(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run a function operator by operator, with its rules."""
+        with self._checks:
+            result = func(*args, **kwargs)
+        resolve_neutral(result, args, kwargs, self._machine)
+        return result
+
+    @property
+    def is_on(self) -> bool:
+        """Whether this thread's calls come here."""
+        stack = torch.overrides._get_current_function_mode_stack()
+        return any(mode is self for mode in stack)
+
+
+def resolve_neutral(
+    result: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], machine: Machine
+) -> None:
+    """What C++ has made for no device in particular goes where the call's tensors are."""
+    for tensor in tensors_in((result,)):
+        if place(tensor) is NEUTRAL:
+            places = (place(other) for other in tensors_in((*args, *kwargs.values())))
+            settle(tensor, next((device for device in places if machine.owns(device)), CPU))

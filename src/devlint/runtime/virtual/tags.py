@@ -1,0 +1,178 @@
+"""Where a tensor pretends to be: a tag on the storage that it and its views share.
+
+Every tensor stays an ordinary CPU tensor. torch keeps one Python object for a storage as long
+as the storage lives, so an attribute of that object is shared by views, detached copies, saved
+tensors and whatever `.data =` assigns. A storage without a tag is where it really is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+
+CPU = torch.device("cpu")
+NEUTRAL = torch.device("meta", 127)
+"""Made by C++ for itself within one call (`at::zeros(..., input.options())`): fits any device."""
+
+PLAIN = (
+    frozenset({Tensor, torch.nn.Parameter, torch.nn.Buffer})
+    if hasattr(torch.nn, "Buffer")
+    else frozenset({Tensor, torch.nn.Parameter})
+)
+"""The types whose storage holds their data."""
+
+_NO_STORAGE = (NotImplementedError, RuntimeError)
+"""What asking for a storage raises: sparse tensors, and wrappers of functorch."""
+
+storage_of: Callable[[Tensor], Any] = torch._C.TensorBase.untyped_storage
+"""The storage of a tensor: one Python object as long as the storage lives."""
+real_device: Callable[[Tensor], torch.device] = getattr(Tensor, "device").__get__  # noqa: B009
+
+
+def attribute(name: str) -> Any:
+    """The descriptor of an attribute of tensors: its `__get__` is what a function mode sees."""
+    return getattr(Tensor, name)
+
+
+is_wrapped = torch._C._functorch.is_functorch_wrapped_tensor
+unwrapped = torch._C._functorch.get_unwrapped
+
+# The default of all storages while an emulation is on: see `patches`.
+STORAGE_DEFAULTS = {"_devlint_device": CPU, "_devlint_site": None, "_devlint_pinned": False}
+
+
+def place(tensor: Tensor) -> torch.device:
+    """The device that a tensor pretends to be on. No function mode may be active."""
+    try:
+        tag: torch.device = _carrier(tensor)._devlint_device
+    except _NO_STORAGE:
+        tag = tensor.__dict__.get("_devlint_device", CPU)
+    return tag if tag is not CPU or tensor.is_cpu else real_device(tensor)
+
+
+def shown_place(tensor: Tensor) -> torch.device:
+    """As `place`, of what users can see: what was made for no device is on the CPU."""
+    found = place(tensor)
+    return CPU if found is NEUTRAL else found
+
+
+def is_tagged(tensor: Tensor) -> bool:
+    """Whether anything has said where the tensor is: a gradient may not have been told yet."""
+    try:
+        return "_devlint_device" in _carrier(tensor).__dict__
+    except _NO_STORAGE:
+        return "_devlint_device" in tensor.__dict__
+
+
+def put(tensor: Tensor, device: torch.device) -> None:
+    """Let a tensor, and all that shares its storage, pretend to be on a device."""
+    for part in _parts(tensor):
+        try:
+            storage_of(part)._devlint_device = device
+        except _NO_STORAGE:
+            part._devlint_device = device  # type: ignore[attr-defined]
+
+
+def settle(value: Any, device: torch.device) -> None:
+    """Put the tensors of a result that are new where they were computed."""
+    kind = type(value)
+    if kind in PLAIN:
+        try:
+            storage = storage_of(value)
+        except _NO_STORAGE:
+            _settle_parts(value, device)
+            return
+        held = storage._devlint_device
+        if held is CPU or held is NEUTRAL:
+            _claim(storage, held, device, value)
+    elif kind is list or kind is tuple or isinstance(value, (list, tuple)):
+        for item in value:
+            settle(item, device)
+    elif isinstance(value, Tensor):
+        _settle_parts(value, device)
+    elif isinstance(value, dict):
+        for item in value.values():
+            settle(item, device)
+
+
+def _settle_parts(tensor: Tensor, device: torch.device) -> None:
+    for part in list(_parts(tensor)):
+        try:
+            storage = storage_of(part)
+        except _NO_STORAGE:
+            if part.__dict__.get("_devlint_device", CPU) in (CPU, NEUTRAL):
+                part._devlint_device = device  # type: ignore[attr-defined]
+        else:
+            _claim(storage, storage._devlint_device, device, part)
+
+
+def _claim(storage: Any, held: torch.device, device: torch.device, part: Tensor) -> None:
+    if (held is CPU and not part.is_meta) or (held is NEUTRAL and device is not NEUTRAL):
+        storage._devlint_device = device
+
+
+def site(tensor: Tensor) -> Any:
+    """Where the tensor was made or last moved, if that was noted."""
+    try:
+        return _carrier(tensor)._devlint_site
+    except _NO_STORAGE:
+        return None
+
+
+def note_site(tensor: Tensor, where: object) -> None:
+    """Remember where a tensor was made or moved."""
+    try:
+        _carrier(tensor)._devlint_site = where
+    except _NO_STORAGE:
+        return
+
+
+def tensors_in(values: Iterable[Any]) -> Iterator[Tensor]:
+    """All tensors among arguments, in lists, tuples and dicts too."""
+    for value in values:
+        if isinstance(value, Tensor):
+            yield value
+        elif isinstance(value, (list, tuple)):
+            yield from tensors_in(value)
+        elif isinstance(value, dict):
+            yield from tensors_in(value.values())
+
+
+def _carrier(tensor: Tensor) -> Any:
+    """The storage that bears the tag of a tensor."""
+    if type(tensor) in PLAIN:
+        try:
+            return storage_of(tensor)
+        except _NO_STORAGE:
+            pass
+    with torch._C.DisableTorchFunction():  # what a subclass does with the question isn't ours
+        return storage_of(next(_parts(tensor)))
+
+
+def _parts(tensor: Tensor) -> Iterator[Tensor]:
+    """The tensors that hold the data of a tensor: itself, or what it is made of."""
+    while is_wrapped(tensor):
+        tensor = unwrapped(tensor)
+    layout = tensor.layout
+    if type(tensor) not in PLAIN and hasattr(tensor, "__tensor_flatten__"):
+        names, _ = tensor.__tensor_flatten__()
+        for name in names:
+            yield from _parts(getattr(tensor, name))
+        if not names:
+            yield tensor
+    elif layout is torch.sparse_coo:
+        yield tensor._values()
+        yield tensor._indices()
+    elif layout in _COMPRESSED:
+        yield tensor.values()
+        rows = layout in (torch.sparse_csr, torch.sparse_bsr)
+        yield tensor.crow_indices() if rows else tensor.ccol_indices()
+        yield tensor.col_indices() if rows else tensor.row_indices()
+    else:
+        yield tensor
+
+
+_COMPRESSED = (torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc)

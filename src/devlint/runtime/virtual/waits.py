@@ -1,0 +1,168 @@
+"""What makes the host wait for an accelerator, or copies behind the program's back.
+
+Only installed where transfers are noted. Copies that a program asks for are noted by `moves`;
+here is what asks for a value, and what can't go on without one: how many elements are chosen, how
+large the result is. What PyTorch's documentation says of a function is believed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from devlint.runtime.virtual.modes import Handler
+from devlint.runtime.virtual.tags import CPU, shown_place, tensors_in
+from devlint.runtime.virtual.world import World
+
+VALUES = (
+    Tensor.item, Tensor.__bool__, Tensor.__int__, Tensor.__float__, Tensor.__complex__,
+    Tensor.__index__, Tensor.__contains__, Tensor.__format__, Tensor.is_nonzero, torch.is_nonzero,
+    torch.equal, Tensor.equal, torch.allclose, Tensor.allclose,
+)  # fmt: skip
+"""Their result is a number of Python's."""
+
+SIZES = (
+    torch.nonzero, Tensor.nonzero, torch.argwhere, Tensor.argwhere, torch.masked_select,
+    Tensor.masked_select, torch.unique, Tensor.unique, torch.unique_consecutive,
+    Tensor.unique_consecutive, torch.bincount, Tensor.bincount, Tensor.to_sparse, Tensor.coalesce,
+)  # fmt: skip
+"""How large their result is depends on values."""
+
+CHECKS = (
+    torch.linalg.cholesky, torch.linalg.eig, torch.linalg.eigh, torch.linalg.eigvals,
+    torch.linalg.eigvalsh, torch.linalg.inv, torch.linalg.ldl_factor, torch.linalg.lu_factor,
+    torch.linalg.matrix_rank, torch.linalg.pinv, torch.linalg.solve, torch.linalg.svdvals,
+    torch.inverse, Tensor.inverse, F.gaussian_nll_loss,
+)  # fmt: skip
+"""They look at values to see whether there is a result."""
+
+_INTEGERS = (torch.int8, torch.int16, torch.int32, torch.int64)
+_MASKS = (torch.bool, torch.uint8)
+
+
+class Waits:
+    """Handlers that note, and then do what would be done without them."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._machine = world.machine
+        self._log = world.transfers
+        self._others = dict(world.functions.handlers)
+        """What is handled without this."""
+
+    def handlers(self) -> Mapping[Any, Handler]:
+        """What is handled, by function."""
+        found: dict[Any, Handler] = dict.fromkeys((*VALUES, *SIZES, *CHECKS), self.wait)
+        found |= {
+            Tensor.tolist: self.tolist,
+            torch.where: self.where,
+            torch.repeat_interleave: self.repeat_interleave,
+            Tensor.repeat_interleave: self.repeat_interleave,
+            torch.normal: self.normal,
+            F.one_hot: self.one_hot,
+            Tensor.__getitem__: self.select,
+            Tensor.__setitem__: self.assign,
+        }
+        for function in (torch.tensor, torch.as_tensor, torch.asarray, Tensor.new_tensor):
+            found[function] = self.from_host
+        return found
+
+    def _go_on(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """Do what would be done if nothing were noted."""
+        usual = self._others.get(func, self._world.functions.run)
+        if kwargs.get("device") is not None or kwargs.get("generator") is not None:
+            usual = self._others.get(func, self._others[torch.empty])
+        return usual(func, args, kwargs)
+
+    def _is_away(self, value: Any) -> bool:
+        return isinstance(value, Tensor) and self._machine.owns(shown_place(value))
+
+    def _note(self, func: Any, tensor: Any) -> None:
+        self._log.waited(func.__name__.strip("_"), tensor)
+
+    # --- functions
+
+    def wait(self, func: Any, args: Any, kwargs: Any) -> Any:
+        away = next((t for t in tensors_in((*args, *kwargs.values())) if self._is_away(t)), None)
+        if away is not None:
+            self._note(func, away)
+        return self._go_on(func, args, kwargs)
+
+    def tolist(self, func: Any, args: Any, kwargs: Any) -> Any:
+        self._world.copied(shown_place(args[0]), CPU, args[0], True)
+        return self._go_on(func, args, kwargs)
+
+    def where(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """`torch.where(condition)` has to count."""
+        if len(args) + len(kwargs) == 1:
+            return self.wait(func, args, kwargs)
+        return self._go_on(func, args, kwargs)
+
+    def repeat_interleave(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """Repeats that are a tensor have to be added up, unless the sum is given."""
+        repeats = kwargs.get("repeats", args[1] if len(args) > 1 else args[0] if args else None)
+        if kwargs.get("output_size") is None and self._is_away(repeats):
+            self._note(func, repeats)
+        return self._go_on(func, args, kwargs)
+
+    def normal(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """Deviations that are a tensor are looked at: none may be negative."""
+        std = kwargs.get("std", args[1] if len(args) > 1 else None)
+        if self._is_away(std):
+            self._note(func, std)
+        return self._go_on(func, args, kwargs)
+
+    def one_hot(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """Without a number of classes the largest value has to be found."""
+        classes = kwargs.get("num_classes", args[1] if len(args) > 1 else -1)
+        if classes == -1:
+            return self.wait(func, args, kwargs)
+        return self._go_on(func, args, kwargs)
+
+    def from_host(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """What makes a tensor from a program's data copies it as any other."""
+        result = self._go_on(func, args, kwargs)
+        data = args[1:2] if func is Tensor.new_tensor else args[:1]
+        if self._is_away(result) and not any(isinstance(each, Tensor) for each in data):
+            self._world.copied(CPU, shown_place(result), result, True)
+        return result
+
+    # --- items
+
+    def select(self, func: Any, args: Any, kwargs: Any) -> Any:
+        tensor, index = args
+        result = self._go_on(func, args, kwargs)
+        self._note_index(tensor, index)
+        return result
+
+    def assign(self, func: Any, args: Any, kwargs: Any) -> Any:
+        tensor, index, value = args
+        result = self._go_on(func, args, kwargs)
+        is_number = not isinstance(value, Tensor) or (value.dim() == 0 and not self._is_away(value))
+        self._note_index(tensor, index, is_number)
+        if isinstance(value, Tensor) and value.dim() > 0:
+            self._world.copied(shown_place(value), shown_place(tensor), value, True)
+        return result
+
+    def _note_index(self, tensor: Tensor, index: Any, is_number: bool = False) -> None:
+        here = shown_place(tensor)
+        for part in index if isinstance(index, tuple) else (index,):
+            if isinstance(part, slice):
+                if any(self._is_away(end) for end in (part.start, part.stop, part.step)):
+                    self._log.waited("index", tensor)
+            elif isinstance(part, Tensor):
+                self._note_tensor(part, here, is_number)
+
+    def _note_tensor(self, index: Tensor, here: torch.device, is_number: bool) -> None:
+        if index.dim() == 0 and index.dtype in _INTEGERS:
+            if self._is_away(index):
+                self._log.waited("index", index)  # it is made a number of Python's
+        elif index.dtype in _MASKS:
+            if self._machine.owns(here) and not is_number:  # a number is filled in under the mask
+                self._log.waited("index with a mask", index)
+        elif self._machine.owns(here) and not self._is_away(index):
+            self._world.copied(CPU, here, index, True)

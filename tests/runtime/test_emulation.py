@@ -1,0 +1,433 @@
+"""The emulated accelerator as a whole: what it leaves behind, and the ways around its modes."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import io
+import multiprocessing
+import os
+import pickle
+import threading
+import weakref
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import torch.multiprocessing
+import torch.nn.functional as F
+from torch import nn
+
+import devlint
+from devlint.runtime.virtual.kinds import parse
+
+MATCH = "Expected all tensors to be on the same device"
+
+
+def surface() -> dict[str, Any]:
+    """Every attribute of torch that an emulation could change, as it is now."""
+    owners: list[Any] = [
+        torch, torch.cuda, torch.xpu, torch.mps, torch.cuda.memory, torch.cuda.random, torch.version,
+        torch.backends.cuda, torch.backends.cudnn, torch.backends.mps, torch.autograd,
+        torch.autograd.graph, torch.nn.parallel.comm, torch.multiprocessing.reductions,
+        torch.distributed, torch.distributed.distributed_c10d, torch.utils.dlpack, torch._C,
+        torch.UntypedStorage, torch.Tensor, torch.autograd.Function, threading.Thread,
+        torch.optim.Optimizer, torch.amp.autocast_mode.autocast, multiprocessing.spawn,
+        torch.utils._device.DeviceContext, torch._C.ScriptFunction, torch._C.ScriptMethod,
+    ]  # fmt: skip
+    if hasattr(torch, "accelerator"):
+        owners.append(torch.accelerator)
+    found = {
+        f"{owner.__name__}.{name}": value
+        for owner in owners
+        for name, value in vars(owner).items()
+        if not name.startswith("__") or name in ("__call__", "__enter__", "__exit__")
+    }
+    found["registry"] = list(torch.serialization._package_registry)
+    found["reducers"] = dict(multiprocessing.reduction.ForkingPickler._extra_reducers)
+    found["copyreg"] = dict(copy.dispatch_table)
+    found["modes"] = torch._C._len_torch_function_stack()
+    found["jit"] = torch.jit._state._enabled.enabled
+    return found
+
+
+def changes(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+    names = before.keys() | after.keys()
+    return sorted(n for n in names if before.get(n, "none") is not after.get(n, "none")
+                  and before.get(n, "none") != after.get(n, "none"))  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["cuda:2", "xpu:2", "mps"])
+def test_nothing_is_left_behind(kind: str) -> None:
+    with devlint.emulate(kind):
+        pass  # torch imports some of its own modules at the first use
+    before = surface()
+    with devlint.emulate(kind):
+        assert changes(before, surface())
+    assert changes(before, surface()) == []
+
+
+def test_nothing_is_left_behind_after_an_exception() -> None:
+    before = surface()
+    with pytest.raises(RuntimeError, match=MATCH), devlint.emulate("cuda"):
+        torch.ones(2, device="cuda") + torch.ones(2)
+    assert changes(before, surface()) == []
+    with pytest.raises((AssertionError, RuntimeError)):
+        torch.ones(2, device="cuda")
+
+
+def test_nothing_is_left_behind_where_entering_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    from devlint.runtime.virtual.api import processes
+
+    def broken(*args: Any) -> None:
+        raise OSError("no processes here")
+
+    before = surface()
+    with monkeypatch.context() as patched:
+        patched.setattr(processes, "patch", broken)
+        with pytest.raises(OSError, match="no processes"):
+            devlint.emulate("cuda").__enter__()
+    assert changes(before, surface()) == []
+    with devlint.emulate("cuda"):
+        assert torch.ones(1, device="cuda").is_cuda
+
+
+def test_one_at_a_time() -> None:
+    with devlint.emulate("cuda"):
+        with pytest.raises(RuntimeError, match="an emulation of cuda:1 is on already"):
+            devlint.emulate("cuda:2").__enter__()
+        assert torch.cuda.device_count() == 1
+
+
+def test_as_a_decorator() -> None:
+    @devlint.emulate("cuda", count=3)
+    def count() -> int:
+        return torch.cuda.device_count()
+
+    assert count() == 3
+    assert count() == 3
+    assert not torch.cuda.is_available()
+
+
+@pytest.mark.parametrize(
+    ("kind", "count", "reason"),
+    [
+        ("gpu", None, "'gpu' can't be emulated: choose one of cuda, mps, xpu"),
+        ("cuda:", None, "a number of devices is expected after the colon"),
+        ("cuda:x", None, "a number of devices is expected after the colon"),
+        ("cuda:0", None, "0 devices of kind 'cuda' can't be emulated: from 1 to 64"),
+        ("cuda:2", 3, "already says how many"),
+        ("mps:2", None, "2 devices of kind 'mps' can't be emulated: 1 only"),
+    ],
+)
+def test_what_cannot_be_emulated(kind: str, count: int | None, reason: str) -> None:
+    with pytest.raises(ValueError) as raised:
+        parse(kind, count)
+    assert reason in str(raised.value)
+
+
+def test_tensors_are_not_kept_alive() -> None:
+    with devlint.emulate("cuda"):
+        tensor = torch.ones(3, device="cuda")
+        module = nn.Linear(3, 2).cuda()
+        loss = module(tensor).sum()
+        loss.backward()
+        try:
+            module(torch.ones(3))
+        except RuntimeError as error:
+            said = str(error)
+        assert MATCH in said
+        seen = [weakref.ref(thing) for thing in (tensor, module, loss)]
+        del tensor, module, loss
+        gc.collect()
+        assert [ref() for ref in seen] == [None, None, None]
+
+
+# --- where tensors are ---------------------------------------------------------------------
+
+
+def test_views_and_copies_stay_where_they_are() -> None:
+    with devlint.emulate("cuda", count=2):
+        x = torch.randn(4, 6, device="cuda:1")
+        views = [x[0], x.t(), x.view(-1), x.detach(), x.data, x.real, *x.unbind(), *x.split(2)]
+        copies = [
+            x.clone(),
+            x + 1,
+            x.sum(),
+            copy.copy(x),
+            copy.deepcopy(x),
+            x.half(),
+            x.to_sparse(),
+        ]
+        assert {str(t.device) for t in views + copies} == {"cuda:1"}
+        assert not x.cpu().is_cuda
+        assert x.cpu().data_ptr() != x.data_ptr()
+        assert x.to("cuda:1") is x
+
+
+def test_a_gradient_is_where_its_tensor_is() -> None:
+    with devlint.emulate("cuda", count=2):
+        x = torch.ones(3, requires_grad=True)
+        y = x.to("cuda:1")
+        y.retain_grad()
+        seen = []
+        y.register_hook(lambda gradient: seen.append(gradient.device))
+        (y * 2).sum().backward()
+        assert x.grad is not None
+        assert y.grad is not None
+        assert (str(x.grad.device), str(y.grad.device), str(seen[0])) == ("cpu", "cuda:1", "cuda:1")
+        assert x.grad.tolist() == [2, 2, 2]
+        (gradient,) = torch.autograd.grad((x.to("cuda:1") ** 2).sum(), x)
+        assert gradient.device.type == "cpu"
+
+
+def test_custom_functions_see_and_check_devices() -> None:
+    places = []
+
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+            ctx.save_for_backward(x)
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, gradient: torch.Tensor) -> Any:
+            (x,) = ctx.saved_tensors
+            places.append((gradient.device.type, x.device.type))
+            return (gradient * 2).cpu() if x.numel() > 3 else gradient * 2
+
+    with devlint.emulate("cuda"):
+        Double.apply(torch.ones(3, device="cuda", requires_grad=True)).sum().backward()
+        with pytest.raises(
+            RuntimeError, match="DoubleBackward returned an invalid gradient at index 0"
+        ):
+            Double.apply(torch.ones(4, device="cuda", requires_grad=True)).sum().backward()
+    assert places == [("cuda", "cuda")] * 2
+
+
+def test_checkpoints_are_computed_again_on_the_device() -> None:
+    from torch.utils.checkpoint import checkpoint
+
+    seen = []
+
+    def layer(x: torch.Tensor) -> torch.Tensor:
+        seen.append(x.device.type)
+        return (x * torch.ones(3, device=x.device)).relu()
+
+    with devlint.emulate("cuda"):
+        for reentrant in (False, True):
+            x = torch.randn(3, device="cuda", requires_grad=True)
+            checkpoint(layer, x, use_reentrant=reentrant).sum().backward()
+            assert x.grad is not None
+            assert x.grad.is_cuda
+    assert seen == ["cuda"] * 4
+
+
+# --- ways around the modes -----------------------------------------------------------------
+
+
+def test_threads_see_the_same_machine() -> None:
+    found: list[str] = []
+
+    def work() -> None:
+        found.append(str((torch.ones(2, device="cuda") + 1).device))
+        try:
+            torch.ones(2, device="cuda") + torch.ones(2)
+        except RuntimeError as error:
+            found.append(str(error))
+
+    with devlint.emulate("cuda"):
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+    assert found[0] == "cuda:0"
+    assert MATCH in found[1]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_forked_child_cannot_use_what_its_parent_has_used() -> None:
+    with devlint.emulate("cuda"):
+        torch.ones(1, device="cuda")
+        read, write = os.pipe()
+        child = os.fork()
+        if child == 0:
+            try:
+                torch.ones(1).cuda()
+                text = "no error"
+            except RuntimeError as error:
+                text = str(error)
+            os.write(write, text.encode())
+            os._exit(0)
+        os.waitpid(child, 0)
+        said = os.read(read, 1000).decode()
+        assert said.startswith("Cannot re-initialize CUDA in forked subprocess.")
+        assert torch.ones(1, device="cuda").is_cuda
+
+
+def _answer(requests: Any, answers: Any) -> None:
+    tensor = requests.get()
+    answers.put((str(tensor.device), torch.cuda.device_count()))
+
+
+def test_spawned_processes_and_their_queues() -> None:
+    with devlint.emulate("cuda", count=2):
+        context = torch.multiprocessing.get_context("spawn")
+        requests, answers = context.Queue(), context.Queue()
+        process = context.Process(target=_answer, args=(requests, answers))
+        process.start()
+        tensor = torch.ones(3, device="cuda:1")
+        requests.put(tensor)
+        assert answers.get(timeout=60) == ("cuda:1", 2)
+        process.join()
+        assert str(tensor.device) == "cuda:1"
+
+
+@torch.jit.script
+def scripted(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    return x * 2 + y
+
+
+def test_torchscript_from_before() -> None:
+    module = torch.jit.script(nn.Linear(3, 2))
+    with devlint.emulate("cuda") as emulation:
+        x = torch.ones(3, device="cuda")
+        assert scripted(x, x).is_cuda
+        assert module.cuda()(x).is_cuda
+        with pytest.raises(RuntimeError, match=MATCH):
+            scripted(x, torch.ones(3))
+        with pytest.raises(RuntimeError, match=MATCH):
+            module(torch.ones(1, 3))
+        assert any("TorchScript" in limit for limit in emulation.limits)
+
+
+def test_dlpack() -> None:
+    with devlint.emulate("cuda", count=2):
+        x = torch.ones(3, device="cuda:1")
+        assert str(torch.from_dlpack(x).device) == "cuda:1"
+        assert (
+            str(torch.utils.dlpack.from_dlpack(torch.utils.dlpack.to_dlpack(x)).device) == "cuda:1"
+        )
+        with pytest.raises(RuntimeError, match="Unsupported device in DLTensor"):
+            np.from_dlpack(x)
+        assert torch.from_dlpack(np.ones(3)).device.type == "cpu"
+
+
+def test_compiling_runs_eagerly_and_says_so() -> None:
+    with devlint.emulate("cuda") as emulation:
+
+        @torch.compile
+        def double(x: torch.Tensor) -> torch.Tensor:
+            return x * 2
+
+        model = torch.compile(nn.Linear(3, 2).cuda(), mode="reduce-overhead")
+        assert double(torch.ones(2, device="cuda")).is_cuda
+        assert model(torch.ones(3, device="cuda")).is_cuda
+        with pytest.raises(RuntimeError, match=MATCH):
+            model(torch.ones(1, 3))
+        assert emulation.limits == {"torch.compile: the code runs eagerly": 2}
+
+
+# --- files ---------------------------------------------------------------------------------
+
+
+def test_files_say_the_device(tmp_path: Path) -> None:
+    path = tmp_path / "model.pt"
+    with devlint.emulate("cuda", count=2):
+        model = nn.Linear(3, 2).to("cuda:1")
+        torch.save(model.state_dict(), path)
+        loaded = torch.load(path)
+        assert {str(t.device) for t in loaded.values()} == {"cuda:1"}
+        for location, expected in (
+            ("cpu", "cpu"), ("cuda:0", "cuda:0"), (torch.device("cuda"), "cuda:0"),
+            ({"cuda:1": "cuda:0"}, "cuda:0"), (lambda storage, place: storage, "cpu"),
+            (lambda storage, place: storage.cuda(0), "cuda:0"),
+        ):  # fmt: skip
+            found = torch.load(path, map_location=location)
+            assert {str(t.device) for t in found.values()} == {expected}
+        again = pickle.loads(pickle.dumps(model))
+        assert str(again.weight.device) == "cuda:1"
+        cpu = nn.Linear(3, 2)
+        cpu.load_state_dict(loaded)
+        assert cpu.weight.device.type == "cpu"
+    with devlint.emulate("cuda"):
+        with pytest.raises(RuntimeError) as raised:
+            torch.load(path)
+        assert str(raised.value).startswith(
+            "Attempting to deserialize object on CUDA device 1 but torch.cuda.device_count() is 1."
+        )
+    with pytest.raises(RuntimeError, match=r"torch\.cuda\.is_available\(\) is False"):
+        torch.load(path)
+
+
+def test_a_file_of_the_cpu_is_loaded_where_it_was() -> None:
+    stream = io.BytesIO()
+    torch.save(torch.ones(2), stream)
+    stream.seek(0)
+    with devlint.emulate("cuda"):
+        assert torch.load(stream).device.type == "cpu"
+
+
+# --- autocast ------------------------------------------------------------------------------
+
+
+def test_autocast_follows_the_accelerators_lists() -> None:
+    with devlint.emulate("cuda"):
+        x = torch.randn(4, 4, device="cuda", requires_grad=True)
+        cpu = torch.randn(4, 4)
+        with torch.autocast("cuda", dtype=torch.float16):
+            half = x @ x
+            assert half.dtype is torch.float16
+            assert F.linear(x, x).dtype is torch.float16
+            assert (half + half).dtype is torch.float16
+            for result in (
+                half.softmax(-1), half.exp(), half.sum(), F.layer_norm(half, (4,)),
+                F.mse_loss(half, half), half.log_softmax(-1), half.pow(2), half.norm(),
+                F.cross_entropy(half, torch.zeros(4, dtype=torch.long, device="cuda")),
+            ):  # fmt: skip
+                assert result.dtype is torch.float32
+            assert (cpu @ cpu).dtype is torch.float32
+            assert half.sum(dtype=torch.float16).dtype is torch.float16
+            with torch.autocast("cuda", enabled=False):
+                assert (x @ x).dtype is torch.float32
+            with pytest.raises(RuntimeError, match="unsafe to autocast"):
+                F.binary_cross_entropy(half.sigmoid(), half.sigmoid())
+        assert (x @ x).dtype is torch.float32
+        half.sum().backward()
+        assert x.grad is not None
+        assert x.grad.dtype is torch.float32
+
+
+# --- kinds ---------------------------------------------------------------------------------
+
+
+def test_mps_has_limits_of_its_own() -> None:
+    with devlint.emulate("mps"):
+        assert torch.backends.mps.is_available()
+        assert not torch.cuda.is_available()
+        x = torch.ones(2, device="mps")
+        assert str((x * 2).device) == "mps:0"
+        assert x.is_mps
+        for double in (lambda: x.double(), lambda: torch.ones(2, dtype=torch.float64).to("mps"),
+                       lambda: torch.tensor(np.ones(2), device="mps")):  # fmt: skip
+            with pytest.raises(TypeError, match="doesn't support float64"):
+                double()
+        with pytest.raises(RuntimeError, match="Placeholder storage has not been allocated"):
+            torch.mm(torch.ones(2, 2, device="mps"), torch.ones(2, 2))
+        with pytest.raises(RuntimeError, match=f"{MATCH}, but found at least two devices, mps:0"):
+            x + torch.ones(2)
+
+
+def test_xpu() -> None:
+    with devlint.emulate("xpu", count=2):
+        assert torch.xpu.is_available()
+        assert torch.xpu.device_count() == 2
+        model = nn.Linear(2, 2).xpu(1)
+        assert model.weight.is_xpu
+        with pytest.raises(
+            RuntimeError, match="got mat1 is on cpu, different from other tensors on xpu:1"
+        ):
+            model(torch.ones(2, 2))
+        with pytest.raises(TypeError, match="can't convert xpu:1 device type tensor to numpy"):
+            model.weight.detach().numpy()

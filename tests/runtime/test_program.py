@@ -1,0 +1,261 @@
+"""`devlint run`: programs run as Python itself would run them, but for the devices they find."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from devlint.cli import main
+
+
+@dataclass(frozen=True)
+class Ran:
+    code: int
+    out: str
+    err: str
+
+
+def python(folder: Path, *words: str, stdin: str = "") -> Ran:
+    done = subprocess.run(
+        [sys.executable, *words], cwd=folder, input=stdin.encode(), capture_output=True, timeout=120
+    )
+    return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def devlint_run(folder: Path, *words: str, stdin: str = "") -> Ran:
+    return python(folder, "-m", "devlint", "run", *words, stdin=stdin)
+
+
+FACTS = """
+import json, pickle, sys
+class Box: pass
+def annotated(x: 1 + 1): pass
+names = ["__name__", "__file__", "__package__", "__cached__", "__doc__"]
+spec = __spec__ and [__spec__.name, __spec__.origin, __spec__.parent]
+print(json.dumps([
+    sys.argv, sys.path, [globals().get(name) for name in names], spec, str(type(__loader__)),
+    str(type(__builtins__)), sys.modules["__main__"].__dict__ is globals(),
+    type(pickle.loads(pickle.dumps(Box()))) is Box, annotated.__annotations__["x"],
+    sys._getframe().f_code.co_filename, sys.stdout.errors, sys.stdin.read(),
+]))
+"""
+
+FAILS_IN_ITS_OWN_WAY = """
+def hook(kind, error, trace):
+    print("hook", kind.__name__, trace.tb_frame.f_code.co_name, file=sys.stderr)
+    sys.__excepthook__(kind, error, trace)
+sys.excepthook = hook
+def fail():
+    try:
+        {}["key"]
+    except KeyError as error:
+        raise ValueError("wrong") from error
+fail()
+"""
+
+INTERRUPTED = """
+import atexit, os, signal, threading, time
+def late():
+    time.sleep(0.3)
+    print("thread")
+atexit.register(print, "exit")
+threading.Thread(target=late).start()
+os.kill(os.getpid(), signal.SIGINT)
+time.sleep(30)
+"""
+
+FORMS = {
+    "a script": (["the folder/show.py", "--emulate", "mps", "-m", "--", "-h"], 1),
+    "a package": (["-m", "pkg", "-m", "x"], 1),
+    "a zip file": (["app.zip", "--transfers"], 7),
+    "standard input": (["-", "--help"], 0),
+    "an interrupt": (["interrupted.py"], -2),
+    "a script with a mistake": (["broken.py"], 1),
+    "a folder without __main__": (["the folder"], None),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_all_is_as_with_python(tmp_path: Path, form: str) -> None:
+    pkg, folder = tmp_path / "pkg", tmp_path / "the folder"
+    pkg.mkdir()
+    folder.mkdir()
+    (folder / "real.py").write_text('"""Text."""' + FACTS + FAILS_IN_ITS_OWN_WAY)
+    (folder / "show.py").symlink_to("real.py")
+    (pkg / "__init__.py").write_text("import sys; print(sys.argv)\n")
+    (pkg / "__main__.py").write_text(f"{FACTS}\nfrom . import tool\nsys.exit('the end')\n")
+    (pkg / "tool.py").write_text("print(__name__)\n")
+    with zipfile.ZipFile(tmp_path / "app.zip", "w") as file:
+        file.writestr("__main__.py", f"{FACTS}\nsys.exit(7)\n")
+    (tmp_path / "interrupted.py").write_text(INTERRUPTED)
+    (tmp_path / "broken.py").write_text("x = (\n")
+    words, code = FORMS[form]
+    stdin = FACTS if form == "standard input" else "some\ninput"
+    expected = python(tmp_path, *words, stdin=stdin)
+    ran = devlint_run(tmp_path, "--emulate", "cuda", *words, stdin=stdin)
+    if code is None:
+        assert ran == Ran(2, "", "devlint: the folder: there is no `__main__` in it to run\n")
+        assert expected.code == 1
+    else:
+        assert ran == expected
+        assert ran.code == code
+
+
+TRAIN = """
+import atexit, multiprocessing, os, sys, threading
+import torch
+
+class Job:
+    def __init__(self, index):
+        self.index = index
+
+def work(job):
+    print("child", torch.cuda.device_count(), torch.ones(1, device=f"cuda:{job.index}").device)
+    torch.ones(2, device="cuda") + torch.ones(2)
+
+def late(name):
+    print(name, torch.ones(1, device="cuda:1").device)
+
+def step(x):
+    return torch.nn.functional.linear(x, torch.ones(3, 3))
+
+def main():
+    if os.fork() == 0:
+        sys.exit()
+    os.wait()
+    child = multiprocessing.get_context("spawn").Process(target=work, args=(Job(1),))
+    child.start()
+    child.join()
+    print("child", child.exitcode, flush=True)
+    threading.Thread(target=late, args=("thread",)).start()
+    atexit.register(late, "at exit")
+    for _ in range(2):
+        torch.compile(step)
+    try:
+        step(torch.ones(3, 3, device="cuda"))
+    except RuntimeError as error:
+        after = ValueError("a step failed")
+        after.__notes__ = ["a note"]
+        raise after from error
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+def test_a_program_meets_the_devices_to_its_end(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(TRAIN)
+    ran = devlint_run(tmp_path, "--emulate", "cuda:2", "train.py")
+    assert ran.code == 1
+    assert ran.out.splitlines() == [
+        "child 2 cuda:1",
+        "child 1",
+        "thread cuda:1",
+        "at exit cuda:1",
+    ]
+    of_child, _, own = ran.err.partition("Traceback")[2].partition("\nTraceback")
+    text = "RuntimeError: Expected all tensors to be on the same device, but "
+    assert f"\n{text}" in of_child
+    lines = own.splitlines()
+    cause = lines.index("The above exception was the direct cause of the following exception:")
+    (message,) = [line for line in lines[:cause] if line.startswith(text)]
+    assert "cuda:0" in message
+    assert lines[-3:] == [
+        "ValueError: a step failed",
+        "a note",
+        "devlint: not emulated: torch.compile: the code runs eagerly (2 times)",
+    ]
+    shown = [line for line in lines if line.startswith("  File")]
+    assert [line.rpartition(" ")[2] for line in shown] == ["main", "step", "<module>", "main"]
+
+
+def test_an_error_of_a_package_is_its_own(tmp_path: Path) -> None:
+    (tmp_path / "pkg").mkdir()
+    (tmp_path / "pkg" / "__init__.py").write_text("import missing_one\n")
+    (tmp_path / "pkg" / "tool.py").write_text("")
+    ran = devlint_run(tmp_path, "--emulate=cuda", "-mpkg.tool")
+    assert ran.code == 1
+    first, place, *_, last = ran.err.splitlines()
+    assert first == "Traceback (most recent call last):"
+    assert place == f'  File "{tmp_path}/pkg/__init__.py", line 1, in <module>'
+    assert last == "ModuleNotFoundError: No module named 'missing_one'"
+
+
+def test_transfers(tmp_path: Path) -> None:
+    (tmp_path / "away").mkdir()
+    (tmp_path / "copying.py").write_text(
+        "import os, sys, torch\nos.chdir('away')\nsys.stderr = None\n"
+        "x = torch.ones(1000, device='cuda')\nx.cpu()\nprint('done')\n"
+    )
+    options = ("--transfers", "--transfers-file", "copies.json")
+    ran = devlint_run(tmp_path, "--emulate", "cuda", *options, "-m", "copying")
+    assert (ran.code, ran.out) == (0, "done\n")
+    assert "copying.py" in ran.err
+    record = json.loads((tmp_path / "copies.json").read_text())
+    assert "copying.py" in json.dumps(record)
+
+
+MISTAKES = {
+    ("--emulate", "rocm", "a.py"): "'rocm' can't be emulated: choose one of cuda, mps, xpu",
+    ("--emulate", "mps:2", "a.py"): "2 devices of kind 'mps' can't be emulated: 1 only",
+    ("--emulate", "cuda", "missing.py"): "missing.py: No such file or directory",
+    ("--emulate", "cuda", "-m", "missing"): "there is no module `missing`",
+    ("--emulate", "cuda", "-m", "missing.part"): "there is no module `missing.part`",
+    ("--emulate", "cuda", "-m", "plain.part"): "there is no module `plain.part`",
+    ("--emulate", "cuda", "-m", ".plain"): "there is no module `.plain`",
+    ("--emulate", "cuda", "-m", "plain.py"): (
+        "there is no module `plain.py`; to run a file, leave out `-m`"
+    ),
+    ("--emulate", "cuda", "-m", "sys"): "the module `sys` has no Python code to run",
+    ("--emulate", "cuda", "-m", "folder"): "the package `folder` has no module `__main__` to run",
+    ("--emulate", "cuda", "--transfers-file", "no/such", "plain.py"): (
+        "no/such: can't be written: No such file or directory"
+    ),
+    ("a.py", "--emulate", "cuda"): (
+        "say with --emulate which devices to pretend, as in --emulate cuda:2"
+    ),
+    ("--emulate", "cuda"): "name a script to run, or a module with -m",
+    ("--emulate",): "argument --emulate: expected one argument",
+    ("--emulat", "cuda", "a.py"): 'unknown option `--emulat`; did you mean "--emulate"?',
+}
+
+
+@pytest.mark.parametrize("words", MISTAKES, ids=" ".join)
+def test_a_mistake_is_one_plain_line(
+    tmp_path: Path,
+    words: tuple[str, ...],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "__init__.py").write_text("")
+    for name in ("a.py", "plain.py"):
+        (tmp_path / name).write_text("")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [])
+    monkeypatch.setattr(sys, "path", ["", *sys.path])
+    assert main(["run", *words]) == 2
+    assert capsys.readouterr() == ("", f"devlint: {MISTAKES[words]}\n")
+    for name in ("folder", "plain"):
+        sys.modules.pop(name, None)
+
+
+WITHOUT_TORCH = """
+import sys
+sys.modules["torch"] = None
+from devlint.cli import main
+sys.exit(main())
+"""
+
+
+def test_without_torch(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("")
+    ran = python(tmp_path, "-c", WITHOUT_TORCH, "run", "--emulate", "cuda", "a.py")
+    text = "devlint: running a program needs torch: pip install 'devlint[runtime]'\n"
+    assert ran == Ran(2, "", text)
