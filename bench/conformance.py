@@ -144,17 +144,19 @@ def work() -> None:
 def tell(results: Iterator[tuple[Case, Outcome]]) -> int:
     """Print how many of how many by file, each difference in full; the number of differences."""
     counts: dict[str, list[int]] = defaultdict(lambda: [0, 0])
-    different = []
+    different, meant = [], []
     for case, outcome in results:
         expected = suite.difference(case, outcome)
         counts[case.theme][0] += expected is None
         counts[case.theme][1] += 1
         if expected is not None:
-            different.append((case, expected, outcome))
+            (meant if case.differs else different).append((case, expected, outcome))
     for theme, (fit, whole) in sorted(counts.items()):
         print(f"{theme:16}{fit:5} of {whole}")
     whole = sum(whole for _, whole in counts.values())
-    print(f"{'all':16}{whole - len(different):5} of {whole}")
+    print(f"{'all':16}{whole - len(different) - len(meant):5} of {whole}")
+    for case, _, _ in meant:
+        print(f"differs as it means to: {case.id}: {case.differs}")
     for case, expected, outcome in different:
         print(f"\n{case.theme}.toml: {case.id} ({case.known}: {case.basis})")
         print("    " + case.code.strip().replace("\n", "\n    "))

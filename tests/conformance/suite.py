@@ -14,6 +14,7 @@ A file of cases has `[[case]]` tables, and `[[matrix]]` tables that stand for ma
     basis = "aten/src/ATen/TensorIterator.cpp"
     devices = 2                         # accelerators needed, 1 unless said
     torch = ">=2.6"                     # the releases that the case speaks of, all unless said
+    differs = "one stream of numbers"   # why the emulation does something else, where it means to
 
 A case without `raises` must pass, whatever it returns if neither `device` nor `value` is given.
 
@@ -58,7 +59,7 @@ TEXTS = HERE / "texts.toml"
 OUTCOMES = HERE / "outcomes"
 KNOWN = ("seen", "source", "derived")
 FIELDS = frozenset(
-    "setup code raises contains device value known basis devices torch".split(),
+    "setup code raises contains device value known basis devices torch differs".split(),
 )
 
 Version = tuple[int, ...]
@@ -91,6 +92,7 @@ class Case:
     value: str | None = None
     devices: int = 1
     torch: str = ""
+    differs: str = ""
 
     @property
     def digest(self) -> str:

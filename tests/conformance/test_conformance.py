@@ -30,6 +30,9 @@ def test_case(case: Case) -> None:
     with emulate("cuda", count=2):
         outcome = suite.run(case)
     expected = suite.difference(case, outcome)
+    if case.differs:
+        assert expected is not None, f"it does the same by now: not so {case.differs!r}"
+        return
     assert expected is None, f"expected: {expected}\n     got: {outcome}\n{case.code}"
 
 

@@ -29,7 +29,8 @@ MATCH = "Expected all tensors to be on the same device"
 def surface() -> dict[str, Any]:
     """Every attribute of torch that an emulation could change, as it is now."""
     owners: list[Any] = [
-        torch, torch.cuda, torch.xpu, torch.mps, torch.cuda.memory, torch.cuda.random, torch.version,
+        torch, torch.cuda, torch.xpu, torch.mps, torch.cuda.memory, torch.cuda.random,
+        torch.version,
         torch.backends.cuda, torch.backends.cudnn, torch.backends.mps, torch.autograd,
         torch.autograd.graph, torch.nn.parallel.comm, torch.multiprocessing.reductions,
         torch.distributed, torch.distributed.distributed_c10d, torch.utils.dlpack, torch._C,

@@ -75,7 +75,8 @@ def _index(scene: Scene, match: re.Match[str], operands: Operands) -> Mistake | 
         *origin(scene, index.site, text, scene.use),
     ]
     home = f"{scene.label(scene.home.module)}: " if scene.home is not None else ""
-    head = f"{home}{base_text} is on {base.device}, and {text} indexes it from {index.device}"
+    indexed = f"{text} indexes it from" if name is not None else "its index on"
+    head = f"{home}{base_text} is on {base.device}, and {indexed} {index.device}"
     simple = its_name is not None and name is not None
     fix = f"move the index: {text}.to({base_text}.device)" if simple else "move the index"
     return Mistake(head, lines, fix, "index-on-other-device")
@@ -181,7 +182,8 @@ _KINDS: tuple[tuple[re.Pattern[str], Kind], ...] = tuple(
             r"|[Ii]nput type \(.*\) and \w+ type \(.*\) should be the same"
             r"|the same device|same device type|CPU scalars to non-CPU kernel|expected device "
             r"|but got device |is on (cpu|cuda|xpu|mps)|storage has not been allocated"
-            r"|expected them to be on GPU|gradient (of type|located)",
+            r"|expected them to be on GPU|gradient (of type|located)|CPU Scalar support"
+            r"|tensor to have (device )?[\w:]+( Device| DeviceType)?, but got",
             _meeting,
         ),
     )

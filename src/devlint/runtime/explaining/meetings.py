@@ -51,6 +51,10 @@ def meeting(scene: Scene, operands: Sequence[OperandFacts], text: str) -> Mistak
     given = _given(scene, sides.odd)
     if given is not None:
         return _received(scene, sides, given)
+    if scene.called and _given(scene, sides.other) is not None:
+        innermost = scene.called[-1].module
+        if scene.owners.device_of(innermost) == sides.odd.device:
+            return _left_behind(scene, sides, innermost)  # autocast has made copies of its weights
     return _operation(scene, sides)
 
 
@@ -80,7 +84,7 @@ def _sides(scene: Scene, operands: Sequence[OperandFacts]) -> Sides | None:
     owners = [(facts, _owner(scene, facts)) for facts in operands]
     free = [pair for pair in owners if pair[1] is None]
     owned = [(facts, owner) for facts, owner in owners if owner is not None]
-    for kept in sorted(owned, key=lambda pair: pair[1][1] != "weight"):
+    for kept in sorted(owned, key=lambda pair: "weight" not in pair[1][1]):
         for loose in free:
             if loose[0].device != kept[0].device:
                 is_behind = kept[0].device == "cpu"
@@ -123,13 +127,18 @@ def _received(scene: Scene, sides: Sides, given: Passed) -> Mistake:
     module = given.call.module
     argument = scene.argument_facts(given)
     head = f"{scene.label(module)} received {given.position} on {argument.device}"
-    other = None
+    is_placed = sides.other_owner is not None or (
+        scene.owners.device_of(module) == sides.other.device
+    )
+    other = None if sides.other_owner is not None else _given(scene, sides.other)
     if sides.other_owner is not None:
         met = f"its {_name_in(module, *sides.other_owner)} is on {sides.other.device}"
+    elif other is not None:
+        met = f"{other.position} is on {sides.other.device}"
+    elif is_placed:
+        met = f"its parameters are on {sides.other.device}"
     else:
-        other = _given(scene, sides.other)
-        position = "another operand" if other is None else other.position
-        met = f"{position} is on {sides.other.device}"
+        met = f"another operand is on {sides.other.device}"
     entry = scene.entry(argument, _is_made_at(scene, argument, given)) or given
     facts = scene.argument_facts(entry)
     index = entry.index if entry.text else scene.use
@@ -144,9 +153,6 @@ def _received(scene: Scene, sides: Sides, given: Passed) -> Mistake:
         lines.append(described("argument", other.text, scene.argument_facts(other)))
     partner = None if other is None else Named(other.text, None)
     named = Named(entry.text, None, entry.node)
-    is_placed = sides.other_owner is not None or (
-        scene.owners.device_of(module) == sides.other.device
-    )
     callee = entry.callee if is_placed else ""
     fallback = "input-on-other-device" if is_placed else "operands-on-other-devices"
     rule, fix = cause(scene, facts, named, index, sides.other, partner, callee, fallback)

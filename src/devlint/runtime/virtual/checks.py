@@ -354,25 +354,44 @@ def copy(call: Call) -> Place:
 
 
 def convolution(call: Call) -> Place:
+    """cuDNN and oneDNN compare types; the plain kernels leave it to their wrappers."""
     operands = call.operands()
     device = settled(call, operands)
     if device is not None:
         return device
-    named = {operand.name: operand for operand in operands}
-    data, weight, bias = named.get("self"), named.get("weight"), named.get("bias")
-    for other in (weight, bias):
-        if data is None or other is None or data.device == other.device:
+    data, weight, *bias = operands
+    if data.device is CPU and not _is_work_for_onednn(call, data.tensor, weight.tensor):
+        if data.tensor.dim() == 5:
+            text = texts.without_kernel("slow_conv3d_forward", call.machine.kind.title)
+            raise device_error(NotImplementedError, text, operands, "convolution")
+        return compare(call, operands, "_slow_conv2d_forward")
+    for name, other in (("weight", weight), *(("bias", each) for each in bias)):
+        if data.device == other.device:
             continue
         if data.device.type == other.device.type:
             break
-        mkldnn = other is weight and data.device is CPU
-        tail = " or input should be a MKLDNN tensor and weight is a dense tensor" if mkldnn else ""
+        onednn = other is weight and data.device is CPU
+        tail = " or input should be a MKLDNN tensor and weight is a dense tensor" if onednn else ""
         call.fail(
-            f"Input type ({texts.type_string(data.tensor, data.device)}) and {other.name} type "
+            f"Input type ({texts.type_string(data.tensor, data.device)}) and {name} type "
             f"({texts.type_string(other.tensor, other.device)}) should be the same{tail}",
             operands,
         )
     return compare(call, operands)
+
+
+_LITTLE = 20480
+"""Numbers of one image that the CPU convolves without oneDNN."""
+
+
+def _is_work_for_onednn(call: Call, data: Tensor, weight: Tensor) -> bool:
+    """Whether the CPU would take oneDNN for it, as PyTorch's `use_mkldnn` decides."""
+    transposed, groups = call.argument(6, "transposed", False), call.argument(8, "groups", 1)
+    large_kernel = all(size > 3 for size in weight.shape[-2:]) and weight.dim() > 3
+    return (
+        data.dtype in (torch.float32, torch.bfloat16, torch.float16)
+        and (groups > 1 or large_kernel or data.shape[0] > 1 or data.numel() > _LITTLE)
+    ) or bool(transposed)
 
 
 def batch_norm(call: Call) -> Place:
@@ -529,7 +548,7 @@ def _refuse_sorter(call: Call, operands: list[Operand], boundaries: torch.device
 
 
 def foreach(call: Call) -> Place:
-    """Lists of tensors, row by row; `step` may be a CPU scalar, and `_foreach_copy_` copies."""
+    """Lists of tensors, row by row, as the operator for one tensor; `_foreach_copy_` copies."""
     lists = []
     for position, name in call.signature.tensors:
         value = call.argument(position, name)
@@ -537,11 +556,33 @@ def foreach(call: Call) -> Place:
             lists.append([call.operand(name, item) for item in value])
     if not lists:
         return NEUTRAL
-    if not call.signature.base.startswith("_foreach_copy"):
+    base = call.signature.base
+    if not base.startswith("_foreach_copy"):
+        single = _SINGLE.get(base)
         for row in zip(*lists, strict=False):
-            if not common(row)[1]:
+            if common(row)[1]:
+                continue
+            if single is not None:
+                renamed = [
+                    Operand(n, o.tensor, o.device) for n, o in zip(single[1:], row, strict=False)
+                ]
+                compare(call, renamed, single[0])
+            else:
                 iterate(call, list(row), {operand.name for operand in row}, 1)
     return [operand.device for operand in lists[0]]
+
+
+_SINGLE = {
+    "_foreach_maximum": ("clamp_min.Tensor", "self", "min"),
+    "_foreach_maximum_": ("clamp_min_.Tensor", "self", "min"),
+    "_foreach_clamp_min": ("clamp_min.Tensor", "self", "min"),
+    "_foreach_clamp_min_": ("clamp_min_.Tensor", "self", "min"),
+    "_foreach_minimum": ("clamp_max.Tensor", "self", "max"),
+    "_foreach_minimum_": ("clamp_max_.Tensor", "self", "max"),
+    "_foreach_clamp_max": ("clamp_max.Tensor", "self", "max"),
+    "_foreach_clamp_max_": ("clamp_max_.Tensor", "self", "max"),
+}
+"""Those that aren't element-wise for one tensor: its operator and the names of its arguments."""
 
 
 def packed(call: Call) -> Place:

@@ -149,7 +149,8 @@ class Composites:
         p = kwargs.get("p", args[2] if len(args) > 2 else 2.0)
         mode = str(kwargs.get("compute_mode", args[3] if len(args) > 3 else ""))
         large = any(operand.tensor.shape[-2:-1] > (25,) for operand in operands)
-        multiplies = p == 2 and "donot" not in mode and (large or mode.startswith("use_mm"))
+        always, never = "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist"
+        multiplies = p == 2 and mode != never and (large or mode == always)
         if not multiplies or common(operands)[1]:
             return self._world.functions.run(func, args, kwargs)
         first, other = _first_two(operands)

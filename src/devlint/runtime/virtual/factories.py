@@ -60,7 +60,7 @@ class Factories:
         target = self._machine.resolve(asked)
         if target is not None and not (target is CPU or self._machine.owns(target)):
             return func(*args, **kwargs)
-        self._check_generator(func, kwargs.get("generator"), target, source)
+        self._check_generator(kwargs.get("generator"), target, source)
         if kwargs.get("pin_memory"):
             if target is not None and target is not CPU:
                 raise RuntimeError("Only dense CPU tensors can be pinned")
@@ -110,7 +110,7 @@ class Factories:
         return self._make_on(target, func, args, _without_device(kwargs))
 
     def _check_generator(
-        self, func: Any, generator: Any, target: torch.device | None, source: Tensor | None
+        self, generator: Any, target: torch.device | None, source: Tensor | None
     ) -> None:
         """Random numbers come from a generator of their own device.
 
@@ -122,9 +122,6 @@ class Factories:
         if target is None:
             target = CPU if source is None else shown_place(source)
         found = generator.device
-        if func is torch.randperm and target is CPU and found != target:
-            text = f"Expected a '{target}' generator device but found '{found}'"
-            raise device_error(RuntimeError, text, [], "generator")
         if found.type != target.type:
             text = texts.generator_device(target.type, found.type)
             raise device_error(RuntimeError, text, [], "generator")

@@ -18,6 +18,12 @@ from devlint.runtime.virtual.world import World
 _NATIVE = {"cuda": "nccl", "xpu": "xccl"}
 """The backend that takes tensors of a kind, and no others."""
 
+_OF_OBJECTS = (
+    "all_gather_object", "broadcast_object_list", "gather_object", "scatter_object_list",
+    "send_object_list", "recv_object_list",
+)  # fmt: skip
+"""They make tensors of objects, and move them to a device that the backend takes."""
+
 _COLLECTIVES = (
     "all_reduce", "all_gather", "all_gather_into_tensor", "all_to_all", "all_to_all_single",
     "broadcast", "gather", "reduce", "reduce_scatter", "reduce_scatter_tensor", "scatter", "send",
@@ -52,14 +58,10 @@ class _Collectives:
         both("init_process_group", self._over_gloo(inner.init_process_group))
         both("new_group", self._over_gloo(inner.new_group))
         both("get_backend", self._backend(inner.get_backend))
-        coll_device = inner._get_object_coll_device
-
-        def object_device(group: Any = None) -> str:
-            """Objects travel as tensors of the device that the backend takes."""
-            kind = self._machine.kind.type
-            return kind if self._is_native(group) else str(coll_device(group))
-
-        patches.set(inner, "_get_object_coll_device", object_device)
+        both("barrier", self._anywhere(inner.barrier))
+        for name in _OF_OBJECTS:
+            if hasattr(inner, name):
+                both(name, self._moving(getattr(inner, name)))
         for name in _COLLECTIVES:
             if hasattr(inner, name):
                 both(name, self._checked(getattr(inner, name)))
@@ -97,6 +99,29 @@ class _Collectives:
 
         return get_backend
 
+    def _anywhere(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """A barrier says on which device it waits, and gloo's knows none."""
+        signature = inspect.signature(function)
+
+        @functools.wraps(function)
+        def barrier(*args: Any, **kwargs: Any) -> Any:
+            given = signature.bind(*args, **kwargs).arguments
+            given.pop("device_ids", None)
+            return function(**given)
+
+        return barrier
+
+    def _moving(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def collective(*args: Any, **kwargs: Any) -> Any:
+            self._machine.thread.lenient += 1
+            try:
+                return function(*args, **kwargs)
+            finally:
+                self._machine.thread.lenient -= 1
+
+        return collective
+
     def _checked(self, function: Callable[..., Any]) -> Callable[..., Any]:
         signature = inspect.signature(function)
 
@@ -105,7 +130,7 @@ class _Collectives:
             given = signature.bind_partial(*args, **kwargs).arguments
             with torch._C.DisableTorchFunction():
                 tensors = list(tensors_in(given.values()))
-                if self._is_native(given.get("group")):
+                if self._is_native(given.get("group")) and not self._machine.thread.lenient:
                     self._check(tensors, function.__name__)
                 result = function(*args, **kwargs)
                 where = next((place(tensor) for tensor in tensors), None)
