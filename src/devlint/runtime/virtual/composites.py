@@ -25,11 +25,6 @@ _VF: Any = torch._C._VariableFunctions
 Said = Callable[[list[Operand]], str]
 
 
-def handlers(world: World) -> Mapping[Any, Handler]:
-    """What is handled, by function."""
-    return Composites(world).handlers()
-
-
 class Composites:
     """Handlers of functions that decide before any operator does."""
 

@@ -8,7 +8,6 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from devlint.runtime.virtual import composites
 from devlint.runtime.virtual.api import (
     autocast,
     distributed,
@@ -16,16 +15,19 @@ from devlint.runtime.virtual.api import (
     libraries,
     modules,
     objects,
+    optimizers,
     processes,
     storages,
 )
 from devlint.runtime.virtual.autograd import Autograd
+from devlint.runtime.virtual.composites import Composites
 from devlint.runtime.virtual.factories import Factories
 from devlint.runtime.virtual.host import Host
 from devlint.runtime.virtual.kinds import Spec, parse
 from devlint.runtime.virtual.machine import Machine
 from devlint.runtime.virtual.moves import Moves
 from devlint.runtime.virtual.patches import Patches
+from devlint.runtime.virtual.waits import Waits
 from devlint.runtime.virtual.world import World
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -111,16 +113,19 @@ class Emulation:
     def _turn_on(self, world: World) -> None:
         moves = Moves(world)
         autograd = Autograd(world)
-        for part in (moves, Factories(world, moves), Host(world), autograd):
-            world.functions.handlers.update(part.handlers())
-        world.functions.handlers.update(composites.handlers(world))
-        world.functions.placeless = moves.placeless() - set(world.functions.handlers)
+        handlers = world.functions.handlers
+        for part in (moves, Factories(world, moves), Host(world), autograd, Composites(world)):
+            handlers.update(part.handlers())
         autocast.patch(world, self._patches)
+        if world.transfers is not None:
+            handlers.update(Waits(world).handlers())  # around those that there are
+        world.functions.placeless = moves.placeless() - set(handlers)
         storages.patch(world, self._patches)
         objects.patch(world, self._patches)
         modules.Surface(world).patch(self._patches)
         libraries.patch(world, self._patches)
         autograd.patch(self._patches)
+        optimizers.patch(world, self._patches)
         processes.patch(world, self._patches)
         distributed.patch(world, self._patches)
         exchange.patch(world, self._patches)

@@ -48,6 +48,7 @@ class Factories:
             **dict.fromkeys(self._constructors, self.make),
             Tensor.new_tensor: self.new,
             Tensor.new: self.new,
+            **dict.fromkeys((torch.from_numpy, torch.stack, torch.cat), self.noted),
         }
 
     def make(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -93,6 +94,10 @@ class Factories:
             result = result.clone()
         put(result, target)
         return self._world.made(result)
+
+    def noted(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What puts a batch together: an explanation that says where is worth the look."""
+        return self._world.made(self._world.functions.run(func, args, kwargs))
 
     def _made_here(self, made: Any) -> Any:
         if isinstance(made, Tensor):

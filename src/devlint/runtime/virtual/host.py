@@ -12,7 +12,6 @@ from devlint.runtime.virtual import texts
 from devlint.runtime.virtual.errors import Operand, device_error
 from devlint.runtime.virtual.modes import Handler
 from devlint.runtime.virtual.tags import CPU, put, shown_place
-from devlint.runtime.virtual.waits import Waits
 from devlint.runtime.virtual.world import World
 
 _DLPACK_TYPES = {"cuda": 2, "xpu": 14, "mps": 8}
@@ -34,12 +33,11 @@ class Host:
             Tensor.apply_: self.on_cpu_only,
             Tensor.map_: self.on_cpu_only,
             Tensor.__repr__: self.repr,
+            Tensor.__format__: self.format,
             Tensor.__dlpack_device__: self.dlpack_device,
             Tensor.__dlpack__: self.dlpack,
             Tensor.__deepcopy__: self.deepcopy,
         }
-        if self._world.transfers is not None:
-            found |= Waits(self._world).handlers()
         return found
 
     def numpy(self, func: Any, args: Any, kwargs: Any) -> Any:
@@ -79,6 +77,13 @@ class Host:
         log.waited("print", args[0])  # once, though torch asks for each of the numbers
         with self._world.modes(), log.paused():
             return torch._tensor_str._str(args[0], **kwargs)
+
+    def format(self, func: Any, args: Any, kwargs: Any) -> Any:
+        tensor, specification = args
+        if tensor.dim() == 0 or not self._machine.owns(shown_place(tensor)):
+            return func(*args, **kwargs)
+        with self._world.modes():
+            return object.__format__(tensor, specification)
 
     def dlpack_device(self, func: Any, args: Any, kwargs: Any) -> Any:
         found = shown_place(args[0])

@@ -6,12 +6,12 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
 import torch
 
+from devlint.runtime.explaining.stack import owner_of
 from devlint.runtime.virtual.machine import Machine
 from devlint.runtime.virtual.modes import DispatchMode, FunctionMode
 from devlint.runtime.virtual.tags import note_site
@@ -19,13 +19,10 @@ from devlint.runtime.virtual.tags import note_site
 Site = tuple[CodeType, int]
 """A function's code and a line of it."""
 
-_TORCH = str(Path(torch.__file__).parent)
-_HERE = str(Path(__file__).parents[1])
-
 
 def is_ours(filename: str) -> bool:
     """Whether a file is torch's or devlint's, and so nothing that a user wrote."""
-    return filename.startswith((_TORCH, _HERE))
+    return owner_of(filename) in ("torch", "devlint")
 
 
 def users_frame() -> FrameType | None:

@@ -28,7 +28,6 @@ def patch(world: World, patches: Patches) -> None:
     _patch_default_device(world, patches)
     _patch_data_parallel(world.machine, patches)
     _patch_compilers(world, patches)
-    _patch_optimizers(patches)
     _patch_wrappers(world.machine, patches)
     _patch_nested(world.machine, patches)
 
@@ -128,35 +127,6 @@ def _patch_compilers(world: World, patches: Patches) -> None:
                 torch.jit._state.disable()
 
         patches.set(torch.autograd.forward_ad, "_maybe_load_decompositions", load_compiled)
-
-
-def _patch_optimizers(patches: Patches) -> None:
-    """Optimizers sort their tensors by device, which C++ would read from the real ones.
-
-    Clearing gradients asks for no device: it needn't be seen, call by call.
-    """
-    zero_grad = torch.optim.Optimizer.zero_grad
-
-    def cleared(optimizer: Any, set_to_none: bool = True) -> None:
-        with torch._C.DisableTorchFunction():
-            zero_grad(optimizer, set_to_none)
-
-    patches.set(torch.optim.Optimizer, "zero_grad", cleared)
-
-    def grouped(lists: Any, with_indices: bool = False) -> dict[Any, Any]:
-        with torch._C.DisableTorchFunction():
-            keys = [(shown_place(first), first.dtype) for first in lists[0]]
-        groups: dict[Any, Any] = {}
-        for index, key in enumerate(keys):
-            columns, indices = groups.setdefault(key, ([[] for _ in lists], []))
-            for column, tensors in zip(columns, lists, strict=True):
-                if tensors:  # an optimizer without momentum gives an empty list
-                    column.append(tensors[index])
-            indices.append(index)
-        return groups
-
-    if hasattr(torch._C, "_group_tensors_by_device_and_dtype"):
-        patches.set(torch._C, "_group_tensors_by_device_and_dtype", grouped)
 
 
 def _patch_wrappers(machine: Machine, patches: Patches) -> None:

@@ -56,7 +56,7 @@ class Surface:
         self._world = world
         self._machine: Machine = world.machine
         self._properties = _Properties(world.machine.kind.type)
-        self._streams = Streams(world.machine)
+        self._streams = Streams(world.machine, self.synchronize)
         self._memory = Memory(world.machine)
         self._random = Randomness(world)
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import abc
 import copyreg
 import itertools
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch._streambase import _EventBase, _StreamBase
 
 from devlint.runtime.virtual.machine import Machine
 from devlint.runtime.virtual.patches import Patches
@@ -96,12 +99,15 @@ class Streams:
     which stream is the current one is kept, for programs that ask.
     """
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: Machine, synchronize: Callable[[], None]) -> None:
         self._machine = machine
+        self.synchronize = synchronize
         self._thread = threading.local()
         self._ids = itertools.count(1)
-        self.event_type = _event_type(machine)
+        self.event_type = _event_type(machine, synchronize)
         self.stream_type = _stream_type(self)
+        _register(_StreamBase, self.stream_type)
+        _register(_EventBase, self.event_type)
         self._defaults = {device: self.stream_type(device, _id=0) for device in machine.devices}
 
     def device(self, device: Any) -> torch.device:
@@ -142,6 +148,12 @@ class Streams:
         return found
 
 
+def _register(base: type, made: type) -> None:
+    """Have a class taken for torch's own, by the compiler of 2.4, which asks for that."""
+    if isinstance(base, abc.ABCMeta):
+        base.register(made)
+
+
 def _stream_type(streams: Streams) -> type:
     class Stream:
         def __init__(
@@ -156,7 +168,7 @@ def _stream_type(streams: Streams) -> type:
             self._before: list[Any] = []
 
         def synchronize(self) -> None:
-            pass
+            streams.synchronize()
 
         def wait_stream(self, stream: Any) -> None:
             pass
@@ -192,7 +204,7 @@ def _stream_type(streams: Streams) -> type:
     return Stream
 
 
-def _event_type(machine: Machine) -> type:
+def _event_type(machine: Machine, synchronize: Callable[[], None]) -> type:
     class Event:
         def __init__(
             self,
@@ -219,7 +231,7 @@ def _event_type(machine: Machine) -> type:
             return True
 
         def synchronize(self) -> None:
-            pass
+            synchronize()
 
         def elapsed_time(self, end_event: Any) -> float:
             """Milliseconds from this event to another.

@@ -31,6 +31,7 @@ def patch(world: World, patches: Patches) -> None:
     def copied(storage: Any, target: torch.device) -> Any:
         copy = base.__new__(torch.UntypedStorage, storage.nbytes())
         copy.copy_(storage)
+        world.copied(storage.device, target, storage, True)
         if target is not CPU:
             copy._devlint_device = target
         return copy
