@@ -100,7 +100,7 @@ def shape_of(tensor: Tensor) -> tuple[int, ...] | None:
     """The lengths of a tensor's dimensions, if it has any that are fixed."""
     try:
         return tuple(int(length) for length in tensor.shape)
-    except _NO_STORAGE:
+    except (*_NO_STORAGE, AttributeError):  # lengths that differ from row to row
         return None
 
 

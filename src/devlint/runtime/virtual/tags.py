@@ -46,6 +46,9 @@ STORAGE_DEFAULTS = {"_devlint_device": CPU, "_devlint_site": None, "_devlint_pin
 
 def place(tensor: Tensor) -> torch.device:
     """The device that a tensor pretends to be on. No function mode may be active."""
+    if type(tensor) not in PLAIN and "_devlint_device" in tensor.__dict__:
+        said: torch.device = tensor.__dict__["_devlint_device"]  # when the wrapper was made
+        return said
     try:
         tag: torch.device = _carrier(tensor)._devlint_device
     except _NO_STORAGE:
@@ -159,9 +162,10 @@ def _parts(tensor: Tensor) -> Iterator[Tensor]:
     layout = tensor.layout
     if type(tensor) not in PLAIN and hasattr(tensor, "__tensor_flatten__"):
         names, _ = tensor.__tensor_flatten__()
-        for name in names:
-            yield from _parts(getattr(tensor, name))
-        if not names:
+        inner = [part for name in names if isinstance(part := getattr(tensor, name), Tensor)]
+        for part in inner:
+            yield from _parts(part)
+        if not inner:
             yield tensor
     elif layout is torch.sparse_coo:
         yield tensor._values()

@@ -73,6 +73,8 @@ class Surface:
             self._patch_module(getattr(torch, kind), patches)
         if kind == "cuda":
             self._patch_cuda_backends(patches)
+        if hasattr(torch._C, "_get_accelerator"):  # what torch's own Python asks
+            patches.set(torch._C, "_get_accelerator", lambda check=False: torch.device(kind))
         if hasattr(torch, "accelerator"):
             for name, value in self._accelerator().items():
                 if hasattr(torch.accelerator, name):
