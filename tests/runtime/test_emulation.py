@@ -330,6 +330,22 @@ def test_compiling_runs_eagerly_and_says_so() -> None:
         assert emulation.limits == {"torch.compile: the code runs eagerly": 2}
 
 
+def test_an_extension_is_told_of(tmp_path: Path) -> None:
+    from importlib.machinery import ExtensionFileLoader
+    from importlib.util import spec_from_file_location
+
+    for name, content in (("ours", b"\0libtorch_cpu.so\0"), ("other", b"\0libm.so\0")):
+        path = tmp_path / f"{name}.so"
+        path.write_bytes(content)
+        loader = ExtensionFileLoader(name, str(path))
+        with devlint.emulate("cuda") as emulation:
+            with pytest.raises(ImportError):  # it is none, but it was going to be loaded
+                loader.create_module(spec_from_file_location(name, path, loader=loader))
+            limits = list(emulation.limits)
+        told = ["C++ extension ours: to it, all tensors are on the CPU"]
+        assert limits == (told if name == "ours" else [])
+
+
 # --- files ---------------------------------------------------------------------------------
 
 

@@ -1,12 +1,14 @@
 """Ways out of torch and back in, on which a tensor would lose its place.
 
-Queues of `torch.multiprocessing`, DLPack, and TorchScript that was compiled before.
+Queues of `torch.multiprocessing`, DLPack, TorchScript that was compiled before, and extensions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib.machinery import ExtensionFileLoader
 from multiprocessing.reduction import ForkingPickler
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -18,7 +20,7 @@ from torch.multiprocessing import reductions
 from devlint.runtime.virtual.modes import MIXED, survey
 from devlint.runtime.virtual.patches import Patches
 from devlint.runtime.virtual.tags import CPU, put, settle, shown_place, storage_of
-from devlint.runtime.virtual.world import World
+from devlint.runtime.virtual.world import World, is_ours
 
 
 def patch(world: World, patches: Patches) -> None:
@@ -26,6 +28,7 @@ def patch(world: World, patches: Patches) -> None:
     _patch_queues(world, patches)
     _patch_dlpack(world, patches)
     _patch_scripts(world, patches)
+    _patch_extensions(world, patches)
 
 
 # --- queues between processes
@@ -170,3 +173,27 @@ def _state(module: Any) -> list[Tensor]:
     own = [*found.ParameterDict(module).items(), *found.BufferDict(module).items()]
     parts = [_state(part) for _, part in found.ModuleDict(module).items()]
     return [tensor for _, tensor in own] + [tensor for part in parts for tensor in part]
+
+
+# --- extensions
+
+
+def _patch_extensions(world: World, patches: Patches) -> None:
+    """A module that is linked with torch reads tensors as they are: the program is told so."""
+    create = ExtensionFileLoader.create_module
+
+    def create_module(loader: Any, spec: Any) -> Any:
+        if _uses_torch(loader.path):
+            world.limit(f"C++ extension {spec.name}: to it, all tensors are on the CPU")
+        return create(loader, spec)
+
+    patches.set(ExtensionFileLoader, "create_module", create_module)
+
+
+def _uses_torch(path: str) -> bool:
+    if is_ours(path):
+        return False
+    try:
+        return any(name in Path(path).read_bytes() for name in (b"libtorch", b"libc10"))
+    except OSError:
+        return False
