@@ -1,8 +1,8 @@
-"""The device rule of each operator: may these tensors meet, and where is the result?
+"""The device rule of an operator: may these tensors meet, and where is the result?
 
 A rule is called when the operands of an operator are not all on one device; it raises what a
-kernel of the accelerator would raise, or says where the result is. Most rules come from the
-operator table; those written here are of operators whose kernels decide for themselves.
+kernel of the accelerator would raise, or says where the result is. Here is what most operators
+do, as the operator table says of each; `kernels` has those that decide for themselves.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from devlint.runtime.virtual.errors import Operand, device_error
 from devlint.runtime.virtual.machine import Machine
 from devlint.runtime.virtual.tags import CPU, NEUTRAL, is_tagged, place
 from devlint.torchapi import aten
-from devlint.torchapi.aten import Check, Operator
+from devlint.torchapi.aten import Operator
 
 Place = Any
 """Where the result is: a device, a list of them, or None for an operator that is made of others."""
@@ -42,12 +42,6 @@ class Signature:
     rule: Rule
     shared: torch._C.DispatchKey | None = None
     """Where its code stands if it is made of other operators, for all kinds of devices alike."""
-
-
-_COMPOSITE = (
-    torch._C.DispatchKey.CompositeExplicitAutograd,
-    torch._C.DispatchKey.CompositeExplicitAutogradNonFunctional,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,64 +82,9 @@ class Call:
 Rule = Callable[[Call], Place]
 
 
-@dataclass(frozen=True, slots=True)
-class _Twin:
-    """The operator that an accelerator would run where the CPU runs another."""
-
-    name: str
-    renamed: Mapping[str, str]
-    """Its names for the other's arguments, where they differ."""
-
-
-_TWINS = {
-    "stack": _Twin("cat", {}),
-    "convolution": _Twin("cudnn_convolution", {"input": "self"}),
-    "_native_batch_norm_legit": _Twin("native_batch_norm", {}),
-    "_scaled_dot_product_flash_attention_for_cpu": _Twin(
-        "_scaled_dot_product_efficient_attention", {"attn_mask": "attn_bias"}
-    ),
-}
-
-
-def signature_of(overload: Any) -> Signature:
-    """What there is to know of an overload, once."""
-    schema = overload._schema
-    namespace, _, base = schema.name.partition("::")
-    name = f"{base}.{schema.overload_name}" if schema.overload_name else base
-    twin = _TWINS.get(name, _Twin(name, {}))
-    tensors = tuple(
-        (index, argument.name)
-        for index, argument in enumerate(schema.arguments)
-        if "Tensor" in str(argument.type)
-    )
-    row = _table().operator(twin.name) if namespace == "aten" else None
-    rule = _rule(namespace, base, name, row)
-    keys = (key for key in _COMPOSITE if overload.has_kernel_for_dispatch_key(key))
-    shared = next(keys, None) if rule is composite else None
-    if rule is composite and shared is None:
-        rule = element_wise_or_free
-    return Signature(name, base, tensors, twin.renamed, row, rule, shared)
-
-
 @functools.lru_cache(maxsize=1)
-def _table() -> aten.AtenTable:
+def operator_table() -> aten.AtenTable:
     return aten.load()
-
-
-def _rule(namespace: str, base: str, name: str, row: Operator | None) -> Rule:
-    if namespace != "aten":
-        return as_first if namespace in ("profiler", "prim") else element_wise_or_free
-    own = _OWN.get(name) or _OWN.get(base)
-    if own is not None:
-        return own
-    if base.startswith("_foreach"):
-        return foreach
-    if base.startswith("_nested"):
-        return as_first
-    return composite if row is None else _BY_CHECK.get(row.check, element_wise_or_free)
-
-
-# --- what most operators do ----------------------------------------------------------------
 
 
 def common(operands: Iterable[Operand]) -> tuple[torch.device, bool]:
@@ -191,8 +130,8 @@ def compare(call: Call, operands: list[Operand], name: str = "", kernel: str = "
     kind = call.machine.kind
     if not kind.checked_kernels:
         call.fail(f"Placeholder storage has not been allocated on {kind.title} device!", operands)
-    row = _table().operator(name) if name else call.signature.row
-    ordered = _in_order(operands, row.arguments) if row is not None and not kernel else operands
+    row = operator_table().operator(name) if name else call.signature.row
+    ordered = in_order(operands, row.arguments) if row is not None and not kernel else operands
     kernel = kernel or (row.kernel if row is not None else f"wrapper_CUDA_{call.signature.base}")
     first: torch.device | None = None
     for operand in ordered:
@@ -206,7 +145,7 @@ def compare(call: Call, operands: list[Operand], name: str = "", kernel: str = "
     return NEUTRAL if first is None else first
 
 
-def _in_order(operands: list[Operand], names: tuple[str, ...]) -> list[Operand]:
+def in_order(operands: list[Operand], names: tuple[str, ...]) -> list[Operand]:
     """Those that are compared, in the order in which they are."""
     if not names:
         return operands
@@ -222,7 +161,7 @@ def element_wise(call: Call) -> Place:
     row = call.signature.row
     if device is not None or row is None:
         return device
-    return iterate(call, _in_order(operands, row.arguments), row.scalars, row.most)
+    return iterate(call, in_order(operands, row.arguments), row.scalars, row.most)
 
 
 def element_wise_or_free(call: Call) -> Place:
@@ -247,7 +186,7 @@ def into(call: Call) -> Place:
 
 
 def _refuse_output(call: Call, operands: list[Operand]) -> NoReturn:
-    out, *given = _in_order(operands, call.signature.row.arguments if call.signature.row else ())
+    out, *given = in_order(operands, call.signature.row.arguments if call.signature.row else ())
     call.fail(
         f"Expected out tensor to have device {given[-1].device}, but got {out.device} instead",
         operands,
@@ -284,359 +223,3 @@ def as_first(call: Call) -> Place:
     if isinstance(value, (list, tuple)):
         value = next((item for item in value if isinstance(item, Tensor)), None)
     return NEUTRAL if value is None else call.operand(name, value).device
-
-
-# --- operators that decide for themselves --------------------------------------------------
-
-
-def index(call: Call) -> Place:
-    """`x[i]`: indices may be on the CPU wherever `x` is."""
-    self = call.operand("self", call.args[0])
-    _check_indices(call, self)
-    return self.device
-
-
-def _check_indices(call: Call, self: Operand) -> None:
-    for tensor in call.argument(1, "indices"):
-        if not isinstance(tensor, Tensor):
-            continue
-        found = call.operand("index", tensor)
-        if NEUTRAL not in (found.device, self.device) and found.device not in (CPU, self.device):
-            call.fail(
-                "indices should be either on cpu or on the same device as the indexed tensor "
-                f"({self.device})",
-                [self, found],
-            )
-
-
-def index_put(call: Call) -> Place:
-    """`x[i] = v`: a 0-dimensional value is copied, and so is one number under a mask.
-
-    Indices are moved to where `x` is, wherever they are.
-    """
-    self = call.operand("self", call.args[0])
-    values = call.operand("values", call.argument(2, "values"))
-    if NEUTRAL in (self.device, values.device) or self.device == values.device:
-        return self.device
-    accumulate = call.argument(3, "accumulate", False)
-    if values.tensor.dim() == 0 or (not accumulate and _fills_under_mask(call, self, values)):
-        return self.device
-    ordered = torch.are_deterministic_algorithms_enabled() and values.tensor.numel() > 1
-    if (accumulate or ordered) and self.device is not CPU:
-        call.fail(
-            f"expected device {self.device} but got device {values.device} for value tensor",
-            [self, values],
-        )
-    return iterate(call, [self, values], (), 0)
-
-
-def _fills_under_mask(call: Call, self: Operand, values: Operand) -> bool:
-    """Whether PyTorch turns the write into `masked_fill_` with a number."""
-    if values.tensor.numel() != 1 or values.device is not CPU:
-        return False
-    return all(
-        mask is None
-        or (
-            mask.dtype in (torch.bool, torch.uint8) and call.operand("", mask).device == self.device
-        )
-        for mask in call.argument(1, "indices")
-    )
-
-
-def copy(call: Call) -> Place:
-    """`copy_` crosses devices."""
-    self = call.operand("self", call.args[0])
-    return (
-        call.operand("src", call.argument(1, "src")).device
-        if self.device is NEUTRAL
-        else self.device
-    )
-
-
-def convolution(call: Call) -> Place:
-    """cuDNN and oneDNN compare types; the plain kernels leave it to their wrappers."""
-    operands = call.operands()
-    device = settled(call, operands)
-    if device is not None:
-        return device
-    data, weight, *bias = operands
-    if data.device is CPU and not _is_work_for_onednn(call, data.tensor, weight.tensor):
-        if data.tensor.dim() == 5:
-            text = texts.without_kernel("slow_conv3d_forward", call.machine.kind.title)
-            raise device_error(NotImplementedError, text, operands, "convolution")
-        return compare(call, operands, "_slow_conv2d_forward")
-    for name, other in (("weight", weight), *(("bias", each) for each in bias)):
-        if data.device == other.device:
-            continue
-        if data.device.type == other.device.type:
-            break
-        onednn = other is weight and data.device is CPU
-        tail = " or input should be a MKLDNN tensor and weight is a dense tensor" if onednn else ""
-        call.fail(
-            f"Input type ({texts.type_string(data.tensor, data.device)}) and {name} type "
-            f"({texts.type_string(other.tensor, other.device)}) should be the same{tail}",
-            operands,
-        )
-    return compare(call, operands)
-
-
-_LITTLE = 20480
-"""Numbers of one image that the CPU convolves without oneDNN."""
-
-
-def _is_work_for_onednn(call: Call, data: Tensor, weight: Tensor) -> bool:
-    """Whether the CPU would take oneDNN for it, as PyTorch's `use_mkldnn` decides."""
-    transposed, groups = call.argument(6, "transposed", False), call.argument(8, "groups", 1)
-    large_kernel = all(size > 3 for size in weight.shape[-2:]) and weight.dim() > 3
-    return (
-        data.dtype in (torch.float32, torch.bfloat16, torch.float16)
-        and (groups > 1 or large_kernel or data.shape[0] > 1 or data.numel() > _LITTLE)
-    ) or bool(transposed)
-
-
-def batch_norm(call: Call) -> Place:
-    """cuDNN takes what has more than two dimensions, a weight and a bias."""
-    operands = call.operands()
-    device = settled(call, operands)
-    if device is not None:
-        return device
-    data = operands[0]
-    named = {operand.name for operand in operands}
-    cudnn = call.machine.owns(data.device) and data.tensor.dim() > 2 and {"weight", "bias"} <= named
-    return compare(call, operands, "cudnn_batch_norm" if cudnn else "native_batch_norm")
-
-
-def matrix_vector(call: Call) -> Place:
-    """`mv` adds the product to an empty tensor that it makes where the vector is."""
-    matrix, vector = call.operands()
-    device = settled(call, [matrix, vector])
-    if device is not None:
-        return device
-    result = Operand("self", vector.tensor, vector.device)
-    return compare(call, [result, Operand("mat", matrix.tensor, matrix.device), vector], "addmv_")
-
-
-def logical(call: Call) -> Place:
-    """`logical_and` writes into an empty tensor that it makes where the first operand is."""
-    self, other = call.operands()
-    device = settled(call, [self, other])
-    if device is None and self.device is CPU:
-        call.fail(texts.two_devices(other.device, self.device), [self, other])
-    return element_wise_or_free(call) if device is None else device
-
-
-def into_new(call: Call) -> Place:
-    """`complex` and `polar` write into an empty tensor that they make where the first one is."""
-    operands = call.operands()
-    device = settled(call, operands)
-    if device is not None:
-        return device
-    return compare(call, operands, f"{call.signature.base}.out")
-
-
-def sparse_tensor(call: Call) -> Place:
-    operands = [o for o in call.operands() if o.name in ("indices", "values")]
-    device = settled(call, operands)
-    if device is not None:
-        return device
-    return compare(
-        call, operands, kernel="wrapper_SparseCUDA___sparse_coo_tensor_with_dims_and_tensors"
-    )
-
-
-def masked_fill(call: Call) -> Place:
-    self = call.operand("self", call.args[0])
-    mask = call.operand("mask", call.argument(1, "mask"))
-    value = call.argument(2, "value")
-    if NEUTRAL in (self.device, mask.device):
-        return self.device
-    if isinstance(value, Tensor) and self.device is CPU:
-        filled = call.operand("value", value)
-        if call.machine.owns(mask.device) or call.machine.owns(filled.device):
-            call.fail("masked_fill_: Expected inputs to be on same device", [self, mask, filled])
-    if self.device != mask.device:
-        call.fail(
-            "expected self and mask to be on the same device, but got mask on "
-            f"{mask.device} and self on {self.device}",
-            [self, mask],
-        )
-    return self.device
-
-
-def where(call: Call) -> Place:
-    """All 0-dimensional operands are moved to the first accelerator among them."""
-    operands = call.operands()
-    device = settled(call, operands)
-    if device is not None:
-        return device
-    target = next((o.device for o in operands if call.machine.owns(o.device)), CPU)
-    large = [operand for operand in operands if operand.tensor.dim() > 0]
-    for operand in large:
-        if operand.device not in (NEUTRAL, target):
-            call.fail(texts.two_devices(target, operand.device), operands)
-    return target
-
-
-def index_fill(call: Call) -> Place:
-    """The value is read from wherever it is."""
-    self = call.operand("self", call.args[0])
-    return iterate(call, [self, call.operand("index", call.argument(2, "index"))], (), 0)
-
-
-def addcmul(call: Call) -> Place:
-    """Of three operands one may be a CPU scalar, and only the last."""
-    operands = call.operands()
-    device = settled(call, operands)
-    if device is not None:
-        return device
-    if call.signature.base.endswith("_") or texts.RELEASE < (2, 8):
-        return element_wise(call)
-    shared = iterate(call, operands, {operand.name for operand in operands}, 1)
-    for operand in operands[:2]:
-        if operand.device is CPU:
-            call.fail(texts.addcmul_scalar(operand.name), operands)
-    return shared
-
-
-def cholesky_solve(call: Call) -> Place:
-    operands = call.operands()
-    device = settled(call, operands)
-    return device if device is not None else _refuse_systems(call, operands)
-
-
-def _refuse_systems(call: Call, operands: list[Operand]) -> NoReturn:
-    right, left = operands[:2]
-    call.fail(
-        f"Expected b and A to be on the same device, but found b on {right.device} and A on "
-        f"{left.device} instead.",
-        operands,
-    )
-
-
-def block_diagonal(call: Call) -> Place:
-    operands = call.operands()
-    first = operands[0].device
-    for index, operand in enumerate(operands):
-        if NEUTRAL not in (first, operand.device) and operand.device != first:
-            call.fail(
-                "torch.block_diag: input tensors must all be on the same device. Input 0 is on "
-                f"device {first} and input {index} is on device {operand.device}",
-                operands,
-            )
-    return first
-
-
-def search(call: Call) -> Place:
-    """`sorter` can be given by keyword only, and such arguments aren't compared by the wrapper."""
-    operands = call.operands()
-    device = settled(call, operands)
-    if device is not None:
-        return device
-    compared = [operand for operand in operands if operand.name != "sorter"]
-    boundaries, agreed = common(compared)
-    return _refuse_sorter(call, operands, boundaries) if agreed else compare(call, operands)
-
-
-def _refuse_sorter(call: Call, operands: list[Operand], boundaries: torch.device) -> NoReturn:
-    sorter = next(operand for operand in operands if operand.name == "sorter")
-    call.fail(
-        "torch.searchsorted(): sorter and boundary tensors should have same device type, but got "
-        f"sorter tensor device type {sorter.device} and input value tensor device type "
-        f"{boundaries}",
-        operands,
-    )
-
-
-def foreach(call: Call) -> Place:
-    """Lists of tensors, row by row, as the operator for one tensor; `_foreach_copy_` copies."""
-    lists = []
-    for position, name in call.signature.tensors:
-        value = call.argument(position, name)
-        if isinstance(value, (list, tuple)) and value and isinstance(value[0], Tensor):
-            lists.append([call.operand(name, item) for item in value])
-    if not lists:
-        return NEUTRAL
-    base = call.signature.base
-    if not base.startswith("_foreach_copy"):
-        single = _SINGLE.get(base)
-        for row in zip(*lists, strict=False):
-            if common(row)[1]:
-                continue
-            if single is not None:
-                renamed = [
-                    Operand(n, o.tensor, o.device) for n, o in zip(single[1:], row, strict=False)
-                ]
-                compare(call, renamed, single[0])
-            else:
-                iterate(call, list(row), {operand.name for operand in row}, 1)
-    return [operand.device for operand in lists[0]]
-
-
-_SINGLE = {
-    "_foreach_maximum": ("clamp_min.Tensor", "self", "min"),
-    "_foreach_maximum_": ("clamp_min_.Tensor", "self", "min"),
-    "_foreach_clamp_min": ("clamp_min.Tensor", "self", "min"),
-    "_foreach_clamp_min_": ("clamp_min_.Tensor", "self", "min"),
-    "_foreach_minimum": ("clamp_max.Tensor", "self", "max"),
-    "_foreach_minimum_": ("clamp_max_.Tensor", "self", "max"),
-    "_foreach_clamp_max": ("clamp_max.Tensor", "self", "max"),
-    "_foreach_clamp_max_": ("clamp_max_.Tensor", "self", "max"),
-}
-"""Those that aren't element-wise for one tensor: its operator and the names of its arguments."""
-
-
-def packed(call: Call) -> Place:
-    """Lengths stay on the CPU, and so do the batch sizes that come back."""
-    data = call.operand("input", call.args[0])
-    lengths = call.operand("lengths", call.argument(1, "lengths"))
-    if call.machine.owns(lengths.device):
-        call.fail(
-            "'lengths' argument should be a 1D CPU int64 tensor, but got "
-            f"{lengths.tensor.dim()}D {lengths.device} {texts.scalar_type(lengths.tensor)} tensor",
-            [data, lengths],
-        )
-    return [data.device, CPU]
-
-
-def embedding(call: Call) -> Place:
-    weight = call.operand("weight", call.args[0])
-    indices = call.operand("indices", call.argument(1, "indices"))
-    if NEUTRAL not in (weight.device, indices.device) and weight.device != indices.device:
-        text = texts.same_device(
-            "index", indices.device, weight.device, "wrapper_CUDA__index_select",
-            call.machine.kind.title,
-        )  # fmt: skip
-        call.fail(text, [weight, indices])
-    return weight.device
-
-
-_BY_CHECK = {Check.EXACT: same, Check.ITERATOR: element_wise, Check.OUTPUT: into}
-
-_OWN: dict[str, Rule] = {
-    "index.Tensor": index, "_unsafe_index.Tensor": index, "index_put_": index_put,
-    "index_put": index_put, "_index_put_impl_": index_put, "_unsafe_index_put": index_put,
-    "copy_": copy, "copy": copy, "convolution": convolution, "_convolution": convolution,
-    "mkldnn_convolution": convolution, "masked_fill": masked_fill, "masked_fill_": masked_fill,
-    "embedding": embedding, "_pack_padded_sequence": packed,
-    "where.self": where, "where.self_out": where, "stack": same,
-    "index_fill.int_Tensor": index_fill, "index_fill_.int_Tensor": index_fill,
-    "addcmul": addcmul, "addcmul_": addcmul, "cholesky_solve": cholesky_solve,
-    "block_diag": block_diagonal, "searchsorted.Tensor": search, "searchsorted.Scalar": search,
-    "native_batch_norm": batch_norm, "_native_batch_norm_legit": batch_norm,
-    "mv": matrix_vector, "logical_and": logical, "logical_or": logical, "logical_xor": logical,
-    "complex": into_new, "polar": into_new,
-    "_sparse_coo_tensor_with_dims_and_tensors": sparse_tensor,
-    "_scaled_dot_product_flash_attention_for_cpu": same,
-    **dict.fromkeys(
-        (
-            "_to_copy", "set_", "_local_scalar_dense", "lift_fresh",
-            "_has_compatible_shallow_copy_type", "is_same_size", "_ctc_loss",
-            "_ctc_loss_backward", "_pack_padded_sequence_backward", "fill_.Tensor", "fill.Tensor",
-            "resize_as_", "resize_", "record_stream", "repeat_interleave.Tensor",
-            "bernoulli_.Tensor", "bernoulli.Tensor", "select_scatter", "slice_scatter",
-            "diagonal_scatter", "as_strided_scatter",
-        ),
-        as_first,
-    ),
-}  # fmt: skip
-"""By overload, or for all overloads of a name."""

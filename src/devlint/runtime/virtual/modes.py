@@ -20,8 +20,9 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from devlint.runtime.virtual.checks import Call, Signature, signature_of
+from devlint.runtime.virtual.checks import Call, Signature
 from devlint.runtime.virtual.machine import Machine
+from devlint.runtime.virtual.signatures import signature_of
 from devlint.runtime.virtual.tags import (
     CPU,
     NEUTRAL,

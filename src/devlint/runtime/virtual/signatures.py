@@ -1,0 +1,82 @@
+"""What there is to know of each overload of an operator, put together when it is first met."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from devlint.runtime.virtual import kernels
+from devlint.runtime.virtual.checks import (
+    Rule,
+    Signature,
+    as_first,
+    composite,
+    element_wise,
+    element_wise_or_free,
+    into,
+    operator_table,
+    same,
+)
+from devlint.torchapi.aten import Check, Operator
+
+_BY_CHECK = {Check.EXACT: same, Check.ITERATOR: element_wise, Check.OUTPUT: into}
+
+_COMPOSITE = (
+    torch._C.DispatchKey.CompositeExplicitAutograd,
+    torch._C.DispatchKey.CompositeExplicitAutogradNonFunctional,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Twin:
+    """The operator that an accelerator would run where the CPU runs another."""
+
+    name: str
+    renamed: Mapping[str, str]
+    """Its names for the other's arguments, where they differ."""
+
+
+_TWINS = {
+    "stack": _Twin("cat", {}),
+    "convolution": _Twin("cudnn_convolution", {"input": "self"}),
+    "_native_batch_norm_legit": _Twin("native_batch_norm", {}),
+    "_scaled_dot_product_flash_attention_for_cpu": _Twin(
+        "_scaled_dot_product_efficient_attention", {"attn_mask": "attn_bias"}
+    ),
+}
+
+
+def signature_of(overload: Any) -> Signature:
+    """What there is to know of an overload, once."""
+    schema = overload._schema
+    namespace, _, base = schema.name.partition("::")
+    name = f"{base}.{schema.overload_name}" if schema.overload_name else base
+    twin = _TWINS.get(name, _Twin(name, {}))
+    tensors = tuple(
+        (index, argument.name)
+        for index, argument in enumerate(schema.arguments)
+        if "Tensor" in str(argument.type)
+    )
+    row = operator_table().operator(twin.name) if namespace == "aten" else None
+    rule = _rule(namespace, base, name, row)
+    keys = (key for key in _COMPOSITE if overload.has_kernel_for_dispatch_key(key))
+    shared = next(keys, None) if rule is composite else None
+    if rule is composite and shared is None:
+        rule = element_wise_or_free
+    return Signature(name, base, tensors, twin.renamed, row, rule, shared)
+
+
+def _rule(namespace: str, base: str, name: str, row: Operator | None) -> Rule:
+    if namespace != "aten":
+        return as_first if namespace in ("profiler", "prim") else element_wise_or_free
+    own = kernels.RULES.get(name) or kernels.RULES.get(base)
+    if own is not None:
+        return own
+    if base.startswith("_foreach"):
+        return kernels.foreach
+    if base.startswith("_nested"):
+        return as_first
+    return composite if row is None else _BY_CHECK.get(row.check, element_wise_or_free)
