@@ -16,7 +16,7 @@ from torch import Tensor
 from devlint.runtime.virtual import texts
 from devlint.runtime.virtual.checks import common
 from devlint.runtime.virtual.errors import Operand, device_error
-from devlint.runtime.virtual.modes import Handler
+from devlint.runtime.virtual.modes import MIXED, Handler, survey
 from devlint.runtime.virtual.tags import NEUTRAL, place, put, shown_place, tensors_in
 from devlint.runtime.virtual.world import World
 
@@ -58,6 +58,8 @@ class Composites:
         """A handler of a function whose tensors all have to be on one device."""
 
         def check(func: Any, args: Any, kwargs: Any) -> Any:
+            if survey((args, kwargs)) is not MIXED:
+                return self._world.functions.run(func, args, kwargs)
             operands = _operands((*args, *kwargs.values()))
             if not common(operands)[1]:
                 raise device_error(RuntimeError, said(operands), operands, func.__name__)
@@ -67,7 +69,9 @@ class Composites:
 
     def recurrent(self, func: Any, args: Any, kwargs: Any) -> Any:
         """Of an RNN: hidden state and weights are where the input is, the hidden state first."""
-        packed = isinstance(args[3], (list, tuple))  # data, batch sizes, hidden, weights
+        if survey(args) is not MIXED and not self._has_batch_sizes(args):
+            return self._world.functions.run(func, args, kwargs)
+        packed = self._has_batch_sizes(args)
         data = Operand("input", args[0], place(args[0]))
         hidden, weights = args[2:4] if packed else args[1:3]
         for name, tensors in (("hidden", hidden), ("parameter", weights)):
@@ -87,6 +91,11 @@ class Composites:
             raise device_error(RuntimeError, _BATCH_SIZES, [operand], func.__name__)
         # Batch sizes are on the CPU by design.
         return self._world.functions.run(_apart(func, 1, args[1]), (args[0], *args[2:]), kwargs)
+
+    @staticmethod
+    def _has_batch_sizes(args: Any) -> bool:
+        """Whether the arguments are data, batch sizes, hidden state and weights."""
+        return isinstance(args[3], (list, tuple))
 
     def cell(self, func: Any, args: Any, kwargs: Any) -> Any:
         """A cell of an accelerator multiplies without bias first; one of the CPU does not."""
@@ -157,6 +166,8 @@ class Composites:
 
     def attention(self, func: Any, args: Any, kwargs: Any) -> Any:
         """Query, key and value are compared first; the mask is left to the operators."""
+        if survey((args, kwargs)) is not MIXED:
+            return self._world.functions.run(func, args, kwargs)
         names = ("query", "key", "value")
         given = {**dict(zip(names, args, strict=False)), **kwargs}
         operands = [Operand(name, given[name], place(given[name])) for name in names]

@@ -225,7 +225,7 @@ def addcmul(call: Call) -> Place:
     device = settled(call, operands)
     if device is not None:
         return device
-    if call.signature.base.endswith("_") or texts.RELEASE < (2, 8):
+    if call.signature.base.endswith("_") or texts.RELEASE < (2, 7):
         return element_wise(call)
     shared = iterate(call, operands, {operand.name for operand in operands}, 1)
     for operand in operands[:2]:

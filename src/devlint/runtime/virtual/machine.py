@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from functools import cache
 from typing import Any
 
 import torch
@@ -52,7 +53,7 @@ class Machine:
         self.spec = spec
         self.kind: Kind = spec.kind
         self.count = spec.count
-        self.devices = tuple(torch.device(self.kind.type, index) for index in range(spec.count))
+        self.devices = tuple(_device(self.kind.type, index) for index in range(spec.count))
         self.initialized = False
         self.forked = False
         """In a child that was forked after the accelerator had been used, it can't be used."""
@@ -112,6 +113,12 @@ class Machine:
             text = self.kind.out_of_range.format(index=index, count=self.count)
             raise error_type()(text)
         return self.devices[index]
+
+
+@cache
+def _device(type_: str, index: int) -> torch.device:
+    """One object for one device, in all emulations: places are compared by identity."""
+    return real_device_type(type_, index)
 
 
 def error_type() -> type[RuntimeError]:

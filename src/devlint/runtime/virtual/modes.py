@@ -216,8 +216,10 @@ class FunctionMode(TorchFunctionMode):
         handler = self.handlers.get(func)
         if handler is not None:
             return handler(func, args, kwargs or {})
-        if not kwargs:
-            return self.run(func, args, _NOTHING)
+        return self.usual(func, args, kwargs) if kwargs else self.run(func, args, _NOTHING)
+
+    def usual(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run a function that has no handler; any may take a device or a generator."""
         if kwargs.get("device") is not None or kwargs.get("generator") is not None:
             return self.handlers[torch.empty](func, args, kwargs)
         return self.run(func, args, kwargs)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 
-from devlint.runtime.virtual import kernels
+from devlint.runtime.virtual import kernels, texts
 from devlint.runtime.virtual.checks import (
     Rule,
     Signature,
@@ -49,6 +49,24 @@ _TWINS = {
 }
 
 
+_NO_SCALARS = {"scalars": frozenset(), "most": 0}
+
+_BEFORE: Mapping[tuple[int, int], Mapping[str, Mapping[str, Any]]] = {
+    (2, 6): {"lerp.Tensor": _NO_SCALARS, "lerp_.Tensor": _NO_SCALARS},
+    (2, 7): {"addcmul": _NO_SCALARS, "addcmul_": _NO_SCALARS},
+}
+"""What the kernels did before a release, where the table says what they do since."""
+
+
+def _row(name: str) -> Operator | None:
+    """What the table says of an operator, as it is in the installed torch."""
+    row = operator_table().operator(name)
+    for release, changed in _BEFORE.items():
+        if row is not None and name in changed and texts.RELEASE < release:
+            row = replace(row, **changed[name])
+    return row
+
+
 def signature_of(overload: Any) -> Signature:
     """What there is to know of an overload, once."""
     schema = overload._schema
@@ -60,7 +78,7 @@ def signature_of(overload: Any) -> Signature:
         for index, argument in enumerate(schema.arguments)
         if "Tensor" in str(argument.type)
     )
-    row = operator_table().operator(twin.name) if namespace == "aten" else None
+    row = _row(twin.name) if namespace == "aten" else None
     rule = _rule(namespace, base, name, row)
     keys = (key for key in _COMPOSITE if overload.has_kernel_for_dispatch_key(key))
     shared = next(keys, None) if rule is composite else None

@@ -73,10 +73,7 @@ class Waits:
 
     def _go_on(self, func: Any, args: Any, kwargs: Any) -> Any:
         """Do what would be done if nothing were noted."""
-        usual = self._others.get(func, self._world.functions.run)
-        if kwargs.get("device") is not None or kwargs.get("generator") is not None:
-            usual = self._others.get(func, self._others[torch.empty])
-        return usual(func, args, kwargs)
+        return self._others.get(func, self._world.functions.usual)(func, args, kwargs)
 
     def _is_away(self, value: Any) -> bool:
         return isinstance(value, Tensor) and self._machine.owns(shown_place(value))

@@ -99,7 +99,7 @@ class Randomness:
             for space in (torch, Tensor, F, torch._C._VariableFunctions):
                 function = getattr(space, name, None)
                 if callable(function):
-                    inner = handlers.get(function, self._world.functions.run)
+                    inner = handlers.get(function, self._world.functions.usual)
                     if not hasattr(inner, "_devlint_draws"):
                         handlers[function] = self._drawing(inner)
 
