@@ -304,6 +304,44 @@ def scripted(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     return x * 2 + y
 
 
+def test_torchscript_runs_eagerly_and_traces_as_ever() -> None:
+    with devlint.emulate("cuda") as emulation:
+
+        @torch.jit.script
+        def place(x: torch.Tensor) -> str:
+            return str((x + 1).device)
+
+        x = torch.ones(2, 3, device="cuda")
+        assert place(x) == "cuda:0"
+        assert emulation.limits == {"torch.jit.script: the code runs eagerly": 1}
+        traced = torch.jit.trace(nn.Linear(3, 2).cuda(), x)
+        assert "linear" in str(traced.graph)
+        assert traced(x).is_cuda
+        with pytest.raises(RuntimeError, match=MATCH):
+            traced(x.cpu())
+
+
+def _double_and_add(model: nn.Module, answers: Any) -> None:
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(2)
+    answers.put([str(p.device) for p in model.parameters()])
+
+
+def test_a_model_is_shared_with_spawned_processes() -> None:
+    with devlint.emulate("cuda"):
+        model = nn.Sequential(nn.Linear(3, 2), nn.Linear(2, 1)).cuda()
+        before = [p.clone() for p in model.parameters()]
+        model.share_memory()
+        context = torch.multiprocessing.get_context("spawn")
+        answers = context.Queue()
+        process = context.Process(target=_double_and_add, args=(model, answers))
+        process.start()
+        assert answers.get(timeout=60) == ["cuda:0"] * 4
+        process.join()
+        assert all(torch.equal(p, 2 * b) for p, b in zip(model.parameters(), before, strict=True))
+
+
 def test_torchscript_from_before() -> None:
     module = torch.jit.script(nn.Linear(3, 2))
     with devlint.emulate("cuda") as emulation:

@@ -62,7 +62,7 @@ def _row(name: str) -> Operator | None:
     """What the table says of an operator, as it is in the installed torch."""
     row = operator_table().operator(name)
     for release, changed in _BEFORE.items():
-        if row is not None and name in changed and texts.RELEASE < release:
+        if row is not None and name in changed and release > texts.RELEASE:
             row = replace(row, **changed[name])
     return row
 

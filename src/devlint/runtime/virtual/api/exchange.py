@@ -60,12 +60,16 @@ def _patch_queues(world: World, patches: Patches) -> None:
 
 def _alias(tensor: Tensor) -> Tensor:
     """A tensor in the same memory, now shared between processes, that nobody has moved."""
-    storage = storage_of(tensor)
-    untyped: Any = torch.UntypedStorage
-    if torch.multiprocessing.get_sharing_strategy() == "file_descriptor":
-        shared = untyped._new_shared_fd_cpu(*storage._share_fd_cpu_())
-    else:
-        shared = untyped._new_shared_filename_cpu(*storage._share_filename_cpu_())
+    storage: Any = storage_of(tensor)
+    shared = storage.__dict__.get("_devlint_shared")
+    if shared is None:
+        untyped: Any = torch.UntypedStorage
+        if torch.multiprocessing.get_sharing_strategy() == "file_descriptor":
+            shared = untyped._new_shared_fd_cpu(*storage._share_fd_cpu_())
+        else:
+            shared = untyped._new_shared_filename_cpu(*storage._share_filename_cpu_())
+        # Its file has to stay open until the other process has it.
+        storage._devlint_shared = shared
     data = torch.empty(0, dtype=tensor.dtype)
     data.set_(shared, tensor.storage_offset(), tensor.size(), tensor.stride())
     if isinstance(tensor, torch.nn.Parameter):

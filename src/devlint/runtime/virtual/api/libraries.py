@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 import importlib
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import torch
-import torch.autograd.forward_ad
 import torch.nn.parallel.comm
 import torch.utils._device
 from torch import Tensor
@@ -17,7 +17,7 @@ from devlint.runtime.virtual import texts
 from devlint.runtime.virtual.machine import Machine
 from devlint.runtime.virtual.patches import Patches
 from devlint.runtime.virtual.tags import CPU, put, shown_place, tensors_in
-from devlint.runtime.virtual.world import World
+from devlint.runtime.virtual.world import World, is_ours
 
 _REAL_TYPES = {name: getattr(torch, name) for name in texts.LEGACY_TYPES if hasattr(torch, name)}
 """`torch.FloatTensor` and its like, also while others stand in their places."""
@@ -114,19 +114,15 @@ def _patch_compilers(world: World, patches: Patches) -> None:
     patches.set(torch, "compile", run_eagerly)
     patches.set(importlib.import_module("torch.export"), "export", refuse)
     patches.set(torch.nn.Module, "compile", lambda module, *args, **kwargs: run_eagerly(module))
-    if torch.jit._state._enabled.enabled:
-        torch.jit._state.disable()  # torch.jit.script gives back the function itself
-        patches.later(torch.jit._state.enable)
-        load = torch.autograd.forward_ad._maybe_load_decompositions
+    compiled = torch.jit.script
 
-        def load_compiled() -> None:  # torch's own, which it compiles at the first use
-            torch.jit._state.enable()
-            try:
-                load()
-            finally:
-                torch.jit._state.disable()
+    def script(obj: Any, *args: Any, **kwargs: Any) -> Any:
+        if is_ours(sys._getframe(1).f_code.co_filename):
+            return compiled(obj, *args, **kwargs)  # torch compiles some of its own
+        world.limit("torch.jit.script: the code runs eagerly")
+        return obj
 
-        patches.set(torch.autograd.forward_ad, "_maybe_load_decompositions", load_compiled)
+    patches.set(torch.jit, "script", script)
 
 
 def _patch_wrappers(machine: Machine, patches: Patches) -> None:
