@@ -11,6 +11,7 @@ import torch.distributed as dist
 from torch import nn
 
 import devlint
+from devlint.runtime.virtual.texts import RELEASE
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -29,6 +30,7 @@ def one_rank(tmp_path: Path) -> Iterator[None]:
             dist.destroy_process_group()
 
 
+@pytest.mark.skipif(RELEASE < (2, 5), reason="distributed tensors were private")
 @pytest.mark.usefixtures("one_rank")
 def test_distributed_tensors() -> None:
     from torch.distributed.device_mesh import init_device_mesh
@@ -42,6 +44,7 @@ def test_distributed_tensors() -> None:
         sharded.to_local() + torch.ones(4, 4)
 
 
+@pytest.mark.skipif(RELEASE < (2, 6), reason="`fully_shard` was private")
 @pytest.mark.usefixtures("one_rank")
 def test_fully_shard() -> None:
     from torch.distributed.fsdp import fully_shard

@@ -54,6 +54,11 @@ _NO_SCALARS = {"scalars": frozenset(), "most": 0}
 _BEFORE: Mapping[tuple[int, int], Mapping[str, Mapping[str, Any]]] = {
     (2, 6): {"lerp.Tensor": _NO_SCALARS, "lerp_.Tensor": _NO_SCALARS},
     (2, 7): {"addcmul": _NO_SCALARS, "addcmul_": _NO_SCALARS},
+    (2, 8): {"mse_loss": {"scalars": frozenset({"self", "target"}), "most": 1}},
+    (2, 10): {
+        name: {**_NO_SCALARS, "check": Check.EXACT, "kernel": f"wrapper_CUDA_{name}"}
+        for name in ("hypot", "hypot_")
+    },
 }
 """What the kernels did before a release, where the table says what they do since."""
 
