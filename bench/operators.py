@@ -18,7 +18,7 @@ inputs. They run on the plain CPU, and then under `devlint.emulate`:
               expect of a real one.
 
 The exit code is 1 if anything differs, passes unlisted, or raises though it is listed.
-Needs torch, numpy and expecttest; scipy makes some entries' samples.
+Needs torch, numpy and expecttest.
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import importlib.util
+import itertools
 import os
 import re
 import shutil
@@ -67,8 +68,6 @@ class Program:
     arguments: tuple[str, ...] = ()
     on_cpu: tuple[str, ...] = ()
     on_cuda: tuple[str, ...] = ()
-    folder: str | None = None
-    """Where it is started; the script's folder unless given."""
     path: tuple[str, ...] = ()
     """Folders of the checkout that it imports from, besides its own."""
     data: dict[str, str] = field(default_factory=dict)
@@ -99,12 +98,7 @@ class Program:
             start += ["--cuda-is-cpu"]
         like_cuda = emulated or self.cuda_is_cpu
         own = [*self.arguments, *(self.on_cuda if like_cuda else self.on_cpu)]
-        script = os.path.relpath(self.script, self.started_in)
-        return [*start, script, *own]
-
-    @property
-    def started_in(self) -> str:
-        return str(Path(self.script).parent) if self.folder is None else self.folder
+        return [*start, Path(self.script).name, *own]
 
 
 @dataclass(frozen=True)
@@ -143,10 +137,10 @@ def run(program: Program, source: Path, emulated: bool, most_seconds: float) -> 
         if paths:
             environment["PYTHONPATH"] = os.pathsep.join(paths)
         started = time.monotonic()
-        outcome = watched(
+        outcome = followed(
             subprocess.Popen(
                 program.command(emulated, place / WITNESS),
-                cwd=place / program.started_in,
+                cwd=(place / program.script).parent,
                 env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
@@ -166,7 +160,7 @@ def run(program: Program, source: Path, emulated: bool, most_seconds: float) -> 
         shutil.rmtree(place, ignore_errors=True)
 
 
-def watched(
+def followed(
     process: subprocess.Popen[str], program: Program, started: float, most_seconds: float
 ) -> Outcome:
     """Read what a program writes until it ends, or has told enough."""
@@ -175,18 +169,21 @@ def watched(
     failure = ""
     signal.signal(signal.SIGALRM, lambda *_: end(process))
     signal.alarm(int(most_seconds))
-    for line in lines_of(process):
-        lines.append(line)
-        for loss in losses(program, line):
-            if not (program.bar and told and told[-1] == loss):
-                told.append(loss)
-        if program.stop_after is not None and len(told) >= program.stop_after:
-            end(process)
-            told = told[: program.stop_after]
-            break
-    else:
-        if process.wait() != 0:
-            failure = reason(lines) or f"ended with {process.returncode}"
+    try:
+        for line in lines_of(process):
+            lines.append(line)
+            found = losses(program, line)
+            told += news(found, told) if program.bar else found
+            if program.stop_after is not None and len(told) >= program.stop_after:
+                end(process)
+                told = told[: program.stop_after]
+                break
+        else:
+            if process.wait() != 0:
+                failure = reason(lines) or f"ended with {process.returncode}"
+    except BaseException:
+        end(process)
+        raise
     seconds = time.monotonic() - started
     if not signal.alarm(0):
         failure = f"still running after {most_seconds:.0f} s"
@@ -213,11 +210,23 @@ def losses(program: Program, line: str) -> list[str]:
     return [" ".join(filter(None, found.groups())) for found in re.finditer(program.loss, line)]
 
 
+def news(found: list[str], told: list[str]) -> list[str]:
+    """The losses that a progress bar didn't show just before."""
+    before = [*told[-1:], *found]
+    return found[:1] * (not told) + [
+        loss for last, loss in itertools.pairwise(before) if last != loss
+    ]
+
+
 def reason(lines: list[str]) -> str:
-    """The error that ended a program: the first line of its text, or ""."""
-    text = [line.rstrip() for line in lines if line.strip()]
-    errors = [line for line in text if re.match(r"(\w+\.)*\w*(Error|Exception|Exit)\b", line)]
-    return errors[-1] if errors else (text[-1] if text else "")
+    """The error that ended a program: its text up to the end of the first line, or ""."""
+    text = [line.strip() for line in lines if line.strip()]
+    errors = [
+        " ".join(text[index : index + 1 + line.endswith("Error:")])
+        for index, line in enumerate(text)
+        if re.match(r"(\w+\.)*\w*(Error|Exception|Exit)\b", line)
+    ]
+    return (errors or text[-1:] or [""])[-1]
 
 
 def same(program: Program, plain: Outcome, emulated: Outcome) -> bool:
@@ -248,7 +257,10 @@ def main() -> None:
     parser.add_argument("--most-seconds", type=float, default=600, help="for one run")
     options = parser.parse_args()
 
-    chosen = [each for each in programs() if not options.only or each.name in options.only]
+    table = programs()
+    if unknown := set(options.only) - {each.name for each in table}:
+        parser.error(f"no program is named {', '.join(sorted(unknown))}")
+    chosen = [each for each in table if not options.only or each.name in options.only]
     print(
         f"{'program':25}{'loss on the CPU':>22} {'emulated':>22} {'told':>5}"
         f" {'':>10} {'s':>7} {'s':>7}"
@@ -272,7 +284,7 @@ def main() -> None:
             (options.log / f"{program.name}.cpu.txt").write_text(plain.output)
             (options.log / f"{program.name}.cuda.txt").write_text(emulated.output)
     print(f"{agreeing} of {ran} programs end with the same loss")
-    sys.exit(agreeing != ran)
+    sys.exit(not ran or agreeing != ran)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import gc
+import importlib
 import io
 import multiprocessing
 import os
@@ -261,6 +262,17 @@ def test_threads_see_the_same_machine() -> None:
     assert MATCH in found[1]
 
 
+def test_the_machine_sleeps_until_it_is_used() -> None:
+    with devlint.emulate("cuda", count=2):
+        assert torch.cuda.is_available()
+        assert torch.cuda.device_count() == 2
+        torch.manual_seed(0)
+        assert str(torch.device("cuda:1")) == "cuda:1"
+        assert not torch.cuda.is_initialized()
+        torch.ones(1, device="cuda")
+        assert torch.cuda.is_initialized()
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 def test_a_forked_child_cannot_use_what_its_parent_has_used() -> None:
     with devlint.emulate("cuda"):
@@ -313,6 +325,7 @@ def test_torchscript_runs_eagerly_and_traces_as_ever() -> None:
 
         x = torch.ones(2, 3, device="cuda")
         assert place(x) == "cuda:0"
+        importlib.import_module("torch.distributed.optim")  # compiles functions of its own
         assert emulation.limits == {"torch.jit.script: the code runs eagerly": 1}
         traced = torch.jit.trace(nn.Linear(3, 2).cuda(), x)
         assert "linear" in str(traced.graph)

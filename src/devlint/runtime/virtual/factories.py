@@ -10,7 +10,7 @@ import torch.utils._device
 from torch import Tensor
 
 from devlint.runtime.virtual import texts
-from devlint.runtime.virtual.errors import device_error
+from devlint.runtime.virtual.errors import Operand, device_error
 from devlint.runtime.virtual.modes import Handler
 from devlint.runtime.virtual.moves import Moves
 from devlint.runtime.virtual.tags import CPU, put, settle, shown_place, storage_of, tensors_in
@@ -81,6 +81,15 @@ class Factories:
     def _make_on(
         self, target: torch.device, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
+        out = kwargs.get("out")
+        if isinstance(out, Tensor) and shown_place(out).type != target.type:
+            raise device_error(
+                RuntimeError,
+                f"device type {target.type} does not match device type of out parameter "
+                f"({shown_place(out).type})",
+                [Operand("out", out, shown_place(out))],
+                func.__name__,
+            )
         # Operands may be anywhere: a shape, a fill value, data to be copied.
         result = func(*args, **kwargs)
         if not isinstance(result, Tensor):

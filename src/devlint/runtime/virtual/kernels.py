@@ -16,7 +16,6 @@ from devlint.runtime.virtual.checks import (
     common,
     compare,
     element_wise,
-    element_wise_or_free,
     iterate,
     same,
     settled,
@@ -113,7 +112,8 @@ def convolution(call: Call) -> Place:
             f"({texts.type_string(other.tensor, other.device)}) should be the same{tail}",
             operands,
         )
-    return compare(call, operands)
+    result = compare(call, operands)
+    return iterate(call, [data, *bias], (), 0) if bias else result  # it is added at the end
 
 
 _LITTLE = 20480
@@ -144,21 +144,30 @@ def batch_norm(call: Call) -> Place:
 
 def matrix_vector(call: Call) -> Place:
     """`mv` adds the product to an empty tensor that it makes where the vector is."""
-    matrix, vector = call.operands()
-    device = settled(call, [matrix, vector])
+    operands = call.operands()
+    device = settled(call, operands)
     if device is not None:
         return device
-    result = Operand("self", vector.tensor, vector.device)
-    return compare(call, [result, Operand("mat", matrix.tensor, matrix.device), vector], "addmv_")
+    matrix, vector, *out = operands
+    result = out[0] if out else vector
+    renamed = [Operand("mat", matrix.tensor, matrix.device), vector]
+    if out:
+        return compare(call, [Operand("out", result.tensor, result.device), *renamed], "addmv.out")
+    return compare(call, [Operand("self", result.tensor, result.device), *renamed], "addmv_")
 
 
 def logical(call: Call) -> Place:
     """`logical_and` writes into an empty tensor that it makes where the first operand is."""
-    self, other = call.operands()
-    device = settled(call, [self, other])
-    if device is None and self.device is CPU:
-        call.fail(texts.two_devices(other.device, self.device), [self, other])
-    return element_wise_or_free(call) if device is None else device
+    operands = call.operands()
+    device = settled(call, operands)
+    if device is not None:
+        return device
+    self, other, *out = operands
+    written = out[0] if out else self
+    shared = next((o.device for o in operands if call.machine.owns(o.device)), CPU)
+    if written.device not in (shared, NEUTRAL):
+        call.fail(texts.two_devices(shared, written.device), operands)
+    return iterate(call, [self, other], {"self", "other"}, 1)
 
 
 def into_new(call: Call) -> Place:
@@ -293,6 +302,7 @@ def foreach(call: Call) -> Place:
     if not lists:
         return NEUTRAL
     base = call.signature.base
+    _check_scalar(call, lists[0][0])
     if not base.startswith("_foreach_copy"):
         single = _SINGLE.get(base)
         for row in zip(*lists, strict=False):
@@ -306,6 +316,37 @@ def foreach(call: Call) -> Place:
             else:
                 iterate(call, list(row), {operand.name for operand in row}, 1)
     return [operand.device for operand in lists[0]]
+
+
+def _check_scalar(call: Call, first: Operand) -> None:
+    """One scalar for all, as a tensor: a CPU one is read, another is where the first tensor is."""
+    for position, name in call.signature.tensors:
+        value = call.argument(position, name)
+        if not isinstance(value, Tensor) or not call.machine.owns(first.device):
+            continue
+        scalar = call.operand(name, value)
+        free = scalar.device is CPU and not call.signature.base.startswith("_foreach_add")
+        if not free and scalar.device not in (NEUTRAL, first.device):
+            verb = "is expected" if call.signature.base.endswith("_") else "expected"
+            text = f"scalar tensor {verb} to be on {first.device} but is on {scalar.device}"
+            call.fail(text, [first, scalar])
+
+
+def segments(call: Call) -> Place:
+    """Lengths and offsets are given by keyword only, and compared by the function itself."""
+    data = call.operand("data", call.args[0])
+    for name in ("lengths", "indices", "offsets"):
+        value = call.kwargs.get(name)
+        if isinstance(value, Tensor):
+            found = call.operand(name, value)
+            if NEUTRAL not in (data.device, found.device) and found.device != data.device:
+                call.fail(
+                    f"Expected data.get_device() == {name}_value.get_device() to be true, but got "
+                    "false.  (Could this error message be improved?  If so, please report an "
+                    "enhancement request to PyTorch.)",
+                    [data, found],
+                )
+    return data.device
 
 
 _SINGLE = {
@@ -358,7 +399,7 @@ RULES: dict[str, Rule] = {
     "block_diag": block_diagonal, "searchsorted.Tensor": search, "searchsorted.Scalar": search,
     "native_batch_norm": batch_norm, "_native_batch_norm_legit": batch_norm,
     "mv": matrix_vector, "logical_and": logical, "logical_or": logical, "logical_xor": logical,
-    "complex": into_new, "polar": into_new,
+    "segment_reduce": segments, "complex": into_new, "polar": into_new,
     "_sparse_coo_tensor_with_dims_and_tensors": sparse_tensor,
     "_scaled_dot_product_flash_attention_for_cpu": same,
     **dict.fromkeys(

@@ -21,6 +21,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from devlint.runtime.virtual.checks import Call, Signature
+from devlint.runtime.virtual.errors import Operand, device_error
 from devlint.runtime.virtual.machine import Machine
 from devlint.runtime.virtual.signatures import signature_of
 from devlint.runtime.virtual.tags import (
@@ -128,7 +129,7 @@ class DispatchMode(TorchDispatchMode):
                 result = in_single_precision(func, args, kwargs, error)
             if isinstance(where, list):
                 _settle_each(result, where)
-            elif where is not CPU:
+            else:
                 settle(result, where)
         return result
 
@@ -175,6 +176,20 @@ def in_single_precision(
 
 def _is_narrow(tensor: Tensor) -> bool:
     return tensor.dtype not in (torch.float32, torch.float64, torch.complex64, torch.complex128)
+
+
+def check_written(func: Any, given: list[Any], written: list[tuple[Tensor, torch.device]]) -> None:
+    """What is written to has to be where it was computed.
+
+    Raises:
+        RuntimeError: if it isn't, and no operator has said so.
+    """
+    expected = next((place(tensor) for tensor in tensors_in(given) if tensor.dim() > 0), None)
+    for out, found in written:
+        if expected is not None and found is not expected:
+            put(out, found)
+            text = f"Expected out tensor to have device {expected}, but got {found} instead"
+            raise device_error(RuntimeError, text, [Operand("out", out, found)], func.__name__)
 
 
 _NOTHING: dict[str, Any] = {}
@@ -274,9 +289,13 @@ class FunctionMode(TorchFunctionMode):
 
     def checked(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run a function operator by operator, with its rules."""
+        written = [(out, place(out)) for out in tensors_in((kwargs.get("out"),))]
         with self._checks:
             result = func(*args, **kwargs)
         resolve_neutral(result, args, kwargs, self._machine)
+        if written:
+            given = [args, *(value for name, value in kwargs.items() if name != "out")]
+            check_written(func, given, written)
         return result
 
     @property

@@ -114,11 +114,13 @@ def _patch_compilers(world: World, patches: Patches) -> None:
     patches.set(torch, "compile", run_eagerly)
     patches.set(importlib.import_module("torch.export"), "export", refuse)
     patches.set(torch.nn.Module, "compile", lambda module, *args, **kwargs: run_eagerly(module))
-    compiled = torch.jit.script
+    compiled: Any = torch.jit.script
 
     def script(obj: Any, *args: Any, **kwargs: Any) -> Any:
         if is_ours(sys._getframe(1).f_code.co_filename):
-            return compiled(obj, *args, **kwargs)  # torch compiles some of its own
+            # torch compiles some of its own, with names from the frame that asks.
+            frames = 1 + kwargs.pop("_frames_up", 0)
+            return compiled(obj, *args, _frames_up=frames, **kwargs)
         world.limit("torch.jit.script: the code runs eagerly")
         return obj
 

@@ -51,11 +51,11 @@ def _device_type(machine: Machine) -> type:
         __doc__ = _REAL_DEVICE.__doc__
 
         def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-            if args and type(args[0]) is int:
-                return machine.at(args[0])
-            if type(kwargs.get("device")) is int:
-                return machine.at(kwargs["device"])
-            return _REAL_DEVICE(*args, **kwargs)
+            number = args[0] if args else kwargs.get("device")
+            if type(number) is not int:
+                return _REAL_DEVICE(*args, **kwargs)
+            # The machine isn't asked whether it has so many; whatever is made there is.
+            return _REAL_DEVICE(machine.kind.type, number)
 
     device.__module__, device.__qualname__ = "torch", "device"
     return device
@@ -108,7 +108,7 @@ class Streams:
         self.stream_type = _stream_type(self)
         _register(_StreamBase, self.stream_type)
         _register(_EventBase, self.event_type)
-        self._defaults = {device: self.stream_type(device, _id=0) for device in machine.devices}
+        self._defaults: dict[torch.device, Any] = {}
 
     def device(self, device: Any) -> torch.device:
         found = self._machine.resolve(device)
@@ -118,11 +118,14 @@ class Streams:
         return next(self._ids)
 
     def default(self, device: Any = None) -> Any:
-        return self._defaults[self.device(device)]
+        found = self.device(device)
+        if found not in self._defaults:
+            self._defaults[found] = self.stream_type(found, _id=0)
+        return self._defaults[found]
 
     def current(self, device: Any = None) -> Any:
         found = self.device(device)
-        return self._current.get(found, self._defaults[found])
+        return self._current.get(found) or self.default(found)
 
     def set_current(self, stream: Any) -> None:
         if stream is not None:

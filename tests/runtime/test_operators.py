@@ -1,0 +1,25 @@
+"""PyTorch's own operator database on the emulated accelerator: the first sample of each entry.
+
+`bench/operators.py` without `--fast` runs all samples, on a second accelerator too.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+import torch
+
+pytest.importorskip("expecttest", reason="torch.testing._internal asks for it")
+
+import operators
+
+
+@pytest.mark.skipif(
+    tuple(map(int, torch.__version__.split("+")[0].split(".")[:2])) < (2, 13),
+    reason="the list of what PyTorch takes is that of torch 2.13",
+)
+@pytest.mark.skipif(sys.platform != "linux", reason="the CPU's kernels, and so its bits, differ")
+def test_every_entry_is_as_pytorch_has_it() -> None:
+    report = operators.check_all(list(operators.subjects()), fast=True)
+    assert report.differences == []
