@@ -45,7 +45,7 @@ class Composites:
         found[_VF._pack_padded_sequence] = self.packed
         found[_VF._pad_packed_sequence] = self.unpacked
         found |= dict.fromkeys((torch.tensor_split, Tensor.tensor_split), self.tensor_split)
-        found |= dict.fromkeys(_MOVING, self.moving)
+        found |= dict.fromkeys(_CTC, self.ctc)
         found |= dict.fromkeys((torch.inner, Tensor.inner), self.inner)
         found |= dict.fromkeys((torch.cdist, _VF.cdist), self.distances)
         found[F.scaled_dot_product_attention] = self.attention
@@ -216,6 +216,12 @@ class Composites:
         text = texts.without_kernel(name, self._machine.kind.title)
         raise device_error(NotImplementedError, text, operands, func.__name__)
 
+    def ctc(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """Targets and lengths are moved to where they are needed; the loss is beside the first."""
+        result = self.moving(func, args, kwargs)
+        put(result, shown_place(args[0] if args else kwargs["log_probs"]))
+        return result
+
     def moving(self, func: Any, args: Any, kwargs: Any) -> Any:
         """The function moves its operands to where the first one is."""
         self._machine.thread.lenient += 1
@@ -351,4 +357,4 @@ _CPU_ONLY: dict[Any, Callable[[Any], str]] = {
 }
 """Functions that come down to an operator which no accelerator has: to its name."""
 
-_MOVING = (_VF.ctc_loss, torch.ctc_loss, F.ctc_loss)
+_CTC = (_VF.ctc_loss, torch.ctc_loss, F.ctc_loss)

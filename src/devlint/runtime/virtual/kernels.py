@@ -302,7 +302,7 @@ def foreach(call: Call) -> Place:
     if not lists:
         return NEUTRAL
     base = call.signature.base
-    _check_scalar(call, lists[0][0])
+    _check_scalar(call, lists[0])
     if not base.startswith("_foreach_copy"):
         single = _SINGLE.get(base)
         for row in zip(*lists, strict=False):
@@ -318,13 +318,21 @@ def foreach(call: Call) -> Place:
     return [operand.device for operand in lists[0]]
 
 
-def _check_scalar(call: Call, first: Operand) -> None:
-    """One scalar for all, as a tensor: a CPU one is read, another is where the first tensor is."""
+def _check_scalar(call: Call, tensors: list[Operand]) -> None:
+    """One scalar for all, as a tensor: a CPU one is read, another is where the tensors are."""
+    first = tensors[0]
     for position, name in call.signature.tensors:
         value = call.argument(position, name)
-        if not isinstance(value, Tensor) or not call.machine.owns(first.device):
+        if not isinstance(value, Tensor):
             continue
         scalar = call.operand(name, value)
+        if not common(tensors)[1]:  # one by one
+            for tensor in tensors:
+                if not common((tensor, scalar))[1]:
+                    iterate(call, [tensor, scalar], {tensor.name, scalar.name}, 1)
+            continue
+        if not call.machine.owns(first.device):
+            continue
         free = scalar.device is CPU and not call.signature.base.startswith("_foreach_add")
         if not free and scalar.device not in (NEUTRAL, first.device):
             verb = "is expected" if call.signature.base.endswith("_") else "expected"

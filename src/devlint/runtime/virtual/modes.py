@@ -184,7 +184,8 @@ def check_written(func: Any, given: list[Any], written: list[tuple[Tensor, torch
     Raises:
         RuntimeError: if it isn't, and no operator has said so.
     """
-    expected = next((place(tensor) for tensor in tensors_in(given) if tensor.dim() > 0), None)
+    tensors = sorted(tensors_in(given), key=lambda tensor: tensor.dim() == 0)  # scalars last
+    expected = next(map(place, tensors), None)
     for out, found in written:
         if expected is not None and found is not expected:
             put(out, found)
