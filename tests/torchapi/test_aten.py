@@ -199,6 +199,11 @@ TRUE_ALL_THE_SAME = {
     "torch.Tensor.diff": "its sample asks for no difference at all",
     "torch.diff": "its sample asks for no difference at all",
     **{
+        f"torch.{name}": "beside a bound that is a number, another one is read as a number too"
+        for stem in ("clamp", "clip", "clamp_", "clip_")
+        for name in (stem, f"Tensor.{stem}")
+    },
+    **{
         f"torch.{name}": "C++ looks at the types, that of CUDA among them, before any operator does"
         for stem in ("conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d")
         for name in (stem, f"nn.functional.{stem}")
