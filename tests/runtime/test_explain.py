@@ -205,7 +205,8 @@ def test_rules_go_by_name(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None
     finally:
         explain_module._code.cache_clear()
     assert explanation(error).code == "DEV999"
-    assert explanation(error).lines[-1] == ("more", "devlint rule DEV999")
+    url = rulebook.page_url("numpy-on-accelerator")
+    assert explanation(error).lines[-1] == ("more", f"devlint rule DEV999, {url}")
 
 
 def test_another_text_is_not_explained() -> None:

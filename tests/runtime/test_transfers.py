@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import linecache
 import re
+import sys
 import threading
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +20,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from devlint import emulate
+from devlint.runtime.timeline import BUCKETS, Timeline
 from devlint.runtime.transfers import TransferLog
 from devlint.runtime.virtual.waits import CHECKS
 
@@ -94,6 +98,7 @@ COPIES: dict[str, tuple[Callable[[Named], object], int, int, int]] = {
         lambda v: v.x.__setitem__(0, v.y[0]), 1, 1, 400,
     ),
     "an index from the host": (lambda v: v.y[torch.tensor([1, 2])], 1, 1, 16),
+    "a sparse tensor": (lambda v: torch.eye(100).to_sparse().cuda(), 1, 1, 100 * (4 + 16)),
     "to memory without data": (lambda v: v.x.to("meta"), 0, 0, 0),
 }  # fmt: skip
 
@@ -168,7 +173,9 @@ def test_neither(name: str) -> None:
     log = noted(NEITHER[name])
     assert not log
     assert log.table() == "No copies between devices, and no waiting for one.\n"
-    assert log.as_record() == {"waits": 0, "copies": 0, "bytes": {}, "lines": []}
+    record = log.as_record()
+    assert record.pop("timeline")["rows"] == {}
+    assert record == {"waits": 0, "copies": 0, "bytes": {}, "lines": []}
 
 
 def test_what_looks_at_values_is_taken_from_the_documentation() -> None:
@@ -347,6 +354,231 @@ def test_a_storage_counts_as_what_it_holds() -> None:
     storage = torch.ones(10).untyped_storage()
     log.copied(torch.device("cuda:0"), torch.device("cpu"), storage, True)
     assert whole(log) == (1, 1, 40)
+
+
+# --- over time
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_timeline_puts_amounts_where_they_happened() -> None:
+    clock = Clock()
+    timeline = Timeline(clock)
+    for moment, amount in ((0.0, 1), (0.001, 2), (0.5, 4), (0.75, 8)):
+        clock.now = 100 + moment
+        timeline.add("bytes", amount)
+    record = timeline.as_record()
+    width, row = record["bucket_seconds"], record["rows"]["bytes"]
+    assert record["seconds"] == 0.75
+    assert len(row) == int(0.75 / width) + 1 <= BUCKETS
+    assert (row[0], row[int(0.5 / width)], row[-1], sum(row)) == (3, 4, 8, 15)
+
+
+def test_a_timeline_doubles_its_buckets_and_loses_nothing() -> None:
+    clock = Clock()
+    timeline = Timeline(clock)
+    for second in range(10_000):
+        clock.now = 100.0 + second
+        timeline.add("waits", 1)
+        if second >= 5000:
+            timeline.add("late", 2)
+    record = timeline.as_record()
+    width, rows = record["bucket_seconds"], record["rows"]
+    assert BUCKETS / 2 <= len(rows["waits"]) <= BUCKETS
+    assert len(rows["late"]) == len(rows["waits"])
+    assert width * BUCKETS > 9999 >= width * BUCKETS / 2
+    assert (sum(rows["waits"]), sum(rows["late"])) == (10_000, 10_000)
+    assert max(rows["waits"]) <= width + 1
+    assert not any(rows["late"][: int(5000 / width)])
+
+
+def test_a_timeline_reaches_until_it_is_asked() -> None:
+    clock = Clock()
+    timeline = Timeline(clock)
+    timeline.add("waits", 1)
+    clock.now += 3600
+    record = timeline.as_record()
+    assert record["seconds"] == 3600
+    assert record["rows"]["waits"][0] == sum(record["rows"]["waits"]) == 1
+    assert (len(record["rows"]["waits"]) - 1) * record["bucket_seconds"] <= 3600
+    assert datetime.fromisoformat(record["started"]).tzinfo is not None
+
+
+def test_a_clock_that_goes_back_does_no_harm() -> None:
+    clock = Clock()
+    timeline = Timeline(clock)
+    clock.now -= 5
+    timeline.add("waits", 1)
+    assert timeline.as_record()["rows"] == {"waits": [1]}
+
+
+def test_a_log_has_a_timeline_by_direction() -> None:
+    log = noted(lambda v: (v.x.cuda(), v.y.cpu(), v.y.to("cuda:1"), v.n.item()))
+    rows = log.as_record()["timeline"]["rows"]
+    assert {name: sum(row) for name, row in rows.items()} == {
+        "host to device": SIZE,
+        "device to host": SIZE,
+        "device to device": SIZE,
+        "waits": 3,
+    }
+
+
+# --- the report
+
+
+@pytest.fixture
+def picture() -> Any:
+    pytest.importorskip("matplotlib")
+    from devlint.runtime import picture
+
+    return picture
+
+
+def many(count: int, source: str = "loss.item()") -> dict[str, Any]:
+    """A record of so many lines; some names are long, and some letters are in no font."""
+    lines = [
+        {
+            "file": f"/a/long/way/down/to/a/file_{index}.py", "line": index + 1, "function": "f",
+            "source": source, "waits": 1000 // (index + 1), "copies": 1,
+            "bytes": index % 3 * 5_000_000, "what": {},
+        }
+        for index in range(count)
+    ]  # fmt: skip
+    rows = {"host to device": [2**20, 0, 7], "waits": [3, 0, 1]} if count else {}
+    return {
+        "waits": sum(line["waits"] for line in lines),
+        "copies": count,
+        "bytes": {"host to device": sum(line["bytes"] for line in lines)} if count else {},
+        "timeline": {
+            "started": "2025-01-02T03:04:05+00:00", "seconds": 2.5, "bucket_seconds": 1.0,
+            "rows": rows,
+        },
+        "lines": lines,
+    }  # fmt: skip
+
+
+RECORDS = {
+    "nothing": many(0),
+    "one line": many(1),
+    "many lines": many(200),
+    "formulas that are none": many(3, r"x = '$\frac{1}{'  # 数 $"),
+    "no source": many(2, ""),
+}
+
+
+@pytest.mark.parametrize("name", RECORDS)
+@pytest.mark.parametrize("suffix", [".svg", ".png"])
+def test_a_picture_of_any_record(name: str, suffix: str, picture: Any, tmp_path: Path) -> None:
+    path = tmp_path / f"picture{suffix}"
+    had_pyplot = "matplotlib.pyplot" in sys.modules
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        picture.draw(RECORDS[name], path)
+    start = path.read_bytes()[:200]
+    assert start.startswith(b"\x89PNG") if suffix == ".png" else b"<?xml" in start
+    assert ("matplotlib.pyplot" in sys.modules) == had_pyplot
+
+
+def drawn(record: dict[str, Any], picture: Any, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """All that is written in a picture. Nothing of it may lie on something else of it."""
+    from matplotlib.figure import Figure
+    from matplotlib.text import Text
+
+    figures: list[Any] = []
+    monkeypatch.setattr(Figure, "savefig", lambda figure, *args, **kw: figures.append(figure))
+    picture.draw(record, Path("x.png"))
+    (figure,) = figures
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # letters that are in no font
+        figure.draw_without_rendering()
+    texts = [t for t in figure.findobj(Text) if t.get_visible() and t.get_text().strip()]
+    boxes = [text.get_window_extent() for text in texts]
+    for index, box in enumerate(boxes):
+        assert figure.bbox.padded(1).contains(box.x0, box.y0), texts[index].get_text()
+        assert figure.bbox.padded(1).contains(box.x1, box.y1), texts[index].get_text()
+        for other, its in zip(texts[:index], boxes[:index], strict=True):
+            covers = box.padded(-1).overlaps(its.padded(-1))
+            assert not covers, (texts[index].get_text(), other.get_text())
+    return [text.get_text() for text in texts]
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_nothing_lies_on_anything(name: str, picture: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = drawn(RECORDS[name], picture, monkeypatch)
+    if name == "nothing":
+        assert texts == ["No copies between devices, and no waiting for one."]
+
+
+def test_a_picture_names_the_worst_lines(picture: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = drawn(many(200), picture, monkeypatch)
+    labels = [text for text in texts if "loss.item()" in text]
+    assert len(labels) == 20
+    assert labels[0] == ".../file_0.py:1  loss.item()"
+    assert {"1,000", "host to device", "By line, 180 others not shown"} <= set(texts)
+    assert any(text.startswith("seconds since 2025-01-02 03:04:05") for text in texts)
+
+
+def test_settings_of_the_program_are_left_alone(picture: Any, tmp_path: Path) -> None:
+    import matplotlib as mpl
+
+    with mpl.rc_context({"text.usetex": True, "font.size": 40}):
+        before = dict(mpl.rcParams)
+        picture.draw(many(2), tmp_path / "x.svg")
+        assert dict(mpl.rcParams) == before
+
+
+def test_without_matplotlib_one_line_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from devlint.runtime.picture import write_report
+
+    for name in ("matplotlib", "matplotlib.style", "matplotlib.figure"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(ModuleNotFoundError, match=r"^a picture needs .*'devlint\[report\]'$"):
+        write_report(TransferLog(), tmp_path / "report")
+    assert [path.name for path in (tmp_path / "report").iterdir()] == ["transfers.json"]
+
+
+def test_a_report_is_two_files(picture: Any, tmp_path: Path, trained: TransferLog) -> None:
+    folder = tmp_path / "a" / "report"
+    for _ in range(2):
+        picture.write_report(trained, folder)
+    assert sorted(path.name for path in folder.iterdir()) == ["transfers.json", "transfers.svg"]
+    record = json.loads((folder / "transfers.json").read_text("utf-8"))
+    expected = trained.as_record()
+    assert record["lines"] == expected["lines"]
+    assert record["timeline"]["started"] == expected["timeline"]["started"]
+    plain = tmp_path / "plain"
+    plain.touch()
+    modes = {path.stat().st_mode for path in (*folder.iterdir(), plain)}
+    assert len(modes) == 1
+
+
+def test_a_report_that_fails_leaves_what_was_there(
+    picture: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "transfers.svg").write_text("before", "utf-8")
+
+    def fail(record: object, path: Path) -> None:
+        path.write_text("half", "utf-8")
+        raise OSError("no space")
+
+    monkeypatch.setattr(picture, "draw", fail)
+    with pytest.raises(OSError, match="no space"):
+        picture.write_report(TransferLog(), tmp_path)
+    assert (tmp_path / "transfers.svg").read_text("utf-8") == "before"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["transfers.json", "transfers.svg"]
+
+
+def test_a_folder_that_cannot_be_made(picture: Any, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(OSError):
+        picture.write_report(TransferLog(), tmp_path / "file" / "report")
 
 
 def test_without_a_log_nothing_is_noted() -> None:

@@ -36,10 +36,26 @@ class Explanation:
     """Each with a label."""
     code: str | None
     """Of the rule that speaks of this mistake, if there is one."""
+    rule: str = ""
+    """The name of that rule."""
+    fix: str = ""
+    """The repair; empty where none is known."""
+    module: str = ""
+    """The path and class of the module at work; empty where there is none."""
+    argument: str = ""
+    """The tensor that is in the wrong place, as the program writes it; empty if unknown."""
+    devices: tuple[str, ...] = ()
+    """Where that tensor is, and then where the others are."""
+    is_mismatch: bool = False
+    """Whether tensors of two devices met in one operation or one call."""
+
+    def as_text(self, prefix: str = "") -> str:
+        """The headline behind a prefix, and the lines below it."""
+        body = (f"  {label:{_LABEL}}  {shortened(text, _WIDTH)}" for label, text in self.lines)
+        return "\n".join((f"{prefix}{self.headline}", *body))
 
     def __str__(self) -> str:
-        body = (f"  {label:{_LABEL}}  {shortened(text, _WIDTH)}" for label, text in self.lines)
-        return "\n".join((f"devlint: {self.headline}", *body))
+        return self.as_text("devlint: ")
 
 
 def explain(
@@ -61,7 +77,28 @@ def explain(
         mistake = diagnose(scene, text, operands)
         if mistake is None:
             return None
-        return Explanation(mistake.headline, tuple(_lines(scene, mistake)), _code(mistake.rule))
+        return explained(mistake, _lines(scene, mistake))
+
+
+def explained(mistake: Mistake, lines: Sequence[tuple[str, str]]) -> Explanation:
+    """A mistake as it is told to the user, with the repair and the rule at the end."""
+    code = _code(mistake.rule)
+    end = []
+    if mistake.fix:
+        end.append(("fix", f"{mistake.fix}  [{code}]" if code else mistake.fix))
+    if code:
+        end.append(("more", f"devlint rule {code}, {rulebook.page_url(mistake.rule)}"))
+    return Explanation(
+        headline=mistake.headline,
+        lines=(*lines, *end),
+        code=code,
+        rule=mistake.rule,
+        fix=mistake.fix,
+        module=mistake.module,
+        argument=mistake.argument,
+        devices=mistake.devices,
+        is_mismatch=mistake.is_mismatch,
+    )
 
 
 def _lines(scene: Scene, mistake: Mistake) -> list[tuple[str, str]]:
@@ -72,11 +109,6 @@ def _lines(scene: Scene, mistake: Mistake) -> list[tuple[str, str]]:
         own = next((s for s in reversed(scene.stack) if s.owner == "program"), spot)
         if own is not spot and not any(label == "passed at" for label, _ in lines):
             lines.append(("called at", shown_line(own.file, own.line)))
-    code = _code(mistake.rule)
-    if mistake.fix:
-        lines.append(("fix", f"{mistake.fix}  [{code}]" if code else mistake.fix))
-    if code:
-        lines.append(("more", f"devlint rule {code}"))
     return lines
 
 

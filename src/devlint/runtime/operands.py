@@ -48,7 +48,9 @@ class OperandFacts:
     memory: int | None
     """The address of its storage, which views share; nothing for tensors without one."""
     site: Site | None
-    """Where it was made or last moved, if that was noted."""
+    """Where it was made, or last moved where `moved` is empty, if that was noted."""
+    moved: Site | None = None
+    """Where it was last moved to another device, if that was noted besides."""
 
     def __str__(self) -> str:
         if not self.dtype:
@@ -63,10 +65,13 @@ class Reader:
 
     device: Callable[[Tensor], torch.device]
     site: Callable[[Tensor], tuple[CodeType, int] | None]
+    """Where it was made, or last moved if no more than that was noted."""
+    moved: Callable[[Tensor], tuple[CodeType, int] | None] = lambda tensor: None
+    """Where it was last moved, if that was noted besides."""
 
     def facts(self, name: str, tensor: Tensor, device: object = None) -> OperandFacts:
         """The facts of a tensor. No function mode may be active."""
-        site = self.site(tensor)
+        site, moved = self.site(tensor), self.moved(tensor)
         return OperandFacts(
             name=name,
             device=str(self.device(tensor) if device is None else device),
@@ -76,6 +81,7 @@ class Reader:
             identity=id(tensor),
             memory=memory_of(tensor),
             site=None if site is None else Site.of(*site),
+            moved=None if moved is None else Site.of(*moved),
         )
 
 

@@ -22,7 +22,11 @@ from devlint.runtime.explaining.origins import place_of, shortened
 from devlint.runtime.explaining.source import line_of
 from devlint.runtime.explaining.stack import owner_of
 from devlint.runtime.operands import Site
+from devlint.runtime.timeline import Timeline
+from devlint.runtime.virtual.tags import parts_of
 
+WAITS = "waits"
+"""The row of the timeline that counts waits; the others are bytes by direction."""
 _SOURCE = 50
 """Characters of a line's source that the table shows."""
 
@@ -60,6 +64,7 @@ class TransferLog:
     def __init__(self) -> None:
         self._lines: dict[tuple[str, int, str], Line] = {}
         self._directions: Counter[str] = Counter()
+        self._timeline = Timeline()
         self._lock = threading.Lock()
         self._thread = _PerThread()
 
@@ -88,13 +93,17 @@ class TransferLog:
             return
         direction = _direction(source, target)
         size = _bytes(tensor)
+        waits = _waits(direction, tensor, wait)
         site = _programs_line(sys._getframe(1))
         with self._lock:
             line = self._line(site, f"{source} to {target}")
             line.copies += 1
             line.bytes += size
-            line.waits += _waits(direction, tensor, wait)
+            line.waits += waits
             self._directions[direction] += size
+            self._timeline.add(direction, size)
+            if waits:
+                self._timeline.add(WAITS, 1)
 
     def waited(self, what: str, tensor: Any = None) -> None:
         """Note that the host had to wait until the accelerator was done.
@@ -108,6 +117,7 @@ class TransferLog:
         site = _programs_line(sys._getframe(1))
         with self._lock:
             self._line(site, what).waits += 1
+            self._timeline.add(WAITS, 1)
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -147,10 +157,12 @@ class TransferLog:
         lines = self.lines
         with self._lock:
             directions = dict(self._directions)
+            timeline = self._timeline.as_record()
         return {
             "waits": sum(line.waits for line in lines),
             "copies": sum(line.copies for line in lines),
             "bytes": directions,
+            "timeline": timeline,
             "lines": [
                 {
                     "file": line.site.file,
@@ -185,13 +197,20 @@ def _waits(direction: str, tensor: Any, wait: bool) -> bool:
 
 
 def _is_pinned(tensor: Any) -> bool:
-    storage = tensor.untyped_storage() if isinstance(tensor, torch.Tensor) else tensor
-    return bool(getattr(storage, "_devlint_pinned", False))
+    try:
+        storage = tensor.untyped_storage() if isinstance(tensor, torch.Tensor) else tensor
+        pretended = getattr(storage, "_devlint_pinned", None)  # in an emulation
+        return bool(tensor.is_pinned() if pretended is None else pretended)
+    except (NotImplementedError, RuntimeError):  # sparse tensors, wrappers of functorch
+        return False
 
 
 def _bytes(tensor: Any) -> int:
     if isinstance(tensor, torch.Tensor):
-        return int(tensor.numel()) * int(tensor.element_size())
+        with torch._C.DisableTorchFunction():
+            is_dense = tensor.layout is torch.strided
+            parts = [tensor] if is_dense else list(parts_of(tensor))  # what a sparse one holds
+            return sum(int(part.numel()) * int(part.element_size()) for part in parts)
     return int(tensor.nbytes())
 
 
@@ -218,7 +237,7 @@ def _row(line: Line) -> tuple[str, ...]:
         shortened(line_of(line.site.file, line.site.line), _SOURCE),
         f"{line.waits:,}",
         f"{line.copies:,}",
-        _size(line.bytes),
+        size_text(line.bytes),
         what,
     )
 
@@ -227,7 +246,7 @@ def _times(what: str, count: int) -> str:
     return what if count == 1 else f"{what} x{count:,}"
 
 
-def _size(count: int) -> str:
+def size_text(count: int) -> str:
     """As in `1.5 MiB`."""
     if count < 1024:
         return f"{count} B" if count else "-"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import nn
 
-from devlint.runtime.explaining.lookup import Named
+from devlint.runtime.explaining.lookup import Named, holder_of
 from devlint.runtime.explaining.mistakes import creation_repair, device_text, discarded, moved
 from devlint.runtime.explaining.origins import creation, is_for_argument, is_for_module, place_of
 from devlint.runtime.explaining.scene import Scene, is_same, shares_memory
@@ -20,12 +20,17 @@ def cause(
     partner: Named | None,
     callee: str,
     fallback: str,
+    holder: str = "",
 ) -> tuple[str, str]:
     """The rule that speaks of a misplaced tensor, and the repair."""
     kept = _kept(scene, facts, other)
     if kept is not None:
         return kept
-    thrown_away = discarded(scene, named.text, index, other.device)
+    if not holder and index >= 0:
+        holder = holder_of(named.node, scene.source(index))
+    thrown_away = discarded(scene, named.text, index, other.device) or discarded(
+        scene, holder, index, other.device
+    )
     if thrown_away is not None:
         line, statement = thrown_away
         where = place_of(scene.stack[index].file, line)
@@ -44,7 +49,7 @@ def cause(
     target = device_text(scene, index, other.device, callee, partner)
     before = "move it before the call" if callee else "move it first"
     is_statement = index >= 0 and not scene.source(index).is_in_expression
-    return fallback, f"{before}: {moved(named.text, target, is_statement)}"
+    return fallback, f"{before}: {moved(holder or named.text, target, is_statement)}"
 
 
 def _kept(scene: Scene, facts: OperandFacts, other: OperandFacts) -> tuple[str, str] | None:

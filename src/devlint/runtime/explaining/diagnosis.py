@@ -3,40 +3,47 @@
 from __future__ import annotations
 
 import ast
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
+from devlint.runtime.explaining.from_text import by_text
 from devlint.runtime.explaining.lookup import Named
 from devlint.runtime.explaining.meetings import meeting
+from devlint.runtime.explaining.messages import Kind, Words, read_words
 from devlint.runtime.explaining.mistakes import Mistake, described, discarded, origin
 from devlint.runtime.explaining.origins import place_of
 from devlint.runtime.explaining.scene import Scene
+from devlint.runtime.explaining.surroundings import (
+    is_optimizer_at_work,
+    of_optimizer,
+    surrounding,
+)
 from devlint.runtime.operands import OperandFacts, is_tensor
 
 Operands = Sequence[OperandFacts]
-Kind = Callable[[Scene, "re.Match[str]", Operands], Mistake | None]
 
 
 def diagnose(scene: Scene, text: str, operands: Operands) -> Mistake | None:
     """Say what PyTorch's text, the operands and the frames together tell."""
-    for pattern, kind in _KINDS:
-        match = pattern.search(text)
-        if match is not None:
-            return kind(scene, match, operands)
-    return None
+    words = read_words(text)
+    if words is None:
+        return None
+    teller = _TELLERS.get(words.kind)
+    if teller is None:
+        return surrounding(scene, words)
+    return teller(scene, words, operands) or by_text(scene, words)
 
 
-def _on_host(scene: Scene, match: re.Match[str], operands: Operands) -> Mistake | None:
+def _on_host(scene: Scene, words: Words, operands: Operands) -> Mistake | None:
     """`.numpy()` and what else reads a tensor on the host."""
     facts, named = _single(scene, operands, lambda device: device != "cpu")
     if facts is None:
         return None
     index = scene.use
-    is_numpy = "numpy" in match[0]
+    is_numpy = words.kind == "numpy"
     text = named.text if named is not None else "the tensor"
-    wanted = "numpy" if is_numpy else match[1]
+    wanted = "numpy" if is_numpy else words.operation
     lines = [described("operand", "" if named is None else text, facts)]
-    lines += origin(scene, facts.site, text, index)
+    lines += origin(scene, facts, text, index)
     thrown_away = discarded(scene, text, index, "cpu")
     rule = "numpy-on-accelerator" if is_numpy else ""
     if thrown_away is not None:
@@ -48,10 +55,11 @@ def _on_host(scene: Scene, match: re.Match[str], operands: Operands) -> Mistake 
         if scene.failing_text(index).endswith(".numpy()"):
             calls += ".numpy()"
         fix = f"copy it to the host first: {'' if named is None else text}{calls}"
-    return Mistake(f"{text} is on {facts.device}, {wanted} needs it on cpu", lines, fix, rule)
+    head = f"{text} is on {facts.device}, {wanted} needs it on cpu"
+    return _one(scene, head, lines, fix, rule, "" if named is None else text, facts)
 
 
-def _index(scene: Scene, match: re.Match[str], operands: Operands) -> Mistake | None:
+def _index(scene: Scene, words: Words, operands: Operands) -> Mistake | None:
     if len(operands) >= 2:
         base, index = operands[0], operands[-1]
     else:
@@ -60,8 +68,8 @@ def _index(scene: Scene, match: re.Match[str], operands: Operands) -> Mistake | 
             for named in (scene.operands(scene.use) if scene.use >= 0 else ())
             if named.tensor is not None
         ]
-        strangers = [facts for facts in found if facts.device not in ("cpu", match[1])]
-        bases = [facts for facts in found if facts.device == match[1]]
+        strangers = [facts for facts in found if facts.device not in ("cpu", words.home)]
+        bases = [facts for facts in found if facts.device == words.home]
         if len(strangers) != 1 or not bases:
             return None
         base, index = bases[0], strangers[0]
@@ -70,20 +78,29 @@ def _index(scene: Scene, match: re.Match[str], operands: Operands) -> Mistake | 
     text = name.text if name is not None else "the index"
     lines = [
         described("operand", base_text if its_name else "", base),
-        *origin(scene, base.site, base_text, scene.use),
+        *origin(scene, base, base_text, scene.use),
         described("index", text if name else "", index),
-        *origin(scene, index.site, text, scene.use),
+        *origin(scene, index, text, scene.use),
     ]
-    home = f"{scene.label(scene.home.module)}: " if scene.home is not None else ""
+    home = f"{scene.home_label}: " if scene.home_label else ""
     indexed = f"{text} indexes it from" if name is not None else "its index on"
     head = f"{home}{base_text} is on {base.device}, and {indexed} {index.device}"
     simple = its_name is not None and name is not None
     fix = f"move the index: {text}.to({base_text}.device)" if simple else "move the index"
-    return Mistake(head, lines, fix, "index-on-other-device")
+    return Mistake(
+        head,
+        lines,
+        fix,
+        "index-on-other-device",
+        module=scene.home_label,
+        argument=text if name is not None else "",
+        devices=(index.device, base.device),
+        is_mismatch=True,
+    )
 
 
-def _generator(scene: Scene, match: re.Match[str], operands: Operands) -> Mistake | None:
-    wanted, found = match[1], match[2]
+def _generator(scene: Scene, words: Words, operands: Operands) -> Mistake | None:
+    wanted, found = words.home, words.device
     lines = []
     written = _keyword(scene, "generator")
     if written:
@@ -93,6 +110,9 @@ def _generator(scene: Scene, match: re.Match[str], operands: Operands) -> Mistak
         f"the generator is on {found}, but the numbers are to be on {wanted}",
         lines,
         f'make it for that device: torch.Generator(device="{wanted}")',
+        module=scene.home_label,
+        argument=written,
+        devices=(found, wanted),
     )
 
 
@@ -106,32 +126,48 @@ def _keyword(scene: Scene, name: str) -> str:
     return ""
 
 
-def _pinned(scene: Scene, match: re.Match[str], operands: Operands) -> Mistake | None:
+def _pinned(scene: Scene, words: Words, operands: Operands) -> Mistake | None:
     facts, named = _single(scene, operands, lambda device: device != "cpu")
     if facts is None:
         return None
     text = named.text if named is not None else "the tensor"
     lines = [described("operand", "" if named is None else text, facts)]
-    lines += origin(scene, facts.site, text, scene.use)
-    return Mistake(
-        f"{text} is on {facts.device}, and only memory of the host can be pinned",
-        lines,
-        "pin it before it is moved, or leave the pinning out",
-    )
+    lines += origin(scene, facts, text, scene.use)
+    head = f"{text} is on {facts.device}, and only memory of the host can be pinned"
+    fix = "pin it before it is moved, or leave the pinning out"
+    return _one(scene, head, lines, fix, "", "" if named is None else text, facts)
 
 
-def _lengths(scene: Scene, match: re.Match[str], operands: Operands) -> Mistake | None:
+def _lengths(scene: Scene, words: Words, operands: Operands) -> Mistake | None:
     lengths = [facts for facts in operands if facts.name == "lengths"]
     lengths = lengths or _in_torch(scene, "lengths")
     facts, named = _single(scene, lengths, lambda device: device != "cpu")
     if facts is None:
         return None
     text = named.text if named is not None else "lengths"
-    lines = [described("lengths", text, facts), *origin(scene, facts.site, text, scene.use)]
+    lines = [described("lengths", text, facts), *origin(scene, facts, text, scene.use)]
+    head = f"{text}, the lengths of the sequences, is on {facts.device}, and is needed on cpu"
+    return _one(scene, head, lines, f"copy the lengths to the host: {text}.cpu()", "", text, facts)
+
+
+def _one(
+    scene: Scene,
+    head: str,
+    lines: Sequence[tuple[str, str]],
+    fix: str,
+    rule: str,
+    argument: str,
+    facts: OperandFacts,
+) -> Mistake:
+    """A mistake with one tensor, which the host wants to read."""
     return Mistake(
-        f"{text}, the lengths of the sequences, is on {facts.device}, and is needed on cpu",
+        head,
         lines,
-        f"copy the lengths to the host: {text}.cpu()",
+        fix,
+        rule,
+        module=scene.home_label,
+        argument=argument,
+        devices=(facts.device, "cpu"),
     )
 
 
@@ -162,29 +198,20 @@ def _in_torch(scene: Scene, name: str) -> list[OperandFacts]:
     return []
 
 
-def _meeting(scene: Scene, match: re.Match[str], operands: Operands) -> Mistake | None:
-    return meeting(scene, operands, match.string)
+def _meeting(scene: Scene, words: Words, operands: Operands) -> Mistake | None:
+    found = meeting(scene, operands, words.text)
+    if found is not None and is_optimizer_at_work(scene):
+        return of_optimizer(scene, found)
+    return found
 
 
-_KINDS: tuple[tuple[re.Pattern[str], Kind], ...] = tuple(
-    (re.compile(pattern), kind)
-    for pattern, kind in (
-        (r"device type tensor to numpy", _on_host),
-        (r"(apply_|map_|map2_) is only implemented on CPU tensors", _on_host),
-        (r"(tensor_split) expected \w+ to be on cpu", _on_host),
-        (r"Expected an? '(\w+)' device type for generator but found '(\w+)'", _generator),
-        (r"Expected an? '([\w:]+)' generator device but found '([\w:]+)'", _generator),
-        (r"cannot pin '|[Oo]nly dense CPU tensors can be pinned", _pinned),
-        (r"'lengths' argument should be", _lengths),
-        (r"indices should be either on .* indexed tensor \(([\w:]+)\)", _index),
-        (
-            r"on the same device|at the same device|to be on same device|different devices?\b"
-            r"|[Ii]nput type \(.*\) and \w+ type \(.*\) should be the same"
-            r"|the same device|same device type|CPU scalars to non-CPU kernel|expected device "
-            r"|but got device |is on (cpu|cuda|xpu|mps)|storage has not been allocated"
-            r"|expected them to be on GPU|gradient (of type|located)|CPU Scalar support"
-            r"|tensor to have (device )?[\w:]+( Device| DeviceType)?, but got",
-            _meeting,
-        ),
-    )
-)
+_TELLERS: Mapping[Kind, Callable[[Scene, Words, Operands], Mistake | None]] = {
+    "meeting": _meeting,
+    "index": _index,
+    "numpy": _on_host,
+    "host": _on_host,
+    "generator": _generator,
+    "pinned": _pinned,
+    "lengths": _lengths,
+}
+"""Kinds that are about tensors; the rest is about the surroundings."""

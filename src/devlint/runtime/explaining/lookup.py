@@ -16,6 +16,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from devlint.runtime.explaining.objects import fields_of, is_movable, parts_of
 from devlint.runtime.explaining.source import Source, head
 from devlint.runtime.explaining.stack import Spot, as_module
 from devlint.runtime.operands import is_tensor
@@ -60,7 +61,7 @@ def read(node: ast.AST, spot: Spot) -> Any:
     if isinstance(node, ast.Constant):
         return node.value
     if isinstance(node, ast.Name):
-        for names in (spot.names, spot.frame.f_globals):
+        for names in (spot.names, spot.globals):
             if node.id in names:
                 return names[node.id]
         return vars(builtins).get(node.id, MISSING)
@@ -154,27 +155,47 @@ def item(owner: Any, key: Any) -> Any:
     return MISSING
 
 
-def tensors_of(text: str, value: Any, depth: int = 0) -> Iterator[Named]:
-    """The tensors in a value: itself, or what lists, tuples and dicts hold."""
+def tensors_of(text: str, value: Any, depth: int = 0, objects: bool = False) -> Iterator[Named]:
+    """The tensors in a value: itself, or what lists, tuples, dicts and other objects hold.
+
+    Objects that aren't containers are looked into where it is asked for: a trainer or a tokenizer
+    holds much that has nothing to do with a line that names it.
+    """
     kind = type(value)
     if is_tensor(value):
         yield Named(text, value)
-    elif depth < _DEPTH and issubclass(kind, (list, tuple)):
+    elif depth < _DEPTH:
+        for behind, part in _parts(kind, value, objects):
+            # What an object hides has the object's own name, and isn't a step further.
+            yield from tensors_of(text + behind, part, depth + bool(behind), objects)
+
+
+def _parts(kind: type, value: Any, objects: bool) -> Iterator[tuple[str, Any]]:
+    """What a value holds, each with the text that stands behind the value's name for it."""
+    if issubclass(kind, (list, tuple)):
         length = list.__len__(value) if issubclass(kind, list) else tuple.__len__(value)
+        fields = fields_of(kind)
         for index in range(min(length, _WIDTH)):
-            yield from tensors_of(f"{text}[{index}]", item(value, index), depth + 1)
-    elif depth < _DEPTH and issubclass(kind, dict):
+            if index >= len(fields):
+                yield f"[{index}]", item(value, index)
+            elif fields[index]:
+                yield f".{fields[index]}", item(value, index)
+    elif issubclass(kind, dict):
         for key in list(dict.keys(value))[:_WIDTH]:
             if type(key) in (str, int):
                 shown = f'"{key}"' if type(key) is str else str(key)
-                yield from tensors_of(f"{text}[{shown}]", dict.get(value, key), depth + 1)
-    elif depth < _DEPTH and issubclass(kind, UserDict):
-        yield from tensors_of(text, contents(value).get("data"), depth + 1)
+                yield f"[{shown}]", dict.get(value, key)
+    elif issubclass(kind, UserDict):
+        yield "", contents(value).get("data")
+    elif objects or "_tensordict" in contents(value):
+        yield from parts_of(value, contents(value))
 
 
 def operands_of(node: ast.AST, source: Source) -> Iterator[Named]:
     """The tensors that an expression works on, as far as they can be told by name."""
     for part in head(node):
+        if isinstance(node, ast.Call) and part is node.func and not isinstance(part, ast.Attribute):
+            continue  # what is called is no operand
         is_target = isinstance(node, ast.Assign) and part is not node.value
         if not (is_target and isinstance(part, (ast.Name, ast.Tuple))):
             yield from _visit(part, source)
@@ -194,6 +215,18 @@ def _visit(node: ast.AST, source: Source) -> Iterator[Named]:
     else:
         for part in head(node):
             yield from _visit(part, source)
+
+
+def holder_of(node: ast.AST | None, source: Source) -> str:
+    """The object with a `to` of its own that a part is taken from, as the program writes it."""
+    found = ""
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        node = node.value
+        if source.text_of(node) in ("self", "cls"):
+            break
+        if isinstance(node, (ast.Name, ast.Attribute)) and is_movable(read(node, source.spot)):
+            found = source.text_of(node)
+    return found
 
 
 _COMPUTED = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 from torch import nn
 
@@ -24,29 +24,19 @@ from devlint.runtime.explaining.origins import (
 )
 from devlint.runtime.explaining.ownership import path_below
 from devlint.runtime.explaining.scene import Passed, Scene, is_same, shares_memory
+from devlint.runtime.explaining.sides import Owner, Sides, choose_sides
 from devlint.runtime.operands import OperandFacts, unknown
-
-Owner = tuple[nn.Module, str]
-"""A module and the name of its parameter or buffer."""
-
-
-@dataclass(frozen=True, slots=True)
-class Sides:
-    """The operand that is in the wrong place, and one that it met."""
-
-    odd: OperandFacts
-    other: OperandFacts
-    odd_owner: Owner | None
-    other_owner: Owner | None
 
 
 def meeting(scene: Scene, operands: Sequence[OperandFacts], text: str) -> Mistake | None:
     """The mistake behind an operation that took tensors of two devices."""
     known = [facts for facts in operands if not facts.device.startswith("meta")]
-    sides = _sides(scene, known or _read(scene, text))
+    sides = choose_sides(scene, known or _read(scene, text))
     if sides is None:
         return None
     if sides.odd_owner is not None:
+        if _is_torn(scene, sides.odd_owner[0]):
+            return _torn(scene, sides, sides.odd_owner)
         return _left_behind(scene, sides, sides.odd_owner[0])
     given = _given(scene, sides.odd)
     if given is not None:
@@ -68,6 +58,8 @@ def _read(scene: Scene, text: str) -> list[OperandFacts]:
             if named.tensor is not None and named.tensor.dim() > 0
         ]
         places = {facts.device for facts in found}
+        if "meta" in places:
+            return []  # there is nothing that could be moved
         if len(places) > 1:
             return found
         computed = [named for named in written if named.tensor is None]
@@ -78,33 +70,6 @@ def _read(scene: Scene, text: str) -> list[OperandFacts]:
 
 
 _DEVICE = re.compile(r"\b(?:cpu|(?:cuda|xpu|mps):\d+)\b")
-
-
-def _sides(scene: Scene, operands: Sequence[OperandFacts]) -> Sides | None:
-    owners = [(facts, _owner(scene, facts)) for facts in operands]
-    free = [pair for pair in owners if pair[1] is None]
-    owned = [(facts, owner) for facts, owner in owners if owner is not None]
-    for kept in sorted(owned, key=lambda pair: "weight" not in pair[1][1]):
-        for loose in free:
-            if loose[0].device != kept[0].device:
-                is_behind = kept[0].device == "cpu"
-                return _as_sides(kept, loose) if is_behind else _as_sides(loose, kept)
-    for odd in sorted(owners, key=lambda pair: pair[0].device != "cpu"):
-        for other in owners:
-            if odd[0].device != other[0].device:
-                # Of two accelerators the first operand's is taken to be the right one.
-                return _as_sides(odd, other) if odd[0].device == "cpu" else _as_sides(other, odd)
-    return None
-
-
-def _as_sides(
-    odd: tuple[OperandFacts, Owner | None], other: tuple[OperandFacts, Owner | None]
-) -> Sides:
-    return Sides(odd[0], other[0], odd[1], other[1])
-
-
-def _owner(scene: Scene, facts: OperandFacts) -> Owner | None:
-    return scene.owners.of_tensor(is_same(facts)) or scene.owners.of_tensor(shares_memory(facts))
 
 
 def _given(scene: Scene, facts: OperandFacts) -> Passed | None:
@@ -143,7 +108,7 @@ def _received(scene: Scene, sides: Sides, given: Passed) -> Mistake:
     facts = scene.argument_facts(entry)
     index = entry.index if entry.text else scene.use
     lines = [described("argument", given.text, argument)]
-    lines += origin(scene, facts.site, entry.text, index)
+    lines += origin(scene, facts, entry.text, index)
     if entry.index != scene.use and entry.text:
         spot = scene.stack[entry.index]
         lines.append(("passed at", shown_line(spot.file, spot.line)))
@@ -155,8 +120,19 @@ def _received(scene: Scene, sides: Sides, given: Passed) -> Mistake:
     named = Named(entry.text, None, entry.node)
     callee = entry.callee if is_placed else ""
     fallback = "input-on-other-device" if is_placed else "operands-on-other-devices"
-    rule, fix = cause(scene, facts, named, index, sides.other, partner, callee, fallback)
-    return Mistake(f"{head}; {met}", lines, fix, rule)
+    rule, fix = cause(
+        scene, facts, named, index, sides.other, partner, callee, fallback, entry.holder
+    )
+    return Mistake(
+        f"{head}; {met}",
+        lines,
+        fix,
+        rule,
+        module=scene.label(module),
+        argument=given.text or given.position,
+        devices=(argument.device, sides.other.device),
+        is_mismatch=True,
+    )
 
 
 def _is_made_at(scene: Scene, facts: OperandFacts, given: Passed) -> bool:
@@ -172,6 +148,30 @@ def _name_in(module: nn.Module, owner: nn.Module, name: str) -> str:
 # --- a module wasn't where its input is
 
 
+def _is_torn(scene: Scene, module: nn.Module) -> bool:
+    """Whether the parameters and buffers of a module are in several places."""
+    return scene.owners.device_of(module) is None
+
+
+def _torn(scene: Scene, sides: Sides, owner: Owner) -> Mistake:
+    module, name = owner
+    if scene.home is not None and scene.home.module is module:
+        found = _operation(scene, sides)
+    else:
+        met = sides.other_owner[1] if sides.other_owner is not None else "the rest"
+        found = Mistake(
+            f"{scene.label(module)} has its {name} on {sides.odd.device} and {met} on "
+            f"{sides.other.device}",
+            [(name[:9], since(sides.odd))],
+            module=scene.label(module),
+            argument=name,
+            devices=(sides.odd.device, sides.other.device),
+            is_mismatch=True,
+        )
+    fix = f"set {name} before the module is moved, or move the module once more"
+    return replace(found, fix=fix, rule="input-on-other-device")
+
+
 def _left_behind(scene: Scene, sides: Sides, owner: nn.Module) -> Mistake:
     label = scene.label(owner)
     given = _given(scene, sides.other)
@@ -183,10 +183,19 @@ def _left_behind(scene: Scene, sides: Sides, owner: nn.Module) -> Mistake:
         named = scene.named(sides.other, scene.use) if scene.use >= 0 else None
         head = f"{head} met {'its input' if named is None else shortened(named.text, 40)}"
         lines = [described("operand", "" if named is None else named.text, sides.other)]
-    lines += origin(scene, sides.other.site, "", -1)
+    lines += origin(scene, sides.other, "", -1)
     lines.append(("model", since(sides.odd)))
     rule, fix = _why_behind(scene, sides, owner, given)
-    return Mistake(f"{head} on {sides.other.device}", lines, fix, rule)
+    return Mistake(
+        f"{head} on {sides.other.device}",
+        lines,
+        fix,
+        rule,
+        module=label,
+        argument="" if given is None else given.text or given.position,
+        devices=(sides.odd.device, sides.other.device),
+        is_mismatch=True,
+    )
 
 
 def _why_behind(
@@ -228,14 +237,14 @@ def _operation(scene: Scene, sides: Sides) -> Mistake:
     index = scene.use
     odd, other = scene.named_pair(sides.odd, sides.other)
     shown = shortened(scene.failing_text(index), 60)
-    where = f"{scene.label(scene.home.module)}: " if scene.home is not None else ""
+    where = f"{scene.home_label}: " if scene.home_label else ""
     first, second = _words(sides.other, other), _words(sides.odd, odd)
     head = f"{where}{shown or 'an operation'} takes {first} and {second}"
     lines = [
         described("operand", _text(sides.other, other), scene.as_named(sides.other, other)),
-        *origin(scene, sides.other.site, "", -1),
+        *origin(scene, sides.other, "", -1),
         described("operand", _text(sides.odd, odd), scene.as_named(sides.odd, odd)),
-        *origin(scene, sides.odd.site, "" if odd is None else odd.text, index),
+        *origin(scene, sides.odd, "" if odd is None else odd.text, index),
     ]
     named = odd or Named("", None)
     entry = scene.entry(
@@ -244,15 +253,26 @@ def _operation(scene: Scene, sides: Sides) -> Mistake:
     fallback = "operands-on-other-devices"
     if entry is None or not entry.text:
         rule, fix = cause(scene, sides.odd, named, index, sides.other, other, "", fallback)
-        return Mistake(head, lines, fix, rule)
-    spot = scene.stack[entry.index]
-    lines.append(("passed at", shown_line(spot.file, spot.line)))
-    facts = scene.argument_facts(entry)
-    named, callee = Named(entry.text, None, entry.node), ""
-    if sides.other_owner is not None:
-        fallback, callee = "input-on-other-device", entry.callee
-    rule, fix = cause(scene, facts, named, entry.index, sides.other, None, callee, fallback)
-    return Mistake(head, lines, fix, rule)
+    else:
+        spot = scene.stack[entry.index]
+        lines.append(("passed at", shown_line(spot.file, spot.line)))
+        facts = scene.argument_facts(entry)
+        passed, callee = Named(entry.text, None, entry.node), ""
+        if sides.other_owner is not None:
+            fallback, callee = "input-on-other-device", entry.callee
+        rule, fix = cause(
+            scene, facts, passed, entry.index, sides.other, None, callee, fallback, entry.holder
+        )
+    return Mistake(
+        head,
+        lines,
+        fix,
+        rule,
+        module=scene.home_label,
+        argument=_text(sides.odd, odd),
+        devices=(sides.odd.device, sides.other.device),
+        is_mismatch=True,
+    )
 
 
 def _words(facts: OperandFacts, named: Named | None) -> str:

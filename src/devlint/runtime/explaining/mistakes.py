@@ -30,6 +30,14 @@ class Mistake:
     fix: str = ""
     rule: str = ""
     """The name of the rule that speaks of it."""
+    module: str = ""
+    """The module at work, as in `encoder.layers.3 (Linear)`."""
+    argument: str = ""
+    """The tensor that is in the wrong place, as the program writes it."""
+    devices: tuple[str, ...] = ()
+    """Where it is, and then where the others are."""
+    is_mismatch: bool = False
+    """Whether tensors of two devices met in one operation or one call."""
 
 
 def described(label: str, text: str, facts: OperandFacts) -> tuple[str, str]:
@@ -37,23 +45,39 @@ def described(label: str, text: str, facts: OperandFacts) -> tuple[str, str]:
     return label, f"{text}: {facts}" if text else str(facts)
 
 
-def origin(scene: Scene, site: Site | None, text: str, index: int) -> list[tuple[str, str]]:
-    """The line that says where a tensor was made or moved, or its name got its value."""
-    if site is not None:
-        return [(verb(site), shown_line(site.file, site.line))]
-    if index >= 0 and text.isidentifier():
-        binding = scene.source(index).binding(text)
+def origin(
+    scene: Scene, facts: OperandFacts | None, text: str, index: int
+) -> list[tuple[str, str]]:
+    """The lines that say where a tensor was made and moved, or its name got its value."""
+    site, change = (None, None) if facts is None else (facts.site, facts.moved)
+    if site is not None or change is not None:
+        lines = []
+        if site is not None and not _is_same_line(site, change):
+            label = verb(site) if change is None else "made at"
+            lines.append((label, shown_line(site.file, site.line)))
+        if change is not None:
+            lines.append(("moved at", shown_line(change.file, change.line)))
+        return lines
+    name = re.match(r"\w*", text)
+    if index >= 0 and name is not None and name[0].isidentifier():
+        binding = scene.source(index).binding(name[0])
         if binding is not None:
             label = "made at" if isinstance(binding.value, ast.Call) else "set at"
             return [(label, shown_line(scene.stack[index].file, binding.line))]
     return []
 
 
+def _is_same_line(site: Site, other: Site | None) -> bool:
+    return other is not None and (site.file, site.line) == (other.file, other.line)
+
+
 def since(facts: OperandFacts) -> str:
     """A device, and the line that has put the tensor there."""
-    if facts.site is None:
+    site = facts.moved or facts.site
+    if site is None:
         return f"on {facts.device}"
-    return f"on {facts.device}, {verb(facts.site)} {place_of(facts.site.file, facts.site.line)}"
+    label = verb(site) if facts.moved is None else "moved at"
+    return f"on {facts.device}, {label} {place_of(site.file, site.line)}"
 
 
 def can_be_assigned(text: str) -> bool:

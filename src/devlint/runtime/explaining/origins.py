@@ -68,6 +68,8 @@ def creation(scene: Scene, facts: OperandFacts, named: Named | None, index: int)
 
     `index` is the frame whose line names the tensor.
     """
+    if facts.moved is not None:
+        return None
     source = scene.source(index)
     spot = scene.stack[index]
     node = None if named is None else named.node
@@ -139,7 +141,7 @@ def is_for_module(scene: Scene, made: Creation, site: Site | None, index: int) -
     """
     if made.index is not None:
         spot = scene.stack[made.index]
-        first = spot.code.co_varnames[:1]
+        first = spot.code.co_varnames[: min(spot.code.co_argcount, 1)]
         return bool(first) and as_module(spot.names.get(first[0])) is not None
     if site is None or site.function == "<module>":
         return False

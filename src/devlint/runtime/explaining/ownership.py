@@ -102,12 +102,13 @@ class Ownership:
                 found = device
         return found
 
-    def has_any_on(self, device: str) -> bool:
-        """Whether anything of the outermost module is on a device."""
+    def has_any_on(self, device: str, module: nn.Module | None = None) -> bool:
+        """Whether anything of a module, or of the outermost one, is on a device."""
         return any(
             str(self.reader.device(tensor)) == device
-            for _, module in self._tree
-            for _, tensor in own_tensors(module)
+            for _, part in (self._tree if module is None else modules_below(module))
+            for _, tensor in own_tensors(part)
+            if tensor.dim() > 0
         )
 
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import torch
 from torch import Tensor, nn
 
+from devlint.runtime.explaining.arguments import arguments, whole_argument, written_argument
 from devlint.runtime.explaining.lookup import (
     Named,
+    holder_of,
     locals_of,
     operands_of,
     read,
@@ -37,6 +39,8 @@ class Passed:
     node: ast.AST | None
     callee: str
     """How the line writes the module."""
+    holder: str = ""
+    """The object that it is a part of and that can be moved as a whole; empty if there is none."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,10 @@ class Scene:
     def label(self, module: nn.Module) -> str:
         """As in `encoder.layers.3 (Linear)`."""
         return self.owners.label(module)
+
+    @property
+    def home_label(self) -> str:
+        return "" if self.home is None else self.label(self.home.module)
 
     def device(self, tensor: Tensor) -> str:
         return str(self.reader.device(tensor))
@@ -179,7 +187,8 @@ class Scene:
             return Passed(index, call, position, "", None, "")
         text, part = written_argument(node, position, source)
         callee = source.text_of(node.func)
-        return Passed(index, call, position, text, part, callee)
+        holder = holder_of(part, source) or whole_argument(node, position, source)
+        return Passed(index, call, position, text, part, callee, holder)
 
     def argument_facts(self, passed: Passed) -> OperandFacts:
         """The facts of an argument."""
@@ -231,12 +240,14 @@ class Scene:
             parameters = spot.code.co_varnames[: spot.code.co_argcount]
             if parameters and spot.names.get(parameters[0]) is module:
                 values = (spot.names.get(name) for name in parameters[1:])
-                found = (named.tensor for value in values for named in tensors_of("", value))
+                found = (t.tensor for value in values for t in tensors_of("", value, objects=True))
                 if any(tensor is not None and test(tensor) for tensor in found):
                     return True
         return False
 
     def _derived(self, call: ModuleFrame, facts: OperandFacts) -> Passed | None:
+        if self.owners.has_any_on(facts.device, call.module):
+            return None  # a part of the module is there, and has put it there
         inputs = [tensor for _, tensor in arguments(call) if tensor.dim() > 0]
         if inputs and all(self.device(tensor) == facts.device for tensor in inputs):
             return self.passed(call, lambda tensor: tensor is inputs[0])
@@ -256,44 +267,3 @@ def is_same(facts: OperandFacts) -> Test:
 
 def shares_memory(facts: OperandFacts) -> Test:
     return lambda tensor: facts.memory is not None and memory_of(tensor) == facts.memory
-
-
-# --- arguments
-
-
-def arguments(call: ModuleFrame) -> Iterator[tuple[str, Tensor]]:
-    """The tensors that a module was called with, and where they stand."""
-    for index, value in enumerate(call.args):
-        for named in tensors_of(f"args[{index}]", value):
-            if named.tensor is not None:
-                yield named.text, named.tensor
-    for name, value in (call.kwargs or {}).items():
-        for named in tensors_of(name, value):
-            if named.tensor is not None:
-                yield named.text, named.tensor
-
-
-def written_argument(node: ast.Call, position: str, source: Source) -> tuple[str, ast.AST | None]:
-    """What a call's source has for an argument: its text, and its node if it is one of its own."""
-    head, bracket, rest = position.partition("[")
-    if head == "args":
-        number, _, inner = rest.partition("]")
-        index = int(number)
-        before = node.args[: index + 1]
-        starred = next((i for i, arg in enumerate(before) if isinstance(arg, ast.Starred)), None)
-        if starred is not None:
-            part = before[starred]
-            assert isinstance(part, ast.Starred)
-            return f"{source.text_of(part.value)}[{index - starred}]{inner}", None
-        if index >= len(node.args):
-            return "", None
-        found: ast.AST = node.args[index]
-        return source.text_of(found) + inner, None if inner else found
-    for keyword in node.keywords:
-        if keyword.arg == head:
-            text = source.text_of(keyword.value) + bracket + rest
-            return text, None if bracket else keyword.value
-    unpacked = [keyword.value for keyword in node.keywords if keyword.arg is None]
-    if len(unpacked) == 1:
-        return f'{source.text_of(unpacked[0])}["{head}"]{bracket}{rest}', None
-    return "", None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import linecache
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -56,7 +57,7 @@ class Source:
         shift = first - 1
         if lines and _indentation(lines[0]):
             text, shift = f"if 1:\n{text}", shift - 1
-        tree = _parsed(text)
+        tree = parsed(text)
         if tree is None or not lines:
             return None
         ast.increment_lineno(tree, shift)
@@ -216,9 +217,12 @@ def _goes_on(line: str, indentation: int) -> bool:
     return not line.strip() or _indentation(line) > indentation
 
 
-def _parsed(text: str) -> ast.Module | None:
+def parsed(text: str) -> ast.Module | None:
+    """The tree of a text; what Python warns of in a program's text it has warned of before."""
     try:
-        return ast.parse(text)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
@@ -260,7 +264,7 @@ def _parsed_alone(file: str, span: _Span) -> ast.AST | None:
     """The node of a span in a function that is too long to be parsed."""
     first, _, start, _ = span
     text = _cut(file, span)
-    tree = _parsed(f"({text})") if text else None
+    tree = parsed(f"({text})") if text else None
     if tree is None or len(tree.body) != 1 or not isinstance(tree.body[0], ast.Expr):
         return None
     node = tree.body[0].value

@@ -70,6 +70,11 @@ class Spot:
         return _names_of(self.frame)
 
     @property
+    def globals(self) -> Mapping[str, Any]:
+        """The names of the module that the code belongs to."""
+        return self.frame.f_globals
+
+    @property
     def owner(self) -> Owner:
         return owner_of(self.frame.f_code.co_filename)
 
@@ -140,9 +145,10 @@ def modules_at_work(stack: Sequence[Spot]) -> list[ModuleFrame]:
     for index, spot in enumerate(stack):
         if _is_machinery(spot):
             local = spot.names
-            module, args, kwargs = as_module(local.get("self")), local["args"], local["kwargs"]
+            module = as_module(local.get("self"))
             if module is None:
                 continue
+            args, kwargs = local.get("args", ()), local.get("kwargs", {})
             if machinery and found and found[-1].module is module:
                 # The next frame of the same call: hooks may have changed the arguments.
                 index = found.pop().index

@@ -27,7 +27,7 @@ from devlint.runtime.virtual.kinds import Spec, parse
 from devlint.runtime.virtual.machine import Machine
 from devlint.runtime.virtual.moves import Moves
 from devlint.runtime.virtual.patches import Patches
-from devlint.runtime.virtual.waits import Waits
+from devlint.runtime.virtual.waits import install
 from devlint.runtime.virtual.world import World
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -38,6 +38,8 @@ class _Running:
 
     def __init__(self) -> None:
         self.world: World | None = None
+        self.log: Any = None
+        """Where an emulation notes its transfers that has been given no log of its own."""
         self.lock = threading.Lock()
         self.watches_forks = False
 
@@ -48,6 +50,12 @@ _running = _Running()
 def running_world() -> World | None:
     """The emulation that is on, if one is."""
     return _running.world
+
+
+def share_log(log: Any) -> Any:
+    """Give a log to the emulations that begin from now on; returns the one that they had so far."""
+    before, _running.log = _running.log, log
+    return before
 
 
 def emulate(kind: str = "cuda", count: int | None = None, *, transfers: Any = None) -> Emulation:
@@ -90,7 +98,8 @@ class Emulation:
                 raise RuntimeError(
                     f"an emulation of {_running.world.machine.spec} is on already: leave it first"
                 )
-            world = self._world = World(Machine(self.spec), self.transfers)
+            log = _running.log if self.transfers is None else self.transfers
+            world = self._world = World(Machine(self.spec), log)
             _running.world = world
         try:
             self._turn_on(world)
@@ -118,7 +127,7 @@ class Emulation:
             handlers.update(part.handlers())
         autocast.patch(world, self._patches)
         if world.transfers is not None:
-            handlers.update(Waits(world).handlers())  # around those that there are
+            install(world, world.transfers)  # around those that there are
         world.functions.placeless = moves.placeless() - set(handlers)
         storages.patch(world, self._patches)
         objects.patch(world, self._patches)

@@ -10,11 +10,12 @@ import torch
 from torch import Tensor
 
 from devlint.runtime.explain import Explanation, explain
+from devlint.runtime.explaining.notes import add_note
 from devlint.runtime.explaining.stack import live
 from devlint.runtime.operands import OperandFacts, Reader
-from devlint.runtime.virtual.tags import shown_place, site
+from devlint.runtime.virtual.tags import moved_site, shown_place, site
 
-READER = Reader(shown_place, site)
+READER = Reader(shown_place, site, moved_site)
 """Asks a tensor where it pretends to be."""
 
 
@@ -40,7 +41,7 @@ def device_error(
     explanation = _explanation(text, facts)
     error.devlint_explanation = explanation  # type: ignore[attr-defined]
     if explanation is not None:
-        _add_note(error, str(explanation))
+        add_note(error, str(explanation))
     return error
 
 
@@ -49,11 +50,3 @@ def _explanation(text: str, operands: Sequence[OperandFacts]) -> Explanation | N
         return explain(live(sys._getframe(1)), text, operands, READER)
     except Exception:  # whatever the program's objects are like, PyTorch's error comes first
         return None
-
-
-def _add_note(error: Exception, note: str) -> None:
-    if sys.version_info >= (3, 11):
-        error.add_note(note)
-    else:  # nothing prints the notes there by itself
-        notes = [*getattr(error, "__notes__", ()), note]
-        error.__notes__ = notes  # type: ignore[attr-defined]

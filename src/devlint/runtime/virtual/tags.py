@@ -8,6 +8,7 @@ tensors and whatever `.data =` assigns. A storage without a tag is where it real
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from types import CodeType
 from typing import Any
 
 import torch
@@ -50,7 +51,7 @@ def place(tensor: Tensor) -> torch.device:
         said: torch.device = tensor.__dict__["_devlint_device"]  # when the wrapper was made
         return said
     try:
-        tag: torch.device = _carrier(tensor)._devlint_device
+        tag: torch.device = carrier_of(tensor)._devlint_device
     except _NO_STORAGE:
         tag = tensor.__dict__.get("_devlint_device", CPU)
     return tag if tag is not CPU or tensor.is_cpu else real_device(tensor)
@@ -65,14 +66,14 @@ def shown_place(tensor: Tensor) -> torch.device:
 def is_tagged(tensor: Tensor) -> bool:
     """Whether anything has said where the tensor is: a gradient may not have been told yet."""
     try:
-        return "_devlint_device" in _carrier(tensor).__dict__
+        return "_devlint_device" in carrier_of(tensor).__dict__
     except _NO_STORAGE:
         return "_devlint_device" in tensor.__dict__
 
 
 def put(tensor: Tensor, device: torch.device) -> None:
     """Let a tensor, and all that shares its storage, pretend to be on a device."""
-    for part in _parts(tensor):
+    for part in parts_of(tensor):
         try:
             storage_of(part)._devlint_device = device
         except _NO_STORAGE:
@@ -102,7 +103,7 @@ def settle(value: Any, device: torch.device) -> None:
 
 
 def _settle_parts(tensor: Tensor, device: torch.device) -> None:
-    for part in list(_parts(tensor)):
+    for part in list(parts_of(tensor)):
         try:
             storage = storage_of(part)
         except _NO_STORAGE:
@@ -117,20 +118,61 @@ def _claim(storage: Any, held: torch.device, device: torch.device, part: Tensor)
         storage._devlint_device = device
 
 
-def site(tensor: Tensor) -> Any:
-    """Where the tensor was made or last moved, if that was noted."""
-    try:
-        return _carrier(tensor)._devlint_site
-    except _NO_STORAGE:
-        return None
+Spot = tuple[CodeType, int]
+"""A function's code and the offset of an instruction in it: cheaper to note than a line."""
+
+
+def site(tensor: Tensor) -> tuple[CodeType, int] | None:
+    """The code and the line where a tensor was made, or last moved if nothing more was noted."""
+    held = _notes(tensor)
+    if "_devlint_made" in held or "_devlint_moved" in held:
+        return _with_line(held.get("_devlint_made"))
+    noted: tuple[CodeType, int] | None = held.get("_devlint_site")
+    return noted
+
+
+def moved_site(tensor: Tensor) -> tuple[CodeType, int] | None:
+    """The code and the line where a tensor was last moved, if a tracing has noted that."""
+    return _with_line(_notes(tensor).get("_devlint_moved"))
 
 
 def note_site(tensor: Tensor, where: object) -> None:
     """Remember where a tensor was made or moved."""
     try:
-        _carrier(tensor)._devlint_site = where
+        carrier_of(tensor)._devlint_site = where
     except _NO_STORAGE:
         return
+
+
+def note_move(tensor: Tensor, source: Tensor, where: Spot | None) -> None:
+    """Remember where a tensor was moved, and of what it was moved from where that was made."""
+    held = _notes(tensor)
+    held["_devlint_made"] = _notes(source).get("_devlint_made")
+    held["_devlint_moved"] = where
+
+
+def note_making(tensor: Tensor, where: Spot | None) -> None:
+    """Remember where a tensor was made, unless something was noted of it before."""
+    _notes(tensor).setdefault("_devlint_made", where)
+
+
+def _notes(tensor: Tensor) -> dict[str, Any]:
+    """What is noted on the storage of a tensor; of one without storage, nothing can be."""
+    try:
+        held: dict[str, Any] = carrier_of(tensor).__dict__
+    except Exception:  # whatever a subclass says of its parts, the program goes on
+        return {}
+    return held
+
+
+def _with_line(spot: Spot | None) -> tuple[CodeType, int] | None:
+    if spot is None:
+        return None
+    code, offset = spot
+    for start, end, line in code.co_lines():
+        if start <= offset < end and line:
+            return code, line
+    return code, code.co_firstlineno
 
 
 def tensors_in(values: Iterable[Any]) -> Iterator[Tensor]:
@@ -144,7 +186,7 @@ def tensors_in(values: Iterable[Any]) -> Iterator[Tensor]:
             yield from tensors_in(value.values())
 
 
-def _carrier(tensor: Tensor) -> Any:
+def carrier_of(tensor: Tensor) -> Any:
     """The storage that bears the tag of a tensor."""
     if type(tensor) in PLAIN:
         try:
@@ -152,10 +194,10 @@ def _carrier(tensor: Tensor) -> Any:
         except _NO_STORAGE:
             pass
     with torch._C.DisableTorchFunction():  # what a subclass does with the question isn't ours
-        return storage_of(next(_parts(tensor)))
+        return storage_of(next(parts_of(tensor)))
 
 
-def _parts(tensor: Tensor) -> Iterator[Tensor]:
+def parts_of(tensor: Tensor) -> Iterator[Tensor]:
     """The tensors that hold the data of a tensor: itself, or what it is made of."""
     while is_wrapped(tensor):
         tensor = unwrapped(tensor)
@@ -164,7 +206,7 @@ def _parts(tensor: Tensor) -> Iterator[Tensor]:
         names, _ = tensor.__tensor_flatten__()
         inner = [part for name in names if isinstance(part := getattr(tensor, name), Tensor)]
         for part in inner:
-            yield from _parts(part)
+            yield from parts_of(part)
         if not inner:
             yield tensor
     elif layout is torch.sparse_coo:

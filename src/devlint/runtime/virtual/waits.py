@@ -1,13 +1,15 @@
 """What makes the host wait for an accelerator, or copies behind the program's back.
 
-Only installed where transfers are noted. Copies that a program asks for are noted by `moves`;
-here is what asks for a value, and what can't go on without one: how many elements are chosen, how
-large the result is. What PyTorch's documentation says of a function is believed.
+Only installed where transfers are noted, on emulated accelerators and on real ones. Copies that a
+program asks for are noted where moves are handled; here is what asks for a value, and what can't
+go on without one: how many elements are chosen, how large the result is. What PyTorch's
+documentation says of a function is believed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -44,15 +46,51 @@ _INTEGERS = (torch.int8, torch.int16, torch.int32, torch.int64)
 _MASKS = (torch.bool, torch.uint8)
 
 
+@dataclass(frozen=True)
+class Ground:
+    """What the handlers stand on: emulated accelerators or real ones."""
+
+    log: Any
+    """A `TransferLog`."""
+    place: Callable[[Tensor], torch.device]
+    """Where a tensor is."""
+    owns: Callable[[torch.device], bool]
+    """Whether a device is an accelerator."""
+    go_on: Handler
+    """Does what would be done if nothing were noted."""
+
+
+def install(world: World, log: Any) -> Callable[[], None]:
+    """Let an emulation note its copies and waits in a log; returns what ends that."""
+    functions = world.functions
+    others, placeless = dict(functions.handlers), functions.placeless
+
+    def go_on(func: Any, args: Any, kwargs: Any) -> Any:
+        return others.get(func, functions.usual)(func, args, kwargs)
+
+    world.transfers = log
+    found = Waits(Ground(log, shown_place, world.machine.owns, go_on)).handlers()
+    functions.handlers.update(found)
+    functions.placeless = placeless - set(found)
+
+    def remove() -> None:
+        world.transfers = None
+        for function in found:
+            functions.handlers.pop(function, None)
+        functions.handlers.update(others)
+        functions.placeless = placeless
+
+    return remove
+
+
 class Waits:
     """Handlers that note, and then do what would be done without them."""
 
-    def __init__(self, world: World) -> None:
-        self._world = world
-        self._machine = world.machine
-        self._log = world.transfers
-        self._others = dict(world.functions.handlers)
-        """What is handled without this."""
+    def __init__(self, ground: Ground) -> None:
+        self._log = ground.log
+        self._place = ground.place
+        self._owns = ground.owns
+        self._go_on = ground.go_on
 
     def handlers(self) -> Mapping[Any, Handler]:
         """What is handled, by function."""
@@ -71,12 +109,8 @@ class Waits:
             found[function] = self.from_host
         return found
 
-    def _go_on(self, func: Any, args: Any, kwargs: Any) -> Any:
-        """Do what would be done if nothing were noted."""
-        return self._others.get(func, self._world.functions.usual)(func, args, kwargs)
-
     def _is_away(self, value: Any) -> bool:
-        return isinstance(value, Tensor) and self._machine.owns(shown_place(value))
+        return isinstance(value, Tensor) and self._owns(self._place(value))
 
     def _note(self, func: Any, tensor: Any) -> None:
         self._log.waited(func.__name__.strip("_"), tensor)
@@ -90,7 +124,7 @@ class Waits:
         return self._go_on(func, args, kwargs)
 
     def tolist(self, func: Any, args: Any, kwargs: Any) -> Any:
-        self._world.copied(shown_place(args[0]), CPU, args[0], True)
+        self._log.copied(self._place(args[0]), CPU, args[0], True)
         return self._go_on(func, args, kwargs)
 
     def where(self, func: Any, args: Any, kwargs: Any) -> Any:
@@ -125,7 +159,7 @@ class Waits:
         result = self._go_on(func, args, kwargs)
         data = args[1:2] if func is Tensor.new_tensor else args[:1]
         if self._is_away(result) and not any(isinstance(each, Tensor) for each in data):
-            self._world.copied(CPU, shown_place(result), result, True)
+            self._log.copied(CPU, self._place(result), result, True)
         return result
 
     # --- items
@@ -142,11 +176,11 @@ class Waits:
         is_number = not isinstance(value, Tensor) or (value.dim() == 0 and not self._is_away(value))
         self._note_index(tensor, index, is_number)
         if isinstance(value, Tensor) and value.dim() > 0:
-            self._world.copied(shown_place(value), shown_place(tensor), value, True)
+            self._log.copied(self._place(value), self._place(tensor), value, True)
         return result
 
     def _note_index(self, tensor: Tensor, index: Any, is_number: bool = False) -> None:
-        here = shown_place(tensor)
+        here = self._place(tensor)
         for part in index if isinstance(index, tuple) else (index,):
             if isinstance(part, slice):
                 if any(self._is_away(end) for end in (part.start, part.stop, part.step)):
@@ -159,7 +193,7 @@ class Waits:
             if self._is_away(index):
                 self._log.waited("index", index)  # it is made a number of Python's
         elif index.dtype in _MASKS:
-            if self._machine.owns(here) and not is_number:  # a number is filled in under the mask
+            if self._owns(here) and not is_number:  # a number is filled in under the mask
                 self._log.waited("index with a mask", index)
-        elif self._machine.owns(here) and not self._is_away(index):
-            self._world.copied(CPU, here, index, True)
+        elif self._owns(here) and not self._is_away(index):
+            self._log.copied(CPU, here, index, True)

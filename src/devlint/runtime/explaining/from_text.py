@@ -1,0 +1,223 @@
+"""A meeting of which only PyTorch's text and the source tell: there are no frames that know it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+from devlint.runtime.explaining.lookup import Named, read
+from devlint.runtime.explaining.messages import Words
+from devlint.runtime.explaining.mistakes import (
+    Mistake,
+    creation_repair,
+    device_text,
+    discarded,
+    moved,
+    origin,
+)
+from devlint.runtime.explaining.origins import Creation, creation, place_of, shortened
+from devlint.runtime.explaining.scene import Scene
+from devlint.runtime.operands import is_tensor, unknown
+
+_INPUTS = frozenset({"mat1", "input", "index", "indices", "mat", "vec1"})
+"""What PyTorch calls the argument of a layer."""
+
+
+def by_text(scene: Scene, words: Words) -> Mistake | None:
+    """Say what the text of an error tells, and what the failing line looks like."""
+    if words.kind != "meeting":
+        return _single(scene, words)
+    return _meeting(scene, words) if words.device and words.home else None
+
+
+def _single(scene: Scene, words: Words) -> Mistake | None:
+    """Of one tensor that the host wants, or that is an index."""
+    shown = shortened(scene.failing_text(scene.use), 60)
+    where = f"{scene.home_label}: " if scene.home_label else ""
+    found = f"on {words.device}" if words.device else "on an accelerator"
+    rule, fix = "", ""
+    if words.kind == "numpy":
+        rule = "numpy-on-accelerator"
+        fix = f"copy it to the host first: {_copied(scene) or '.cpu()'}"
+        head = f"{shown or 'numpy'} reads a tensor {found} as an array, which needs it on cpu"
+    elif words.kind == "host":
+        fix = "copy it to the host first: .cpu()"
+        head = f"{shown or words.operation} reads a tensor {found}, and needs it on cpu"
+    elif words.kind == "index":
+        rule, fix = "index-on-other-device", "move the index to where the tensor is"
+        head = f"{shown or 'an operation'} indexes a tensor on {words.home} from another device"
+    elif words.kind == "lengths":
+        fix = "copy the lengths to the host: .cpu()"
+        head = f"{shown or 'packing'} takes the lengths of the sequences {found}, not on cpu"
+    elif words.kind == "pinned":
+        fix = "pin it before it is moved, or leave the pinning out"
+        head = f"{shown or 'pinning'} pins a tensor {found}, and only memory of the host can be"
+    else:
+        return None
+    devices = tuple(device for device in (words.device, words.home) if device)
+    return Mistake(
+        where + head,
+        (),
+        fix,
+        rule,
+        module=scene.home_label,
+        devices=devices,
+        is_mismatch=words.kind == "index",
+    )
+
+
+def _copied(scene: Scene) -> str:
+    """The failing `.numpy()` with a copy to the host before it."""
+    if scene.use < 0:
+        return ""
+    source = scene.source(scene.use)
+    for node in ast.walk(source.failing) if source.failing is not None else ():
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            if node.func.attr == "numpy":
+                return f"{source.text_of(node.func.value)}.detach().cpu().numpy()"
+    return ""
+
+
+def _meeting(scene: Scene, words: Words) -> Mistake:
+    """Of two tensors."""
+    index = scene.use
+    parts = list(_parts(scene, index))
+    named = _stranger(scene, words, parts)
+    name, device = words.operands[0]
+    other, home = words.operands[1]
+    shown = shortened(scene.failing_text(index), 60) or words.operation or "an operation"
+    where = f"{scene.home_label}: " if scene.home_label else ""
+    text = named.text if named is not None else name or "a tensor"
+    head = f"{where}{shown} takes {text} on {device} and {other or 'another tensor'} on {home}"
+    callee = _callee(scene) if named is not None else ""
+    if callee and name in _INPUTS:
+        head = f"{where}{callee} received {text} on {device}; its parameters are on {home}"
+    lines = []
+    if name:
+        of = f" of {words.operation}" if words.operation else ""
+        lines.append(("operand", f"{name}{of}: on {device}"))
+    if named is not None:
+        lines += origin(scene, None, named.text, index)
+    rule, fix = _repair(scene, words, named, parts)
+    return Mistake(
+        head,
+        lines,
+        fix,
+        rule,
+        module=scene.home_label,
+        argument=text if named is not None else name,
+        devices=(device, home),
+        is_mismatch="meta" not in (device, home),
+    )
+
+
+def _repair(scene: Scene, words: Words, named: Named | None, parts: list[Named]) -> tuple[str, str]:
+    """The rule that speaks of it, and the repair."""
+    index, is_layer = scene.use, _is_layer(scene)
+    if "meta" in (words.device, words.home):
+        return "", "give the tensor on meta memory and data first; it can't be copied"
+    fallback = "input-on-other-device" if is_layer else "operands-on-other-devices"
+    if named is None:
+        what = words.operands[0][0] or "one"
+        return fallback, f"bring {what} to {words.home} before this line"
+    thrown_away = discarded(scene, named.text, index, words.home)
+    if thrown_away is not None:
+        line, statement = thrown_away
+        where = place_of(scene.stack[index].file, line)
+        return "discarded-move", f"assign the result at {where}: {statement}"
+    others = [part for part in parts if part.text != named.text]
+    partner = others[0] if len(others) == 1 else None
+    made = _made(scene, named)
+    if made is not None and not is_layer:
+        return fallback, creation_repair(scene, made, words.home, partner)
+    other = None if is_layer else partner
+    target = device_text(scene, index, words.home, _callee(scene), other)
+    is_statement = index >= 0 and not scene.source(index).is_in_expression
+    return fallback, f"move it first: {moved(named.text, target, is_statement)}"
+
+
+def _stranger(scene: Scene, words: Words, parts: list[Named]) -> Named | None:
+    """The part of the failing line that is in the wrong place, if that is sure."""
+    held = [p for p in parts if p.tensor is not None and _is_on(scene, p, words.device)]
+    if any(part.tensor is not None for part in parts):
+        if _runs_the_graph(scene):
+            return None  # what met is inside
+        return held[0] if len(held) == 1 else None
+    if words.device == "cpu":
+        left = [
+            part
+            for part in parts
+            if discarded(scene, part.text, scene.use, words.home) is not None
+            or _made(scene, part) is not None
+        ]
+        if left:
+            return left[0] if len(left) == 1 else None
+    is_input = words.operands[0][0] in _INPUTS and _is_layer(scene)
+    return parts[0] if is_input and len(parts) == 1 else None
+
+
+def _runs_the_graph(scene: Scene) -> bool:
+    """Whether the failing line computes gradients, with tensors that it doesn't name."""
+    return any(
+        spot.owner == "torch" and Path(spot.file).parent.name == "autograd"
+        for spot in scene.stack[scene.use + 1 :]
+    )
+
+
+def _is_on(scene: Scene, part: Named, device: str) -> bool:
+    found = "" if part.tensor is None else scene.device(part.tensor)
+    return found == device or found.partition(":")[0] == device
+
+
+def _made(scene: Scene, part: Named) -> Creation | None:
+    return creation(scene, unknown(part.text, "cpu"), part, scene.use)
+
+
+def _is_layer(scene: Scene) -> bool:
+    """Whether the failing line called a layer of torch.nn."""
+    return any(
+        spot.owner == "torch" and "modules" in spot.file and spot.code.co_name == "forward"
+        for spot in scene.stack[scene.use + 1 :]
+    )
+
+
+def _callee(scene: Scene) -> str:
+    """How the failing line writes the layer that it called."""
+    if not _is_layer(scene) or scene.use < 0:
+        return ""
+    source = scene.source(scene.use)
+    node = source.failing
+    return source.text_of(node.func) if isinstance(node, ast.Call) else ""
+
+
+def _parts(scene: Scene, index: int) -> Iterator[Named]:
+    """What the failing line works on, as far as it has names."""
+    if index < 0:
+        return
+    source = scene.source(index)
+    node = source.failing
+    if isinstance(node, (ast.Assign, ast.AugAssign, ast.Return, ast.Expr)):
+        waiting: list[ast.AST | None] = [node.value]
+        if isinstance(node, ast.AugAssign):
+            waiting.append(node.target)
+    else:
+        waiting = [node]
+    seen: set[str] = set()
+    while waiting:
+        part = waiting.pop(0)
+        if isinstance(part, (ast.BinOp, ast.Compare)):
+            waiting += ast.iter_child_nodes(part)
+        elif isinstance(part, ast.Call) and (part is node or len(seen) == 0):
+            receiver = part.func.value if isinstance(part.func, ast.Attribute) else None
+            waiting += [receiver, *part.args, *(keyword.value for keyword in part.keywords)]
+        elif isinstance(part, (ast.List, ast.Tuple)):
+            waiting += part.elts
+        elif isinstance(part, (ast.Name, ast.Attribute, ast.Subscript)):
+            value = read(part, source.spot)
+            text = source.text_of(part)
+            is_other = issubclass(type(value), (ModuleType, type, bool, int, float, str))
+            if text not in seen and text != "self" and not is_other:
+                seen.add(text)
+                yield Named(text, value if is_tensor(value) else None, part)

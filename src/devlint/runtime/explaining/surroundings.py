@@ -1,0 +1,222 @@
+"""Errors that are about no two tensors: what the machine, the process or the file hasn't got."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeGuard
+
+from devlint.runtime.explaining.messages import Kind, Words
+from devlint.runtime.explaining.mistakes import Mistake
+from devlint.runtime.explaining.scene import Scene
+
+
+class _DeviceName(ast.Constant):
+    """A constant that names a device."""
+
+    value: str
+
+
+_OPTIMIZER_REPAIR = (
+    "move the model before the optimizer is made or its state is loaded, and don't move it later"
+)
+_FIND_OUT = '"cuda" if torch.cuda.is_available() else "cpu"'
+
+
+def surrounding(scene: Scene, words: Words) -> Mistake | None:
+    """The mistake behind a text that is about a whole model, a file or the machine."""
+    teller = _TELLERS.get(words.kind)
+    return None if teller is None else teller(scene, words)
+
+
+def is_optimizer_at_work(scene: Scene) -> bool:
+    """Whether the failing line has called an optimizer of torch."""
+    return any(
+        spot.owner == "torch" and Path(spot.file).parent.name == "optim"
+        for spot in scene.stack[scene.use + 1 :]
+    )
+
+
+def of_optimizer(scene: Scene, met: Mistake) -> Mistake:
+    """A meeting of what an optimizer steps with, which the program has no names for."""
+    call = scene.failing_text(scene.use) or "an optimizer"
+    places = " and ".join(sorted(set(met.devices)))
+    head = f"{call} works on parameters, gradients and states of {places}"
+    return replace(met, headline=head, fix=_OPTIMIZER_REPAIR, argument="")
+
+
+def _load(scene: Scene, words: Words) -> Mistake:
+    missing = f"{words.device}:{words.number}" if words.number else words.device
+    call = _failing_call(scene)
+    if call is not None and _name_of(call) == "load":
+        keywords = [k for k in call.keywords if k.arg != "map_location"]
+        keyword = ast.keyword("map_location", ast.Constant("cpu"))
+        shown = ast.unparse(ast.Call(call.func, call.args, [*keywords, keyword]))
+        shown = shown.replace("'cpu'", '"cpu"')
+    else:
+        shown = 'torch.load(..., map_location="cpu")'
+    return Mistake(
+        f"the file holds tensors of {missing}, which this process doesn't have",
+        (),
+        f"say where they are to go: {shown}",
+        "load-without-map-location",
+        devices=(missing,),
+    )
+
+
+def _missing(scene: Scene, words: Words) -> Mistake:
+    device = words.device or "an accelerator"
+    node = _failing(scene)
+    text = scene.failing_text(scene.use)
+    parts = [] if node is None else list(ast.walk(node))
+    rule, fix = "", f"ask before: device = {_FIND_OUT}"
+    if any(isinstance(p, ast.Call) and _name_of(p) == "cuda" for p in parts):
+        rule = "hardcoded-cuda-call"
+        fix = f"move it with .to(device), where device = {_FIND_OUT}"
+    elif "torch.cuda." in text:
+        rule, fix = "unguarded-cuda-api", "ask before: if torch.cuda.is_available():"
+    elif any(_is_device_name(part) for part in parts):
+        rule = "hardcoded-cuda-device"
+    head = f"{text or 'the program'} needs {device}, which this machine or this torch doesn't have"
+    return Mistake(head, (), fix, rule, devices=(words.device,) if words.device else ())
+
+
+def _ordinal(scene: Scene, words: Words) -> Mistake:
+    node = _failing(scene)
+    named = [] if node is None else [p.value for p in ast.walk(node) if _is_device_name(p)]
+    asked = named[0] if len(named) == 1 and ":" in named[0] else ""
+    head = f"{asked or 'the accelerator that is asked for'} isn't there: its number is too high"
+    return Mistake(
+        head,
+        (),
+        "numbers go from 0 to torch.cuda.device_count() - 1, and count only the devices of "
+        "CUDA_VISIBLE_DEVICES",
+        "hardcoded-device-index" if asked else "",
+        argument=asked,
+        devices=(asked or words.device,) if asked or words.device else (),
+    )
+
+
+def _is_device_name(node: ast.AST) -> TypeGuard[_DeviceName]:
+    return (
+        isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and re.fullmatch(r"(cuda|xpu|hpu)(:\d+)?", node.value) is not None
+    )
+
+
+def _fork(scene: Scene, words: Words) -> Mistake:
+    return Mistake(
+        f"a forked process uses {words.device}, which its parent has used already",
+        (),
+        'leave the accelerator out of the code of workers, or start them with "spawn" '
+        '(a DataLoader: multiprocessing_context="spawn")',
+        devices=(words.device,),
+    )
+
+
+def _empty(scene: Scene, words: Words) -> Mistake:
+    return Mistake(
+        f"{scene.failing_text(scene.use) or 'a move'} copies from meta, where tensors have no data",
+        (),
+        "give the module memory with .to_empty(device=...), and load its weights then",
+        module=scene.home_label,
+        devices=("meta",),
+    )
+
+
+def _backend(scene: Scene, words: Words) -> Mistake:
+    device = words.device
+    call = scene.failing_text(scene.use)
+    return Mistake(
+        f"{call or 'a collective'} was given a tensor on {device}, for which the process group "
+        "has no backend",
+        (),
+        "move the tensor to the accelerator of this rank first, or name a backend for each device: "
+        'init_process_group("cpu:gloo,cuda:nccl")',
+        devices=(device,),
+    )
+
+
+def _replica(scene: Scene, words: Words) -> Mistake:
+    if words.home:
+        head = (
+            f"DataParallel wants the module on {words.home}, and a part of it is on {words.device}"
+        )
+        call = _failing_call(scene)
+        name = "model" if call is None else scene.source(scene.use).text_of(call.func)
+        fix = f'move the whole module before it is called: {name}.to("{words.home}")'
+    else:
+        head = "DistributedDataParallel wants a module on one kind of device, and it is on several"
+        fix = "move the whole module to the device of this rank before it is wrapped"
+    devices = tuple(device for device in (words.device, words.home) if device)
+    return Mistake(head, (), fix, module=scene.home_label, devices=devices)
+
+
+def _parameters(scene: Scene, words: Words) -> Mistake:
+    return Mistake(
+        f"{scene.failing_text(scene.use) or 'a function'} takes parameters of one device, and "
+        "got some of several",
+        (),
+        "move all of them to one device first",
+    )
+
+
+def _optimizer(scene: Scene, words: Words) -> Mistake:
+    return Mistake(
+        "a parameter, its gradient and the optimizer's state for it aren't all on one device",
+        (),
+        _OPTIMIZER_REPAIR,
+    )
+
+
+def _fused(scene: Scene, words: Words) -> Mistake:
+    option = words.operands[0][0] if words.operands and words.operands[0][0] else "fused=True"
+    found = f", and got one on {words.device}" if words.device else ""
+    return Mistake(
+        f"an optimizer with {option} steps parameters of an accelerator only{found}",
+        (),
+        f"move the model before the optimizer is made, or leave {option} out",
+        devices=(words.device,) if words.device else (),
+    )
+
+
+def _gradient(scene: Scene, words: Words) -> Mistake:
+    return Mistake(
+        f"{words.operation} gave a gradient on {words.device} for a tensor on {words.home}",
+        (),
+        "return gradients from backward() on the device of the input that they belong to",
+        devices=(words.device, words.home),
+        is_mismatch=True,
+    )
+
+
+_TELLERS: Mapping[Kind, Callable[[Scene, Words], Mistake]] = {
+    "load": _load,
+    "missing": _missing,
+    "ordinal": _ordinal,
+    "fork": _fork,
+    "empty": _empty,
+    "backend": _backend,
+    "replica": _replica,
+    "parameters": _parameters,
+    "optimizer": _optimizer,
+    "fused": _fused,
+    "gradient": _gradient,
+}
+
+
+def _failing(scene: Scene) -> ast.AST | None:
+    return scene.source(scene.use).failing if scene.use >= 0 else None
+
+
+def _failing_call(scene: Scene) -> ast.Call | None:
+    node = _failing(scene)
+    return node if isinstance(node, ast.Call) else None
+
+
+def _name_of(call: ast.Call) -> str:
+    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")

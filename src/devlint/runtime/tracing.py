@@ -1,0 +1,84 @@
+"""Tracing: where each tensor was made and last moved, and which lines copy between devices.
+
+While a tracing is on, a function mode sees what the program calls (`tracing_mode`). It is put on
+the stack of modes of the thread that enters and of each thread that starts meanwhile; the autograd
+engine runs with it too. Threads that ran before, and processes, aren't traced.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from devlint.runtime.operands import Reader
+from devlint.runtime.tracing_mode import TracingMode, place
+from devlint.runtime.tracing_surroundings import SURROUNDINGS, push, remove
+from devlint.runtime.transfers import TransferLog
+from devlint.runtime.virtual.emulation import running_world, share_log
+from devlint.runtime.virtual.tags import moved_site, site
+from devlint.runtime.virtual.waits import install
+
+
+class _PerThread(threading.local):
+    depth = 0
+
+
+class Tracing:
+    """Notes while it is entered; may be entered again, also by other threads.
+
+    No result changes: each call is done as the program has written it, and what is noted lies on
+    the storages of tensors. Compiled code runs as if there were no tracing.
+
+    Args:
+        log: where transfers are noted. An emulation that has a log of its own keeps that.
+    """
+
+    def __init__(self, log: TransferLog | None = None) -> None:
+        self.log = TransferLog() if log is None else log
+        self._lock = threading.Lock()
+        self._thread = _PerThread()
+        self._entered = 0
+        self._mode: TracingMode | None = None
+        self._undo: list[Callable[[], object]] = []
+
+    @property
+    def reader(self) -> Reader:
+        """Tells where tensors are, were made and were last moved, also after leaving."""
+        return Reader(place, site, moved_site)
+
+    def __enter__(self) -> Tracing:
+        with self._lock:
+            if not self._entered:
+                self._begin()
+            self._entered += 1
+            mode = self._mode
+        self._thread.depth += 1
+        if self._thread.depth == 1 and mode is not None:
+            push(mode)
+        return self
+
+    def __exit__(self, *details: object) -> None:
+        self._thread.depth -= 1
+        if not self._thread.depth and self._mode is not None:
+            remove(self._mode)
+        with self._lock:
+            self._entered -= 1
+            if not self._entered:
+                self._end()
+
+    def _begin(self) -> None:
+        self._mode = TracingMode(self.log)
+        SURROUNDINGS.enter(self._mode)
+        before = share_log(self.log)
+        self._undo.append(lambda: share_log(before))
+        world = running_world()
+        if world is not None and world.transfers is None:
+            self._undo.append(install(world, self.log))
+
+    def _end(self) -> None:
+        mode, self._mode = self._mode, None
+        while self._undo:
+            self._undo.pop()()
+        if mode is not None:
+            mode.is_on = False
+            SURROUNDINGS.leave(mode)

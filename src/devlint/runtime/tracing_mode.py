@@ -1,0 +1,252 @@
+"""What a tracing sees: each call of the program that makes or moves a tensor.
+
+What is seen is noted on the storage of a tensor (`virtual/tags`), so that views share it, it goes
+when the data goes, and no tensor lives longer for it. To note a line costs less than a
+microsecond: only the code and the offset of an instruction are kept.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from types import FrameType
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
+
+from devlint.runtime.explaining.stack import owner_of
+from devlint.runtime.operands import is_tensor
+from devlint.runtime.transfers import TransferLog
+from devlint.runtime.virtual.emulation import running_world
+from devlint.runtime.virtual.modes import Handler
+from devlint.runtime.virtual.tags import (
+    CPU,
+    PLAIN,
+    Spot,
+    carrier_of,
+    note_making,
+    note_move,
+    real_device,
+    shown_place,
+    storage_of,
+)
+from devlint.runtime.virtual.waits import Ground, Waits
+
+_MOVES = ("to", "cuda", "cpu", "xpu", "ipu", "hpu", "mtia", "type", "type_as")
+_FROM_DATA = (torch.tensor, torch.as_tensor, torch.asarray)
+_NO_STORAGE = (NotImplementedError, RuntimeError)
+_SKIPPED = frozenset({int, float, bool, str, tuple, list, type(None), torch.dtype})
+"""Types of arguments that are no tensors."""
+
+
+def place(tensor: Tensor) -> torch.device:
+    """Where a tensor is, or pretends to be."""
+    with torch._C.DisableTorchFunction():
+        return real_device(tensor) if running_world() is None else shown_place(tensor)
+
+
+def is_accelerator(device: torch.device) -> bool:
+    """Whether a device has memory of its own."""
+    return device.type not in ("cpu", "meta")
+
+
+def programs_spot(frame: FrameType | None) -> Spot | None:
+    """The innermost line of the program, or of a library that isn't torch."""
+    while frame is not None:
+        code = frame.f_code
+        if _is_programs(code.co_filename):
+            return code, frame.f_lasti
+        frame = frame.f_back
+    return None
+
+
+@lru_cache(maxsize=4096)
+def _is_programs(file: str) -> bool:
+    is_generated = file.startswith("<eval_with_key>")  # what torch.fx has written
+    return not is_generated and owner_of(file) in ("program", "library")
+
+
+def _data_place(tensor: Tensor) -> torch.device:
+    """Where the data of a tensor really is; fake tensors have none."""
+    with torch._C.DisableTorchFunction():
+        return CPU if _is_fake(tensor) else real_device(tensor)
+
+
+def _is_fake(tensor: Tensor) -> bool:
+    return type(tensor) not in PLAIN and hasattr(tensor, "fake_mode")
+
+
+class TracingMode(TorchFunctionMode):
+    """Notes where tensors are made and moved, and on real devices what is copied and waited for.
+
+    The transfers of an emulation are noted by the emulation itself: all its tensors are really on
+    the CPU, so that nothing is noted twice.
+
+    Args:
+        log: where transfers are noted.
+        data_place: where the data of a tensor is.
+    """
+
+    def __init__(
+        self, log: TransferLog, data_place: Callable[[Tensor], torch.device] = _data_place
+    ) -> None:
+        super().__init__()
+        self.log = log
+        self._data_place = data_place
+        self._handlers = self._all_handlers()
+        self.is_on = True
+        """Threads may keep a mode after the tracing has ended: then it does nothing."""
+
+    def _all_handlers(self) -> Mapping[Any, Handler]:
+        waits = Waits(Ground(self.log, self._data_place, is_accelerator, self.run))
+        found = dict(waits.handlers())
+        for function in _FROM_DATA:
+            found[function] = self._from_data(found[function])
+        for name in _MOVES:
+            if hasattr(Tensor, name):
+                found[getattr(Tensor, name)] = self.move
+        found[Tensor.copy_] = self.copy
+        found[Tensor.numpy] = self.numpy
+        found[Tensor.__repr__] = self.print
+        return found
+
+    def __torch_function__(
+        self,
+        func: Any,
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        handler = self._handlers.get(func)
+        if handler is not None and self.is_on:
+            return handler(func, args, kwargs or {})
+        if kwargs:
+            result = func(*args, **kwargs)
+            if kwargs.get("out") is not None:
+                return result
+        else:
+            result = func(*args)
+        kind = type(result)
+        if kind in PLAIN:
+            self._note(result, func, args)
+        elif kind is tuple or kind is list or isinstance(result, (tuple, list)):
+            for each in result:
+                if isinstance(each, Tensor):
+                    self._note(each, func, args)
+        elif isinstance(result, Tensor):
+            self._note_unusual(result, args)
+        return result
+
+    def run(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call a function that moves nothing, and note what it makes."""
+        result = func(*args, **kwargs)
+        for each in result if isinstance(result, (tuple, list)) else (result,):
+            if isinstance(each, Tensor):
+                self._note(each, func, args)
+        return result
+
+    def _note(self, made: Tensor, func: Any, args: tuple[Any, ...]) -> None:
+        """Note where a result was made, unless it shares the memory of an older tensor."""
+        if type(made) not in PLAIN:
+            self._note_unusual(made, args)
+            return
+        try:
+            storage = storage_of(made)
+        except _NO_STORAGE:
+            self._note_unusual(made, args)
+            return
+        held = storage.__dict__
+        if "_devlint_made" in held or made._is_view() or not self.is_on:
+            return
+        if getattr(func, "__name__", "") == "__get__" or _shares(storage, args):
+            return
+        held["_devlint_made"] = programs_spot(sys._getframe(2))
+
+    def _note_unusual(self, made: Tensor, args: tuple[Any, ...]) -> None:
+        """As `_note`, of subclasses, sparse tensors and wrappers of functorch."""
+        if not self.is_on or any(each is made for each in args):
+            return
+        with torch._C.DisableTorchFunction():
+            carrier = _carrier(made)
+            tensors = (each for each in args if is_tensor(each))
+            if carrier is not None and all(_carrier(each) is not carrier for each in tensors):
+                note_making(made, programs_spot(sys._getframe(2)))
+
+    # --- moves
+
+    def move(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """`.to` and its like, which may give back the tensor itself."""
+        tensor = args[0]
+        source, data = place(tensor), self._data_place(tensor)
+        result = func(*args, **kwargs)
+        if result is tensor or not isinstance(result, Tensor):
+            return result
+        if place(result) == source:
+            self._note(result, func, args)
+            return result
+        with torch._C.DisableTorchFunction():
+            note_move(result, tensor, programs_spot(sys._getframe(1)))
+        self.log.copied(data, self._data_place(result), tensor, _waits(args, kwargs))
+        return result
+
+    def _from_data(self, otherwise: Handler) -> Handler:
+        """`torch.tensor(x, device=...)` is a move where `x` is a tensor."""
+
+        def make(func: Any, args: Any, kwargs: Any) -> Any:
+            is_tensor = bool(args) and isinstance(args[0], Tensor)
+            return (self.move if is_tensor else otherwise)(func, args, kwargs)
+
+        return make
+
+    def copy(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """`copy_` moves data and makes no tensor."""
+        source = kwargs.get("src", kwargs.get("other", args[1] if len(args) > 1 else None))
+        target = args[0] if args else kwargs.get("self")
+        result = func(*args, **kwargs)
+        if isinstance(source, Tensor) and isinstance(target, Tensor):
+            there, here = self._data_place(source), self._data_place(target)
+            self.log.copied(there, here, source, _waits(args[2:], kwargs))
+        return result
+
+    # --- the host
+
+    def numpy(self, func: Any, args: Any, kwargs: Any) -> Any:
+        result = func(*args, **kwargs)
+        self.log.copied(self._data_place(args[0]), CPU, args[0], True)
+        return result
+
+    def print(self, func: Any, args: Any, kwargs: Any) -> Any:
+        if is_accelerator(self._data_place(args[0])):
+            self.log.waited("print", args[0])
+        return func(*args, **kwargs)
+
+
+def _waits(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
+    """Whether a move returns only when it is complete.
+
+    The first of its arguments that is a bool says otherwise, whichever of its forms is called.
+    """
+    said = next((value for value in args if value is True or value is False), False)
+    return not kwargs.get("non_blocking", said)
+
+
+def _carrier(tensor: Tensor) -> Any:
+    try:
+        return carrier_of(tensor)
+    except Exception:  # whatever a subclass says of its parts, the program goes on
+        return None
+
+
+def _shares(storage: Any, args: tuple[Any, ...]) -> bool:
+    """Whether a storage is that of an argument: not all that share memory are views."""
+    for each in args:
+        if type(each) not in _SKIPPED and is_tensor(each):
+            try:
+                if storage_of(each) is storage:
+                    return True
+            except _NO_STORAGE:
+                continue
+    return False

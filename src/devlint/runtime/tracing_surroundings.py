@@ -1,0 +1,271 @@
+"""What torch has to be told while tracings are on: their modes go where a program's calls go.
+
+The changes are made once for all tracings, and taken back when the last of them ends.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import os
+import sys
+import threading
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import torch
+import torch.overrides
+from torch import Tensor
+
+from devlint.runtime.tracing_mode import TracingMode, is_accelerator, programs_spot
+from devlint.runtime.virtual.emulation import running_world
+from devlint.runtime.virtual.patches import Patches
+from devlint.runtime.virtual.tags import CPU, PLAIN, note_making
+
+_DYNAMO = "torch._dynamo.eval_frame"
+
+_stack: Callable[[], list[Any]] = torch.overrides._get_current_function_mode_stack  # type: ignore[attr-defined]
+
+
+class _PerThread(threading.local):
+    def __init__(self) -> None:
+        self.seeing: list[TracingMode] = []
+        """The modes that this thread has pushed."""
+        self.aside: list[tuple[int, Any]] = []
+        """The modes that were taken from the stack for a while, and where they were in it."""
+        self.aside_for: FrameType | None = None
+        """The call of compiled code that they were taken off for."""
+
+
+_thread = _PerThread()
+
+
+def push(mode: TracingMode) -> None:
+    """Let a mode see the calls of this thread."""
+    _thread.seeing.append(mode)
+    torch._C._push_on_torch_function_stack(mode)
+
+
+def remove(mode: TracingMode) -> None:
+    """Take a mode from this thread's stack, wherever it is in it."""
+    _thread.seeing = [each for each in _thread.seeing if each is not mode]
+    _set_stack([each for each in _stack() if each is not mode])
+
+
+def _set_stack(wanted: list[Any]) -> None:
+    for _ in _stack():
+        torch._C._pop_torch_function_stack()
+    for mode in wanted:
+        torch._C._push_on_torch_function_stack(mode)
+
+
+class Surroundings:
+    """Changes of torch that hold while there is a tracing."""
+
+    def __init__(self) -> None:
+        self._modes: list[TracingMode] = []
+        self._patches = Patches()
+        self._lock = threading.Lock()
+
+    def enter(self, mode: TracingMode) -> None:
+        """Begin to care for a mode."""
+        with self._lock:
+            if not self._modes:
+                self._patch()
+            self._modes.append(mode)
+
+    def leave(self, mode: TracingMode) -> None:
+        """Care for a mode no longer."""
+        with self._lock:
+            self._modes.remove(mode)
+            if not self._modes:
+                self._patches.undo()
+
+    def after_fork(self) -> None:
+        """A child isn't traced: nobody reads what it notes, and its parent's locks may be held."""
+        self._lock = threading.Lock()
+        for mode in self._modes:
+            mode.is_on = False
+
+    def _patch(self) -> None:
+        self._patch_threads()
+        self._patch_engine()
+        self._patch_fast_paths()
+        self._patch_compilers()
+        self._patch_unseen_makers()
+        self._patch_synchronize()
+        self._patch_storages()
+
+    # --- where calls come from
+
+    def _patch_threads(self) -> None:
+        """Threads that start are traced from their first call on."""
+        bootstrap = threading.Thread._bootstrap_inner  # type: ignore[attr-defined]
+
+        def seen(thread: threading.Thread) -> None:
+            for mode in list(self._modes):
+                push(mode)
+            bootstrap(thread)
+
+        self._patches.set(threading.Thread, "_bootstrap_inner", seen)
+
+    def _patch_engine(self) -> None:
+        """Code that the autograd engine calls back is traced if what has called the engine is.
+
+        `backward()` is itself seen by the modes, and what it does then is not, as with any call.
+        """
+        engine = torch.autograd.graph._engine_run_backward
+
+        def run(*args: Any, **kwargs: Any) -> Any:
+            stack = _stack()
+            missing = [mode for mode in _thread.seeing if mode not in stack]
+            if not missing or _thread.aside:
+                return engine(*args, **kwargs)
+            _set_stack([*stack, *missing])
+            try:
+                return engine(*args, **kwargs)
+            finally:
+                _set_stack([mode for mode in _stack() if mode not in missing])
+
+        self._patches.set(torch.autograd, "_engine_run_backward", run)
+        self._patches.set(torch.autograd.graph, "_engine_run_backward", run)
+
+    # --- what would go another way under a mode
+
+    def _patch_fast_paths(self) -> None:
+        """Layers of torch.nn take a fast path unless a tensor or a mode overrides functions.
+
+        Tracings override nothing, so the fast path stays open to them, and its results the same.
+        """
+        asked = torch.overrides.has_torch_function
+
+        def has_torch_function(values: Any) -> bool:
+            stack = _stack()
+            if stack and all(type(mode) is TracingMode for mode in stack):
+                return any(_overrides(type(value)) for value in values)
+            return bool(asked(values))
+
+        self._patches.set(torch.overrides, "has_torch_function", has_torch_function)
+
+    def _patch_compilers(self) -> None:
+        """Code that torch.compile traces, or has compiled, meets no mode of ours."""
+        if _DYNAMO in sys.modules:
+            self._patch_dynamo()
+            return
+        compile_ = torch.compile
+
+        def load_and_compile(*args: Any, **kwargs: Any) -> Any:
+            importlib.import_module(_DYNAMO)
+            with self._lock:
+                if torch.compile is load_and_compile and self._modes:
+                    self._patches.set(torch, "compile", compile_)
+                    self._patch_dynamo()
+            return compile_(*args, **kwargs)
+
+        self._patches.set(torch, "compile", load_and_compile)
+
+    def _patch_dynamo(self) -> None:
+        dynamo = sys.modules[_DYNAMO]
+        names = ("_maybe_set_eval_frame", "set_eval_frame")  # the latter in older releases
+        name = next((each for each in names if hasattr(dynamo, each)), None)
+        if name is None:
+            return
+        set_frame = getattr(dynamo, name)
+
+        def step_aside(callback: Any) -> Any:
+            """A call of compiled code begins by giving a callback, and ends by taking it back."""
+            call = sys._getframe(1)
+            if callback is not None and call.f_code.co_name != "__enter__":
+                _step_aside(call)
+                return set_frame(callback)
+            before = set_frame(callback)
+            _step_back(call)
+            return before
+
+        self._patches.set(dynamo, name, step_aside)
+
+    # --- what no mode sees
+
+    def _patch_unseen_makers(self) -> None:
+        """Tensors that are made of an array, read from a file, or sent by another process."""
+        for owner, name in ((torch, "from_numpy"), (torch._utils, "_rebuild_tensor")):
+            self._patches.set(owner, name, _noting(getattr(owner, name)))
+
+    def _patch_synchronize(self) -> None:
+        """Waiting for an accelerator as such is no function of tensors."""
+        owners: list[Any] = [getattr(torch, name, None) for name in ("cuda", "xpu", "accelerator")]
+        owners += [getattr(torch.cuda, name, None) for name in ("Stream", "Event")]
+        for owner in owners:
+            if hasattr(owner, "synchronize"):
+                self._patches.set(owner, "synchronize", self._noted(owner.synchronize))
+
+    def _noted(self, synchronize: Callable[..., Any]) -> Callable[..., Any]:
+        def wait(*args: Any, **kwargs: Any) -> Any:
+            result = synchronize(*args, **kwargs)
+            if running_world() is None:
+                for mode in list(self._modes):
+                    mode.log.waited("synchronize")
+            return result
+
+        return wait
+
+    def _patch_storages(self) -> None:
+        """Saving a tensor copies its storage to the host."""
+        base: Any = torch.storage._StorageBase
+        cpu = base.cpu
+
+        def to_host(storage: Any) -> Any:
+            result = cpu(storage)
+            if running_world() is None and is_accelerator(storage.device):
+                for mode in list(self._modes):
+                    mode.log.copied(storage.device, CPU, storage, True)
+            return result
+
+        self._patches.set(base, "cpu", to_host)
+
+
+def _step_aside(call: FrameType) -> None:
+    """Take our modes from the stack for as long as a frame runs."""
+    stack = _stack()
+    ours = [(index, mode) for index, mode in enumerate(stack) if type(mode) is TracingMode]
+    if ours and not _thread.aside:
+        _thread.aside, _thread.aside_for = ours, call
+        _set_stack([mode for mode in stack if type(mode) is not TracingMode])
+
+
+def _step_back(call: FrameType) -> None:
+    """Put them where they were, if this is the frame that they stepped aside for."""
+    if _thread.aside_for is not call:
+        return
+    stack = _stack()
+    for index, mode in _thread.aside:
+        stack.insert(index, mode)
+    _set_stack(stack)
+    _thread.aside, _thread.aside_for = [], None
+
+
+def _noting(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    @functools.wraps(make)
+    def noted(*args: Any, **kwargs: Any) -> Tensor:
+        made = make(*args, **kwargs)
+        if not torch.compiler.is_compiling() and _thread.seeing:
+            with torch._C.DisableTorchFunction():
+                note_making(made, programs_spot(sys._getframe(1)))
+        return made
+
+    return noted
+
+
+def _overrides(kind: type) -> bool:
+    if kind in PLAIN:
+        return False
+    unused: Any = torch._C._disabled_torch_function_impl
+    return getattr(kind, "__torch_function__", unused) is not unused
+
+
+SURROUNDINGS = Surroundings()
+"""There is one torch in a process, and so one of these."""
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=SURROUNDINGS.after_fork)
