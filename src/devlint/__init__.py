@@ -13,10 +13,14 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "CheckError": "devlint.api",
+    "DeviceMismatchError": "devlint.runtime.guard",
     "Finding": "devlint.findings",
     "check": "devlint.api",
     "check_text": "devlint.api",
     "emulate": "devlint.runtime.virtual",
+    "guard": "devlint.runtime.guard",
+    "guarded": "devlint.runtime.guard",
+    "install_guard": "devlint.runtime.guard",
 }
 """Loaded on first use: the command line prints its version without reading any of it."""
 

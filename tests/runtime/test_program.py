@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
+import os
+import re
 import subprocess
 import sys
+import threading
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from torch import nn
 
 from devlint.cli import main
 
@@ -21,15 +26,25 @@ class Ran:
     err: str
 
 
-def python(folder: Path, *words: str, stdin: str = "") -> Ran:
+def python(folder: Path, *words: str, stdin: str = "", **environment: str) -> Ran:
     done = subprocess.run(
-        [sys.executable, *words], cwd=folder, input=stdin.encode(), capture_output=True, timeout=120
+        [sys.executable, *words],
+        cwd=folder,
+        env={**os.environ, **environment},
+        input=stdin.encode(),
+        capture_output=True,
+        timeout=120,
     )
     return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
-def devlint_run(folder: Path, *words: str, stdin: str = "") -> Ran:
-    return python(folder, "-m", "devlint", "run", *words, stdin=stdin)
+def devlint_run(folder: Path, *words: str, stdin: str = "", **environment: str) -> Ran:
+    return python(folder, "-m", "devlint", "run", *words, stdin=stdin, **environment)
+
+
+@pytest.fixture(autouse=True)
+def no_mode_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DEVLINT_GUARD", raising=False)
 
 
 FACTS = """
@@ -151,7 +166,7 @@ if __name__ == "__main__":
 
 def test_a_program_meets_the_devices_to_its_end(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(TRAIN)
-    ran = devlint_run(tmp_path, "--emulate", "cuda:2", "train.py")
+    ran = devlint_run(tmp_path, "--guard", "explain", "--emulate", "cuda:2", "train.py")
     assert ran.code == 1
     assert ran.out.splitlines() == [
         "child 2 cuda:1",
@@ -201,6 +216,156 @@ def test_transfers(tmp_path: Path) -> None:
     assert "copying.py" in json.dumps(record)
 
 
+GUARDED = """
+import sys
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 2)
+
+    def forward(self, x):
+        return self.layer(x)
+
+torch.manual_seed(0)
+device = "cuda" if torch.cuda.is_available() else "cpu"
+model = Net().to(device)
+optimizer = torch.optim.Adam(model.parameters()) if "adam" in sys.argv else None
+for _ in range(2):
+    x = torch.randn(3, 4)
+    if "input" not in sys.argv:
+        x = x.to(device)
+    loss = model(x).square().mean()
+    loss.backward()
+    if optimizer is not None:  # its import takes long
+        optimizer.step()
+    print(loss.item())
+loss + torch.ones(1) if "outside" in sys.argv else None
+loss.detach().numpy() if "numpy" in sys.argv else None
+torch.ones(2, 3) @ torch.ones(2, 3) if "shape" in sys.argv else None
+if "hook" in sys.argv:
+    sys.excepthook = lambda kind, error, trace: print(kind.__name__, str(error).splitlines()[0])
+    torch.ones(2, device=device) + torch.ones(2)
+"""
+
+
+def test_the_guard_says_nothing_where_nothing_is_to_be_said(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(GUARDED)
+    expected = python(tmp_path, "train.py", "adam")
+    assert expected.code == 0
+    assert devlint_run(tmp_path, "train.py", "adam") == expected
+
+
+def test_a_trace_adds_a_table_and_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(GUARDED)
+    expected = python(tmp_path, "train.py", "shape")
+    assert expected.code == 1
+    ran = devlint_run(tmp_path, "--emulate", "cuda", "--guard", "trace", "train.py", "shape")
+    assert (ran.code, ran.out) == (expected.code, expected.out)
+    assert ran.err.startswith(f"{expected.err}train.py:21 waits for the device 2 times\n\nline ")
+    assert ran.err.count("cpu to cuda:0 x2") == 2
+
+
+EXPLAINED = [
+    ("input", "strict", "devlint.DeviceMismatchError", "layer (Linear) received args[0] on cpu"),
+    ("input", "explain", "RuntimeError", "layer (Linear) received args[0] on cpu"),
+    ("outside", "strict", "devlint.DeviceMismatchError", "takes"),
+    ("numpy", "strict", "TypeError", "numpy needs it on cpu"),
+]
+
+
+@pytest.mark.parametrize(("mistake", "mode", "kind", "text"), EXPLAINED)
+def test_an_error_is_explained_once(
+    tmp_path: Path, mistake: str, mode: str, kind: str, text: str
+) -> None:
+    (tmp_path / "train.py").write_text(GUARDED)
+    ran = devlint_run(tmp_path, "--emulate", "cuda", "train.py", mistake, DEVLINT_GUARD=mode)
+    assert ran.code == 1
+    lines = ran.err.splitlines()
+    assert lines[0] == "Traceback (most recent call last):"
+    assert lines[1] == f'  File "{tmp_path}/train.py", line {lines[1].split()[3]} in <module>'
+    assert sum(line.startswith(f"{kind}: ") for line in lines) == 1
+    assert ran.err.count(text) == 1
+    assert ran.err.count("devlint rule DEV2") == 1
+    assert str(Path("devlint", "runtime")) not in ran.err
+
+
+def test_a_hook_of_the_program_is_told_too(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(GUARDED)
+    ran = devlint_run(tmp_path, "--emulate", "cuda", "train.py", "hook")
+    assert (ran.code, ran.err) == (1, "")
+    assert ran.out.splitlines()[-1].startswith("DeviceMismatchError torch.ones(2, device=device) +")
+
+
+def test_a_report(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    (tmp_path / "train.py").write_text(f"import os\nos.chdir('/')\n{GUARDED}")
+    options = ("--report", "out/deep", "--transfers-file", "copies.json")
+    ran = devlint_run(tmp_path, *options, "train.py", RANK="1", WORLD_SIZE="2")
+    assert (ran.code, ran.err) == (0, "")  # noted by a guard that traces, and no table asked for
+    folder = tmp_path / "out" / "deep" / "rank1"
+    assert sorted(path.name for path in folder.iterdir()) == ["transfers.json", "transfers.svg"]
+    assert json.loads((tmp_path / "copies.rank1.json").read_text())["copies"] == 0
+
+
+def test_a_picture_needs_matplotlib(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.py").write_text("raise AssertionError('started')")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [])
+    monkeypatch.setattr(sys, "path", ["", *sys.path])
+    find = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name == "matplotlib" else find(name)
+    )
+    assert main(["run", "--report", "out", "a.py"]) == 2
+    text = "devlint: --report needs matplotlib: pip install 'devlint[report]'\n"
+    assert capsys.readouterr() == ("", text)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_mode_that_there_is_not(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", "--guard", "loud", "a.py"]) == 2
+    assert capsys.readouterr().err.startswith("devlint: argument --guard: invalid choice: 'loud'")
+    monkeypatch.setenv("DEVLINT_GUARD", "loud")
+    assert main(["run", "a.py"]) == 2
+    text = "devlint: DEVLINT_GUARD=loud: it is off, explain, strict or trace\n"
+    assert capsys.readouterr().err == text
+
+
+RANKS = """
+import os
+import torch
+from torch import nn
+
+device = f"cuda:{os.environ['LOCAL_RANK']}"
+nn.Linear(2, 2).to(device)(torch.ones(1, 2))
+"""
+
+
+def test_each_rank_says_who_it_is(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(RANKS)
+    launcher = ("-m", "torch.distributed.run", "--nproc-per-node", "2", "--no-python")
+    program = (sys.executable, "-m", "devlint", "run", "--emulate", "cuda:2", "train.py")
+    ran = python(tmp_path, *launcher, *program, OMP_NUM_THREADS="1")
+    assert ran.code == 1
+    reports = re.findall(
+        r"^devlint: rank (\d) of 2, local rank (\d):\n"
+        r"Traceback.*\n  File .*train.py.*(?:\n    .*)*\n"
+        r"devlint\.DeviceMismatchError: Linear received args\[0\] on cpu; .* on cuda:(\d)\n"
+        r"(?:  \w.*\n)*  more .*DEV201",
+        ran.err,
+        re.MULTILINE,
+    )
+    assert sorted(set(reports)) in ([("0",) * 3, ("1",) * 3], [("0",) * 3], [("1",) * 3])
+    assert len(reports) == ran.err.count("DeviceMismatchError")
+
+
 MISTAKES = {
     ("--emulate", "rocm", "a.py"): "'rocm' can't be emulated: choose one of cuda, mps, xpu",
     ("--emulate", "mps:2", "a.py"): "2 devices of kind 'mps' can't be emulated: 1 only",
@@ -217,9 +382,17 @@ MISTAKES = {
     ("--emulate", "cuda", "--transfers-file", "no/such", "plain.py"): (
         "no/such: can't be written: No such file or directory"
     ),
-    ("a.py", "--emulate", "cuda"): (
-        "say with --emulate which devices to pretend, as in --emulate cuda:2"
+    ("--report", "plain.py", "a.py"): "plain.py: can't be written: File exists",
+    ("--report", "plain.py/x", "a.py"): "plain.py/x: can't be written: Not a directory",
+    ("--report", "out", "-m", "missing"): "there is no module `missing`",
+    ("--guard", "strict", "--transfers", "a.py"): (
+        "--transfers needs --guard trace, or an emulation"
     ),
+    ("--guard", "off", "--transfers-file", "x.json", "a.py"): (
+        "--transfers-file needs --guard trace, or an emulation"
+    ),
+    ("--guard",): "argument --guard: expected one argument",
+    (): "name a script to run, or a module with -m",
     ("--emulate", "cuda"): "name a script to run, or a module with -m",
     ("--emulate",): "argument --emulate: expected one argument",
     ("--emulat", "cuda", "a.py"): 'unknown option `--emulat`; did you mean "--emulate"?',
@@ -240,8 +413,10 @@ def test_a_mistake_is_one_plain_line(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", [])
     monkeypatch.setattr(sys, "path", ["", *sys.path])
+    hooks = nn.Module._call_impl, sys.excepthook, threading.excepthook
     assert main(["run", *words]) == 2
     assert capsys.readouterr() == ("", f"devlint: {MISTAKES[words]}\n")
+    assert (nn.Module._call_impl, sys.excepthook, threading.excepthook) == hooks
     for name in ("folder", "plain"):
         sys.modules.pop(name, None)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -132,6 +134,300 @@ def test_without_torch(project: Path) -> None:
     lines = [line for line in run("-c", WITHOUT_TORCH) if line]
     text = "ERROR: --devlint-emulate needs torch: pip install 'devlint[runtime]'"
     assert lines == [text, "4"]
+
+
+# --- the guard
+
+OTHER = """
+def test_fine(): pass
+def test_wrong(): assert False
+"""
+
+MARKED = """
+import pytest
+@pytest.mark.devlint_guard
+def test(): pass
+def test_by_fixture(device_guard): pass
+"""
+
+WITHOUT_NEED = """
+import sys
+from types import ModuleType
+from unittest.mock import MagicMock
+import pytest
+
+def heavy():
+    rooms = {"torch", "libcst", "devlint.cli", "devlint.runtime"}
+    return rooms & sys.modules.keys()
+
+print("unused", pytest.main(["other"]), heavy())
+print("explain", pytest.main(["--devlint-guard=explain", "other"]), heavy())
+print("off", pytest.main(["--devlint-guard=off", "-o", "devlint_guard=strict", "other"]), heavy())
+print("mistaken", pytest.main(["--devlint-guard=loose", "other"]))
+print("mistaken", pytest.main(["-o", "devlint_guard=trace", "other"]))
+for stub in (ModuleType("torch"), MagicMock()):
+    sys.modules["torch"] = stub
+    print("stub", pytest.main(["--devlint-guard=explain", "other"]), heavy() - {"torch"})
+sys.modules["torch"] = None
+print("without", pytest.main(["--devlint-guard=strict", "other"]))
+print("marked", pytest.main(["-q", "--strict-markers", "marked"]))
+"""
+
+
+def test_the_guard_costs_nothing_where_it_is_not_used(project: Path) -> None:
+    for name, text in (("other", OTHER), ("marked", MARKED)):
+        (project / name).mkdir()
+        (project / name / f"test_{name}.py").write_text(text)
+    lines = run("-c", WITHOUT_NEED)
+    results = [line for line in lines if line.startswith(("unused", "explain", "off"))]
+    assert results == ["unused 1 set()", "explain 1 set()", "off 1 set()"]
+    assert lines.count("devlint: guard explain") == 3
+    assert sum(line.startswith("devlint: ") for line in lines) == 3
+    choose = "is no mode of the guard: choose off, explain or strict"
+    assert [line for line in lines if line.startswith("ERROR: ")] == [
+        f"ERROR: --devlint-guard: 'loose' {choose}",
+        f"ERROR: devlint_guard: 'trace' {choose}",
+        "ERROR: --devlint-guard needs torch: pip install 'devlint[runtime]'",
+    ]
+    assert [line for line in lines if line.startswith(("mistaken", "without"))] == [
+        "mistaken 4",
+        "mistaken 4",
+        "without 4",
+    ]
+    needs = "devlint_guard needs torch: pip install 'devlint[runtime]'"
+    assert lines.count(needs) == 2
+    assert lines[-1] == "marked 1"
+    assert [line for line in lines if line.startswith("stub ")] == ["stub 1 set()"] * 2
+    assert not any("During handling" in line for line in lines)
+
+
+GUARDED = """
+import unittest
+import pytest
+import torch
+from torch import nn
+
+def is_on():
+    return nn.Module._call_impl.__module__ != "torch.nn.modules.module"
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 2)
+
+    def forward(self, x):
+        return self.layer(x)
+
+@pytest.fixture
+def net():
+    return Net().cuda()
+
+@pytest.fixture
+def early(net):
+    x = torch.ones(4, 3)
+    return net(x)
+
+@pytest.fixture
+def late(net):
+    yield
+    torch.ones(3).cuda() + torch.ones(3)
+
+def test_layer(net):
+    x = torch.ones(4, 3)
+    net(x)
+
+def test_outside(net):
+    y = net(torch.ones(4, 3).cuda())
+    nn.functional.mse_loss(y, torch.zeros(4, 2))
+
+def test_setup(early):
+    pass
+
+def test_teardown(late):
+    pass
+
+def test_chained(net):
+    try:
+        net(torch.ones(4, 3))
+    except RuntimeError as error:
+        raise ValueError("the step failed") from error
+
+class TestCase(unittest.TestCase):
+    def test_method(self):
+        x = torch.ones(4, 3)
+        Net().cuda()(x)
+
+def test_raises(net):
+    with pytest.raises(RuntimeError):
+        net(torch.ones(4, 3))
+
+@pytest.mark.xfail(raises=RuntimeError, strict=True)
+def test_expected(net):
+    net(torch.ones(4, 3))
+
+def test_another_error(net):
+    assert torch.ones(1).cuda().item() == 2
+
+def test_failed_in_forward():
+    class Failing(nn.Module):
+        def forward(self):
+            pytest.fail("in forward")
+    Failing()()
+
+@pytest.mark.devlint_guard("off")
+def test_off(net):
+    assert not is_on()
+    net(torch.ones(4, 3))
+
+@pytest.mark.devlint_guard("explain")
+def test_explain(net):
+    assert not is_on()
+    net(torch.ones(4, 3))
+
+@pytest.mark.devlint_guard
+class TestStrict:
+    def test_on(self, net):
+        assert is_on()
+        net(torch.ones(4, 3))
+
+    @pytest.mark.devlint_guard("off")
+    def test_off(self):
+        assert not is_on()
+
+@pytest.mark.devlint_guard("loose")
+def test_wrong_mode():
+    pass
+
+@pytest.mark.devlint_guard("off", "strict")
+def test_two_modes():
+    pass
+
+def test_fixture(device_guard, net):
+    assert is_on()
+    assert device_guard.mode == "strict"
+    assert device_guard.is_on
+    net(torch.ones(4, 3))
+
+def test_fixture_by_name(request, net):
+    guard = request.getfixturevalue("device_guard")
+    assert is_on() and guard.is_on
+    net(torch.ones(4, 3))
+
+@pytest.mark.devlint_guard("off")
+def test_fixture_and_marker(device_guard, net):
+    assert not is_on()
+    assert device_guard.mode == "off"
+
+def test_left():
+    assert is_on() == (MODE == "strict")
+"""
+
+INTERRUPTED = """
+import torch
+def test():
+    assert torch.nn.Module._call_impl.__module__ != "torch.nn.modules.module"
+    raise KeyboardInterrupt
+"""
+
+ONE_MODE = """
+import json
+import sys
+import pytest
+import torch
+
+class Recorder:
+    def __init__(self):
+        self.seen = {}
+
+    def pytest_runtest_logreport(self, report):
+        key = report.nodeid.partition("::")[2] + ":" + report.when
+        sections = "\\n".join(text for _, text in report.sections)
+        self.seen[key] = [report.outcome, report.longreprtext, sections]
+
+plain = torch.nn.Module._call_impl
+mode = sys.argv[1]
+recorder = Recorder()
+options = [f"--devlint-guard={mode}", "--devlint-emulate=cuda:2", "--strict-markers"]
+pytest.main([*options, f"guarded_{mode}"], plugins=[recorder])
+with open("seen.json", "w") as file:
+    json.dump(recorder.seen, file)
+assert torch.nn.Module._call_impl is plain
+print("interrupted", int(pytest.main(["--devlint-guard=strict", "interrupted"])))
+print("left", torch.nn.Module._call_impl is plain)
+"""
+
+
+def in_mode(mode: str, project: Path) -> tuple[list[str], dict[str, list[Any]]]:
+    for name, text in ((f"guarded_{mode}", GUARDED), ("interrupted", INTERRUPTED)):
+        (project / name).mkdir()
+        text = text.replace("(MODE ==", f"({mode!r} ==")
+        (project / name / f"test_{name}.py").write_text(text)
+    lines = run("-c", ONE_MODE, mode)
+    assert lines[-2:] == ["interrupted 2", "left True"]
+    return lines, json.loads((project / "seen.json").read_text())
+
+
+@pytest.mark.parametrize("mode", ["strict", "explain"])
+def test_errors_of_tests_are_explained(mode: str, project: Path) -> None:
+    lines, seen = in_mode(mode, project)
+    assert "devlint: emulating cuda:2" in lines
+    assert f"devlint: guard {mode}" in lines
+    outcomes = {key: outcome for key, (outcome, *_) in seen.items() if outcome != "passed"}
+    assert outcomes == {
+        "test_layer:call": "failed",
+        "test_outside:call": "failed",
+        "test_setup:setup": "failed",
+        "test_teardown:teardown": "failed",
+        "test_chained:call": "failed",
+        "TestCase::test_method:call": "failed",
+        "test_expected:call": "skipped",
+        "test_another_error:call": "failed",
+        "test_failed_in_forward:call": "failed",
+        "test_off:call": "failed",
+        "test_explain:call": "failed",
+        "TestStrict::test_on:call": "failed",
+        "test_wrong_mode:setup": "failed",
+        "test_two_modes:setup": "failed",
+        "test_fixture:call": "failed",
+        "test_fixture_by_name:call": "failed",
+    }
+    texts = {key: f"{text}\n{sections}" for key, (_, text, sections) in seen.items()}
+    strict = "devlint.DeviceMismatchError: layer (Linear) received args[0] on cpu"
+    torchs = "RuntimeError: Expected all tensors to be on the same device"
+    layers = {"test_layer:call", "test_setup:setup", "test_chained:call"}
+    layers.add("TestCase::test_method:call")
+    always = {"TestStrict::test_on:call", "test_fixture:call", "test_fixture_by_name:call"}
+    for key in layers | always:
+        text = texts[key]
+        is_strict = mode == "strict" or key in always
+        assert (strict in text) == is_strict
+        assert (torchs in text) != is_strict
+        assert text.count("more       devlint rule ") == 1
+    for key in ("test_layer:call", "test_setup:setup"):
+        assert "x = torch.ones(4, 3)" in texts[key].partition("made at")[2]
+    for key in ("test_outside:call", "test_teardown:teardown"):
+        kind = "devlint.DeviceMismatchError: " if mode == "strict" else torchs
+        assert kind in texts[key]
+        assert texts[key].count("more       devlint rule ") == 1
+    assert torchs in texts["test_explain:call"]
+    assert texts["test_explain:call"].count("more       devlint rule ") == 1
+    assert "devlint" not in texts["test_another_error:call"]
+    choose = "is no mode of the guard: choose off, explain or strict"
+    assert texts["test_wrong_mode:setup"].strip() == f"devlint_guard: 'loose' {choose}"
+    assert texts["test_two_modes:setup"].strip() == "devlint_guard: the marker takes one mode"
+    for text in texts.values():
+        assert "src/devlint" not in text
+        assert "_call_impl(self: nn.Module" not in text
+
+
+def test_processes_of_xdist_are_guarded_too(project: Path) -> None:
+    (project / "pytest.ini").write_text("[pytest]\ndevlint_guard = strict\n")
+    lines = run("-m", "pytest", "-n2", "--devlint-emulate=cuda:2", "emulated")
+    assert "devlint: guard strict" in lines
+    assert "1 failed, 2 passed" in lines[-1]
+    shown = [line.removeprefix("E").strip() for line in lines if line.startswith("E ")]
+    assert shown[0].startswith("devlint.DeviceMismatchError: ")
+    assert "emulated/test_step.py:12: DeviceMismatchError" in lines
 
 
 def test_pytest_finds_it_wherever_devlint_is_installed() -> None:

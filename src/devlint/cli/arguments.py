@@ -12,7 +12,7 @@ from devlint.settings import keys, nearest
 
 COMMANDS = {
     "check": "lint files and folders (the default)",
-    "run": "run a program on pretended devices",
+    "run": "run a program under the guard, or on pretended devices",
     "rule": "explain a rule",
     "config": "list the settings, or explain one",
     "clean": "delete the cache",
@@ -24,6 +24,10 @@ EPILOG = """\
 exit codes: 0 nothing found, 1 findings, 2 devlint couldn't do its job, 130 interrupted
 environment: DEVLINT_CACHE_DIR, DEVLINT_NO_CACHE, DEVLINT_OUTPUT_FORMAT, DEVLINT_CONFIG,
 NO_COLOR, FORCE_COLOR"""
+
+
+GUARDS = ("off", "explain", "strict", "trace")
+"""The modes of the guard."""
 
 
 class UsageError(Exception):
@@ -231,12 +235,14 @@ def run_parser() -> Parser:
     """`devlint run`."""
     parser = _parser(
         "run",
-        "Run a Python program that believes in accelerators which this machine hasn't got. It\n"
-        "computes on the CPU and fails where it would fail on them.",
+        "Run a Python program under a guard, which tells what to do where tensors of two devices\n"
+        "meet. With --emulate it runs on accelerators that this machine hasn't got: it computes\n"
+        "on the CPU and fails where it would fail on them.",
         "exit codes: the program's own; 2 also where it can't be started\n"
+        "environment: DEVLINT_GUARD, the mode of the guard where --guard isn't given\n"
         "All that follows SCRIPT or MODULE belongs to the program.",
     )
-    parser.usage = "devlint run --emulate KIND[:N] [OPTIONS] (SCRIPT | -m MODULE) [ARGS...]"
+    parser.usage = "devlint run [OPTIONS] (SCRIPT | -m MODULE) [ARGS...]"
     parser.add_argument(
         "program",
         nargs="*",
@@ -245,6 +251,12 @@ def run_parser() -> Parser:
     )
     parser.add_argument(
         "-m", dest="module", metavar="MODULE", help="Run a module by its name, as `python -m` does."
+    )
+    parser.add_argument(
+        "--guard",
+        choices=GUARDS,
+        help="`strict`, the default, checks the calls of layers; `explain` explains errors only;\n"
+        "`trace` also says where tensors were made, and which lines copy between devices.",
     )
     parser.add_argument(
         "--emulate",
@@ -258,6 +270,11 @@ def run_parser() -> Parser:
     )
     parser.add_argument(
         "--transfers-file", metavar="FILE", help="Write the copies between devices as JSON."
+    )
+    parser.add_argument(
+        "--report",
+        metavar="FOLDER",
+        help="Write the copies between devices as JSON and as a picture.",
     )
     return parser
 

@@ -1,4 +1,8 @@
-"""The pytest plugin: `pytest --devlint-emulate=cuda:2` runs the tests on pretended devices.
+"""The pytest plugin: tests on pretended devices, and device errors that tell what to do.
+
+    pytest --devlint-emulate=cuda:2          # the tests believe in two GPUs
+    pytest --devlint-guard=strict            # or explain; `devlint_guard = strict` in the ini file
+    @pytest.mark.devlint_guard("off")        # for one test, class or module
 
 pytest imports this module wherever devlint is installed, so it imports nothing else until asked.
 """
@@ -6,7 +10,10 @@ pytest imports this module wherever devlint is installed, so it imports nothing 
 from __future__ import annotations
 
 import importlib
+import importlib.util
+import sys
 from collections import Counter
+from collections.abc import Generator
 from typing import Any
 
 import pytest
@@ -14,17 +21,26 @@ import pytest
 _EMULATION: pytest.StashKey[Any] = pytest.StashKey()
 _OF_WORKERS: pytest.StashKey[Counter[str]] = pytest.StashKey()
 """What the processes of pytest-xdist have met that isn't emulated."""
+_MODE: pytest.StashKey[str] = pytest.StashKey()
+"""Of the guard: of a test, and for tests that don't say otherwise."""
+_GUARD: pytest.StashKey[Any] = pytest.StashKey()
+"""The guard of a test."""
 
 _OUTPUT = "devlint_limits"
 """What a process of pytest-xdist calls it in its output."""
 
+_MODES = ("off", "explain", "strict")
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Declare the option and the setting."""
+    """Declare the options and the settings."""
+    group = parser.getgroup("devlint", "pretended devices, and the runtime guard (devlint)")
     text = "run the tests on devices that this machine hasn't got: cuda, cuda:2, mps or xpu"
-    group = parser.getgroup("devlint", "pretended devices (devlint)")
     group.addoption("--devlint-emulate", metavar="KIND[:N]", default=None, help=text)
     parser.addini("devlint_emulate", f"{text} (as --devlint-emulate)", default="")
+    text = "explain device errors of tests, or (strict) raise them before kernels run"
+    group.addoption("--devlint-guard", metavar="off|explain|strict", default=None, help=text)
+    parser.addini("devlint_guard", f"{text} (as --devlint-guard)", default="")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -40,8 +56,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise
-        text = f"{place} needs torch: pip install 'devlint[runtime]'"
-        raise pytest.UsageError(text) from None
+        raise pytest.UsageError(_needs_torch(place)) from None
     try:
         emulation = virtual.emulate(wanted)
     except ValueError as error:
@@ -52,17 +67,145 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     early_config.stash[_OF_WORKERS] = Counter()
 
 
-def pytest_report_header(config: pytest.Config) -> str | None:
-    """Say at the top what is pretended."""
-    emulation = config.stash.get(_EMULATION, None)
-    return None if emulation is None else f"devlint: emulating {emulation.spec}"
+def pytest_configure(config: pytest.Config) -> None:
+    """Declare the marker, and read which guard is wanted."""
+    text = "devlint_guard(mode='strict'): the mode of the guard for this test: off, explain, strict"
+    config.addinivalue_line("markers", text)
+    mode, place = config.getoption("devlint_guard"), "--devlint-guard"
+    if mode is None:
+        mode, place = config.getini("devlint_guard") or "off", "devlint_guard"
+    if mode not in _MODES:
+        raise pytest.UsageError(f"{place}: {_no_mode(mode)}")
+    if mode == "strict" and not _may_have_torch():
+        raise pytest.UsageError(_needs_torch(place))
+    config.stash[_MODE] = mode
 
 
-@pytest.hookimpl(tryfirst=True)
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    """Say at the top what is pretended, and how tests are guarded."""
+    emulation, mode = config.stash.get(_EMULATION, None), config.stash.get(_MODE, "off")
+    lines = [] if emulation is None else [f"devlint: emulating {emulation.spec}"]
+    return lines if mode == "off" else [*lines, f"devlint: guard {mode}"]
+
+
+# --- the guard of a test
+
+
+@pytest.fixture
+def device_guard(request: pytest.FixtureRequest) -> Any:
+    """The guard of devlint that is on while the test runs: strict, unless a marker says otherwise.
+
+    It watches the calls of all modules. `devlint.guard` is for a part of a test.
+    """
+    stash = request.node.stash
+    if _GUARD not in stash:  # the test hasn't asked for it by a parameter
+        stash[_GUARD] = _turned_on(_mode_of(request.node, "strict"))
+    return stash[_GUARD]
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Turn the guard on before the fixtures of a test are set up."""
+    asks = "device_guard" in getattr(item, "fixturenames", ())
+    mode = _mode_of(item, "strict" if asks else item.config.stash.get(_MODE, "off"))
+    item.stash[_MODE] = mode
+    if (asks or mode == "strict") and _GUARD not in item.stash:
+        item.stash[_GUARD] = _turned_on(mode)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, None]:
+    """Turn it off, whatever has happened to the test."""
+    yield
+    guard = item.stash.get(_GUARD, None)
+    if guard is not None:
+        guard.remove()
+        del item.stash[_GUARD]
+
+
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
-    """Have a failure shown at the line of the test or program that is to blame."""
-    if call.excinfo is not None and _EMULATION in item.config.stash:
-        _runtime("program").hide_emulation(call.excinfo.value)
+    """Have a failure explained, and shown at the line of the test or program that is to blame."""
+    if call.excinfo is None:
+        return
+    error = told = call.excinfo.value
+    is_emulated = _EMULATION in item.config.stash
+    if is_emulated:
+        _runtime("program").hide_emulation(error)
+    guard = item.stash.get(_GUARD, None) or _explaining(item)
+    if guard is not None and guard.mode != "off":
+        told = _told(guard, error)
+    if (is_emulated or guard is not None) and told.__traceback__ is not None:
+        # A new one: the old one may have stored the traceback as it was.
+        shown = type(told), told, told.__traceback__
+        call.excinfo = pytest.ExceptionInfo.from_exc_info(shown)
+        if sys.version_info < (3, 11):  # where notes aren't shown with their error
+            _show_note(item, call.when, told)
+
+
+def _mode_of(item: Any, otherwise: str) -> str:
+    """The mode that the marker of a test says, or the one that is wanted otherwise."""
+    marker = item.get_closest_marker("devlint_guard")
+    if marker is None:
+        return otherwise
+    values = (*marker.args, *marker.kwargs.values()) or ("strict",)
+    if len(values) > 1 or marker.kwargs.keys() - {"mode"}:
+        pytest.fail("devlint_guard: the marker takes one mode", pytrace=False)
+    if values[0] not in _MODES:
+        pytest.fail(f"devlint_guard: {_no_mode(values[0])}", pytrace=False)
+    return str(values[0])
+
+
+def _turned_on(mode: str) -> Any:
+    """A guard that is on."""
+    try:
+        room = _runtime("guard")
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        room = None
+    if room is None:  # behind the `except`, so that the one error isn't shown below the other
+        pytest.fail(_needs_torch("devlint_guard"), pytrace=False)
+    return room.Guard((), mode).__enter__()
+
+
+def _explaining(item: pytest.Item) -> Any:
+    """A guard that explains an error of a test, if that is wanted and torch is there."""
+    torch = sys.modules.get("torch")
+    is_stub = getattr(torch, "__spec__", None) is None
+    if item.stash.get(_MODE, "off") != "explain" or is_stub:
+        return None
+    return _runtime("guard").Guard((), "explain")
+
+
+def _told(guard: Any, error: BaseException) -> BaseException:
+    """An error with its explanation, or what says it better, without a frame of devlint's."""
+    told: BaseException = guard.told(error) if isinstance(error, Exception) else error
+    _runtime("guard.tracebacks").tidy(told)
+    return told
+
+
+def _show_note(item: pytest.Item, when: str, error: BaseException) -> None:
+    told = _runtime("explaining.caught").explain_error(error)
+    if told is not None:
+        item.add_report_section(when, "devlint", str(told.explanation))
+
+
+def _no_mode(mode: object) -> str:
+    return f"{mode!r} is no mode of the guard: choose off, explain or strict"
+
+
+def _needs_torch(place: str) -> str:
+    return f"{place} needs torch: pip install 'devlint[runtime]'"
+
+
+def _may_have_torch() -> bool:
+    """Whether torch is installed; it isn't imported."""
+    try:
+        return importlib.util.find_spec("torch") is not None
+    except ValueError:  # somebody's stub
+        return True
+
+
+# --- what isn't emulated
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

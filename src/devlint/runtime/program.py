@@ -1,4 +1,4 @@
-"""Running a program under an emulation, and otherwise as `python` itself would run it.
+"""Running a program under a guard and an emulation, and otherwise as `python` itself would run it.
 
 The program gets its own `__main__`, `sys.argv` and `sys.path[0]`; how it ends is left to Python.
 So its threads and its own `atexit` functions still believe in the devices.
@@ -6,17 +6,13 @@ So its threads and its own `atexit` functions still believe in the devices.
 
 from __future__ import annotations
 
-import atexit
 import builtins
-import contextlib
 import functools
 import importlib.util
-import json
-import os
 import pkgutil
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from importlib.machinery import (
     BuiltinImporter,
     ModuleSpec,
@@ -25,31 +21,11 @@ from importlib.machinery import (
 )
 from pathlib import Path
 from types import CodeType, ModuleType, TracebackType
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any
 
-if TYPE_CHECKING:
-    from devlint.runtime.transfers import TransferLog
-    from devlint.runtime.virtual import Emulation
+from devlint.runtime.around import Around, CannotRunError, Request, in_words
 
-
-class CannotRunError(Exception):
-    """The program can't be started; the text says why, on one line."""
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What to run, and what to tell of it."""
-
-    name: str
-    """Of a script, a folder, a zip file or a module; `-` for standard input."""
-    arguments: Sequence[str]
-    is_module: bool
-    emulate: str
-    """`cuda`, `cuda:2`, ..."""
-    transfers: bool = False
-    """Whether to print a table of the copies between devices when the program has ended."""
-    transfers_file: str | None = None
-    """Where to write them as JSON."""
+__all__ = ["CannotRunError", "Request", "hide_emulation", "in_words", "run"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,31 +41,30 @@ def run(request: Request) -> None:
     """Run a program until its last line. What it raises is raised here.
 
     Raises:
-        CannotRunError: where there is nothing to run, or no emulation to run it under.
+        CannotRunError: where there is nothing to run, or something that it is to run under can't
+            be turned on.
     """
     sys.argv = ["-m" if request.is_module else request.name, *request.arguments]
+    around = Around(request)
     main = None
     if request.is_module:
         _put_first(str(Path.cwd()))
     else:
-        with _AsIfAlone():
+        with _AsIfAlone(around):
             main = _read(request.name)
-    report = _Report(request)
-    # Before torch and the program are imported: what is registered first is called last.
-    atexit.register(report.tell)
-    try:
-        report.begin()
-        if main is None:  # only now, because the packages around a module are imported for it
-            with _AsIfAlone():
+    around.begin()
+    if main is None:  # only now, because the packages around a module are imported for it
+        try:
+            with _AsIfAlone(around):
                 main = _find(request.name)
-            sys.argv[0] = main.names["__file__"]
-    except CannotRunError:
-        report.give_up()
-        raise
+        except CannotRunError:
+            around.give_up()
+            raise
+        sys.argv[0] = main.names["__file__"]
     module = ModuleType("__main__")
     module.__dict__.update(main.names, __builtins__=builtins)
     sys.modules["__main__"] = module
-    with _AsIfAlone():
+    with _AsIfAlone(around):
         exec(main.code, module.__dict__)
 
 
@@ -182,91 +157,6 @@ def _from_spec(spec: ModuleSpec) -> _Main:
     return _Main(code, names)
 
 
-# --- What is told of it -------------------------------------------------------------------------
-
-
-def in_words(limit: str, count: int) -> str:
-    """Something that isn't emulated, and how often the program used it."""
-    return f"{limit} ({'once' if count == 1 else f'{count} times'})"
-
-
-@dataclass(slots=True)
-class _Report:
-    """What is told when the program has ended."""
-
-    request: Request
-    emulation: Emulation | None = None
-    log: TransferLog | None = None
-    file: TextIO | None = None
-    stream: TextIO = field(default_factory=lambda: sys.stderr)
-    """The program may have put something else into its place by the time it ends."""
-    process: int = field(default_factory=os.getpid)
-
-    def begin(self) -> None:
-        """Turn the emulation on."""
-        try:
-            from devlint.runtime.virtual import emulate
-        except ModuleNotFoundError as error:
-            if error.name != "torch":
-                raise
-            text = "running a program needs torch: pip install 'devlint[runtime]'"
-            raise CannotRunError(text) from None
-        if self.request.transfers or self.request.transfers_file is not None:
-            from devlint.runtime.transfers import TransferLog
-
-            self.log = TransferLog()
-        try:
-            emulation = emulate(self.request.emulate, transfers=self.log)
-        except ValueError as error:
-            raise CannotRunError(str(error)) from None
-        self._open()
-        emulation.__enter__()  # never left: what runs last may still use the devices
-        self.emulation = emulation
-
-    def give_up(self) -> None:
-        """There is no program to tell of."""
-        atexit.unregister(self.tell)
-        if self.file is not None:
-            self.file.close()
-        if self.emulation is not None:
-            self.emulation.__exit__()
-
-    def _open(self) -> None:
-        # Now, for the program may go to another folder, and better now than after hours.
-        name = self.request.transfers_file
-        if name is None:
-            return
-        try:
-            self.file = Path(name).open("w", encoding="utf-8")  # noqa: SIM115
-        except OSError as error:
-            text = f"{name}: can't be written: {error.strerror or error}"
-            raise CannotRunError(text) from None
-
-    def tell(self) -> None:
-        """Say what wasn't emulated, and which copies were made."""
-        if self.emulation is None or os.getpid() != self.process:  # a forked child isn't asked
-            return
-        for text, count in self.emulation.limits.items():
-            self._print(f"devlint: not emulated: {in_words(text, count)}")
-        if self.log is None:
-            return
-        if self.request.transfers:
-            self._print(self.log.table().rstrip("\n"))
-        if self.file is not None:
-            try:
-                with self.file as file:
-                    json.dump(self.log.as_record(), file, indent=2)
-                    file.write("\n")
-            except OSError as error:
-                name = self.request.transfers_file
-                self._print(f"devlint: {name}: can't be written: {error.strerror or error}")
-
-    def _print(self, text: str) -> None:
-        # The program may have closed it, or nobody reads it any more.
-        with contextlib.suppress(OSError, ValueError):
-            print(text, file=self.stream, flush=True)
-
-
 # --- How it ends --------------------------------------------------------------------------------
 
 
@@ -277,15 +167,19 @@ class _AsIfAlone:
     may be the program's own, waits for threads, and ends with the code or the signal that is due.
     """
 
+    def __init__(self, around: Around) -> None:
+        self._around = around
+
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if error is not None and not isinstance(error, (CannotRunError, SystemExit)):
-            sys.excepthook = functools.partial(_show, sys.excepthook, error)
+            sys.excepthook = functools.partial(_show, self._around, sys.excepthook, error)
 
 
 def _show(
+    around: Around,
     hook: Callable[..., Any],
     error: BaseException,
     kind: type[BaseException],
@@ -295,18 +189,13 @@ def _show(
     """Stands in for `sys.excepthook` for one error."""
     sys.excepthook = hook
     if value is error:
-        trace = sys.last_traceback = _of_program(trace)
-        value.__traceback__ = trace
-        hide_emulation(value)
-    hook(kind, value, trace)
-    if not hasattr(value, "add_note"):  # Python 3.10 doesn't print them
-        for link in reversed(_chain(value)):
-            for note in getattr(link, "__notes__", ()):
-                print(note, file=sys.stderr)
+        value.__traceback__ = sys.last_traceback = _of_program(trace)
+        around.show(value, hook)
+    else:
+        hook(kind, value, trace)
 
 
 _MACHINERY = ("<frozen importlib", "<frozen zipimport")
-_EMULATION = str(Path(__file__).with_name("virtual"))
 
 
 def _of_program(trace: TracebackType | None) -> TracebackType | None:
@@ -325,26 +214,6 @@ def _of_program(trace: TracebackType | None) -> TracebackType | None:
 
 def hide_emulation(error: BaseException) -> None:
     """End the tracebacks of an error, and of those it came from, where PyTorch's would end."""
-    for link in _chain(error):
-        if hasattr(link, "devlint_operands"):  # raised on purpose, so the way there tells nothing
-            _cut(link.__traceback__)
+    from devlint.runtime.guard.tracebacks import tidy
 
-
-def _chain(error: BaseException) -> list[BaseException]:
-    """An error, and the others that are shown with it because it came from them."""
-    chain: list[BaseException] = []
-    link: BaseException | None = error
-    while link is not None and not any(link is other for other in chain):
-        chain.append(link)
-        link = link.__cause__ or (None if link.__suppress_context__ else link.__context__)
-    return chain
-
-
-def _cut(trace: TracebackType | None) -> None:
-    last = entry = trace
-    while entry is not None:
-        if not entry.tb_frame.f_code.co_filename.startswith(_EMULATION):
-            last = entry
-        entry = entry.tb_next
-    if last is not None:
-        last.tb_next = None
+    tidy(error)

@@ -49,11 +49,11 @@ def origin(
     scene: Scene, facts: OperandFacts | None, text: str, index: int
 ) -> list[tuple[str, str]]:
     """The lines that say where a tensor was made and moved, or its name got its value."""
-    site, change = (None, None) if facts is None else (facts.site, facts.moved)
-    if site is not None or change is not None:
+    if facts is not None and (facts.site is not None or facts.moved is not None):
+        site, change = facts.site, facts.moved
         lines = []
         if site is not None and not _is_same_line(site, change):
-            label = verb(site) if change is None else "made at"
+            label = verb(site, facts.device) if change is None else "made at"
             lines.append((label, shown_line(site.file, site.line)))
         if change is not None:
             lines.append(("moved at", shown_line(change.file, change.line)))
@@ -76,7 +76,7 @@ def since(facts: OperandFacts) -> str:
     site = facts.moved or facts.site
     if site is None:
         return f"on {facts.device}"
-    label = verb(site) if facts.moved is None else "moved at"
+    label = verb(site, facts.device) if facts.moved is None else "moved at"
     return f"on {facts.device}, {label} {place_of(site.file, site.line)}"
 
 

@@ -57,10 +57,12 @@ def shortened(text: str, most: int = 80) -> str:
     return text if len(text) <= most else f"{text[: most - 4]} ..."
 
 
-def verb(site: Site) -> str:
-    """Whether a tensor was made or moved at a line, as far as the line shows."""
+def verb(site: Site, device: str) -> str:
+    """Whether a tensor on a device was made or moved at a line, as far as the line shows."""
     text = line_of(site.file, site.line)
-    return "moved at" if any(f".{name}(" in text for name in MOVES) else "made at"
+    others = ("cuda", "xpu") if device == "cpu" else ("cpu",)
+    moves = (name for name in MOVES if name not in others)
+    return "moved at" if any(f".{name}(" in text for name in moves) else "made at"
 
 
 def creation(scene: Scene, facts: OperandFacts, named: Named | None, index: int) -> Creation | None:

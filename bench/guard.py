@@ -1,0 +1,337 @@
+"""What the guard costs, in one run, beside nothing and beside hooks that check nothing.
+
+    python bench/guard.py
+    python bench/guard.py --only tiny --repeat 41
+    python bench/guard.py --json results.json
+
+In each round every variant runs a block of the same calls, one after the other in an order that
+turns; a figure is the median over rounds of its time (CPU seconds of one thread) beside that of
+the same round without a guard, with the 95 % interval of that median. `none again` is a second
+run of nothing: what differs there is noise. Memory is what 10,000 small steps leave behind.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import gc
+import json
+import math
+import platform
+import resource
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "src"))  # this checkout's devlint, whichever is installed
+
+import torch  # noqa: E402
+import torch.nn.functional as F  # noqa: E402
+from accelerate.hooks import attach_align_device_hook, remove_hook_from_submodules  # noqa: E402
+from torch import Tensor, nn  # noqa: E402
+from torch.nn.modules.module import register_module_forward_pre_hook  # noqa: E402
+
+import devlint  # noqa: E402
+
+# --- what runs -----------------------------------------------------------------------------
+
+
+class Residual(nn.Module):
+    def __init__(self, inputs: int, outputs: int, stride: int) -> None:
+        super().__init__()
+        self.conv1 = nn.Conv2d(inputs, outputs, 3, stride, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(outputs)
+        self.conv2 = nn.Conv2d(outputs, outputs, 3, 1, 1, bias=False)
+        self.bn2 = nn.BatchNorm2d(outputs)
+        self.relu = nn.ReLU()
+        self.shortcut: nn.Module = nn.Identity()
+        if stride != 1 or inputs != outputs:
+            self.shortcut = nn.Sequential(
+                nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs)
+            )
+
+    def forward(self, x: Tensor) -> Tensor:
+        out = self.relu(self.bn1(self.conv1(x)))
+        return self.relu(self.bn2(self.conv2(out)) + self.shortcut(x))
+
+
+class ResNet(nn.Module):
+    """As ResNet-18, an eighth as wide."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stem = nn.Sequential(nn.Conv2d(3, 8, 3, 1, 1), nn.BatchNorm2d(8), nn.ReLU())
+        widths = [(8, 8, 1), (8, 8, 1), (8, 16, 2), (16, 16, 1)]
+        widths += [(16, 32, 2), (32, 32, 1), (32, 64, 2), (64, 64, 1)]
+        self.stages = nn.Sequential(*(Residual(*width) for width in widths))
+        self.head = nn.Linear(64, 10)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.head(self.stages(self.stem(x)).mean((2, 3)))
+
+
+class Transformer(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(100, 128)
+        layer = nn.TransformerEncoderLayer(128, 4, 256, dropout=0.0, batch_first=True)
+        self.encoder = nn.TransformerEncoder(layer, 4, enable_nested_tensor=False)
+        self.head = nn.Linear(128, 100)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        return self.head(self.encoder(self.embedding(tokens)).mean(1))
+
+
+class Tiny(nn.Module):
+    """The worst case: modules that do next to nothing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(8, 8) for _ in range(200))
+
+    def forward(self, x: Tensor) -> Tensor:
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A model, and what is done with it."""
+
+    make: Callable[[], nn.Module]
+    inputs: Callable[[], Tensor]
+    classes: int
+    trains: bool
+
+
+SUBJECTS = {
+    "transformer forward": Subject(Transformer, lambda: torch.randint(0, 100, (16, 64)), 0, False),
+    "transformer step": Subject(Transformer, lambda: torch.randint(0, 100, (16, 64)), 100, True),
+    "resnet forward": Subject(ResNet, lambda: torch.randn(16, 3, 32, 32), 0, False),
+    "resnet step": Subject(ResNet, lambda: torch.randn(16, 3, 32, 32), 10, True),
+    "tiny forward": Subject(Tiny, lambda: torch.randn(4, 8), 0, False),
+    "tiny step": Subject(Tiny, lambda: torch.randn(4, 8), 8, True),
+}
+
+
+class Runs:
+    """A model at work."""
+
+    def __init__(self, subject: Subject) -> None:
+        torch.manual_seed(0)
+        self.subject = subject
+        self.model = subject.make()
+        self.inputs = subject.inputs()
+        self.targets = torch.zeros(len(self.inputs), dtype=torch.long)
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.001)
+
+    def once(self) -> None:
+        if not self.subject.trains:
+            with torch.no_grad():
+                self.model(self.inputs)
+            return
+        self.optimizer.zero_grad()
+        F.cross_entropy(self.model(self.inputs), self.targets).backward()
+        self.optimizer.step()
+
+    def block(self, times: int) -> float:
+        """CPU seconds of one call."""
+        start = time.process_time()
+        for _ in range(times):
+            self.once()
+        return (time.process_time() - start) / times
+
+
+# --- under what ----------------------------------------------------------------------------
+
+
+@contextmanager
+def global_hook(runs: Runs) -> Iterator[None]:
+    handle = register_module_forward_pre_hook(lambda module, args: None)
+    try:
+        yield
+    finally:
+        handle.remove()
+
+
+@contextmanager
+def aligned(runs: Runs) -> Iterator[None]:
+    attach_align_device_hook(runs.model, execution_device=torch.device("cpu"))
+    try:
+        yield
+    finally:
+        remove_hook_from_submodules(runs.model)
+
+
+@contextmanager
+def spent(runs: Runs) -> Iterator[None]:
+    with devlint.guard(runs.model, when="first-batches", batches=1):
+        runs.once()
+        yield
+
+
+Variant = Callable[[Runs], AbstractContextManager[object]]
+VARIANTS: dict[str, Variant] = {
+    "none": lambda runs: contextlib.nullcontext(),
+    "none again": lambda runs: contextlib.nullcontext(),
+    "empty global hook": global_hook,
+    "AlignDevicesHook": aligned,
+    "explain": lambda runs: devlint.guard(runs.model, mode="explain"),
+    "strict": lambda runs: devlint.guard(runs.model),
+    "strict, first batches": spent,
+    "trace": lambda runs: devlint.guard(runs.model, mode="trace"),
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    subject: str
+    variant: str
+    milliseconds: float
+    ratio: float
+    """Beside none: the median over the rounds."""
+    low: float
+    high: float
+
+
+def measure(name: str, rounds: int, seconds: float) -> list[Row]:
+    runs = Runs(SUBJECTS[name])
+    for _ in range(3):
+        runs.once()
+    times = max(1, round(seconds / runs.block(3)))
+    found: dict[str, list[float]] = {variant: [] for variant in VARIANTS}
+    order = list(VARIANTS)
+    for _ in range(rounds):
+        for variant in order:
+            with VARIANTS[variant](runs):
+                runs.once()
+                found[variant].append(runs.block(times))
+        order = order[1:] + order[:1]
+    return [row(name, variant, found[variant], found["none"]) for variant in VARIANTS]
+
+
+def row(subject: str, variant: str, values: list[float], plain: list[float]) -> Row:
+    ratios = sorted(value / base for value, base in zip(values, plain, strict=True))
+    low, high = interval(len(ratios))
+    return Row(subject, variant, 1000 * median(values), median(ratios), ratios[low], ratios[high])
+
+
+def interval(count: int) -> tuple[int, int]:
+    """The places, in a sorted sample, of the 95 % interval of its median."""
+    weights = [math.comb(count, k) / 2**count for k in range(count + 1)]
+    total, low = 0.0, 0
+    while low < count // 2 and total + weights[low] <= 0.025:
+        total += weights[low]
+        low += 1
+    return max(low - 1, 0), min(count - low, count - 1)
+
+
+# --- marks ---------------------------------------------------------------------------------
+
+
+def marks(rows: list[Row]) -> list[tuple[str, bool]]:
+    """What the figures are held to, and whether they hold."""
+    by = {(row.subject, row.variant): row for row in rows}
+    found = []
+    for subject in dict.fromkeys(row.subject for row in rows):
+        plain = by[subject, "none"].milliseconds
+        explain, strict = by[subject, "explain"], by[subject, "strict"]
+        first, trace = by[subject, "strict, first batches"], by[subject, "trace"]
+        noise = by[subject, "none again"]
+        for each in (explain, first):
+            same = each.low <= max(1.0, noise.high) and each.high >= min(1.0, noise.low)
+            found.append((f"{subject}: {each.variant} is not told from none", same))
+        if plain >= 20:
+            text = f"{subject} ({plain:.0f} ms): strict takes at most 1 % more"
+            found.append((text, strict.ratio <= 1.01))
+            found.append((f"{subject}: trace takes at most twice the time", trace.ratio <= 2))
+        if subject.startswith("tiny"):
+            hook = by[subject, "empty global hook"].ratio - 1
+            text = f"{subject}: strict adds at most 1.5 times what an empty global hook adds"
+            found.append((text, strict.ratio - 1 <= 1.5 * hook))
+    return found
+
+
+# --- memory --------------------------------------------------------------------------------
+
+
+def growth(mode: str, steps: int) -> dict[str, float]:
+    """What `steps` steps under a guard leave behind, after a tenth of them have been run."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 2))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.001)
+    with devlint.guard(model, mode=mode):
+        before: tuple[int, int] = (0, 0)
+        for step in range(steps + steps // 10):
+            if step == steps // 10:
+                gc.collect()
+                before = len(gc.get_objects()), resident()
+            inputs = torch.randn(4, 8)
+            optimizer.zero_grad()
+            model(inputs).sum().backward()
+            optimizer.step()
+        gc.collect()
+        after = len(gc.get_objects()), resident()
+    return {"objects": after[0] - before[0], "MiB": (after[1] - before[1]) / 1024}
+
+
+def resident() -> int:
+    """KiB."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        lines = status.read_text(encoding="ascii").splitlines()
+        return int(next(line.split()[1] for line in lines if line.startswith("VmRSS")))
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--only", action="append", help="subjects whose names begin so")
+    parser.add_argument("--repeat", type=int, default=31, help="rounds")
+    parser.add_argument("--seconds", type=float, default=0.2, help="of a block")
+    parser.add_argument("--steps", type=int, default=10_000, help="for memory; 0 leaves it out")
+    parser.add_argument("--json", type=Path, help="write the figures there, too")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    machine = {
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+        "rounds": options.repeat,
+    }
+    print(f"torch {machine['torch']}, Python {machine['python']}, one thread")
+    rows: list[Row] = []
+    wanted = tuple(options.only or SUBJECTS)
+    for subject in SUBJECTS:
+        if not subject.startswith(wanted):
+            continue
+        found = measure(subject, options.repeat, options.seconds)
+        rows += found
+        print(f"\n{subject:24} {'ms':>8}  {'times':>6}  95 % interval")
+        for each in found:
+            where = f"{each.low:.3f} to {each.high:.3f}"
+            print(f"  {each.variant:22} {each.milliseconds:8.2f}  {each.ratio:6.3f}  {where}")
+    left = {}
+    if options.steps:
+        print(f"\nleft behind by {options.steps:,} steps")
+        for mode in ("off", "explain", "strict", "trace"):
+            left[mode] = growth(mode, options.steps)
+            objects, mib = left[mode]["objects"], left[mode]["MiB"]
+            print(f"  {mode:22} {objects:+8.0f} objects  {mib:+6.1f} MiB")
+    held = marks(rows)
+    print()
+    for text, holds in held:
+        print(f"{'holds' if holds else 'MISSED':7} {text}")
+    if options.json:
+        record = {**machine, "rows": [asdict(row) for row in rows], "memory": left}
+        options.json.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+    return 0 if all(holds for _, holds in held) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

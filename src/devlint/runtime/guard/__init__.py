@@ -1,0 +1,130 @@
+"""The runtime guard: `guard`, `guarded` and `install_guard`.
+
+`agreement` says whether a layer's tensors are in one place, `structure` finds what `.to()` would
+leave behind, `watch` has the calls of modules seen, `guard` turns it all on and off and tells,
+`uncaught` is for errors that end a program, `errors` has the error.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any, TypeVar, overload
+
+from torch import nn
+
+from devlint.runtime.guard.errors import DeviceMismatchError
+from devlint.runtime.guard.guard import MODES, Guard, check_mode
+from devlint.runtime.guard.uncaught import explained
+from devlint.runtime.transfers import TransferLog
+
+__all__ = [
+    "MODES",
+    "VARIABLE",
+    "DeviceMismatchError",
+    "Guard",
+    "check_mode",
+    "guard",
+    "guarded",
+    "install_guard",
+]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+VARIABLE = "DEVLINT_GUARD"
+"""The environment variable that names a mode."""
+
+
+def guard(
+    *models: nn.Module,
+    mode: str = "strict",
+    when: str = "always",
+    batches: int = 3,
+    transfers: TransferLog | None = None,
+) -> Guard:
+    """Watch modules, or all modules, for tensors that are on different devices.
+
+    To be used in a `with` statement, or as a decorator.
+
+    Args:
+        models: whose calls are watched, with all that they call; every module where there are none.
+        mode: "strict" checks calls before they run; "explain" does nothing until there is an
+            error, and explains it; "trace" is strict, and notes where tensors are made and moved
+            and what is copied between devices; "off" does nothing.
+        when: "always", or "first-batches".
+        batches: how many calls of a model count as its first ones, with "first-batches"; then the
+            guard takes itself off.
+        transfers: notes copies in the mode "trace"; a new one unless given.
+
+    Raises:
+        ValueError: for another mode, another `when`, or no batches.
+        TypeError: for models that aren't modules.
+    """
+    return Guard(models, mode, when, batches, transfers)
+
+
+@overload
+def guarded(function: Function) -> Function: ...
+@overload
+def guarded(
+    *, mode: str = ..., when: str = ..., batches: int = ...
+) -> Callable[[Function], Function]: ...
+def guarded(
+    function: Function | None = None,
+    *,
+    mode: str = "strict",
+    when: str = "always",
+    batches: int = 3,
+) -> Any:
+    """Decorate a function: while it runs, every module is watched. The arguments are `guard`'s.
+
+    Raises:
+        ValueError: for another mode, another `when`, or no batches.
+    """
+    decorator = Guard((), mode, when, batches)
+    return decorator if function is None else decorator(function)
+
+
+def install_guard(
+    mode: str | None = None, *, when: str = "always", batches: int = 3
+) -> InstalledGuard:
+    """Turn a guard on for the whole program; `remove()` of what this returns turns it off.
+
+    It watches every module, and explains errors that nobody catches, in threads and notebooks
+    too. In the mode "trace" it prints the copies between devices when the program ends.
+
+    Args:
+        mode: as for `guard`. Unless given it is what `DEVLINT_GUARD` in the environment says, or
+            "strict" where that isn't set.
+        when: as for `guard`.
+        batches: as for `guard`.
+
+    Raises:
+        ValueError: for another mode, another `when`, or no batches.
+    """
+    if mode is None:
+        mode = os.environ.get(VARIABLE, "strict") or "off"
+    installed = InstalledGuard((), mode, when, batches)
+    installed.__enter__()
+    return installed
+
+
+class InstalledGuard(Guard):
+    """A guard for a whole program."""
+
+    prints_transfers = True
+
+    def _turn_on(self, stack: ExitStack) -> None:
+        super()._turn_on(stack)
+        if self.mode != "off":
+            stack.enter_context(explained(self.told))
+        if self.mode == "trace" and self.prints_transfers:
+            atexit.register(self._tell_transfers)
+            stack.callback(atexit.unregister, self._tell_transfers)
+
+    def _tell_transfers(self) -> None:
+        if self.transfers is not None:
+            print(self.transfers.table(), end="", file=sys.stderr)

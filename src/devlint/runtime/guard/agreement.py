@@ -1,0 +1,174 @@
+"""Whether the inputs of a layer are where its parameters and buffers are.
+
+Only layers of torch.nn are judged, whose `forward` is known to move nothing: a module of the
+program may move what it gets, use it as an index, or keep a table on the CPU on purpose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import islice, takewhile
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.modules import module as module_room
+from torch.nn.utils.rnn import PackedSequence
+
+from devlint.runtime.explaining.lookup import own_tensors
+from devlint.runtime.operands import Reader
+
+_PLAIN = tuple(getattr(nn, name) for name in ("Parameter", "Buffer") if hasattr(nn, name))
+PLAIN = frozenset({Tensor, *_PLAIN})
+"""Types of tensors that are where they say: not fake, distributed or not yet initialised."""
+
+_SIMPLE = frozenset({type(None), int, float, bool, str, torch.dtype, torch.device, torch.Size})
+"""Types of arguments that hold no tensor."""
+
+_ROOM = "torch.nn.modules."
+
+_DEPTH = 3
+"""Of containers that are looked into."""
+_WIDTH = 64
+"""Items of a container that are looked at."""
+
+_mode_count: Callable[[], int] = torch._C._len_torch_function_stack
+
+
+def is_layer(kind: type) -> bool:
+    """Whether the code that a module of a class runs is a layer's of torch.nn, and only that."""
+    forward = getattr(kind, "forward", None)
+    room = str(getattr(forward, "__globals__", {}).get("__name__", ""))
+    return room.startswith(_ROOM) and not any(_changes(base, kind) for base in _own_bases(kind))
+
+
+def _own_bases(kind: type) -> Iterator[type]:
+    """A class and its bases, up to the layer of torch.nn that it is made from."""
+    return takewhile(lambda base: not base.__module__.startswith(_ROOM), kind.__mro__)
+
+
+def _changes(base: type, kind: type) -> bool:
+    """Whether a class does something that its layer would do another way."""
+    layer = next(each for each in kind.__mro__ if each.__module__.startswith(_ROOM))
+    for name, value in list(vars(base).items()):
+        if name in ("__getattr__", "__getattribute__") or isinstance(value, property):
+            return True
+        is_special = name.startswith("__") or name in ("reset_parameters", "extra_repr")
+        if not is_special and callable(value) and callable(getattr(layer, name, None)):
+            return True
+    return False
+
+
+def seems_to_disagree(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether anything that a layer has or gets is on another device than the rest.
+
+    This runs before every call of a layer, so it is quick, and asks too often rather than too
+    seldom: `disagreement` decides.
+    """
+    if _mode_count():  # which would be asked for each device
+        return bool(module._parameters or module._buffers)
+    device: torch.device | None = None
+    for own in (module._parameters, module._buffers):
+        for tensor in own.values():
+            if type(tensor) in PLAIN:
+                found = tensor.device  # type: ignore[union-attr]
+                if device is None:
+                    device = found
+                elif found != device:
+                    return True
+    if device is None:
+        return False
+    for value in (*args, *kwargs.values()) if kwargs else args:
+        kind = type(value)
+        if kind is Tensor:
+            if value.device != device:
+                return True
+        elif kind not in _SIMPLE and any(t.device != device for _, t in _tensors("", value)):
+            return True
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """Two tensors of a layer's call that are on different devices."""
+
+    name: str
+    """Of the one that is in the wrong place: `args[0]`, or one of the layer's own."""
+    tensor: Tensor
+    own_name: str
+    own: Tensor
+
+
+def disagreement(
+    module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], reader: Reader
+) -> Disagreement | None:
+    """What a layer has or gets that isn't where its first parameter is, if that is an error."""
+    if not is_layer(type(module)) or _is_changed_by_others(module):
+        return None
+    own = [(name, t) for name, t in own_tensors(module) if _counts(t, reader)]
+    if not own:
+        return None
+    first, home = own[0]
+    device = reader.device(home)
+    given = [
+        *((f"args[{index}]", value) for index, value in enumerate(args)),
+        *kwargs.items(),
+    ]
+    inputs = (
+        found
+        for name, value in given
+        if not _is_left_to_torch(module, name)
+        for found in _tensors(name, value)
+    )
+    for name, tensor in (*own[1:], *inputs):
+        if _counts(tensor, reader) and reader.device(tensor) != device:
+            return Disagreement(name, tensor, first, home)
+    return None
+
+
+def _is_changed_by_others(module: nn.Module) -> bool:
+    """Whether somebody's hook, or somebody's `forward`, may move the inputs first."""
+    return bool(
+        "forward" in module.__dict__
+        or module._forward_pre_hooks
+        or module_room._global_forward_pre_hooks
+        or getattr(module, "_compiled_call_impl", None) is not None
+    )
+
+
+def _is_left_to_torch(module: nn.Module, name: str) -> bool:
+    """Whether an argument may be anywhere: a causal mask isn't used where a flag says the same."""
+    return isinstance(module, nn.MultiheadAttention) and name in ("args[5]", "attn_mask")
+
+
+def _counts(tensor: Tensor, reader: Reader) -> bool:
+    """Whether a tensor has to be where the others are."""
+    if type(tensor) not in PLAIN:
+        return False
+    try:
+        return tensor.dim() > 0 and tensor.numel() > 0 and reader.device(tensor).type != "meta"
+    except (NotImplementedError, RuntimeError):  # what has no size has no place either
+        return False
+
+
+def _tensors(name: str, value: Any, depth: int = 0) -> Iterator[tuple[str, Tensor]]:
+    """The plain tensors in an argument of a layer. Nothing of the program is run to find them."""
+    kind = type(value)
+    if kind in PLAIN:
+        yield name, value
+    elif kind in _SIMPLE or depth >= _DEPTH:
+        return
+    elif issubclass(kind, PackedSequence):
+        yield from _tensors(
+            f"{name}.data", tuple.__getitem__(value, 0)
+        )  # its sizes stay on the CPU
+    elif issubclass(kind, (list, tuple)):
+        base = list if issubclass(kind, list) else tuple
+        for index, item in enumerate(islice(base.__iter__(value), _WIDTH)):
+            if type(item) not in _SIMPLE:
+                yield from _tensors(f"{name}[{index}]", item, depth + 1)
+    elif issubclass(kind, dict):
+        for key in list(islice(dict.__iter__(value), _WIDTH)):
+            if type(key) in _SIMPLE:
+                yield from _tensors(f"{name}[{key!r}]", dict.get(value, key), depth + 1)

@@ -1,0 +1,232 @@
+"""The guard: a device error that tells what to do, raised before kernels run where it can be."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+import threading
+import weakref
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from types import TracebackType
+from typing import Any, TypeVar, cast
+
+from torch import Tensor, nn
+
+from devlint.runtime.explain import explain
+from devlint.runtime.explaining.caught import explain_error, tell
+from devlint.runtime.explaining.stack import live, modules_at_work
+from devlint.runtime.guard import structure
+from devlint.runtime.guard.agreement import disagreement
+from devlint.runtime.guard.errors import DeviceMismatchError
+from devlint.runtime.guard.tracebacks import tidy
+from devlint.runtime.guard.watch import WATCH, Around
+from devlint.runtime.operands import REAL, Reader
+from devlint.runtime.transfers import TransferLog
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+MODES = ("off", "explain", "strict", "trace")
+WHENS = ("always", "first-batches")
+
+
+class Guard:
+    """A guard, which is on between entering and leaving. It can be entered again, also inside.
+
+    Attributes:
+        mode: "off", "explain", "strict" or "trace".
+        transfers: the copies between devices, in the mode "trace"; otherwise nothing.
+    """
+
+    def __init__(
+        self,
+        models: tuple[Any, ...] = (),
+        mode: str = "strict",
+        when: str = "always",
+        batches: int = 3,
+        transfers: TransferLog | None = None,
+    ) -> None:
+        check_mode(mode)
+        if when not in WHENS:
+            raise ValueError(f"when={when!r}: choose one of {', '.join(map(repr, WHENS))}")
+        if batches < 1:
+            raise ValueError(f"batches={batches}: at least one has to be checked")
+        for model in models:
+            if not isinstance(model, nn.Module):
+                kind = type(model).__name__
+                raise TypeError(f"a guard is for modules, not for a value of type {kind}")
+        self.mode = mode
+        self.transfers = transfers
+        if mode == "trace" and transfers is None:
+            self.transfers = TransferLog()
+        self._models = [weakref.ref(model) for model in models]
+        self._first = batches if when == "first-batches" else 0
+        self._lock = threading.RLock()
+        self._entered: list[ExitStack] = []
+        """What the last one to leave undoes, and nothing for each of the others."""
+        self._tracing: Any = None
+
+    # --- on and off
+
+    def __enter__(self) -> Guard:
+        with self._lock:
+            stack = ExitStack()
+            if not self._entered:
+                self._turn_on(stack)
+            self._entered.append(stack)
+        return self
+
+    def _turn_on(self, stack: ExitStack) -> None:
+        if self.mode == "trace":
+            from devlint.runtime.tracing import Tracing
+
+            self._tracing = stack.enter_context(Tracing(self.transfers))
+        if self.mode in ("strict", "trace"):
+            watcher = _Watcher(self)
+            WATCH.add(watcher)
+            stack.callback(WATCH.remove, watcher)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None = None,
+        error: BaseException | None = None,
+        trace: TracebackType | None = None,
+    ) -> None:
+        with self._lock:
+            if not self._entered:
+                return
+            reader = self.reader
+            self._entered.pop().close()
+        if isinstance(error, Exception) and self.mode != "off":
+            raised = self.told(error, reader)
+            tidy(raised)
+            if raised is not error:
+                raise raised from None
+
+    def remove(self) -> None:
+        """Turn the guard off, however often it was entered. It may be off already."""
+        while self._entered:
+            self.__exit__()
+
+    @property
+    def is_on(self) -> bool:
+        """Whether it has been entered and not been left."""
+        return bool(self._entered)
+
+    def __call__(self, function: Function) -> Function:
+        """Guard a function, also an asynchronous one."""
+        if inspect.iscoroutinefunction(function):
+
+            @functools.wraps(function)
+            async def awaited(*args: Any, **kwargs: Any) -> Any:
+                with self:
+                    return await function(*args, **kwargs)
+
+            return cast(Function, awaited)
+
+        @functools.wraps(function)
+        def called(*args: Any, **kwargs: Any) -> Any:
+            with self:
+                return function(*args, **kwargs)
+
+        return cast(Function, called)
+
+    # --- what it says
+
+    @property
+    def reader(self) -> Reader:
+        """How tensors are asked where they are."""
+        return self._tracing.reader if self._tracing is not None else current_reader()
+
+    def told(self, error: Exception, reader: Reader | None = None) -> Exception:
+        """What is to be raised in the place of an error: itself with a note, or a clearer one."""
+        reader = self.reader if reader is None else reader
+        if self.mode in ("strict", "trace") and type(error) is RuntimeError:
+            found = explain_error(error, live(), reader)
+            if found is not None and found.error is error and found.explanation.is_mismatch:
+                clearer = DeviceMismatchError.of(found.explanation, str(error))
+                return clearer.with_traceback(error.__traceback__)
+        tell(error, live(), reader)
+        return error
+
+    def covers(self, module: nn.Module | None = None) -> bool:
+        """Whether it is for a module, or for one of those at work."""
+        if not self._models:
+            return True
+        at_work = [frame.module for frame in modules_at_work(live())]
+        for reference in self._models:
+            model = reference()
+            if model is None:
+                continue
+            if any(model is each for each in at_work):
+                return True
+            if module is not None and any(module is each for each in model.modules()):
+                return True
+        return False
+
+
+class _Watcher:
+    """What a strict guard does with the calls of modules."""
+
+    def __init__(self, guard: Guard) -> None:
+        self._guard = guard
+        self.counts_calls = bool(guard._first)
+        self._calls: dict[int, int] = {}
+        """How often each outermost module was called, by `id`: modules needn't be hashable."""
+
+    def disagrees(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        reader = self._guard.reader
+        found = disagreement(module, args, kwargs, reader)
+        if found is not None and self._guard.covers(module):
+            raise mismatch(reader, (found.name, found.tensor), (found.own_name, found.own))
+
+    def called_first(self, module: nn.Module) -> Around | None:
+        return structure.judge(module, self._guard.reader) if self._guard.covers(module) else None
+
+    def failed(self, error: Exception) -> Exception:
+        if hasattr(error, "devlint_told") or not self._guard.covers():
+            return error
+        raised = self._guard.told(error)
+        with suppress(AttributeError, TypeError):  # an error that takes no attributes
+            raised.devlint_told = True  # type: ignore[attr-defined]
+        return raised
+
+    def returned(self, module: nn.Module) -> None:
+        guard = self._guard
+        if not guard._first or not guard.covers(module):
+            return
+        self._calls[id(module)] = self._calls.get(id(module), 0) + 1
+        if min(self._calls.values()) >= guard._first:
+            WATCH.remove(self)
+
+
+_SAME_DEVICE = "Expected all tensors to be on the same device"
+
+
+def mismatch(
+    reader: Reader, stray: tuple[str, Tensor], own: tuple[str, Tensor]
+) -> DeviceMismatchError:
+    """The error for a layer whose tensors are on two devices, as the calling line sees it."""
+    operands = [reader.facts(*stray), reader.facts(*own)]
+    explanation = explain(live(), _SAME_DEVICE, operands, reader)
+    if explanation is None:
+        first, second = operands
+        return DeviceMismatchError(f"{first.name} is {first}; {second.name} is {second}")
+    return DeviceMismatchError.of(explanation, instead=f"{_SAME_DEVICE} (seen before it ran)")
+
+
+def check_mode(mode: str) -> None:
+    """Raise `ValueError` for what isn't a mode."""
+    if mode not in MODES:
+        raise ValueError(f"{mode!r} is no mode of the guard: choose off, explain, strict or trace")
+
+
+def current_reader() -> Reader:
+    """How tensors are asked where they are: an emulation that is on has its own answers."""
+    emulation = sys.modules.get("devlint.runtime.virtual.emulation")
+    if emulation is None or emulation.running_world() is None:
+        return REAL
+    from devlint.runtime.virtual.errors import READER
+
+    return READER

@@ -1,0 +1,279 @@
+"""What silently works on the CPU and would fail on an accelerator.
+
+`.to()` leaves behind the modules that a module keeps in a plain list, and the tensors that it keeps
+as plain attributes. On the CPU nothing fails. What is said here is proved twice: by the module as
+it is now, and by the source of its class. Where either leaves a doubt, nothing is said.
+"""
+
+from __future__ import annotations
+
+import linecache
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import torch
+from torch import Tensor, nn
+
+from devlint.runtime.explain import Explanation, explained
+from devlint.runtime.explaining.lookup import contents, modules_below, tensors_of
+from devlint.runtime.explaining.mistakes import Mistake, described
+from devlint.runtime.explaining.origins import shown_line
+from devlint.runtime.explaining.ownership import Ownership
+from devlint.runtime.explaining.stack import (
+    ModuleFrame,
+    Spot,
+    as_module,
+    live,
+    modules_at_work,
+    owner_of,
+)
+from devlint.runtime.guard.agreement import PLAIN
+from devlint.runtime.guard.containers import Container, container, moves_itself
+from devlint.runtime.guard.errors import DeviceMismatchError
+from devlint.runtime.guard.meetings import Meeting, Watching
+from devlint.runtime.guard.tensors import plain_tensors, registered_tensors
+from devlint.runtime.guard.tracers import is_traced, may_watch
+from devlint.runtime.guard.watch import Around
+from devlint.runtime.operands import Reader
+
+_OWN = frozenset("_parameters _buffers _modules _flat_weights".split())
+"""What torch keeps in the dictionary of a module."""
+
+_CONTAINERS = (list, tuple, dict)
+
+
+def judge(module: nn.Module, reader: Reader) -> Around | None:
+    """Look at a module that is about to be called for the first time.
+
+    Returns what its call is to run in, where only that can show whether plain tensors of it, or of
+    modules below it, meet what would be moved.
+
+    Raises:
+        DeviceMismatchError: it keeps modules that `.to()` leaves behind.
+    """
+    with torch._C.DisableTorchFunction():
+        if getattr(module, "_is_replica", False) or is_traced():
+            return None
+        if not any(_holds_modules(value) for value in _plain(module)) and not _has_plain(module):
+            return None
+        scene = _scene(module, reader)
+        found = _unregistered(module, scene)
+        if found is not None:
+            raise DeviceMismatchError.of(found)
+        return _watching(module, scene)
+
+
+@dataclass(frozen=True)
+class _Surroundings:
+    """Where a module is called."""
+
+    stack: Sequence[Spot]
+    owners: Ownership
+    call: ModuleFrame | None
+    reader: Reader
+
+    def is_read_outside(self, pattern: str) -> bool:
+        """Whether the program's source matches, in any file that is at work or has its modules."""
+        files = {spot.file for spot in self.stack if spot.owner == "program"}
+        kinds = {type(each) for root in self.owners.modules for _, each in modules_below(root)}
+        for name in {"__main__", *(kind.__module__ for kind in kinds)}:
+            file = getattr(sys.modules.get(name), "__file__", None)
+            if type(file) is str and owner_of(file) in ("program", "library"):
+                files.add(file)
+        return any(re.search(pattern, _text_of(file)) for file in files)
+
+
+def _scene(module: nn.Module, reader: Reader) -> _Surroundings:
+    stack = live()
+    at_work = modules_at_work(stack)
+    call = next((frame for frame in reversed(at_work) if frame.module is module), None)
+    modules = [frame.module for frame in at_work]
+    if not any(each is module for each in modules):
+        modules.append(module)
+    return _Surroundings(stack, Ownership(modules, reader), call, reader)
+
+
+def _text_of(file: str) -> str:
+    return "".join(linecache.getlines(file))
+
+
+# --- plain tensors
+
+_SETS_DEVICE = (
+    r"set_default_(device|tensor_type)|with\s+([\w.]+\.)?device\b"
+    r"|setattr\(\s*[\w.]+\s*,\s*(?![\"'\s])|__dict__|\bvars\(\s*(self|model|net|module|obj|m)\b"
+)
+"""What decides where new tensors are made, or may move whatever an object has."""
+
+
+def _sees_to_devices(scene: _Surroundings) -> bool:
+    """Whether the program has a way to place what a module makes, without naming it."""
+    default = sys.modules.get("torch.utils._device")
+    is_set = getattr(default, "CURRENT_DEVICE", None) is not None
+    return is_set or scene.is_read_outside(_SETS_DEVICE)
+
+
+def _has_plain(module: nn.Module) -> bool:
+    """Whether a module, or one below it, has a tensor that isn't registered."""
+    return any(
+        type(value) is Tensor
+        for _, each in modules_below(module)
+        for name, value in list(contents(each).items())
+        if name not in _OWN
+    )
+
+
+def _watching(module: nn.Module, scene: _Surroundings) -> Around | None:
+    root = scene.owners.root
+    modes = torch.overrides._get_current_function_mode_stack()
+    if root is None or any(isinstance(mode, Watching) for mode in modes):
+        return None
+    plain = [
+        each
+        for each in plain_tensors(module, scene.reader)
+        if not _sees_to_devices(scene)
+        # Whoever stores or moves it outside of the class has taken care of it.
+        and not scene.is_read_outside(
+            rf"(?<!\bself)\.{each.name}\s*(=(?!=)|\.(to|cuda|type)\b)|[\"']{each.name}[\"']"
+        )
+    ]
+    moved = [*registered_tensors(root), *registered_tensors(module)]
+    if not plain or not all(_is_on_cpu(tensor, scene.reader) for tensor in moved):
+        return None
+    if not (may_watch(root) and may_watch(module)):
+        return None
+    call = scene.call
+    given = (call.args, dict(call.kwargs or {})) if call is not None else ()
+    inputs = [named.tensor for named in tensors_of("", given) if named.tensor is not None]
+
+    owners = scene.owners
+
+    def tell(meeting: Meeting) -> DeviceMismatchError:
+        return DeviceMismatchError.of(_told_of_tensor(meeting, owners))
+
+    return Watching(plain, moved, inputs, tell)
+
+
+def _told_of_tensor(meeting: Meeting, owners: Ownership) -> Explanation:
+    plain = meeting.plain
+    owner, name = plain.owner, plain.name
+    kind = type(owner).__name__
+    headline = f"self.{name} of {kind} is a plain tensor, not a buffer: .to() leaves it on cpu"
+    facts = owners.reader.facts(name, plain.tensor)
+    lines = [
+        described("tensor", f"self.{name}", facts),
+        ("kept at", shown_line(plain.file, plain.line)),
+        ("used at", shown_line(meeting.file, meeting.line)),
+    ]
+    fix = f'let it move with the module: self.register_buffer("{name}", ..., persistent=False)'
+    mistake = Mistake(
+        headline=headline,
+        fix=fix,
+        rule="unregistered-tensor",
+        module=owners.label(owner),
+        argument=f"self.{name}",
+        devices=("cpu",),
+    )
+    return explained(mistake, lines)
+
+
+# --- modules in plain containers
+
+
+def _plain(module: nn.Module) -> Iterator[object]:
+    return (value for name, value in list(contents(module).items()) if name not in _OWN)
+
+
+def _holds_modules(value: object) -> bool:
+    return type(value) in _CONTAINERS and next(_modules_in("", value), None) is not None
+
+
+def _modules_in(text: str, value: object, depth: int = 0) -> Iterator[tuple[str, nn.Module]]:
+    """The modules in a container, and in those in it."""
+    if (module := as_module(value)) is not None:
+        yield text, module
+    elif depth < 2 and (type(value) is list or type(value) is tuple):
+        for index, item in enumerate(value):
+            yield from _modules_in(f"{text}[{index}]", item, depth + 1)
+    elif depth < 2 and type(value) is dict:
+        for key, item in list(value.items()):
+            shown = f"[{key!r}]" if type(key) in (str, int) else "[...]"
+            yield from _modules_in(f"{text}{shown}", item, depth + 1)
+
+
+def _unregistered(module: nn.Module, scene: _Surroundings) -> Explanation | None:
+    """What is said of the first container whose modules stay behind."""
+    for name, value in list(contents(module).items()):
+        if name in _OWN or name.startswith("_") or type(value) not in _CONTAINERS:
+            continue
+        kept = list(_modules_in(name, value))
+        if not kept or not _stay_behind([each for _, each in kept], module, scene):
+            continue
+        found = container(cast(Any, type(module)), name)
+        if found is None or _sees_to_devices(scene):
+            continue
+        # Whoever reads the container outside of the class may move what is in it.
+        if not scene.is_read_outside(rf"(?<!\bself)\.{name}\b"):
+            return _told(module, name, value, kept[0], found, scene)
+    return None
+
+
+def _stay_behind(kept: list[nn.Module], owner: nn.Module, scene: _Surroundings) -> bool:
+    """Whether modules, all of them, have tensors of their own that nothing has registered."""
+    roots = [*scene.owners.modules, owner]
+    registered = {id(each) for root in roots for _, each in modules_below(root)}
+    if any(id(each) in registered for each in kept):
+        return False
+    kinds = {type(part) for each in kept for _, part in modules_below(each)}
+    if any(moves_itself(cast(Any, kind)) for kind in kinds):
+        return False
+    known = {id(tensor) for root in roots for tensor in registered_tensors(root)}
+    own = [tensor for each in kept for tensor in registered_tensors(each)]
+    parameters = [tensor for tensor in own if isinstance(tensor, nn.Parameter)]
+    return (
+        bool(own)
+        and not any(id(tensor) in known for tensor in own)
+        and all(_is_on_cpu(tensor, scene.reader) for tensor in own)
+        and all(_is_on_cpu(tensor, scene.reader) for tensor in registered_tensors(owner))
+        # Frozen ones are often kept aside on purpose.
+        and (not parameters or any(tensor.requires_grad for tensor in parameters))
+    )
+
+
+def _is_on_cpu(tensor: Tensor, reader: Reader) -> bool:
+    return type(tensor) in PLAIN and reader.device(tensor).type == "cpu"
+
+
+def _told(
+    module: nn.Module,
+    name: str,
+    value: object,
+    first: tuple[str, nn.Module],
+    found: Container,
+    scene: _Surroundings,
+) -> Explanation:
+    text, kept = first
+    kind, container_kind = type(module).__name__, type(value).__name__
+    wrapper = "nn.ModuleDict" if type(value) is dict else "nn.ModuleList"
+    headline = (
+        f"{text} ({type(kept).__name__}), kept in a {container_kind} by {kind}, "
+        "isn't registered: .to() leaves it on cpu"
+    )
+    lines = [
+        ("kept at", shown_line(found.file, found.line)),
+        ("used at", shown_line(*found.used)),
+    ]
+    return explained(
+        Mistake(
+            headline=headline,
+            fix=f"let them move with the module: self.{name} = {wrapper}(...)",
+            rule="unregistered-modules",
+            module=scene.owners.label(module),
+            argument=f"self.{text}",
+            devices=("cpu",),
+        ),
+        lines,
+    )

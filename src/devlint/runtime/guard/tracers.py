@@ -1,0 +1,53 @@
+"""Whether something records or compiles the program, so that it has to be left alone."""
+
+from __future__ import annotations
+
+import sys
+
+import torch
+from torch import nn
+
+
+def is_traced() -> bool:
+    """Whether something records the program, or runs it on what aren't real tensors."""
+    if torch._C._is_tracing() or torch.compiler.is_compiling():
+        return True
+    if torch._C._functorch.peek_interpreter_stack() is not None:
+        return True
+    if getattr(sys.modules.get("torch.fx._symbolic_trace"), "_is_fx_tracing_flag", False):
+        return True
+    modes: list[object] = [*torch.overrides._get_current_function_mode_stack()]
+    if torch._C._len_torch_dispatch_stack():
+        modes += torch.utils._python_dispatch._get_current_dispatch_mode_stack()
+    return not all(_is_ours(mode) for mode in modes)
+
+
+def _is_ours(mode: object) -> bool:
+    return type(mode).__module__.startswith("devlint.")
+
+
+def _is_compiler_in_use() -> bool:
+    """Whether anything has been given to `torch.compile`, as far as the compiler tells."""
+    compiler = sys.modules.get("torch._dynamo.eval_frame")
+    if compiler is None:
+        return False
+    return any(map(callable, getattr(compiler, "cached_backends", {0: callable}).values()))
+
+
+def may_watch(root: nn.Module) -> bool:
+    """Whether a function mode changes nothing of what a model computes.
+
+    Without gradients, torch's attention has a quick way that it leaves if there is a mode; code
+    that is compiled would be compiled again.
+    """
+    if _is_compiler_in_use():
+        return False
+    for module in root.modules():
+        if isinstance(module, torch.jit.ScriptModule) or hasattr(module, "_orig_mod"):
+            return False
+        if isinstance(module, _QUICK) and not module.training and not torch.is_grad_enabled():
+            return False
+    return True
+
+
+_QUICK = (nn.MultiheadAttention, nn.TransformerEncoder, nn.TransformerEncoderLayer)

@@ -1,0 +1,226 @@
+"""The one function that stands in `nn.Module._call_impl` while calls are watched.
+
+The hooks that torch offers do less: a global one doesn't see keyword arguments, and makes each
+call of each module slower than this does; hooks of single modules are copied and pickled with
+them.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import weakref
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import torch
+from torch import nn
+
+from devlint.runtime.guard.agreement import is_layer, seems_to_disagree
+from devlint.runtime.guard.compiler import is_compiling, set_compiler, unseen_by_compiler
+from devlint.runtime.guard.errors import DeviceMismatchError, hide
+
+Around = AbstractContextManager[Any]
+Plan = Callable[[nn.Module, tuple[Any, ...], dict[str, Any]], "Around | None"]
+"""What is done before a call of a module of one class; may give what the call is to run in."""
+
+
+class Watcher(Protocol):
+    """Who wants to know of calls."""
+
+    counts_calls: bool
+    """Whether it wants to know of calls that have ended."""
+
+    def disagrees(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """A layer is called, and what it has and gets may not be on one device."""
+
+    def called_first(self, module: nn.Module) -> Around | None:
+        """A module that isn't torch's own is called for the first time."""
+
+    def failed(self, error: Exception) -> Exception:
+        """A module's call has raised; returns what is to be raised instead."""
+
+    def returned(self, module: nn.Module) -> None:
+        """A call that didn't come from another module has ended."""
+
+
+@dataclass
+class _State:
+    """What one replacement knows. Who keeps the function when it is taken off keeps an idle one."""
+
+    plans: dict[type, Plan | None] = field(default_factory=dict)
+    watchers: tuple[Watcher, ...] = ()
+    counts: bool = False
+    """Whether any of the watchers wants to know of calls that have ended."""
+
+
+class _PerThread(threading.local):
+    depth = 0
+    """How many modules are at work."""
+
+
+class Watch:
+    """Watches the calls of modules for whoever asks for it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._seen: dict[int, weakref.ref[nn.Module]] = {}
+        self._state = _State()
+        self._original: Any = None
+        self._installed: Any = None
+
+    def add(self, watcher: Watcher) -> None:
+        """Watch for somebody, too."""
+        with self._lock:
+            self._seen.clear()  # what isn't new any more is new to this one
+            self._change((*self._state.watchers, watcher))
+
+    def remove(self, watcher: Watcher) -> None:
+        """Watch no more for somebody; where nobody is left, torch is as it was."""
+        with self._lock:
+            self._change(tuple(w for w in self._state.watchers if w is not watcher))
+
+    def _change(self, watchers: tuple[Watcher, ...]) -> None:
+        """Others may have put something around the function that stands there, so it stays."""
+        self._state.watchers = watchers
+        self._state.counts = any(watcher.counts_calls for watcher in watchers)
+        if watchers and self._installed is None:
+            self._put_on()
+        elif not watchers and self._installed is not None:
+            self._take_off()
+
+    def _put_on(self) -> None:
+        self._original = nn.Module._call_impl
+        self._installed = self._checked(self._original, self._state)
+        unseen_by_compiler(self._installed.__code__)
+        _exchange(self._original, self._installed)
+
+    def _take_off(self) -> None:
+        self._state.plans.clear()
+        self._state = _State()
+        self._seen.clear()
+        _exchange(self._installed, self._original)
+        self._installed = None
+
+    def _checked(self, original: Any, state: _State) -> Any:
+        """What stands in `nn.Module._call_impl`."""
+        plan_of = state.plans.get
+        thread = _PerThread()
+
+        def new_class(module: nn.Module, args: Any, kwargs: Any) -> Around | None:
+            if not state.watchers:
+                _exchange(_call_impl, original)  # somebody has put back what was taken off
+                return None
+            plan = state.plans[type(module)] = self._plan(type(module), state)
+            return None if plan is None else plan(module, args, kwargs)
+
+        # The compiler is to see the program's frames only: it neither compiles this function nor
+        # anything that the guard does, while it still sees what is called by `original`.
+        def _call_impl(self: nn.Module, *args: Any, **kwargs: Any) -> Any:
+            if is_compiling():
+                return original(self, *args, **kwargs)
+            around, compiler, counts = None, None, state.counts
+            if counts:
+                thread.depth += 1
+            try:
+                plan = plan_of(type(self), new_class)
+                if plan is not None:
+                    compiler = set_compiler(None)
+                    try:
+                        around = plan(self, args, kwargs)
+                    finally:
+                        set_compiler(compiler)
+                if around is None or compiler is not None:  # what is compiled runs in nothing new
+                    result = original(self, *args, **kwargs)
+                else:
+                    with around:
+                        result = original(self, *args, **kwargs)
+            except Exception as error:
+                compiler = set_compiler(None)
+                try:
+                    raised = _failed(error, state)
+                finally:
+                    set_compiler(compiler)
+                if raised is error:
+                    del raised  # or the error would keep this frame, and this frame the error
+                    raise
+                try:
+                    raise raised from None
+                finally:
+                    del raised
+            finally:
+                if counts:
+                    thread.depth -= 1
+            if counts and not thread.depth:
+                for watcher in state.watchers:
+                    _asked(watcher.returned, self)
+            return result
+
+        return _call_impl
+
+    def _plan(self, kind: type, state: _State) -> Plan | None:
+        """What to do before calls of modules of a class."""
+        if not is_layer(kind):
+            return lambda module, args, kwargs: self._first_call(module, state)
+        if kind.__module__ == "torch.nn.modules.container":
+            return None  # it has nothing of its own
+
+        def agree(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+            if seems_to_disagree(module, args, kwargs):
+                for watcher in state.watchers:
+                    _asked(watcher.disagrees, module, args, kwargs)
+
+        return agree
+
+    def _first_call(self, module: nn.Module, state: _State) -> Around | None:
+        key, seen_modules = id(module), self._seen
+        seen = seen_modules.get(key)
+        if seen is not None and seen() is module:
+            return None
+        seen_modules[key] = weakref.ref(module, lambda _: seen_modules.pop(key, None))
+        for watcher in state.watchers:
+            around: Around | None = _asked(watcher.called_first, module)
+            if around is not None:
+                return around
+        return None
+
+
+def _asked(question: Callable[..., Any], *details: Any) -> Any:
+    """Ask a watcher something. Its error is told; that it couldn't tell ends no program."""
+    try:
+        with torch._C.DisableTorchFunction():  # modes and subclasses of the program aren't asked
+            return question(*details)
+    except DeviceMismatchError:
+        raise
+    except Exception:
+        return None
+
+
+def _failed(error: Exception, state: _State) -> Exception:
+    """What is to be raised for an error of a call: itself, if nobody knows better."""
+    hide(error)
+    for watcher in state.watchers:
+        raised = _asked(watcher.failed, error)
+        if isinstance(raised, Exception) and raised is not error:
+            return raised
+    return error
+
+
+def _exchange(function: Any, other: Any) -> None:
+    """Put a function in the place of another, where that stands.
+
+    torch.compile goes straight to `forward` where a call of a module is torch's own. It takes the
+    watched one for that, so that what it compiles is the same, inside a guard and outside.
+    """
+    if nn.Module._call_impl is function:
+        nn.Module._call_impl = other  # type: ignore[method-assign]
+    for room in ("torch._dynamo.utils", "torch._dynamo.variables.nn_module"):
+        module = sys.modules.get(room)
+        if getattr(module, "unpatched_nn_module_call_impl", None) is function:
+            module.unpatched_nn_module_call_impl = other  # type: ignore[union-attr]
+
+
+WATCH = Watch()
+"""Torch is one for the whole process, and so is what watches it."""
