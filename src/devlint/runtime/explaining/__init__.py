@@ -1,10 +1,12 @@
 """How an error about devices is understood: frames, source text, modules, and what they tell.
 
 `stack` and `source` read frames and the text behind them, `written` tracebacks that are text,
-`lookup` and `objects` the values behind the text, `ownership` what belongs to which module,
-`scene` and `arguments` who called whom with what, `origins` where a tensor came from. `messages`
-is the table of PyTorch's own texts. `diagnosis` chooses the kind of mistake, `meetings`, `sides`
-and `causes` judge the commonest one, `from_text` what only a text tells, `surroundings` what is
-about no two tensors, and `mistakes` has the words that all kinds share. `caught` finds the error
-to be explained in a chain, and `notes` leaves the explanation on it.
+`lookup` and `objects` the values behind the text, `ownership` what belongs to which module, `scene`
+and `arguments` who called whom with what, `origins` where a tensor came from; `bindings`,
+`reaching` and `elsewhere` find the line that gave a name or an attribute its value, and `wholes`
+what a repair can be written for. `messages` is the table of PyTorch's own texts. `diagnosis`
+chooses the kind of mistake, `meetings`, `sides` and `causes` judge the commonest one, `from_text`
+what only a text tells, `surroundings` what is about no two tensors, `leaves` parameters that were
+moved, and `mistakes` has the words that all kinds share. `caught` finds the error to be explained
+in a chain, and `notes` leaves the explanation on it.
 """

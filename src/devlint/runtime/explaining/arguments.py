@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from torch import Tensor
 
@@ -78,3 +78,14 @@ def whole_argument(node: ast.Call, position: str, source: Source) -> str:
     if len(parts) != 1 or not is_movable(read(parts[0], source.spot)):
         return ""
     return source.text_of(parts[0])
+
+
+def argument_for(call: ast.Call, names: Sequence[str], name: str) -> ast.expr | None:
+    """What a call has for a parameter."""
+    for keyword in call.keywords:
+        if keyword.arg == name:
+            return keyword.value
+    index = list(names).index(name)
+    given = call.args[: index + 1]
+    is_plain = len(given) == index + 1 and not any(isinstance(a, ast.Starred) for a in given)
+    return given[index] if is_plain else None

@@ -8,6 +8,7 @@ from devlint.runtime.explaining.lookup import Named, holder_of
 from devlint.runtime.explaining.mistakes import creation_repair, device_text, discarded, moved
 from devlint.runtime.explaining.origins import creation, is_for_argument, is_for_module, place_of
 from devlint.runtime.explaining.scene import Scene, is_same, shares_memory
+from devlint.runtime.explaining.wholes import tuple_of, whole
 from devlint.runtime.operands import OperandFacts
 
 
@@ -26,6 +27,8 @@ def cause(
     kept = _kept(scene, facts, other)
     if kept is not None:
         return kept
+    if index >= 0:
+        named = whole(named, scene.source(index))
     if not holder and index >= 0:
         holder = holder_of(named.node, scene.source(index))
     thrown_away = discarded(scene, named.text, index, other.device) or discarded(
@@ -49,6 +52,10 @@ def cause(
     target = device_text(scene, index, other.device, callee, partner)
     before = "move it before the call" if callee else "move it first"
     is_statement = index >= 0 and not scene.source(index).is_in_expression
+    whole_tuple = tuple_of(scene, named.text, index)
+    if is_statement and whole_tuple:
+        each = f"tuple(each.to({target}) for each in {whole_tuple})"
+        return fallback, f"{before}: {whole_tuple} = {each}"
     return fallback, f"{before}: {moved(holder or named.text, target, is_statement)}"
 
 

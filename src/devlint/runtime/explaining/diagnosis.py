@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Mapping, Sequence
 
+import torch
+
 from devlint.runtime.explaining.from_text import by_text
-from devlint.runtime.explaining.lookup import Named
+from devlint.runtime.explaining.leaves import not_a_leaf
+from devlint.runtime.explaining.lookup import Named, contents, read
 from devlint.runtime.explaining.meetings import meeting
 from devlint.runtime.explaining.messages import Kind, Words, read_words
 from devlint.runtime.explaining.mistakes import Mistake, described, discarded, origin
@@ -38,7 +42,8 @@ def _on_host(scene: Scene, words: Words, operands: Operands) -> Mistake | None:
     facts, named = _single(scene, operands, lambda device: device != "cpu")
     if facts is None:
         return None
-    index = scene.use
+    index, given = _given_to_library(scene, facts)
+    named = given or named
     is_numpy = words.kind == "numpy"
     text = named.text if named is not None else "the tensor"
     wanted = "numpy" if is_numpy else words.operation
@@ -51,12 +56,32 @@ def _on_host(scene: Scene, words: Words, operands: Operands) -> Mistake | None:
         where = place_of(scene.stack[index].file, line)
         fix, rule = f"assign the result at {where}: {statement}", "discarded-move"
     else:
-        calls = ".detach().cpu()" if facts.requires_grad and is_numpy else ".cpu()"
+        is_attached = facts.requires_grad and is_numpy and not text.endswith(".detach()")
+        calls = ".detach().cpu()" if is_attached else ".cpu()"
         if scene.failing_text(index).endswith(".numpy()"):
             calls += ".numpy()"
         fix = f"copy it to the host first: {'' if named is None else text}{calls}"
+        listed = re.fullmatch(r"([A-Za-z_][\w.]*)\[\d+\]", text)
+        if listed is not None and not is_tensor(_value(scene, listed[1], index)):
+            each = f"[each{calls} for each in {listed[1]}]"
+            fix = f"copy them to the host first: {listed[1]} = {each}"
     head = f"{text} is on {facts.device}, {wanted} needs it on cpu"
     return _one(scene, head, lines, fix, rule, "" if named is None else text, facts)
+
+
+def _given_to_library(scene: Scene, facts: OperandFacts) -> tuple[int, Named | None]:
+    """The line of the program that has handed a tensor to a library, and how it writes that."""
+    if scene.use < 0 or scene.stack[scene.use].owner != "library":
+        return scene.use, None
+    for index in range(scene.use - 1, -1, -1):
+        if scene.stack[index].owner == "program":
+            named = scene.named(facts, index)
+            return (scene.use, None) if named is None else (index, named)
+    return scene.use, None
+
+
+def _value(scene: Scene, text: str, index: int) -> object:
+    return read(ast.parse(text, mode="eval").body, scene.stack[index])
 
 
 def _index(scene: Scene, words: Words, operands: Operands) -> Mistake | None:
@@ -102,7 +127,7 @@ def _index(scene: Scene, words: Words, operands: Operands) -> Mistake | None:
 def _generator(scene: Scene, words: Words, operands: Operands) -> Mistake | None:
     wanted, found = words.home, words.device
     lines = []
-    written = _keyword(scene, "generator")
+    written = _keyword(scene, "generator") or _generator_of_torch(scene)
     if written:
         lines.append(("generator", f"{written}: on {found}"))
         lines += origin(scene, None, written, scene.use)
@@ -114,6 +139,20 @@ def _generator(scene: Scene, words: Words, operands: Operands) -> Mistake | None
         argument=written,
         devices=(found, wanted),
     )
+
+
+def _generator_of_torch(scene: Scene) -> str:
+    """The name that the failing line's function has for the generator in torch's own frames."""
+    if scene.use < 0:
+        return ""
+    names = scene.stack[scene.use].names.items()
+    for spot in scene.stack[scene.use + 1 :]:
+        held = [spot.names.get("generator")]
+        held += [contents(value).get("generator") for value in list(spot.names.values())]
+        for generator in held:
+            if type(generator) is torch.Generator:
+                return next((name for name, value in names if value is generator), "")
+    return ""
 
 
 def _keyword(scene: Scene, name: str) -> str:
@@ -145,7 +184,8 @@ def _lengths(scene: Scene, words: Words, operands: Operands) -> Mistake | None:
     if facts is None:
         return None
     text = named.text if named is not None else "lengths"
-    lines = [described("lengths", text, facts), *origin(scene, facts, text, scene.use)]
+    own = scene.as_named(facts, named)
+    lines = [described("lengths", text, own), *origin(scene, own, text, scene.use)]
     head = f"{text}, the lengths of the sequences, is on {facts.device}, and is needed on cpu"
     return _one(scene, head, lines, f"copy the lengths to the host: {text}.cpu()", "", text, facts)
 
@@ -186,7 +226,8 @@ def _single(
         if named.tensor is not None
     ]
     strange = [pair for pair in written if wanted(pair[0].device)]
-    return strange[0] if len(strange) == 1 else (None, None)
+    alike = {named.text.partition("[")[0] for _, named in strange}
+    return strange[0] if len(alike) == 1 else (None, None)
 
 
 def _in_torch(scene: Scene, name: str) -> list[OperandFacts]:
@@ -213,5 +254,6 @@ _TELLERS: Mapping[Kind, Callable[[Scene, Words, Operands], Mistake | None]] = {
     "generator": _generator,
     "pinned": _pinned,
     "lengths": _lengths,
+    "leaf": not_a_leaf,
 }
 """Kinds that are about tensors; the rest is about the surroundings."""

@@ -76,7 +76,8 @@ def _copied(scene: Scene) -> str:
     for node in ast.walk(source.failing) if source.failing is not None else ():
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             if node.func.attr == "numpy":
-                return f"{source.text_of(node.func.value)}.detach().cpu().numpy()"
+                text = source.text_of(node.func.value).removesuffix(".detach()")
+                return f"{text}.detach().cpu().numpy()"
     return ""
 
 

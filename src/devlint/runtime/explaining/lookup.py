@@ -32,7 +32,7 @@ _WIDTH = 64
 _VIEWS = frozenset("T mT H mH data real imag".split())
 """Attributes of a tensor that are views of it."""
 
-_SAME_PLACE = frozenset(
+SAME_PLACE = frozenset(
     "detach clone contiguous view view_as reshape flatten unflatten"
     " squeeze unsqueeze transpose permute movedim swapaxes t expand expand_as repeat narrow"
     " float double half bfloat16 int long short bool sum mean max min abs exp log sqrt pow neg"
@@ -72,7 +72,7 @@ def read(node: ast.AST, spot: Spot) -> Any:
         return owner if is_tensor(owner) else item(owner, read(node.slice, spot))
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         owner = read(node.func.value, spot)
-        return owner if is_tensor(owner) and node.func.attr in _SAME_PLACE else MISSING
+        return owner if is_tensor(owner) and node.func.attr in SAME_PLACE else MISSING
     if isinstance(node, ast.UnaryOp):
         value = read(node.operand, spot)
         if isinstance(node.op, ast.USub) and type(value) is int:
@@ -211,10 +211,20 @@ def _visit(node: ast.AST, source: Source) -> Iterator[Named]:
     if isinstance(node, ast.Attribute):
         yield from _visit(node.value, source) if value is MISSING else ()
     elif isinstance(node, _COMPUTED):
-        yield Named(source.text_of(node), None, node)
+        if not _is_number(node, source.spot):
+            yield Named(source.text_of(node), None, node)
     else:
         for part in head(node):
             yield from _visit(part, source)
+
+
+def _is_number(node: ast.AST, spot: Spot) -> bool:
+    """Whether an expression is made of numbers and their operators only."""
+    if isinstance(node, ast.BinOp):
+        return _is_number(node.left, spot) and _is_number(node.right, spot)
+    if isinstance(node, ast.UnaryOp):
+        return _is_number(node.operand, spot)
+    return isinstance(node, ast.expr) and type(read(node, spot)) in (int, float, bool, complex)
 
 
 def holder_of(node: ast.AST | None, source: Source) -> str:

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from torch import nn
 
+from devlint.runtime.explaining.bindings import made_module
 from devlint.runtime.explaining.causes import cause
 from devlint.runtime.explaining.lookup import Named
 from devlint.runtime.explaining.mistakes import (
@@ -184,15 +185,20 @@ def _left_behind(scene: Scene, sides: Sides, owner: nn.Module) -> Mistake:
         head = f"{head} met {'its input' if named is None else shortened(named.text, 40)}"
         lines = [described("operand", "" if named is None else named.text, sides.other)]
     lines += origin(scene, sides.other, "", -1)
-    lines.append(("model", since(sides.odd)))
-    rule, fix = _why_behind(scene, sides, owner, given)
+    rule, fix, index = _why_behind(scene, sides, owner, given)
+    if 0 <= index != scene.use:
+        line = shown_line(scene.stack[index].file, scene.stack[index].line)
+        lines += [] if any(text == line for _, text in lines) else [("passed at", line)]
+    made = "" if sides.odd.site else made_module(scene, owner, sides.other.device)
+    lines.append(("model", f"on {sides.odd.device}, {made}" if made else since(sides.odd)))
+    own = scene.named(sides.odd, scene.use) if scene.use >= 0 and given is None else None
     return Mistake(
         f"{head} on {sides.other.device}",
         lines,
         fix,
         rule,
         module=label,
-        argument="" if given is None else given.text or given.position,
+        argument=(own.text if own else "") if given is None else given.text or given.position,
         devices=(sides.odd.device, sides.other.device),
         is_mismatch=True,
     )
@@ -200,7 +206,8 @@ def _left_behind(scene: Scene, sides: Sides, owner: nn.Module) -> Mistake:
 
 def _why_behind(
     scene: Scene, sides: Sides, owner: nn.Module, given: Passed | None
-) -> tuple[str, str]:
+) -> tuple[str, str, int]:
+    """The rule, the repair, and the frame whose line calls the module, if the repair is there."""
     root = scene.owners.root
     assert root is not None  # the owner is at work, and so is a module outside of it
     device = sides.other.device
@@ -208,26 +215,35 @@ def _why_behind(
         holder = scene.owners.holder(owner)
         kind = type(root).__name__
         if holder is None:
-            return "", f"{type(owner).__name__} isn't a part of {kind}: move it as well"
+            return "", f"{type(owner).__name__} isn't a part of {kind}: move it as well", -1
         wrapper = "nn.ModuleDict" if holder.container == "dict" else "nn.ModuleList"
-        return "unregistered-modules", (
-            f"let it move with the module, instead of a {holder.container}: "
-            f"self.{holder.attribute} = {wrapper}(...)"
+        return (
+            "unregistered-modules",
+            (
+                f"let it move with the module, instead of a {holder.container}: "
+                f"self.{holder.attribute} = {wrapper}(...)"
+            ),
+            -1,
         )
     path = scene.owners.path(owner)
     entry = next((m for m in scene.modules if m.is_call), None)
     callee, index = scene.callee(entry) if entry is not None else ("", -1)
     if path and scene.owners.has_any_on(device):
-        return "input-on-other-device", (
-            f"the rest of {type(root).__name__} is on {device}: "
-            f"make {path} before the model is moved, or move it as well"
+        return (
+            "input-on-other-device",
+            (
+                f"the rest of {type(root).__name__} is on {device}: "
+                f"make {path} before the model is moved, or move it as well"
+            ),
+            -1,
         )
     named = scene.named(sides.other, index) if index >= 0 else None
     if named is None and given is not None and given.index == index:
         named = Named(given.text, None)
     target = device_text(scene, -1, device, "", named)
     moved_module = f": {callee}.to({target})" if callee else ""
-    return "input-on-other-device", f"move the module before the call{moved_module}"
+    index = index if callee else -1
+    return "input-on-other-device", f"move the module before the call{moved_module}", index
 
 
 # --- an operation of the program itself

@@ -12,7 +12,8 @@ from typing import Literal
 
 Kind = Literal[
     "meeting", "index", "numpy", "host", "generator", "pinned", "lengths", "optimizer", "fused",
-    "gradient", "replica", "parameters", "load", "missing", "ordinal", "fork", "empty", "backend",
+    "gradient", "leaf", "replica", "parameters", "load", "missing", "ordinal", "fork", "empty",
+    "backend",
 ]  # fmt: skip
 
 _DEVICE = r"[\"'(]?(?P<{}>[\w:]+(?:\.\w+)*)[\"')]?"
@@ -82,6 +83,7 @@ _FAMILIES = (
     _row("fused", r"(?P<name>fused=True|capturable=True)?`?.{0,60}supported devices: .*? but "
          r"[\w.]+ and @on"),
     _row("fused", r"If (?P<name>capturable=True), params and .* must be on supported devices"),
+    _row("leaf", r"can't optimize a non-leaf Tensor"),
     # One tensor that the host is to read, or one thing in the wrong place.
     _row("numpy", r"can't convert (?P<on>[\w:]+) device type tensor to numpy|"
          r"(?:convert|converting) CUDA tensor to numpy"),
@@ -206,7 +208,10 @@ def _device(word: str) -> str:
     return "cuda" if word == "GPU" else word.lower()
 
 
-_HINTS = ("evice", "CPU", "cpu", "CUDA", "cuda", "GPU", "meta tensor", "storage has not been")
+_HINTS = (
+    "evice", "CPU", "cpu", "CUDA", "cuda", "GPU", "meta tensor", "storage has not been",
+    "non-leaf Tensor",
+)  # fmt: skip
 
 
 def may_be_about_devices(text: str) -> bool:

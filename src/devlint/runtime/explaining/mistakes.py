@@ -7,7 +7,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from devlint.runtime.explaining.lookup import Named
+from devlint.runtime.explaining.bindings import assigned
+from devlint.runtime.explaining.lookup import MISSING, Named, read
 from devlint.runtime.explaining.origins import (
     Creation,
     argument_on,
@@ -18,7 +19,7 @@ from devlint.runtime.explaining.origins import (
 )
 from devlint.runtime.explaining.scene import Scene
 from devlint.runtime.explaining.stack import as_module
-from devlint.runtime.operands import OperandFacts, Site
+from devlint.runtime.operands import OperandFacts, Site, is_tensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +59,8 @@ def origin(
         if change is not None:
             lines.append(("moved at", shown_line(change.file, change.line)))
         return lines
-    name = re.match(r"\w*", text)
-    if index >= 0 and name is not None and name[0].isidentifier():
-        binding = scene.source(index).binding(name[0])
-        if binding is not None:
-            label = "made at" if isinstance(binding.value, ast.Call) else "set at"
-            return [(label, shown_line(scene.stack[index].file, binding.line))]
-    return []
+    found = assigned(scene, text, index)
+    return [] if found is None else [found.shown()]
 
 
 def _is_same_line(site: Site, other: Site | None) -> bool:
@@ -103,9 +99,24 @@ def device_text(
             return "next(self.parameters()).device"
     if callee and can_be_assigned(callee):
         return f"next({callee}.parameters()).device"
-    if other is not None and can_be_assigned(other.text):
-        return f"{other.text}.device"
-    return f'"{device}"'
+    there = "" if other is None else _tensor_on(scene, other, device, index)
+    return f"{there}.device" if there else f'"{device}"'
+
+
+def _tensor_on(scene: Scene, named: Named, device: str, index: int) -> str:
+    """A tensor on a device that an expression names: itself, or one that it is computed from."""
+    if named.node is not None and index >= 0:
+        source = scene.source(index)
+        for part in ast.walk(named.node):
+            if isinstance(part, (ast.Name, ast.Attribute)):
+                text = source.text_of(part)
+                if can_be_assigned(text) and scene.is_on(read(part, source.spot), device):
+                    return text
+        value = read(named.node, source.spot)
+        if value is not MISSING and not is_tensor(value):
+            if source.text_of(named.node) == named.text:
+                return ""  # what holds tensors has no device
+    return named.text if can_be_assigned(named.text) else ""
 
 
 def creation_repair(scene: Scene, made: Creation, device: str, other: Named | None) -> str:

@@ -10,7 +10,12 @@ from functools import cached_property
 import torch
 from torch import Tensor, nn
 
-from devlint.runtime.explaining.arguments import arguments, whole_argument, written_argument
+from devlint.runtime.explaining.arguments import (
+    argument_for,
+    arguments,
+    whole_argument,
+    written_argument,
+)
 from devlint.runtime.explaining.lookup import (
     Named,
     holder_of,
@@ -20,7 +25,7 @@ from devlint.runtime.explaining.lookup import (
     tensors_of,
 )
 from devlint.runtime.explaining.ownership import Ownership, Test
-from devlint.runtime.explaining.source import Source
+from devlint.runtime.explaining.source import Source, parameters
 from devlint.runtime.explaining.stack import ModuleFrame, Spot, modules_at_work
 from devlint.runtime.operands import OperandFacts, Reader, is_tensor, memory_of
 
@@ -129,9 +134,35 @@ class Scene:
         if len(computed) == 1 and (names.count(None) == 1 or first == second):
             names = [named or computed[0] for named in names]
         for index, facts in enumerate((first, second)):
+            names[index] = names[index] or self._handed(facts)
             if names[index] is None:
                 names[index] = self._only_one_on(facts.device, written)
         return names[0], names[1]
+
+    def _handed(self, facts: OperandFacts) -> Named | None:
+        """The argument of a function of torch that an operand is, or is computed from."""
+        if self.use + 1 >= len(self.stack) or self.stack[self.use + 1].owner != "torch":
+            return None
+        call, spot = self.source(self.use).failing, self.stack[self.use + 1]
+        names = parameters(spot.code)
+        if not isinstance(call, ast.Call) or names[:1] == ("self",):
+            return None
+        held = [(name, spot.names.get(name)) for name in names]
+        tensors = [(name, value) for name, value in held if is_tensor(value)]
+        for test in (is_same(facts), shares_memory(facts), self._is_at(facts.device)):
+            found = [name for name, tensor in tensors if test(tensor)]
+            if len(found) == 1:
+                node = argument_for(call, names, found[0])
+                return None if node is None else self._written(node)
+        return None
+
+    def _written(self, node: ast.expr) -> Named:
+        value = read(node, self.stack[self.use])
+        text = self.source(self.use).text_of(node)
+        return Named(text, value if is_tensor(value) else None, node)
+
+    def _is_at(self, device: str) -> Test:
+        return lambda tensor: self.device(tensor) == device
 
     def _only_one_on(self, device: str, written: list[Named]) -> Named | None:
         """What the operator was given may be a copy of what is written."""

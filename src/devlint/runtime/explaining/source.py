@@ -85,7 +85,7 @@ class Source:
 
     def _node_at(self, span: _Span) -> ast.AST | None:
         chained = None
-        for node in self._nodes:
+        for node in self.nodes:
             found = _span(node)
             if found == span and not isinstance(node, ast.Expr):
                 if isinstance(getattr(node, "ctx", None), ast.Store):
@@ -114,7 +114,7 @@ class Source:
     def statement_at(self, line: int) -> ast.stmt | None:
         """The innermost statement that a line is in."""
         found: ast.stmt | None = None
-        for node in self._nodes:
+        for node in self.nodes:
             if isinstance(node, ast.stmt) and node.lineno <= line:
                 if line <= (node.end_lineno or node.lineno):
                     if found is None or node.lineno >= found.lineno:
@@ -128,23 +128,24 @@ class Source:
             return True
         return any(
             isinstance(node, _EXPRESSION_SCOPES) and any(n is self.failing for n in ast.walk(node))
-            for node in self._nodes
+            for node in self.nodes
         )
 
     @cached_property
-    def _nodes(self) -> list[ast.AST]:
+    def nodes(self) -> list[ast.AST]:
+        """All of the function, without those of the functions inside."""
         return [] if self.tree is None else list(_own_nodes(self.tree, self.spot.code))
 
     # --- what stands before
 
     def binding(self, name: str) -> Binding | None:
         """The one statement that gives a name its value; nothing if there isn't just one."""
-        if self.tree is None or name in _parameters(self.spot.code):
+        if self.tree is None or name in parameters(self.spot.code):
             return None
-        found = [node for node in self._nodes if _binds(node, name)]
+        found = [node for node in self.nodes if binds(node, name)]
         if len(found) != 1:
             return None
-        for node in self._nodes:
+        for node in self.nodes:
             if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
                 if len(targets) == 1 and targets[0] is found[0]:
@@ -154,7 +155,7 @@ class Source:
     def discarded_move(self, written: str) -> ast.Call | None:
         """The call above that moves the value so written, and whose result is thrown away."""
         found = None
-        for node in self._nodes:
+        for node in self.nodes:
             if isinstance(node, ast.Expr) and node.lineno < self.spot.line:
                 call = node.value
                 if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
@@ -169,7 +170,7 @@ class Source:
             isinstance(getattr(node, "ctx", None), ast.Store)
             and self.text_of(node) == written
             and line < getattr(node, "lineno", 0) < self.spot.line
-            for node in self._nodes
+            for node in self.nodes
         )
 
 
@@ -279,13 +280,13 @@ def _parsed_alone(file: str, span: _Span) -> ast.AST | None:
     return node
 
 
-def _parameters(code: CodeType) -> tuple[str, ...]:
+def parameters(code: CodeType) -> tuple[str, ...]:
     flags = code.co_flags
     count = code.co_argcount + code.co_kwonlyargcount
     return code.co_varnames[: count + bool(flags & 0x04) + bool(flags & 0x08)]
 
 
-def _binds(node: ast.AST, name: str) -> bool:
+def binds(node: ast.AST, name: str) -> bool:
     if isinstance(node, ast.Name):
         return node.id == name and isinstance(node.ctx, (ast.Store, ast.Del))
     if isinstance(node, ast.alias):

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeGuard
 
+from devlint.runtime.explaining.bindings import assigned, wrapped
 from devlint.runtime.explaining.messages import Kind, Words
 from devlint.runtime.explaining.mistakes import Mistake
 from devlint.runtime.explaining.scene import Scene
@@ -45,7 +46,13 @@ def of_optimizer(scene: Scene, met: Mistake) -> Mistake:
     call = scene.failing_text(scene.use) or "an optimizer"
     places = " and ".join(sorted(set(met.devices)))
     head = f"{call} works on parameters, gradients and states of {places}"
-    return replace(met, headline=head, fix=_OPTIMIZER_REPAIR, argument="")
+    called = _failing_call(scene)
+    lines = list(met.lines)
+    if called is not None and isinstance(called.func, ast.Attribute):
+        name = scene.source(scene.use).text_of(called.func.value)
+        found = assigned(scene, name, scene.use)
+        lines += [] if found is None else [("optimizer", found.place())]
+    return replace(met, headline=head, lines=lines, fix=_OPTIMIZER_REPAIR, argument="")
 
 
 def _load(scene: Scene, words: Words) -> Mistake:
@@ -142,18 +149,23 @@ def _backend(scene: Scene, words: Words) -> Mistake:
 
 
 def _replica(scene: Scene, words: Words) -> Mistake:
+    lines, name = list[tuple[str, str]](), ""
     if words.home:
         head = (
             f"DataParallel wants the module on {words.home}, and a part of it is on {words.device}"
         )
         call = _failing_call(scene)
         name = "model" if call is None else scene.source(scene.use).text_of(call.func)
+        found = assigned(scene, name, scene.use)
+        if found is not None:
+            lines = [(wrapped(scene, found, scene.use) or found).shown()]
         fix = f'move the whole module before it is called: {name}.to("{words.home}")'
     else:
         head = "DistributedDataParallel wants a module on one kind of device, and it is on several"
         fix = "move the whole module to the device of this rank before it is wrapped"
     devices = tuple(device for device in (words.device, words.home) if device)
-    return Mistake(head, (), fix, module=scene.home_label, devices=devices)
+    module = scene.label(scene.called[0].module) if scene.called else scene.home_label
+    return Mistake(head, lines, fix, module=module, argument=name, devices=devices)
 
 
 def _parameters(scene: Scene, words: Words) -> Mistake:

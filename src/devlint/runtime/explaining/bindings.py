@@ -1,0 +1,190 @@
+"""Where a value came from, as the source tells it: the line that gave a name or an attribute it.
+
+A name is followed through the functions that it was handed to. Nothing is said where more than
+one line may have been the one.
+"""
+
+from __future__ import annotations
+
+import ast
+from inspect import CO_VARKEYWORDS
+from types import CodeType, FunctionType
+
+from torch import nn
+
+from devlint.runtime.explaining.elsewhere import Line, is_empty, of_attribute, of_global
+from devlint.runtime.explaining.lookup import MISSING, read
+from devlint.runtime.explaining.reaching import are_later, reaching
+from devlint.runtime.explaining.scene import Scene
+from devlint.runtime.explaining.source import binds, parameters
+from devlint.runtime.explaining.stack import Spot
+from devlint.runtime.operands import is_tensor
+
+_STEPS = 6
+"""Functions that a value is followed through."""
+_WAYS = ("_wrapped_call_impl", "_call_impl", "inner")
+"""Functions of torch between a module's call and its `forward`."""
+
+
+def assigned(scene: Scene, text: str, index: int) -> Line | None:
+    """The line that gave an expression's name or attribute its value.
+
+    Args:
+        scene: what was going on.
+        text: the expression, as the line of a frame writes it.
+        index: of that frame.
+    """
+    if index < 0:
+        return None
+    try:
+        node = ast.parse(text, mode="eval").body
+    except (SyntaxError, ValueError):
+        return None
+    return _of(scene, node, index, _STEPS)
+
+
+def wrapped(scene: Scene, line: Line, index: int) -> Line | None:
+    """Of a wrapper that a line makes, the line for what it is around."""
+    if not isinstance(line.value, ast.Call) or not line.value.args:
+        return None
+    return assigned(scene, ast.unparse(line.value.args[0]), index)
+
+
+def made_module(scene: Scene, module: nn.Module, device: str) -> str:
+    """Where the outermost module, or one that isn't registered, was made; empty if unknown.
+
+    A part of a module whose rest is on another device was put there later, nobody knows where.
+    """
+    is_part = scene.owners.path(module) is not None
+    if is_part and scene.owners.has_any_on(device):
+        return ""
+    calls = [m for m in scene.modules if m.is_call and (is_part or m.module is module)]
+    callee, index = scene.callee(calls[0]) if calls else ("", -1)
+    found = assigned(scene, callee, index)
+    return "" if found is None else found.place()
+
+
+def _of(scene: Scene, node: ast.expr, index: int, steps: int) -> Line | None:
+    """Of a part of something, it is the line for the whole."""
+    spot = scene.stack[index]
+    while not isinstance(node, ast.Name):
+        if isinstance(node, ast.Attribute):
+            owner = read(node.value, spot)
+            found = None if owner is MISSING else of_attribute(type(owner), node.attr)
+            if found is not None:
+                return found
+            if owner is MISSING or isinstance(owner, nn.Module) or _is_own(node.value):
+                return None
+            node = node.value
+        elif key := _keyword_of(node, spot.code):
+            return _of_argument(scene, key, index, steps - 1) if steps else None
+        elif isinstance(node, (ast.Subscript, ast.Starred)):
+            node = node.value
+        elif isinstance(node, ast.UnaryOp):
+            node = node.operand
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            if not is_tensor(read(node.func.value, spot)):
+                return None  # what it works on isn't what it gives
+            node = node.func.value
+        else:
+            return None
+    return _of_name(scene, node.id, index, steps)
+
+
+def _keyword_of(node: ast.expr, code: CodeType) -> str:
+    """The name of an argument that a function takes from its `**kwargs`."""
+    names = parameters(code) if code.co_flags & CO_VARKEYWORDS else ()
+    if not names or not isinstance(node, ast.Subscript) or not isinstance(node.value, ast.Name):
+        return ""
+    key = node.slice.value if isinstance(node.slice, ast.Constant) else None
+    return key if node.value.id == names[-1] and isinstance(key, str) else ""
+
+
+def _is_own(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id in ("self", "cls")
+
+
+def _of_name(scene: Scene, name: str, index: int, steps: int) -> Line | None:
+    spot, source = scene.stack[index], scene.source(index)
+    if not steps:
+        return None
+    sets = [node for node in source.nodes if binds(node, name)]
+    if sets:
+        setter = reaching(source, sets)
+        if setter is not None:
+            return _line(scene, setter, name, index, steps)
+        if name not in parameters(spot.code) or not are_later(source, sets):
+            return None
+    if name in parameters(spot.code):
+        return _of_argument(scene, name, index, steps - 1)
+    if name in spot.code.co_freevars:
+        return _of_outer(scene, name, index, steps)
+    is_global = spot.code.co_name != "<module>" and name in spot.code.co_names
+    return of_global(spot.file, name) if is_global else None
+
+
+def _line(scene: Scene, setter: ast.stmt, name: str, index: int, steps: int) -> Line | None:
+    """The line of a statement that sets a name; of a loop over a list it is that of the list."""
+    spot = scene.stack[index]
+    if isinstance(setter, (ast.Assign, ast.AnnAssign)):
+        targets = setter.targets if isinstance(setter, ast.Assign) else [setter.target]
+        is_whole = len(targets) == 1 and isinstance(targets[0], ast.Name)
+        if is_whole and is_empty(setter.value):
+            return None
+        return Line(spot.file, setter.lineno, setter.value if is_whole else None)
+    own = Line(spot.file, setter.lineno)
+    if isinstance(setter, (ast.For, ast.AsyncFor)):
+        held = read(setter.iter, spot)
+        if type(held) in (list, tuple, dict) and isinstance(setter.iter, ast.Attribute):
+            return _of(scene, setter.iter, index, steps) or own
+    return own
+
+
+def _of_outer(scene: Scene, name: str, index: int, steps: int) -> Line | None:
+    """Of a name of a function around this one, if that is running."""
+    value = scene.stack[index].names.get(name, MISSING)
+    for outer in range(index - 1, -1, -1):
+        spot = scene.stack[outer]
+        if spot.names.get(name, MISSING) is value and name in spot.code.co_cellvars:
+            return _of_name(scene, name, outer, steps)
+    return None
+
+
+def _of_argument(scene: Scene, name: str, index: int, steps: int) -> Line | None:
+    """Of a parameter: what the calling line has for it."""
+    outer = index - 1
+    while outer >= 0 and scene.stack[outer].owner == "torch":
+        if scene.stack[outer].code.co_name not in _WAYS:
+            return None
+        outer -= 1
+    call = scene.source(outer).failing if outer >= 0 else None
+    if not isinstance(call, ast.Call):
+        return None
+    if outer == index - 1 and not _is_call_of(call, scene.stack[outer], scene.stack[index].code):
+        return None
+    names = parameters(scene.stack[index].code)
+    is_bound = names[:1] == ("self",) or outer != index - 1
+    for keyword in call.keywords:
+        if keyword.arg == name:
+            return _of(scene, keyword.value, outer, steps)
+    place = names.index(name) - is_bound if name in names else -1
+    given = call.args[: place + 1]
+    starred = next((arg for arg in given if isinstance(arg, ast.Starred)), None)
+    if starred is not None:
+        return _of(scene, starred.value, outer, steps)
+    if len(given) == place + 1 and place >= 0:
+        return _of(scene, given[place], outer, steps)
+    unpacked = [keyword.value for keyword in call.keywords if keyword.arg is None]
+    return _of(scene, unpacked[0], outer, steps) if len(unpacked) == 1 else None
+
+
+def _is_call_of(call: ast.Call, spot: Spot, code: CodeType) -> bool:
+    """Whether a line calls a function itself: `map` and its like do it with arguments of theirs."""
+    value = read(call.func, spot)
+    if isinstance(value, type):
+        return code.co_name == "__init__"
+    if type(value) is FunctionType:
+        return value.__code__ is code
+    if not isinstance(call.func, ast.Attribute) or call.func.attr != code.co_name:
+        return False
+    return not isinstance(read(call.func.value, spot), type)  # `Class.method(object, ...)`

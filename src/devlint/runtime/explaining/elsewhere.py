@@ -1,0 +1,145 @@
+"""Lines that set an attribute of a class's objects, or a name of a file: no frame runs them."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import CodeType, FunctionType
+
+from devlint.runtime.explaining.origins import place_of, shown_line
+from devlint.runtime.explaining.source import parsed
+from devlint.runtime.explaining.stack import owner_of
+
+_LONGEST = 500
+"""Lines of a function or a file that are parsed."""
+_LOCAL = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line that sets something."""
+
+    file: str
+    line: int
+    value: ast.expr | None = None
+    """What it is set to; nothing for one part of it, and for what a loop sets."""
+
+    @property
+    def label(self) -> str:
+        return "made at" if isinstance(self.value, ast.Call) else "set at"
+
+    def shown(self) -> tuple[str, str]:
+        """As a line of an explanation."""
+        return self.label, shown_line(self.file, self.line)
+
+    def place(self) -> str:
+        return f"{self.label} {place_of(self.file, self.line)}"
+
+
+def is_empty(value: ast.expr | None) -> bool:
+    """Whether a value is a container that is filled later."""
+    if isinstance(value, (ast.List, ast.Tuple)):
+        return not value.elts
+    if isinstance(value, ast.Dict):
+        return not value.keys
+    if not isinstance(value, ast.Call) or value.args or value.keywords:
+        return False
+    return getattr(value.func, "id", "") in ("list", "dict", "deque")
+
+
+def of_global(file: str, name: str) -> Line | None:
+    """Of a name of the file."""
+    lines = linecache.getlines(file)
+    tree = parsed("".join(lines)) if len(lines) <= _LONGEST else None
+    if tree is None or any(isinstance(n, ast.Global) and name in n.names for n in ast.walk(tree)):
+        return None
+    return _only(file, tree, name)
+
+
+def _only(file: str, tree: ast.AST, name: str) -> Line | None:
+    found = [
+        node
+        for node in _own(tree)
+        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
+    ]
+    if len(found) != 1:
+        return None
+    value = _value_of(tree, found[0])
+    return None if is_empty(value) else Line(file, found[0].lineno, value)
+
+
+def _value_of(tree: ast.AST | None, target: ast.expr) -> ast.expr | None:
+    """What a target gets, if it gets all of it."""
+    for node in () if tree is None else ast.walk(tree):
+        if isinstance(node, ast.Assign) and target in node.targets:
+            return node.value
+        if isinstance(node, ast.AnnAssign) and target is node.target:
+            return node.value
+    return None
+
+
+def _own(tree: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a file without those of its functions and classes."""
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if not isinstance(node, _LOCAL):
+            waiting += ast.iter_child_nodes(node)
+
+
+def of_attribute(kind: type, name: str) -> Line | None:
+    """The one line of a class and its bases that sets an attribute of its objects."""
+    found = [line for base in kind.__mro__ for line in _set_in(base, name)]
+    return found[0] if len(found) == 1 else None
+
+
+def _set_in(kind: type, name: str) -> Iterator[Line]:
+    for value in list(vars(kind).values()):
+        if type(value) is FunctionType and owner_of(value.__code__.co_filename) != "torch":
+            if name in (*value.__code__.co_names, *value.__code__.co_consts):
+                yield from _set_by(value.__code__, name)
+
+
+def _set_by(code: CodeType, name: str) -> Iterator[Line]:
+    tree = _tree_of(code)
+    own = code.co_varnames[:1]
+    for node in () if tree is None else ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            if node.attr == name and isinstance(node.value, ast.Name) and (node.value.id,) == own:
+                if not _is_changed(tree, node):
+                    value = _value_of(tree, node)
+                    if not is_empty(value):
+                        yield Line(code.co_filename, node.lineno, value)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            if node.func.attr in ("register_buffer", "register_parameter", "add_module"):
+                first = node.args[0] if node.args else None
+                if isinstance(first, ast.Constant) and first.value == name:
+                    yield Line(code.co_filename, node.lineno, node)
+
+
+def _is_changed(tree: ast.AST | None, target: ast.expr) -> bool:
+    """Whether a target gets another value in place only, as with `+=`."""
+    nodes = () if tree is None else ast.walk(tree)
+    return any(isinstance(node, ast.AugAssign) and node.target is target for node in nodes)
+
+
+def _tree_of(code: CodeType) -> ast.AST | None:
+    first = code.co_firstlineno
+    numbers = [line for _, _, line in code.co_lines() if line is not None]
+    last = max([first, *numbers])
+    lines = linecache.getlines(code.co_filename)
+    while last < len(lines) and _goes_on(lines[last], lines[first - 1]):
+        last += 1  # brackets are closed below the last line that does anything
+    if last - first > _LONGEST:
+        return None
+    tree = parsed(textwrap.dedent("".join(lines[first - 1 : last])))
+    return None if tree is None else ast.increment_lineno(tree, first - 1)
+
+
+def _goes_on(line: str, head: str) -> bool:
+    deep = len(line) - len(line.lstrip())
+    return not line.strip() or deep > len(head) - len(head.lstrip())

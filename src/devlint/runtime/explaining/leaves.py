@@ -1,0 +1,69 @@
+"""A tensor that became a parameter and was moved then: what the move gives is another tensor."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from pathlib import Path
+
+from devlint.runtime.explaining.bindings import assigned
+from devlint.runtime.explaining.messages import Words
+from devlint.runtime.explaining.mistakes import Mistake, described
+from devlint.runtime.explaining.scene import Scene
+from devlint.runtime.operands import OperandFacts, is_tensor
+
+_MOVES = ("to", "cuda", "cpu", "xpu")
+
+
+def not_a_leaf(scene: Scene, words: Words, operands: Sequence[OperandFacts]) -> Mistake | None:
+    """An optimizer was given the result of a move; nothing if it is another computation's."""
+    facts = _refused(scene)
+    named = None if facts is None or scene.use < 0 else scene.named(facts, scene.use)
+    if facts is None or named is None:
+        return None
+    found = assigned(scene, named.text, scene.use)
+    call = None if found is None else found.value
+    if found is None or not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)):
+        return None
+    if call.func.attr not in _MOVES:
+        return None
+    first = _moved_first(call, call.func)
+    fix = f"move it before it becomes a parameter: {named.text} = {first}" if first else ""
+    return Mistake(
+        f"{named.text} is the result of a move, and no parameter: an optimizer can't step it",
+        [described("argument", named.text, facts), found.shown()],
+        fix or "move it before it becomes a parameter",
+        "moved-parameter",
+        module=scene.home_label,
+        argument=named.text,
+        devices=(facts.device,),
+    )
+
+
+def _refused(scene: Scene) -> OperandFacts | None:
+    """The tensor that torch's optimizer didn't take."""
+    for spot in reversed(scene.stack[scene.use + 1 :]):
+        if spot.owner == "torch" and Path(spot.file).parent.name == "optim":
+            value = spot.names.get("param")
+            if is_tensor(value) and not value.is_leaf:
+                return scene.reader.facts("param", value)
+    return None
+
+
+def _moved_first(move: ast.Call, way: ast.Attribute) -> str:
+    """The same with the move inside; empty for what isn't made where it is moved."""
+    made = way.value
+    if not isinstance(made, ast.Call):
+        return ""
+    if ast.unparse(made.func).rpartition(".")[2] == "Parameter" and made.args:
+        inner = ast.Call(ast.Attribute(made.args[0], way.attr), move.args, move.keywords)
+        return ast.unparse(ast.Call(made.func, [inner, *made.args[1:]], made.keywords))
+    if not any(keyword.arg == "requires_grad" for keyword in made.keywords):
+        return ""
+    if any(keyword.arg == "device" for keyword in made.keywords):
+        return ""
+    where = move.args[0] if move.args else ast.Constant(way.attr)
+    if len(move.args) > 1 or move.keywords or (way.attr == "to" and not move.args):
+        return ""
+    keywords = [*made.keywords, ast.keyword("device", where)]
+    return ast.unparse(ast.Call(made.func, made.args, keywords)).replace("'", '"')

@@ -1,0 +1,90 @@
+"""Which statement gave a name the value that it has where a program fails."""
+
+from __future__ import annotations
+
+import ast
+
+from devlint.runtime.explaining.source import Source
+
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+_WITHS = (ast.With, ast.AsyncWith)
+Parents = dict[ast.AST, ast.AST]
+
+
+def reaching(source: Source, sets: list[ast.AST]) -> ast.stmt | None:
+    """The one statement whose value of a name reaches the failing one, if that is sure."""
+    failing = source.statement
+    if failing is None:
+        return None
+    parents = _parents(source)
+    around = [failing, *_ancestors(failing, parents)]
+    setters = [s for s in (_statement(node, parents) for node in sets) if s is not None]
+    if len(setters) != len(sets):
+        return None
+    before = [s for s in setters if _comes_before(s, around, parents)]
+    if not before:
+        return None
+    last = max(before, key=lambda setter: setter.lineno)
+    loops = [a for a in around if isinstance(a, _LOOPS)]
+    loops = [loop for loop in loops if loop is not last and not _has(loop, last)]
+    for other in setters:
+        is_between = last.lineno < other.lineno < failing.lineno
+        if other is not last and (is_between or any(_has(loop, other) for loop in loops)):
+            return None
+    return last
+
+
+def are_later(source: Source, sets: list[ast.AST]) -> bool:
+    """Whether a name gets other values only after the failing statement has run."""
+    failing = source.statement
+    if failing is None:
+        return False
+    parents = _parents(source)
+    if any(isinstance(node, _LOOPS) for node in _ancestors(failing, parents)):
+        return False
+    return all(getattr(node, "lineno", 0) >= failing.lineno for node in sets)
+
+
+def _comes_before(setter: ast.stmt, around: list[ast.AST], parents: Parents) -> bool:
+    """Whether a statement has run in any case: it is around the failing one, or stands before."""
+    if setter is around[0]:
+        return False
+    if setter in around:
+        return isinstance(setter, (ast.For, ast.AsyncFor, *_WITHS))
+    for node in around:
+        suite = _suite(node, parents)
+        if setter in suite and node in suite:
+            return suite.index(setter) < suite.index(node)
+    outside = parents.get(setter)
+    if isinstance(outside, _WITHS):  # what is in it runs in any case
+        return outside not in around and _comes_before(outside, around, parents)
+    return False
+
+
+def _parents(source: Source) -> Parents:
+    return {child: node for node in source.nodes for child in ast.iter_child_nodes(node)}
+
+
+def _suite(node: ast.AST, parents: Parents) -> list[ast.AST]:
+    """The statements among which one stands."""
+    for _, value in ast.iter_fields(parents[node]) if node in parents else ():
+        if isinstance(value, list) and node in value:
+            return value
+    return []
+
+
+def _ancestors(node: ast.AST, parents: Parents) -> list[ast.AST]:
+    found = []
+    while node in parents:
+        node = parents[node]
+        found.append(node)
+    return found
+
+
+def _statement(node: ast.AST, parents: Parents) -> ast.stmt | None:
+    around = [node, *_ancestors(node, parents)]
+    return next((each for each in around if isinstance(each, ast.stmt)), None)
+
+
+def _has(node: ast.AST, part: ast.AST) -> bool:
+    return any(each is part for each in ast.walk(node))

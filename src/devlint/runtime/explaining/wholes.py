@@ -1,0 +1,48 @@
+"""What a repair can be written for: the whole tensor, or the whole tuple, that a part is of."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from devlint.runtime.explaining.lookup import SAME_PLACE, Named, read
+from devlint.runtime.explaining.scene import Scene
+from devlint.runtime.explaining.source import Source
+from devlint.runtime.explaining.stack import Spot
+from devlint.runtime.operands import is_tensor
+
+
+def whole(named: Named, source: Source) -> Named:
+    """The tensor that a view of it, or what was computed from it alone, was taken from."""
+    node = named.node
+    while (inner := _taken_from(node, source.spot)) is not None:
+        node = inner
+    if node is named.node or node is None:
+        return named
+    value = read(node, source.spot)
+    return Named(source.text_of(node), value if is_tensor(value) else None, node)
+
+
+def _taken_from(node: ast.AST | None, spot: Spot) -> ast.expr | None:
+    if isinstance(node, ast.UnaryOp):
+        return node.operand
+    if isinstance(node, ast.Subscript):
+        return node.value if is_tensor(read(node.value, spot)) else None
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        name, owner = node.func.attr, read(node.func.value, spot)
+        if is_tensor(owner) and (name in SAME_PLACE or _works_in_place(name)):
+            return node.func.value
+    return None
+
+
+def _works_in_place(method: str) -> bool:
+    return method.endswith("_") and not method.endswith("__")
+
+
+def tuple_of(scene: Scene, text: str, index: int) -> str:
+    """The tuple that a tensor is an item of: nothing can be assigned to its items."""
+    match = re.fullmatch(r"([A-Za-z_][\w.]*)\[\d+\]", text)
+    if match is None or index < 0:
+        return ""
+    held = read(ast.parse(match[1], mode="eval").body, scene.stack[index])
+    return match[1] if type(held) is tuple else ""
