@@ -18,8 +18,8 @@ from typing import Any
 
 import torch
 
+from devlint.runtime.explaining.definitions import line_of
 from devlint.runtime.explaining.origins import place_of, shortened
-from devlint.runtime.explaining.source import line_of
 from devlint.runtime.explaining.stack import owner_of
 from devlint.runtime.operands import Site
 from devlint.runtime.timeline import Timeline
@@ -197,12 +197,13 @@ def _waits(direction: str, tensor: Any, wait: bool) -> bool:
 
 
 def _is_pinned(tensor: Any) -> bool:
-    try:
-        storage = tensor.untyped_storage() if isinstance(tensor, torch.Tensor) else tensor
-        pretended = getattr(storage, "_devlint_pinned", None)  # in an emulation
-        return bool(tensor.is_pinned() if pretended is None else pretended)
-    except (NotImplementedError, RuntimeError):  # sparse tensors, wrappers of functorch
-        return False
+    with torch._C.DisableTorchFunction():
+        try:
+            storage = tensor.untyped_storage() if isinstance(tensor, torch.Tensor) else tensor
+            pretended = getattr(storage, "_devlint_pinned", None)  # in an emulation
+            return bool(tensor.is_pinned() if pretended is None else pretended)
+        except (NotImplementedError, RuntimeError):  # sparse tensors, wrappers of functorch
+            return False
 
 
 def _bytes(tensor: Any) -> int:

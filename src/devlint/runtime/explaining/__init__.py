@@ -1,8 +1,9 @@
 """How an error about devices is understood: frames, source text, modules, and what they tell.
 
-`stack` and `source` read frames and the text behind them, `written` tracebacks that are text,
-`lookup` and `objects` the values behind the text, `ownership` what belongs to which module, `scene`
-and `arguments` who called whom with what, `origins` where a tensor came from; `bindings`,
+`stack` and `source` read frames and the text behind them, which `definitions` parses, `written`
+reads tracebacks that are text, `lookup` and `objects` the values behind the text, `ownership` what
+belongs to which module, `scene` and `arguments` who called whom with what, `origins` where a tensor
+came from; `bindings`,
 `reaching` and `elsewhere` find the line that gave a name or an attribute its value, and `wholes`
 what a repair can be written for. `messages` is the table of PyTorch's own texts. `diagnosis`
 chooses the kind of mistake, `meetings`, `sides` and `causes` judge the commonest one, `from_text`

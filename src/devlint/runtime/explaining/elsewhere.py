@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import ast
 import linecache
-import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 from types import CodeType, FunctionType
 
+from devlint.runtime.explaining.definitions import LONGEST, definition_of, parsed
 from devlint.runtime.explaining.origins import place_of, shown_line
-from devlint.runtime.explaining.source import parsed
 from devlint.runtime.explaining.stack import owner_of
 
-_LONGEST = 500
-"""Lines of a function or a file that are parsed."""
 _LOCAL = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 
@@ -53,7 +50,7 @@ def is_empty(value: ast.expr | None) -> bool:
 def of_global(file: str, name: str) -> Line | None:
     """Of a name of the file."""
     lines = linecache.getlines(file)
-    tree = parsed("".join(lines)) if len(lines) <= _LONGEST else None
+    tree = parsed("".join(lines)) if len(lines) <= LONGEST else None
     if tree is None or any(isinstance(n, ast.Global) and name in n.names for n in ast.walk(tree)):
         return None
     return _only(file, tree, name)
@@ -105,7 +102,7 @@ def _set_in(kind: type, name: str) -> Iterator[Line]:
 
 
 def _set_by(code: CodeType, name: str) -> Iterator[Line]:
-    tree = _tree_of(code)
+    tree = definition_of(code)
     own = code.co_varnames[:1]
     for node in () if tree is None else ast.walk(tree):
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
@@ -125,21 +122,3 @@ def _is_changed(tree: ast.AST | None, target: ast.expr) -> bool:
     """Whether a target gets another value in place only, as with `+=`."""
     nodes = () if tree is None else ast.walk(tree)
     return any(isinstance(node, ast.AugAssign) and node.target is target for node in nodes)
-
-
-def _tree_of(code: CodeType) -> ast.AST | None:
-    first = code.co_firstlineno
-    numbers = [line for _, _, line in code.co_lines() if line is not None]
-    last = max([first, *numbers])
-    lines = linecache.getlines(code.co_filename)
-    while last < len(lines) and _goes_on(lines[last], lines[first - 1]):
-        last += 1  # brackets are closed below the last line that does anything
-    if last - first > _LONGEST:
-        return None
-    tree = parsed(textwrap.dedent("".join(lines[first - 1 : last])))
-    return None if tree is None else ast.increment_lineno(tree, first - 1)
-
-
-def _goes_on(line: str, head: str) -> bool:
-    deep = len(line) - len(line.lstrip())
-    return not line.strip() or deep > len(head) - len(head.lstrip())

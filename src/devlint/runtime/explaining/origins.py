@@ -9,9 +9,10 @@ from pathlib import Path
 
 import torch
 
+from devlint.runtime.explaining.definitions import line_of
 from devlint.runtime.explaining.lookup import Named, read
 from devlint.runtime.explaining.scene import Scene
-from devlint.runtime.explaining.source import MOVES, line_of
+from devlint.runtime.explaining.source import MOVES
 from devlint.runtime.explaining.stack import Spot, as_module, is_method_of
 from devlint.runtime.operands import OperandFacts, Site
 

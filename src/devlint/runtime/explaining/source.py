@@ -4,28 +4,20 @@ from __future__ import annotations
 
 import ast
 import linecache
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from types import CodeType
 
+from devlint.runtime.explaining.definitions import definition_of, parsed
 from devlint.runtime.explaining.stack import Spot
-
-_LONGEST = 500
-"""Lines. Parsing takes some microseconds a line, and an error shouldn't wait for it."""
 
 MOVES = frozenset({"to", "cuda", "cpu", "xpu", "type", "type_as"})
 """Methods after which a tensor may be elsewhere."""
 
 _Span = tuple[int, int, int, int]
 """First and last line, first and last column in bytes."""
-
-
-def line_of(file: str, line: int) -> str:
-    """A line of a file without its indentation; empty where there is no source."""
-    return linecache.getline(file, line).strip()
 
 
 @dataclass(frozen=True)
@@ -35,33 +27,9 @@ class Source:
     spot: Spot
 
     @cached_property
-    def _lines(self) -> tuple[int, list[str]]:
-        """The number of the first line, and the lines; none where there are too many."""
-        code = self.spot.code
-        lines = linecache.getlines(code.co_filename)
-        if code.co_name == "<module>":
-            return (1, lines) if len(lines) <= _LONGEST else (1, [])
-        first, last = code.co_firstlineno, _last_line(code)
-        if not 0 < first <= len(lines):
-            return first, []
-        indentation = _indentation(lines[first - 1])
-        while last < len(lines) and _goes_on(lines[last], indentation):
-            last += 1  # brackets are closed below the last line that does anything
-        return (first, lines[first - 1 : last]) if last - first < _LONGEST else (first, [])
-
-    @cached_property
     def tree(self) -> ast.Module | None:
         """With the lines of the file, and its columns."""
-        first, lines = self._lines
-        text = "".join(lines)
-        shift = first - 1
-        if lines and _indentation(lines[0]):
-            text, shift = f"if 1:\n{text}", shift - 1
-        tree = parsed(text)
-        if tree is None or not lines:
-            return None
-        ast.increment_lineno(tree, shift)
-        return tree
+        return definition_of(self.spot.code)
 
     def text_of(self, node: ast.AST) -> str:
         """A part as it is written, on one line."""
@@ -202,30 +170,6 @@ def _is_of(node: ast.AST, code: CodeType) -> bool:
     if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) or node.name != code.co_name:
         return False
     return code.co_firstlineno in (node.lineno, *(d.lineno for d in node.decorator_list))
-
-
-def _last_line(code: CodeType) -> int:
-    lines = [line for _, _, line in code.co_lines() if line is not None]
-    inner = [_last_line(part) for part in code.co_consts if isinstance(part, CodeType)]
-    return max([code.co_firstlineno, *lines, *inner])
-
-
-def _indentation(line: str) -> int:
-    return len(line) - len(line.lstrip())
-
-
-def _goes_on(line: str, indentation: int) -> bool:
-    return not line.strip() or _indentation(line) > indentation
-
-
-def parsed(text: str) -> ast.Module | None:
-    """The tree of a text; what Python warns of in a program's text it has warned of before."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
 
 
 def _span(node: ast.AST) -> _Span | None:

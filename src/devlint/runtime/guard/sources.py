@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import linecache
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from functools import cached_property, lru_cache, partialmethod
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
+from devlint.runtime.explaining.definitions import definition_of
 from devlint.runtime.explaining.stack import owner_of
 
 _OVERRIDES = (
@@ -196,28 +196,8 @@ def _read(attribute: str, function: FunctionType) -> Method | None:
 @lru_cache(maxsize=4096)
 def _definition(code: CodeType) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
     """How a function is written; nothing if its file has changed, or it has none."""
-    lines = linecache.getlines(code.co_filename)
-    first = code.co_firstlineno
-    if not 0 < first <= len(lines):
-        return None
-    indentation = _indentation(lines[first - 1])
-    last = max([first, *(line for _, _, line in code.co_lines() if line is not None)])
-    while last < len(lines) and (
-        not lines[last].strip() or _indentation(lines[last]) > indentation
-    ):
-        last += 1
-    if last - first > _LONGEST:
-        return None
-    text = "".join(lines[first - 1 : last])
-    shift = first - 1
-    if indentation:
-        text, shift = f"if 1:\n{text}", shift - 1
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-    ast.increment_lineno(tree, shift)
-    for node in ast.walk(tree):
+    tree = definition_of(code, _LONGEST)
+    for node in () if tree is None else ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and _is_of(node, code):
             return node
     return None
@@ -231,7 +211,3 @@ def _is_of(node: ast.FunctionDef | ast.AsyncFunctionDef, code: CodeType) -> bool
         and [name.lstrip("_") for name in names]
         == [re.sub(r"^_.*?__", "", name).lstrip("_") for name in code.co_varnames[: len(names)]]
     )
-
-
-def _indentation(line: str) -> int:
-    return len(line) - len(line.lstrip())

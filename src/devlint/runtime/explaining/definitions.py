@@ -1,0 +1,69 @@
+"""Functions and files as they are written: their text, parsed."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import warnings
+from types import CodeType
+
+LONGEST = 500
+"""Lines. Parsing takes some microseconds a line, and an error shouldn't wait for it."""
+
+
+def line_of(file: str, line: int) -> str:
+    """A line of a file without its indentation; empty where there is no source."""
+    return linecache.getline(file, line).strip()
+
+
+def definition_of(code: CodeType, longest: int = LONGEST) -> ast.Module | None:
+    """The text of a function, or of a module, with the lines of its file and its columns.
+
+    Nothing where there is no source, or more lines than `longest`.
+    """
+    first, lines = _lines_of(code, longest)
+    text, shift = "".join(lines), first - 1
+    if lines and _indentation(lines[0]):
+        text, shift = f"if 1:\n{text}", shift - 1
+    tree = parsed(text) if lines else None
+    if tree is not None:
+        ast.increment_lineno(tree, shift)
+    return tree
+
+
+def _lines_of(code: CodeType, longest: int) -> tuple[int, list[str]]:
+    """The number of the first line, and the lines."""
+    lines = linecache.getlines(code.co_filename)
+    if code.co_name == "<module>":
+        return (1, lines) if len(lines) <= longest else (1, [])
+    first, last = code.co_firstlineno, _last_line(code)
+    if not 0 < first <= len(lines):
+        return first, []
+    indentation = _indentation(lines[first - 1])
+    while last < len(lines) and _goes_on(lines[last], indentation):
+        last += 1  # brackets are closed below the last line that does anything
+    return (first, lines[first - 1 : last]) if last - first < longest else (first, [])
+
+
+def _last_line(code: CodeType) -> int:
+    lines = [line for _, _, line in code.co_lines() if line is not None]
+    inner = [_last_line(part) for part in code.co_consts if isinstance(part, CodeType)]
+    return max([code.co_firstlineno, *lines, *inner])
+
+
+def _indentation(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _goes_on(line: str, indentation: int) -> bool:
+    return not line.strip() or _indentation(line) > indentation
+
+
+def parsed(text: str) -> ast.Module | None:
+    """The tree of a text; what Python warns of in a program's text it has warned of before."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
