@@ -1120,7 +1120,7 @@ def test_the_message_names_the_places_and_the_repair(tmp_path: Path) -> None:
     with pytest.raises(DeviceMismatchError) as caught:
         _run(tmp_path, REGISTERED["dict"], _GUARDED)
     lines = str(caught.value).splitlines()
-    assert lines[0].startswith("heads['a'] (Linear), kept in a dict by Net, isn't registered")
+    assert lines[0].startswith('heads["a"] (Linear), kept in a dict by Net, isn\'t registered')
     assert [line.split()[0] for line in lines[1:]] == ["kept", "used", "fix", "more"]
     assert "self.heads = {" in lines[1]
     assert "self.heads.items()" in lines[2]

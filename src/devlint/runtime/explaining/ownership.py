@@ -66,7 +66,7 @@ class Ownership:
             for name, value in list(contents(owner).items()):
                 if name.startswith("_") or type(value) not in (list, tuple, dict):
                     continue
-                for text, held in _modules_in(name, value):
+                for text, held in modules_in(name, value):
                     below = path_below(held, module)
                     if below is not None:
                         parts = ".".join(part for part in (path, text, below) if part)
@@ -117,14 +117,14 @@ def path_below(root: nn.Module, module: nn.Module) -> str | None:
     return next((path for path, found in modules_below(root) if found is module), None)
 
 
-def _modules_in(text: str, value: object, depth: int = 0) -> Iterator[tuple[str, nn.Module]]:
+def modules_in(text: str, value: object, depth: int = 0) -> Iterator[tuple[str, nn.Module]]:
+    """The modules in a plain container, and in those in it, with what they are called there."""
     if (module := as_module(value)) is not None:
         yield text, module
     elif (type(value) is list or type(value) is tuple) and depth < 2:
         for index, inner in enumerate(value):
-            yield from _modules_in(f"{text}[{index}]", inner, depth + 1)
+            yield from modules_in(f"{text}[{index}]", inner, depth + 1)
     elif type(value) is dict and depth < 2:
         for key, inner in list(value.items()):
-            if type(key) in (str, int):
-                shown = f'"{key}"' if type(key) is str else str(key)
-                yield from _modules_in(f"{text}[{shown}]", inner, depth + 1)
+            shown = f'"{key}"' if type(key) is str else str(key) if type(key) is int else "..."
+            yield from modules_in(f"{text}[{shown}]", inner, depth + 1)

@@ -21,11 +21,10 @@ from devlint.runtime.explain import Explanation, explained
 from devlint.runtime.explaining.lookup import contents, modules_below, tensors_of
 from devlint.runtime.explaining.mistakes import Mistake, described
 from devlint.runtime.explaining.origins import shown_line
-from devlint.runtime.explaining.ownership import Ownership
+from devlint.runtime.explaining.ownership import Ownership, modules_in
 from devlint.runtime.explaining.stack import (
     ModuleFrame,
     Spot,
-    as_module,
     live,
     modules_at_work,
     owner_of,
@@ -188,20 +187,7 @@ def _plain(module: nn.Module) -> Iterator[object]:
 
 
 def _holds_modules(value: object) -> bool:
-    return type(value) in _CONTAINERS and next(_modules_in("", value), None) is not None
-
-
-def _modules_in(text: str, value: object, depth: int = 0) -> Iterator[tuple[str, nn.Module]]:
-    """The modules in a container, and in those in it."""
-    if (module := as_module(value)) is not None:
-        yield text, module
-    elif depth < 2 and (type(value) is list or type(value) is tuple):
-        for index, item in enumerate(value):
-            yield from _modules_in(f"{text}[{index}]", item, depth + 1)
-    elif depth < 2 and type(value) is dict:
-        for key, item in list(value.items()):
-            shown = f"[{key!r}]" if type(key) in (str, int) else "[...]"
-            yield from _modules_in(f"{text}{shown}", item, depth + 1)
+    return type(value) in _CONTAINERS and next(modules_in("", value), None) is not None
 
 
 def _unregistered(module: nn.Module, scene: _Surroundings) -> Explanation | None:
@@ -209,7 +195,7 @@ def _unregistered(module: nn.Module, scene: _Surroundings) -> Explanation | None
     for name, value in list(contents(module).items()):
         if name in _OWN or name.startswith("_") or type(value) not in _CONTAINERS:
             continue
-        kept = list(_modules_in(name, value))
+        kept = list(modules_in(name, value))
         if not kept or not _stay_behind([each for _, each in kept], module, scene):
             continue
         found = container(cast(Any, type(module)), name)
