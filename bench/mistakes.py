@@ -4,6 +4,7 @@
     python bench/mistakes.py --only GAN         those whose titles have a word
     python bench/mistakes.py --show             and what is said of each
     python bench/mistakes.py --check            fails where less than 90 % is right
+    python bench/mistakes.py --set FILE         another file's programs, as mistakes_heldout.md
 
 The programs and the facts are in mistakes.md. Each runs on emulated accelerators: `explain`,
 `strict` and `trace` are the guard's modes; `device` is `explain` without the notes that an
@@ -393,6 +394,7 @@ def _has(result: Graded, point: str) -> bool:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--set", type=Path, default=HERE / "mistakes.md", metavar="FILE")
     parser.add_argument("--only", nargs="*", default=[], metavar="WORD")
     parser.add_argument("--modes", nargs="*", default=list(MODES), choices=MODES)
     parser.add_argument("--show", action="store_true")
@@ -403,7 +405,11 @@ def main() -> int:
     if options.here:
         _run_here(options.here[0], int(options.here[1]))
         return 0
-    cases = [c for c in planted() if not options.only or any(w in c.title for w in options.only)]
+    cases = [
+        c
+        for c in planted(options.set)
+        if not options.only or any(w in c.title for w in options.only)
+    ]
     results, broken = list[Graded](), 0
     for case in cases:
         for mode in ("strict", "trace"):

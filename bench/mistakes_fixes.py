@@ -229,7 +229,9 @@ def _replaced_expression(text: str, told: ast.stmt, code: str, line: int) -> str
 
 
 def _inserted(text: str, told: ast.stmt, code: str, line: int) -> str | None:
-    """With a statement before the one that a line is part of."""
+    """With a statement before the one that a line is part of; not one that has a gap."""
+    if any(_is_any(node) for node in ast.walk(told)):
+        return None
     call = told.value if isinstance(told, ast.Expr) else None
     in_place = isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)
     if not isinstance(told, ast.Assign) and not (
