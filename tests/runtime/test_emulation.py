@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import gc
 import importlib
@@ -9,8 +10,11 @@ import io
 import multiprocessing
 import os
 import pickle
+import subprocess
+import sys
 import threading
 import weakref
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +26,8 @@ import torch.nn.functional as F
 from torch import nn
 
 import devlint
+from devlint.runtime.tracing import Tracing
+from devlint.runtime.transfers import TransferLog
 from devlint.runtime.virtual.kinds import parse
 from devlint.runtime.virtual.texts import RELEASE
 
@@ -514,3 +520,144 @@ def test_xpu() -> None:
             model(torch.ones(2, 2))
         with pytest.raises(TypeError, match="can't convert xpu:1 device type tensor to numpy"):
             model.weight.detach().numpy()
+
+
+# --- what programs write down
+
+
+def pickled(value: object) -> bytes:
+    return pickle.dumps(value, 4)
+
+
+def saved(value: object) -> bytes:
+    file = io.BytesIO()
+    torch.save(value, file)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("written", [pickled, saved])
+def test_a_device_is_written_as_ever(written: Callable[[object], bytes]) -> None:
+    expected = written([torch.device("cuda", 0), torch.device("cpu")])
+    with devlint.emulate("cuda"):
+        assert written([torch.ones(1, device="cuda").device, torch.device("cpu")]) == expected
+
+
+def test_a_file_with_a_device_is_read_without_an_emulation(tmp_path: Path) -> None:
+    allowed = torch._weights_only_unpickler._get_allowed_globals
+    allowed.cache_clear()
+    with devlint.emulate("cuda"):
+        torch.save({"device": torch.device("cuda"), "x": torch.ones(2)}, tmp_path / "file.pt")
+        assert torch.load(tmp_path / "file.pt", weights_only=True)["device"].type == "cuda"
+    assert allowed()["torch.device"] is torch.device
+    code = (
+        "import sys, torch; sys.modules['devlint'] = None\n"
+        "for only in (True, False):\n"
+        "    found = torch.load(sys.argv[1], weights_only=only)['device']\n"
+        "    assert type(found) is torch.device and found.type == 'cuda'\n"
+    )
+    subprocess.run([sys.executable, "-c", code, tmp_path / "file.pt"], check=True)
+
+
+# --- uninitialised parameters and buffers
+
+
+LAZY: dict[str, Callable[[nn.Module], nn.Module]] = {
+    "cuda": lambda model: model.cuda(),
+    "to": lambda model: model.to("cuda", non_blocking=True),
+    "another dtype": lambda model: model.double().cuda().float(),
+    "there and back": lambda model: model.cuda().cpu().cuda(),
+}
+
+
+@pytest.mark.parametrize("name", LAZY)
+@pytest.mark.parametrize("log", [None, TransferLog()])
+def test_lazy_modules_are_made_where_they_were_moved(name: str, log: TransferLog | None) -> None:
+    with devlint.emulate("cuda", transfers=log):
+        model = LAZY[name](nn.Sequential(nn.LazyBatchNorm1d(), nn.LazyLinear(3)))
+        model(torch.randn(4, 2, device="cuda")).sum().backward()
+        assert all(tensor.is_cuda for tensor in model.state_dict().values())
+        assert all(p.grad is not None and p.grad.is_cuda for p in model.parameters())
+
+
+# --- gradients of tensors that are moved by `.data`
+
+
+@pytest.mark.parametrize(("there", "here"), [("cuda:0", "cpu"), ("cpu", "cuda:0")])
+@pytest.mark.parametrize("assigned", [False, True])
+def test_a_gradient_stays_where_it_was_seen(there: str, here: str, assigned: bool) -> None:
+    with devlint.emulate("cuda"):
+        parameter = nn.Parameter(torch.ones(3, device=there))
+        if assigned:
+            parameter.grad = torch.zeros(3, device=there)
+        else:
+            (parameter * 2).sum().backward()
+            assert str(parameter.grad.device) == there  # type: ignore[union-attr]
+        parameter.data = parameter.data.to(here)
+        assert str(parameter.device) == here
+        assert str(parameter.grad.device) == there  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_gradients_that_share_memory_are_each_where_their_tensors_are(first: int) -> None:
+    with devlint.emulate("cuda"):
+        host, away = torch.ones(3, requires_grad=True), torch.ones(3, device="cuda")
+        away.requires_grad_()
+        (host.cuda() + away).sum().backward()
+        read = [lambda: host.grad, lambda: away.grad]
+        found = {index: read[index]().device.type for index in (first, 1 - first)}  # type: ignore[union-attr]
+        assert found == {0: "cpu", 1: "cuda"}
+
+
+def parts_of_one(whole: torch.Tensor) -> list[nn.Parameter]:
+    """Parameters whose gradients the program has laid side by side."""
+    parameters = [nn.Parameter(torch.ones(2)) for _ in range(2)]
+    for index, parameter in enumerate(parameters):
+        parameter.grad = whole[2 * index : 2 * index + 2]
+    return parameters
+
+
+def test_gradients_side_by_side_stay_there() -> None:
+    with devlint.emulate("cuda"):
+        whole = torch.zeros(4)
+        parameters = parts_of_one(whole)
+        for parameter in parameters:
+            parameter.data = parameter.data.cuda()
+        whole.add_(1)
+        for parameter in parameters:
+            assert parameter.grad is not None
+            assert not parameter.grad.is_cuda
+            assert parameter.grad.tolist() == [1, 1]
+
+
+# --- what no mode sees
+
+MAKERS: dict[str, Callable[[], torch.Tensor]] = {
+    "from_numpy": lambda: torch.from_numpy(np.ones(2, "float32")),
+    "frombuffer": lambda: torch.frombuffer(bytearray(8), dtype=torch.float32),
+}
+
+
+@pytest.mark.parametrize("name", MAKERS)
+@pytest.mark.parametrize("traced", [False, True])
+def test_tensors_made_of_memory_are_on_the_host_and_noted(name: str, traced: bool) -> None:
+    make = MAKERS[name]
+    with devlint.emulate("cuda"), Tracing() if traced else contextlib.nullcontext():
+        with torch.device("cuda"):
+            x = make()
+        assert x.device.type == "cpu"
+        with pytest.raises(RuntimeError, match=MATCH) as caught:
+            torch.ones(2, device="cuda") + x
+    line = f"{Path(__file__).name}:{make.__code__.co_firstlineno}"
+    assert any(
+        f"made at    {line}" in said or f"/{line}" in said for said in caught.value.__notes__
+    )
+
+
+@pytest.mark.parametrize("traced", [False, True])
+def test_the_fix_moves_an_array_that_is_made_where_it_is_used(traced: bool) -> None:
+    with devlint.emulate("cuda"), Tracing() if traced else contextlib.nullcontext():
+        weight, rows = torch.ones(2, device="cuda"), np.ones(2, "float32")
+        with pytest.raises(RuntimeError, match=MATCH) as caught:
+            weight + torch.from_numpy(rows)
+    said = "make it in the right place: torch.from_numpy(rows).to(weight.device)"
+    assert said in caught.value.__notes__[0]

@@ -12,8 +12,9 @@ import threading
 import warnings
 import weakref
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 import torch
@@ -26,11 +27,13 @@ from torch.utils.checkpoint import checkpoint
 from torch.utils.data import DataLoader, TensorDataset
 
 from devlint import emulate
-from devlint.runtime import tracing_mode
+from devlint.runtime import transfers
 from devlint.runtime.tracing import Tracing
 from devlint.runtime.tracing_mode import TracingMode
 from devlint.runtime.transfers import TransferLog
 from devlint.runtime.virtual.tags import shown_place
+
+T = TypeVar("T")
 
 
 def stack() -> list[Any]:
@@ -62,6 +65,7 @@ MADE: dict[str, Callable[[Tensor], Tensor]] = {
     "a layer": lambda x: nn.Linear(3, 3)(x),
     "a parameter of a layer": lambda x: nn.Linear(3, 3).weight,
     "an array": lambda x: torch.from_numpy(x.numpy().copy()),
+    "a buffer": lambda x: torch.frombuffer(bytearray(16), dtype=torch.float32),
     "a copy": lambda x: copy.deepcopy(x),
     "a clone": lambda x: x.clone(),
     "another dtype": lambda x: x.to(torch.float64),
@@ -585,7 +589,8 @@ def untouched() -> Iterator[None]:
 
     def state() -> list[object]:
         owners: list[tuple[Any, str]] = [
-            (torch, "compile"), (torch, "from_numpy"), (torch._utils, "_rebuild_tensor"),
+            (torch, "compile"), (torch, "from_numpy"), (torch, "frombuffer"),
+            (torch._utils, "_rebuild_tensor"),
             (torch.autograd, "_engine_run_backward"), (torch.overrides, "has_torch_function"),
             (torch.cuda, "synchronize"), (threading.Thread, "_bootstrap_inner"),
             (torch.storage._StorageBase, "cpu"), (torch.cuda.Event, "synchronize"),
@@ -644,6 +649,71 @@ def test_threads_enter_by_themselves() -> None:
     for thread in threads:
         thread.join()
     assert not failed
+
+
+def elsewhere(thread: ThreadPoolExecutor, do: Callable[[], T]) -> T:
+    return thread.submit(do).result()
+
+
+@pytest.fixture
+def thread() -> Iterator[ThreadPoolExecutor]:
+    """A thread that runs before any tracing begins."""
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(here).result()
+        yield pool
+
+
+def test_leaving_in_another_thread_ends_it(thread: ThreadPoolExecutor) -> None:
+    tracing = Tracing()
+    tracing.__enter__()
+    elsewhere(thread, lambda: tracing.__exit__(None, None, None))
+    assert not elsewhere(thread, stack)
+    x = torch.ones(2).to(torch.float64)
+    assert lines(x) == (None, None)
+    with tracing:
+        assert len(stack()) == 1
+        assert lines(torch.ones(2)) == (here(), None)
+    assert not stack()
+
+
+@pytest.mark.usefixtures("untouched")
+def test_who_entered_elsewhere_may_enter_here(thread: ThreadPoolExecutor) -> None:
+    tracing = Tracing()
+    elsewhere(thread, tracing.__enter__)
+    tracing.__exit__(None, None, None)
+    with tracing:
+        assert lines(torch.ones(2)) == (here(), None)
+        assert not elsewhere(thread, lambda: lines(torch.ones(2))[0])
+    with Tracing():
+        elsewhere(thread, lambda: Tracing().__enter__().__exit__(None, None, None))
+    assert not elsewhere(thread, stack)
+
+
+@pytest.mark.usefixtures("untouched")
+def test_leaving_more_often_than_entering() -> None:
+    tracing = Tracing()
+    for _ in range(2):
+        with tracing:
+            pass
+        tracing.__exit__(None, None, None)
+    with tracing:
+        assert lines(torch.ones(2)) == (here(), None)
+
+
+@pytest.mark.usefixtures("untouched")
+def test_a_thread_that_is_traced_may_enter_too() -> None:
+    tracing, depths = Tracing(), []
+
+    def work() -> None:
+        with tracing:
+            depths.append(len(stack()))
+        depths.append(len(stack()))
+
+    with tracing:
+        worker = threading.Thread(target=work)
+        worker.start()
+        worker.join()
+    assert depths == [1, 1]
 
 
 # --- memory
@@ -710,7 +780,20 @@ def test_a_subclass_that_cannot_be_asked_is_left_alone() -> None:
 
 
 def test_files_of_the_program() -> None:
-    assert tracing_mode._is_programs(__file__)
-    assert not tracing_mode._is_programs(torch.__file__)
-    assert not tracing_mode._is_programs(threading.__file__)
-    assert not tracing_mode._is_programs("<eval_with_key>.1")
+    assert transfers._is_programs(__file__)
+    assert not transfers._is_programs(torch.__file__)
+    assert not transfers._is_programs(threading.__file__)
+    assert not transfers._is_programs("<eval_with_key>.1")
+
+
+def test_a_copy_in_generated_code_is_its_callers() -> None:
+    class Fetching(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return (x + 1).cpu()
+
+    log = TransferLog()
+    with emulate("cuda", transfers=log):
+        generated, x = torch.fx.symbolic_trace(Fetching()), torch.ones(2).cuda()
+        generated(x)
+        line = here() - 1
+    assert (__file__, line) in [(each.site.file, each.site.line) for each in log.lines]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -326,32 +327,36 @@ from IPython.core.interactiveshell import InteractiveShell
 shell = InteractiveShell.instance(colors="nocolor")
 shell.run_line_magic("colors", "nocolor")
 kept = []
-if len(sys.argv) > 2:
-    def own(self, kind, error, trace, tb_offset=None):
-        kept.append((kind.__name__, getattr(error, "__notes__", [])))
-    shell.set_custom_exc((RuntimeError,), own)
-before = shell.custom_exceptions, shell.CustomTB
+def own(self, kind, error, trace, tb_offset=None):
+    kept.append((kind.__name__, getattr(error, "__notes__", [])))
 shell.run_cell('''
 import torch, devlint
 from torch import nn
 emulation = devlint.emulate("cuda").__enter__()
-guard = devlint.install_guard(%r)
-layer, x = nn.Linear(3, 3).cuda(), torch.ones(1, 3)
-''' % sys.argv[1])
-shell.run_cell("layer(x)")
-print("---")
-shell.run_cell("torch.ones(3, device='cuda') + x")
-print("---")
-shell.run_cell("{}['key']")
-shell.run_cell("guard.remove()")
-print("---", (shell.custom_exceptions, shell.CustomTB) == before, kept)
+''')
+for mode in "strict", "explain", "own":
+    if mode == "own":
+        shell.set_custom_exc((RuntimeError,), own)
+        mode = "strict"
+    before = shell.custom_exceptions, shell.CustomTB
+    shell.run_cell(f"guard = devlint.install_guard({mode!r})")
+    shell.run_cell("layer, x = nn.Linear(3, 3).cuda(), torch.ones(1, 3)")
+    shell.run_cell("layer(x)")
+    shell.run_cell("torch.ones(3, device='cuda') + x")
+    shell.run_cell("{}['key']")
+    shell.run_cell("guard.remove()")
+    print("---", (shell.custom_exceptions, shell.CustomTB) == before, kept)
 """
 
 
-def notebook(folder: Path, *words: str) -> list[str]:
+@pytest.fixture(scope="module")
+def notebook(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """What the cells print under a strict guard, one that explains, and with an own handler."""
+    pytest.importorskip("IPython")
+    folder = tmp_path_factory.mktemp("notebook")
     (folder / "cells.py").write_text(NOTEBOOK)
     ran = subprocess.run(
-        [sys.executable, "cells.py", *words],
+        [sys.executable, "cells.py"],
         cwd=folder,
         env={**os.environ, "IPYTHONDIR": str(folder)},
         capture_output=True,
@@ -359,27 +364,28 @@ def notebook(folder: Path, *words: str) -> list[str]:
         timeout=120,
     )
     assert ran.returncode == 0
-    return ran.stdout.split("---\n") if "---\n" in ran.stdout else [ran.stdout]
+    parts = re.split(r"(?<=\n)--- (.*)\n", ran.stdout)
+    found = [f"{text}--- {last}" for text, last in zip(parts[::2], parts[1::2], strict=False)]
+    return dict(zip(("strict", "explain", "own"), found, strict=True))
 
 
 @pytest.mark.parametrize(
     ("mode", "kind"), [("strict", "DeviceMismatchError"), ("explain", "RuntimeError")]
 )
-def test_the_cells_of_a_notebook(tmp_path: Path, mode: str, kind: str) -> None:
-    pytest.importorskip("IPython")
-    text = "\n".join(notebook(tmp_path, mode))
+def test_the_cells_of_a_notebook(notebook: dict[str, str], mode: str, kind: str) -> None:
+    text = notebook[mode]
     prefix = f"{kind}: " if mode == "strict" else "devlint: "
     assert text.count(f"\n{prefix}Linear received args[0] on cpu") == 1
     assert text.count(f"\n{prefix}torch.ones(3, device='cuda') + x takes") == 1
     assert f"\n{kind}: " in text
     assert "KeyError: 'key'" in text
     assert OURS not in text
-    assert text.rstrip().endswith("--- True []")
+    assert text.endswith("--- True []")
 
 
-def test_a_notebook_with_a_handler_of_its_own(tmp_path: Path) -> None:
-    pytest.importorskip("IPython")
-    last = notebook(tmp_path, "strict", "own")[-1]
-    assert "KeyError: 'key'" in last
+def test_a_notebook_with_a_handler_of_its_own(notebook: dict[str, str]) -> None:
+    text = notebook["own"]
+    assert "Linear received" not in text
+    assert "KeyError: 'key'" in text
     kinds = "[('DeviceMismatchError', []), ('DeviceMismatchError', [])]"
-    assert last.rstrip().endswith(f"--- True {kinds}")
+    assert text.endswith(f"--- True {kinds}")

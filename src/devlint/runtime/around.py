@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import functools
 import importlib.util
@@ -15,6 +14,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
+
+from devlint.runtime.ending import at_end, rank_line, write
 
 if TYPE_CHECKING:
     from devlint.runtime.guard import Guard
@@ -68,7 +69,6 @@ class Around:
     folder: Path | None = None
     stream: TextIO | None = field(default_factory=lambda: sys.stderr)
     """The program may have put something else into its place by the time it ends."""
-    process: int = field(default_factory=os.getpid)
     undo: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
     """Done only where there is no program: what runs last may still use the devices."""
 
@@ -79,8 +79,7 @@ class Around:
             CannotRunError: where it can't be; nothing is left on.
         """
         # Before torch and the program are imported: what is registered first is called last.
-        atexit.register(self.tell)
-        self.undo.callback(atexit.unregister, self.tell)
+        self.undo.callback(at_end(self.tell))
         try:
             self._turn_on()
         except BaseException:
@@ -163,8 +162,6 @@ class Around:
 
     def tell(self) -> None:
         """Say what wasn't emulated, and which copies were made."""
-        if os.getpid() != self.process:  # a forked child isn't asked
-            return
         text = ""
         if self.emulation is not None:
             for limit, count in self.emulation.limits.items():
@@ -172,10 +169,8 @@ class Around:
         if self.log is not None and self.request.transfers:
             text += self.log.table()
         if text and self.guard is not None:
-            from devlint.runtime.guard.uncaught import rank_line
-
             text = rank_line() + text
-        self._print(text)
+        write(self.stream, text)
         if self.log is not None:
             self._write(self.log)
 
@@ -186,23 +181,18 @@ class Around:
                     json.dump(log.as_record(), file, indent=2)
                     file.write("\n")
             except OSError as error:
-                self._print(f"devlint: {_unwritable(self.request.transfers_file, error)}\n")
+                write(self.stream, f"devlint: {_unwritable(self.request.transfers_file, error)}\n")
         if self.folder is not None:
             from devlint.runtime.picture import write_report
 
             try:
                 write_report(log, self.folder)
             except OSError as error:
-                self._print(f"devlint: {_unwritable(self.request.report, error)}\n")
+                write(self.stream, f"devlint: {_unwritable(self.request.report, error)}\n")
             except ImportError as error:
-                self._print(f"devlint: {self.request.report}: no picture was drawn: {error}\n")
-
-    def _print(self, text: str) -> None:
-        # The program may have closed it, or nobody reads it any more.
-        if text and self.stream is not None:
-            with contextlib.suppress(OSError, ValueError):
-                self.stream.write(text)
-                self.stream.flush()
+                write(
+                    self.stream, f"devlint: {self.request.report}: no picture was drawn: {error}\n"
+                )
 
 
 def _need_torch() -> None:
@@ -217,8 +207,6 @@ def _need_torch() -> None:
 
 def _rank() -> str:
     """What the files of one of several processes are called by; empty where it is alone."""
-    from devlint.runtime.guard.uncaught import rank_line
-
     return f"rank{os.environ['RANK']}" if rank_line() else ""
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from devlint.runtime.explaining.origins import place_of, shortened
-from devlint.runtime.transfers import WAITS, TransferLog, size_text
+from devlint.runtime.transfers import NOTHING, WAITS, TransferLog, size_text
 
 _TOP = 20
 """Lines of the program that are drawn."""
@@ -27,7 +27,6 @@ _COLOURS = {
     "bytes": "#56779B",
 }
 """Told apart by the colour-blind as well."""
-_NOTHING = "No copies between devices, and no waiting for one."
 
 
 def write_report(log: TransferLog, folder: Path) -> None:
@@ -88,7 +87,7 @@ def draw(record: Mapping[str, Any], path: Path) -> None:
         if lines:
             _draw_all(figure, record, lines)
         else:
-            figure.text(0.5, 0.5, _NOTHING, ha="center", va="center", fontsize=13)
+            figure.text(0.5, 0.5, NOTHING, ha="center", va="center", fontsize=13)
         options = {"metadata": {"Date": None}} if path.suffix == ".svg" else {"dpi": 120}
         figure.savefig(path, format=path.suffix.removeprefix(".") or "svg", **options)
 
@@ -238,7 +237,6 @@ def _style(axes: Any, along: str, most: int, text: Callable[[int], str]) -> None
     axes.grid(axis=along, color="#DDDDDD", linewidth=0.6)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
-
     if not most:
         axes.text(0.5, 0.5, "none", transform=axes.transAxes, color="#777777", ha="center")
 

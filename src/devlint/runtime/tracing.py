@@ -2,7 +2,9 @@
 
 While a tracing is on, a function mode sees what the program calls (`tracing_mode`). It is put on
 the stack of modes of the thread that enters and of each thread that starts meanwhile; the autograd
-engine runs with it too. Threads that ran before, and processes, aren't traced.
+engine runs with it too. Threads that ran before, and processes, aren't traced. Who leaves in
+another thread than it has entered ends the tracing all the same: what can only be taken off in the
+first thread does nothing until it is.
 """
 
 from __future__ import annotations
@@ -19,10 +21,6 @@ from devlint.runtime.virtual.tags import moved_site, site
 from devlint.runtime.virtual.waits import install
 
 
-class _PerThread(threading.local):
-    depth = 0
-
-
 class Tracing:
     """Notes while it is entered; may be entered again, also by other threads.
 
@@ -36,7 +34,6 @@ class Tracing:
     def __init__(self, log: TransferLog | None = None) -> None:
         self.log = TransferLog() if log is None else log
         self._lock = threading.Lock()
-        self._thread = _PerThread()
         self._entered = 0
         self._mode: TracingMode | None = None
         self._undo: list[Callable[[], object]] = []
@@ -52,19 +49,18 @@ class Tracing:
                 self._begin()
             self._entered += 1
             mode = self._mode
-        self._thread.depth += 1
-        if self._thread.depth == 1 and mode is not None:
+        if mode is not None:
             push(mode)
         return self
 
     def __exit__(self, *details: object) -> None:
-        self._thread.depth -= 1
-        if not self._thread.depth and self._mode is not None:
-            remove(self._mode)
         with self._lock:
-            self._entered -= 1
-            if not self._entered:
+            mode = self._mode
+            if self._entered == 1:
                 self._end()
+            self._entered = max(self._entered - 1, 0)
+        if mode is not None:
+            remove(mode)
 
     def _begin(self) -> None:
         self._mode = TracingMode(self.log)

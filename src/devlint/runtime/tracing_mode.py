@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 from types import FrameType
 from typing import Any
 
@@ -17,13 +16,13 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from devlint.runtime.explaining.stack import owner_of
 from devlint.runtime.operands import is_tensor
-from devlint.runtime.transfers import TransferLog
+from devlint.runtime.transfers import TransferLog, programs_frame
 from devlint.runtime.virtual.emulation import running_world
 from devlint.runtime.virtual.modes import Handler
 from devlint.runtime.virtual.tags import (
     CPU,
+    NO_STORAGE,
     PLAIN,
     Spot,
     carrier_of,
@@ -37,7 +36,6 @@ from devlint.runtime.virtual.waits import Ground, Waits
 
 _MOVES = ("to", "cuda", "cpu", "xpu", "ipu", "hpu", "mtia", "type", "type_as")
 _FROM_DATA = (torch.tensor, torch.as_tensor, torch.asarray)
-_NO_STORAGE = (NotImplementedError, RuntimeError)
 _SKIPPED = frozenset({int, float, bool, str, tuple, list, type(None), torch.dtype})
 """Types of arguments that are no tensors."""
 
@@ -54,19 +52,9 @@ def is_accelerator(device: torch.device) -> bool:
 
 
 def programs_spot(frame: FrameType | None) -> Spot | None:
-    """The innermost line of the program, or of a library that isn't torch."""
-    while frame is not None:
-        code = frame.f_code
-        if _is_programs(code.co_filename):
-            return code, frame.f_lasti
-        frame = frame.f_back
-    return None
-
-
-@lru_cache(maxsize=4096)
-def _is_programs(file: str) -> bool:
-    is_generated = file.startswith("<eval_with_key>")  # what torch.fx has written
-    return not is_generated and owner_of(file) in ("program", "library")
+    """Where the program is, or a library that isn't torch, in a frame or in one that called it."""
+    found = programs_frame(frame)
+    return None if found is None else (found.f_code, found.f_lasti)
 
 
 def _data_place(tensor: Tensor) -> torch.device:
@@ -120,8 +108,10 @@ class TracingMode(TorchFunctionMode):
         args: tuple[Any, ...] = (),
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
+        if not self.is_on:
+            return func(*args, **kwargs) if kwargs else func(*args)
         handler = self._handlers.get(func)
-        if handler is not None and self.is_on:
+        if handler is not None:
             return handler(func, args, kwargs or {})
         if kwargs:
             result = func(*args, **kwargs)
@@ -155,11 +145,11 @@ class TracingMode(TorchFunctionMode):
             return
         try:
             storage = storage_of(made)
-        except _NO_STORAGE:
+        except NO_STORAGE:
             self._note_unusual(made, args)
             return
         held = storage.__dict__
-        if "_devlint_made" in held or made._is_view() or not self.is_on:
+        if "_devlint_made" in held or made._is_view():
             return
         if getattr(func, "__name__", "") == "__get__" or _shares(storage, args):
             return
@@ -167,7 +157,7 @@ class TracingMode(TorchFunctionMode):
 
     def _note_unusual(self, made: Tensor, args: tuple[Any, ...]) -> None:
         """As `_note`, of subclasses, sparse tensors and wrappers of functorch."""
-        if not self.is_on or any(each is made for each in args):
+        if any(each is made for each in args):
             return
         with torch._C.DisableTorchFunction():
             carrier = _carrier(made)
@@ -196,8 +186,8 @@ class TracingMode(TorchFunctionMode):
         """`torch.tensor(x, device=...)` is a move where `x` is a tensor."""
 
         def make(func: Any, args: Any, kwargs: Any) -> Any:
-            is_tensor = bool(args) and isinstance(args[0], Tensor)
-            return (self.move if is_tensor else otherwise)(func, args, kwargs)
+            handle = self.move if args and isinstance(args[0], Tensor) else otherwise
+            return handle(func, args, kwargs)
 
         return make
 
@@ -247,6 +237,6 @@ def _shares(storage: Any, args: tuple[Any, ...]) -> bool:
             try:
                 if storage_of(each) is storage:
                     return True
-            except _NO_STORAGE:
+            except NO_STORAGE:
                 continue
     return False

@@ -18,6 +18,7 @@ import torch
 import torch.overrides
 from torch import Tensor
 
+from devlint.runtime.guard.compiler import unseen_by_compiler
 from devlint.runtime.tracing_mode import TracingMode, is_accelerator, programs_spot
 from devlint.runtime.virtual.emulation import running_world
 from devlint.runtime.virtual.patches import Patches
@@ -30,8 +31,8 @@ _stack: Callable[[], list[Any]] = torch.overrides._get_current_function_mode_sta
 
 class _PerThread(threading.local):
     def __init__(self) -> None:
-        self.seeing: list[TracingMode] = []
-        """The modes that this thread has pushed."""
+        self.seeing: dict[TracingMode, int] = {}
+        """The modes that see this thread's calls, and how often each was pushed."""
         self.aside: list[tuple[int, Any]] = []
         """The modes that were taken from the stack for a while, and where they were in it."""
         self.aside_for: FrameType | None = None
@@ -42,15 +43,33 @@ _thread = _PerThread()
 
 
 def push(mode: TracingMode) -> None:
-    """Let a mode see the calls of this thread."""
-    _thread.seeing.append(mode)
-    torch._C._push_on_torch_function_stack(mode)
+    """Let a mode see the calls of this thread. It sees each call once, however often pushed."""
+    _drop_ended()
+    if not mode.is_on:
+        return
+    times = _thread.seeing.get(mode, 0)
+    _thread.seeing[mode] = times + 1
+    if not times:
+        torch._C._push_on_torch_function_stack(mode)
 
 
 def remove(mode: TracingMode) -> None:
-    """Take a mode from this thread's stack, wherever it is in it."""
-    _thread.seeing = [each for each in _thread.seeing if each is not mode]
-    _set_stack([each for each in _stack() if each is not mode])
+    """Take back one push of a mode; one that this thread hasn't pushed may be given too."""
+    times = _thread.seeing.pop(mode, 0)
+    if times > 1:
+        _thread.seeing[mode] = times - 1
+    elif times:
+        _set_stack([each for each in _stack() if each is not mode])
+    _drop_ended()
+
+
+def _drop_ended() -> None:
+    """Take off the modes whose tracings have ended in other threads."""
+    ended = [mode for mode in _thread.seeing if not mode.is_on]
+    for mode in ended:
+        del _thread.seeing[mode]
+    if ended:
+        _set_stack([each for each in _stack() if each not in ended])
 
 
 def _set_stack(wanted: list[Any]) -> None:
@@ -119,7 +138,7 @@ class Surroundings:
 
         def run(*args: Any, **kwargs: Any) -> Any:
             stack = _stack()
-            missing = [mode for mode in _thread.seeing if mode not in stack]
+            missing = [mode for mode in _thread.seeing if mode.is_on and mode not in stack]
             if not missing or _thread.aside:
                 return engine(*args, **kwargs)
             _set_stack([*stack, *missing])
@@ -177,20 +196,25 @@ class Surroundings:
             """A call of compiled code begins by giving a callback, and ends by taking it back."""
             call = sys._getframe(1)
             if callback is not None and call.f_code.co_name != "__enter__":
+                before = set_frame(None)
                 _step_aside(call)
-                return set_frame(callback)
-            before = set_frame(callback)
-            _step_back(call)
+                set_frame(callback)
+            else:
+                before = set_frame(callback)
+                _step_back(call)
             return before
 
+        unseen_by_compiler(step_aside.__code__)  # the compiler may be on when this is called
         self._patches.set(dynamo, name, step_aside)
 
     # --- what no mode sees
 
     def _patch_unseen_makers(self) -> None:
         """Tensors that are made of an array, read from a file, or sent by another process."""
-        for owner, name in ((torch, "from_numpy"), (torch._utils, "_rebuild_tensor")):
-            self._patches.set(owner, name, _noting(getattr(owner, name)))
+        for name in ("from_numpy", "frombuffer"):
+            self._patches.set(torch, name, _noting(getattr(torch, name)))
+        rebuild = torch._utils._rebuild_tensor
+        self._patches.set(torch._utils, "_rebuild_tensor", _noting(rebuild))
 
     def _patch_synchronize(self) -> None:
         """Waiting for an accelerator as such is no function of tensors."""
@@ -198,9 +222,9 @@ class Surroundings:
         owners += [getattr(torch.cuda, name, None) for name in ("Stream", "Event")]
         for owner in owners:
             if hasattr(owner, "synchronize"):
-                self._patches.set(owner, "synchronize", self._noted(owner.synchronize))
+                self._patches.set(owner, "synchronize", self._noting_waits(owner.synchronize))
 
-    def _noted(self, synchronize: Callable[..., Any]) -> Callable[..., Any]:
+    def _noting_waits(self, synchronize: Callable[..., Any]) -> Callable[..., Any]:
         def wait(*args: Any, **kwargs: Any) -> Any:
             result = synchronize(*args, **kwargs)
             if running_world() is None:
@@ -240,7 +264,8 @@ def _step_back(call: FrameType) -> None:
         return
     stack = _stack()
     for index, mode in _thread.aside:
-        stack.insert(index, mode)
+        if mode.is_on and mode in _thread.seeing:  # else it has been taken off meanwhile
+            stack.insert(index, mode)
     _set_stack(stack)
     _thread.aside, _thread.aside_for = [], None
 
@@ -249,7 +274,7 @@ def _noting(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
     @functools.wraps(make)
     def noted(*args: Any, **kwargs: Any) -> Tensor:
         made = make(*args, **kwargs)
-        if not torch.compiler.is_compiling() and _thread.seeing:
+        if not torch.compiler.is_compiling() and any(mode.is_on for mode in _thread.seeing):
             with torch._C.DisableTorchFunction():
                 note_making(made, programs_spot(sys._getframe(1)))
         return made

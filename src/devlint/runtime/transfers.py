@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from types import FrameType
 from typing import Any
 
@@ -23,10 +24,11 @@ from devlint.runtime.explaining.origins import place_of, shortened
 from devlint.runtime.explaining.stack import owner_of
 from devlint.runtime.operands import Site
 from devlint.runtime.timeline import Timeline
-from devlint.runtime.virtual.tags import parts_of
+from devlint.runtime.virtual.tags import NO_STORAGE, parts_of
 
 WAITS = "waits"
 """The row of the timeline that counts waits; the others are bytes by direction."""
+NOTHING = "No copies between devices, and no waiting for one."
 _SOURCE = 50
 """Characters of a line's source that the table shows."""
 
@@ -142,7 +144,7 @@ class TransferLog:
         """What was noted, as plain text."""
         lines = self.lines
         if not lines:
-            return "No copies between devices, and no waiting for one.\n"
+            return f"{NOTHING}\n"
         rows = [_HEAD, *(_row(line) for line in lines)]
         widths = [max(len(row[column]) for row in rows) for column in range(len(_HEAD))]
         text = "".join(f"{_aligned(row, widths)}\n" for row in rows)
@@ -202,7 +204,7 @@ def _is_pinned(tensor: Any) -> bool:
             storage = tensor.untyped_storage() if isinstance(tensor, torch.Tensor) else tensor
             pretended = getattr(storage, "_devlint_pinned", None)  # in an emulation
             return bool(tensor.is_pinned() if pretended is None else pretended)
-        except (NotImplementedError, RuntimeError):  # sparse tensors, wrappers of functorch
+        except NO_STORAGE:
             return False
 
 
@@ -215,13 +217,24 @@ def _bytes(tensor: Any) -> int:
     return int(tensor.nbytes())
 
 
-def _programs_line(frame: FrameType | None) -> Site:
-    """The innermost line of the program, or of a library that isn't torch."""
-    while frame is not None:
-        if owner_of(frame.f_code.co_filename) in ("program", "library"):
-            return Site.of(frame.f_code, frame.f_lineno or 0)
+def programs_frame(frame: FrameType | None) -> FrameType | None:
+    """The innermost frame of the program, or of a library that isn't torch, from a frame on."""
+    while frame is not None and not _is_programs(frame.f_code.co_filename):
         frame = frame.f_back
-    return Site("torch", 0, "", 0)
+    return frame
+
+
+@lru_cache(maxsize=4096)
+def _is_programs(file: str) -> bool:
+    is_generated = file.startswith("<eval_with_key>")  # what torch.fx has written
+    return not is_generated and owner_of(file) in ("program", "library")
+
+
+def _programs_line(frame: FrameType | None) -> Site:
+    found = programs_frame(frame)
+    if found is None:
+        return Site("torch", 0, "", 0)
+    return Site.of(found.f_code, found.f_lineno or 0)
 
 
 # --- the table

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import FunctionType
 
 import torch
 
@@ -77,7 +79,7 @@ def creation(scene: Scene, facts: OperandFacts, named: Named | None, index: int)
     spot = scene.stack[index]
     node = None if named is None else named.node
     if isinstance(node, ast.Call):
-        made = _without_device(node, spot, index)
+        made = without_device(node, spot, index)
         if made is not None:
             return replace(made, in_place=True)
     if facts.site is not None:
@@ -85,7 +87,7 @@ def creation(scene: Scene, facts: OperandFacts, named: Named | None, index: int)
     if isinstance(node, ast.Name) or (named is not None and named.text.isidentifier()):
         binding = source.binding(named.text if named is not None else "")
         if binding is not None:
-            return _without_device(binding.value, spot, index)
+            return without_device(binding.value, spot, index)
     return None
 
 
@@ -94,7 +96,7 @@ def _at_site(scene: Scene, site: Site) -> Creation | None:
     for index, spot in enumerate(scene.stack):
         if (spot.file, spot.code.co_firstlineno) == (site.file, site.first_line):
             node = _statement_at(scene, spot, index, site.line)
-            return None if node is None else _without_device(node, spot, index)
+            return None if node is None else without_device(node, spot, index)
     text = line_of(site.file, site.line)
     try:
         tree = ast.parse(text)
@@ -112,7 +114,7 @@ def _statement_at(scene: Scene, spot: Spot, index: int, line: int) -> ast.AST | 
     return getattr(statement, "value", None)
 
 
-def _without_device(node: ast.AST, spot: Spot, index: int) -> Creation | None:
+def without_device(node: ast.AST, spot: Spot, index: int) -> Creation | None:
     """The one constructor in an expression, if nothing in it says a device."""
     calls = [part for part in ast.walk(node) if isinstance(part, ast.Call)]
     if any(_moves(call) or _says_device(call) for call in calls):
@@ -122,6 +124,7 @@ def _without_device(node: ast.AST, spot: Spot, index: int) -> Creation | None:
 
 
 def _is_maker(value: object) -> bool:
+    value = inspect.unwrap(value) if type(value) is FunctionType else value  # one that notes
     return any(value is maker for maker in _MAKERS)
 
 

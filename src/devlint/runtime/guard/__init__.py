@@ -7,7 +7,6 @@ leave behind, `watch` has the calls of modules seen, `guard` turns it all on and
 
 from __future__ import annotations
 
-import atexit
 import os
 import sys
 from collections.abc import Callable
@@ -16,6 +15,7 @@ from typing import Any, TypeVar, overload
 
 from torch import nn
 
+from devlint.runtime.ending import at_end, rank_line, write
 from devlint.runtime.guard.errors import DeviceMismatchError
 from devlint.runtime.guard.guard import MODES, Guard, check_mode
 from devlint.runtime.guard.uncaught import explained
@@ -122,9 +122,8 @@ class InstalledGuard(Guard):
         if self.mode != "off":
             stack.enter_context(explained(self.told))
         if self.mode == "trace" and self.prints_transfers:
-            atexit.register(self._tell_transfers)
-            stack.callback(atexit.unregister, self._tell_transfers)
+            stack.callback(at_end(self._tell_transfers))
 
     def _tell_transfers(self) -> None:
         if self.transfers is not None:
-            print(self.transfers.table(), end="", file=sys.stderr)
+            write(sys.stderr, rank_line() + self.transfers.table())

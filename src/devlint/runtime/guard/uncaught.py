@@ -7,15 +7,15 @@ what one of them says begins with its rank and is written at once.
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from types import MethodType, TracebackType
 from typing import Any
 
+from devlint.runtime.ending import rank_line, write
 from devlint.runtime.guard.tracebacks import chain, tidy
 
 Tell = Callable[[Exception], Exception]
@@ -115,7 +115,7 @@ def show(
         sys.last_exc = shown
     rank = "" if tell is None else rank_line()
     if rank and hook is sys.__excepthook__:
-        _write(rank + _formatted(shown, trace))
+        write(sys.stderr, rank + _formatted(shown, trace))
     else:
         hook(type(shown), shown, trace)
         print_notes(shown)
@@ -133,7 +133,7 @@ def _of_threads(tell: Tell) -> Callable[[], None]:
         if rank_line() and previous is threading.__excepthook__:
             name = threading.get_ident() if thread is None else thread.name
             text = f"Exception in thread {name}:\n{_formatted(shown, shown.__traceback__)}"
-            _write(rank_line() + text)
+            write(sys.stderr, rank_line() + text)
         else:
             previous(args)
             print_notes(shown)
@@ -163,7 +163,7 @@ def _run_told(name: str, run: Callable[[], object], tell: Tell) -> None:
         error.__traceback__ = None if inner is None else inner.tb_next
         shown = tell(error) if isinstance(error, Exception) else error
         tidy(shown)
-        _write(f"{rank_line()}Process {name}:\n{_formatted(shown, shown.__traceback__)}")
+        write(sys.stderr, f"{rank_line()}Process {name}:\n{_formatted(shown, shown.__traceback__)}")
         sys.exit(1)
 
 
@@ -206,9 +206,8 @@ def _of_notebook(shell: Any, tell: Tell) -> Callable[[], None]:
 
 def print_notes(error: BaseException) -> None:
     """Print the notes of an error, and of those it came from, where Python doesn't do it."""
-    if not PRINTS_NOTES and sys.stderr is not None:
-        with suppress(OSError, ValueError):
-            sys.stderr.write(_notes(error))
+    if not PRINTS_NOTES:
+        write(sys.stderr, _notes(error))
 
 
 def _notes(error: BaseException) -> str:
@@ -216,26 +215,6 @@ def _notes(error: BaseException) -> str:
     return "".join(f"{note}\n" for note in notes)
 
 
-def rank_line() -> str:
-    """Who this process is, among several that train together; empty where it is alone."""
-    rank, count = os.environ.get("RANK", ""), os.environ.get("WORLD_SIZE", "1")
-    if not rank or count == "1":
-        return ""
-    local = os.environ.get("LOCAL_RANK", "")
-    where = f", local rank {local}" if local else ""
-    return f"devlint: rank {rank} of {count}{where}:\n"
-
-
 def _formatted(error: BaseException, trace: TracebackType | None) -> str:
     text = "".join(traceback.format_exception(type(error), error, trace))
     return text if PRINTS_NOTES else text + _notes(error)
-
-
-def _write(text: str) -> None:
-    """Write all of it at once: other processes write to the same place."""
-    if sys.stderr is None:
-        return
-    with suppress(OSError, ValueError):  # closed, or nobody reads it any more
-        sys.stderr.flush()
-        sys.stderr.write(text)
-        sys.stderr.flush()

@@ -17,18 +17,16 @@ from torch.autograd.function import BackwardCFunction
 
 from devlint.runtime.virtual import texts
 from devlint.runtime.virtual.errors import Operand, device_error
+from devlint.runtime.virtual.gradients import Gradients, known_place
 from devlint.runtime.virtual.modes import Handler
 from devlint.runtime.virtual.patches import Patches
 from devlint.runtime.virtual.tags import (
     CPU,
     NEUTRAL,
-    PLAIN,
-    attribute,
     is_tagged,
     place,
     put,
     shown_place,
-    storage_of,
 )
 from devlint.runtime.virtual.world import World
 
@@ -43,8 +41,7 @@ class Autograd:
     def handlers(self) -> Mapping[Any, Handler]:
         """What is handled, by function."""
         return {
-            attribute("grad").__get__: self.read_gradient,
-            attribute("grad").__set__: self.write_gradient,
+            **Gradients(self._machine).handlers(),
             Tensor.backward: self.backward,
             torch.autograd.backward: self.backward_of_many,
             torch.autograd.grad: self.gradients,
@@ -65,42 +62,6 @@ class Autograd:
         patches.set(torch.autograd.Function, "apply", classmethod(self._forward()))
         patches.set(BackwardCFunction, "apply", self._backward())
         self._patch_saved_tensor_hooks(patches)
-
-    # --- `.grad`
-
-    def read_gradient(self, func: Any, args: Any, kwargs: Any) -> Any:
-        gradient = func(*args)
-        if gradient is None:
-            return None
-        tensor = args[0]
-        if type(tensor) in PLAIN and type(gradient) in PLAIN and gradient.layout is torch.strided:
-            if storage_of(gradient)._devlint_device is storage_of(tensor)._devlint_device:
-                return gradient  # seen before
-        expected = shown_place(tensor)
-        if expected is CPU and not is_tagged(gradient):
-            return gradient
-        if place(gradient) is not expected:
-            if is_tagged(gradient):  # it shares memory with another gradient
-                gradient = gradient.clone()
-                attribute("grad").__set__(args[0], gradient)
-            put(gradient, expected)
-        return gradient
-
-    def write_gradient(self, func: Any, args: Any, kwargs: Any) -> Any:
-        tensor, gradient = args
-        if isinstance(gradient, Tensor):
-            here, there = self._known_place(tensor), self._known_place(gradient)
-            differ = NEUTRAL not in (here, there) and here != there
-            if differ and gradient.dtype is tensor.dtype:  # else torch complains of that first
-                operands = [Operand("self", tensor, here), Operand("grad", gradient, there)]
-                text = texts.assigned_gradient(here, there)
-                raise device_error(RuntimeError, text, operands, "grad")
-        return func(*args)
-
-    def _known_place(self, tensor: Tensor) -> torch.device:
-        found = place(tensor)
-        unknown = found is CPU and self._machine.thread.engine and not is_tagged(tensor)
-        return NEUTRAL if unknown else found
 
     # --- running the engine
 
@@ -142,7 +103,7 @@ class Autograd:
         for index, (tensor, gradient) in enumerate(zip(tensors, given, strict=False)):
             if not (isinstance(tensor, Tensor) and isinstance(gradient, Tensor)):
                 continue
-            here, there = place(tensor), self._known_place(gradient)
+            here, there = place(tensor), known_place(self._machine, gradient)
             if NEUTRAL in (here, there) or here == there or gradient.dim() == 0:
                 continue
             operands = [Operand("tensor", tensor, here), Operand("gradient", gradient, there)]
@@ -177,7 +138,7 @@ class Autograd:
     def _check_hook(
         self, hook: Any, gradient: Tensor, changed: Tensor, expected: torch.device
     ) -> None:
-        found = self._known_place(changed)
+        found = known_place(self._machine, changed)
         if found is not NEUTRAL and found.type != expected.type:
             was = texts.type_string(gradient, expected)
             got = texts.type_string(changed, found)
@@ -232,7 +193,7 @@ class Autograd:
     def _check_returned(
         self, name: str, index: int, gradient: Tensor, expected: torch.device
     ) -> None:
-        found = self._known_place(gradient)
+        found = known_place(self._machine, gradient)
         # The engine moves a 0-dimensional gradient by itself.
         if NEUTRAL in (found, expected) or found == expected or gradient.dim() == 0:
             return

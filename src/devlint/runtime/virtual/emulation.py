@@ -123,7 +123,8 @@ class Emulation:
         moves = Moves(world)
         autograd = Autograd(world)
         handlers = world.functions.handlers
-        for part in (moves, Factories(world, moves), Host(world), autograd, Composites(world)):
+        factories = Factories(world, moves)
+        for part in (moves, factories, Host(world), autograd, Composites(world)):
             handlers.update(part.handlers())
         autocast.patch(world, self._patches)
         if world.transfers is not None:
@@ -133,6 +134,7 @@ class Emulation:
         objects.patch(world, self._patches)
         modules.Surface(world).patch(self._patches)
         libraries.patch(world, self._patches)
+        factories.patch(self._patches)
         autograd.patch(self._patches)
         optimizers.patch(world, self._patches)
         processes.patch(world, self._patches)

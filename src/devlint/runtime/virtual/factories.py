@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -13,12 +14,13 @@ from devlint.runtime.virtual import texts
 from devlint.runtime.virtual.errors import Operand, device_error
 from devlint.runtime.virtual.modes import Handler
 from devlint.runtime.virtual.moves import Moves
+from devlint.runtime.virtual.patches import Patches
 from devlint.runtime.virtual.tags import CPU, put, settle, shown_place, storage_of, tensors_in
 from devlint.runtime.virtual.world import World
 
 _FROM_DATA = frozenset({torch.tensor, torch.as_tensor, torch.asarray})
 _SHARING = frozenset(
-    {torch.as_tensor, torch.asarray, torch.frombuffer, torch.from_numpy}
+    {torch.as_tensor, torch.asarray}
     | {torch.sparse_coo_tensor, torch.sparse_compressed_tensor, torch.sparse_csr_tensor}
     | {torch.sparse_csc_tensor, torch.sparse_bsr_tensor, torch.sparse_bsc_tensor}
 )
@@ -48,8 +50,23 @@ class Factories:
             **dict.fromkeys(self._constructors, self.make),
             Tensor.new_tensor: self.new,
             Tensor.new: self.new,
-            **dict.fromkeys((torch.from_numpy, torch.stack, torch.cat), self.noted),
+            **dict.fromkeys((torch.stack, torch.cat), self.noted),
         }
+
+    def patch(self, patches: Patches) -> None:
+        """Note what no mode sees, and what is on the CPU whatever the default device is."""
+        for make in (torch.from_numpy, torch.frombuffer):
+            patches.set(torch, make.__name__, self._noting(make))
+
+    def _noting(self, make: Callable[..., Tensor]) -> Callable[..., Tensor]:
+        @functools.wraps(make)
+        def noted(*args: Any, **kwargs: Any) -> Tensor:
+            made = make(*args, **kwargs)
+            with torch._C.DisableTorchFunction():
+                self._made_here(made)
+            return made
+
+        return noted
 
     def make(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run what takes a device or a generator; the real one gets no device but the CPU."""

@@ -25,7 +25,7 @@ PLAIN = (
 )
 """The types whose storage holds their data."""
 
-_NO_STORAGE = (NotImplementedError, RuntimeError)
+NO_STORAGE = (NotImplementedError, RuntimeError)
 """What asking for a storage raises: sparse tensors, and wrappers of functorch."""
 
 storage_of: Callable[[Tensor], Any] = torch._C.TensorBase.untyped_storage
@@ -52,7 +52,7 @@ def place(tensor: Tensor) -> torch.device:
         return said
     try:
         tag: torch.device = carrier_of(tensor)._devlint_device
-    except _NO_STORAGE:
+    except NO_STORAGE:
         tag = tensor.__dict__.get("_devlint_device", CPU)
     return tag if tag is not CPU or tensor.is_cpu else real_device(tensor)
 
@@ -67,17 +67,18 @@ def is_tagged(tensor: Tensor) -> bool:
     """Whether anything has said where the tensor is: a gradient may not have been told yet."""
     try:
         return "_devlint_device" in carrier_of(tensor).__dict__
-    except _NO_STORAGE:
+    except NO_STORAGE:
         return "_devlint_device" in tensor.__dict__
 
 
 def put(tensor: Tensor, device: torch.device) -> None:
     """Let a tensor, and all that shares its storage, pretend to be on a device."""
-    for part in parts_of(tensor):
-        try:
-            storage_of(part)._devlint_device = device
-        except _NO_STORAGE:
-            part._devlint_device = device  # type: ignore[attr-defined]
+    with torch._C.DisableTorchFunction():  # tensors that are uninitialised refuse to be asked
+        for part in parts_of(tensor):
+            try:
+                storage_of(part)._devlint_device = device
+            except NO_STORAGE:
+                part._devlint_device = device  # type: ignore[attr-defined]
 
 
 def settle(value: Any, device: torch.device) -> None:
@@ -86,7 +87,7 @@ def settle(value: Any, device: torch.device) -> None:
     if kind in PLAIN:
         try:
             storage = storage_of(value)
-        except _NO_STORAGE:
+        except NO_STORAGE:
             _settle_parts(value, device)
             return
         held = storage._devlint_device
@@ -103,14 +104,15 @@ def settle(value: Any, device: torch.device) -> None:
 
 
 def _settle_parts(tensor: Tensor, device: torch.device) -> None:
-    for part in list(parts_of(tensor)):
-        try:
-            storage = storage_of(part)
-        except _NO_STORAGE:
-            if part.__dict__.get("_devlint_device", CPU) in (CPU, NEUTRAL):
-                part._devlint_device = device  # type: ignore[attr-defined]
-        else:
-            _claim(storage, storage._devlint_device, device, part)
+    with torch._C.DisableTorchFunction():  # as in `put`
+        for part in list(parts_of(tensor)):
+            try:
+                storage = storage_of(part)
+            except NO_STORAGE:
+                if part.__dict__.get("_devlint_device", CPU) in (CPU, NEUTRAL):
+                    part._devlint_device = device  # type: ignore[attr-defined]
+            else:
+                _claim(storage, storage._devlint_device, device, part)
 
 
 def _claim(storage: Any, held: torch.device, device: torch.device, part: Tensor) -> None:
@@ -140,7 +142,7 @@ def note_site(tensor: Tensor, where: object) -> None:
     """Remember where a tensor was made or moved."""
     try:
         carrier_of(tensor)._devlint_site = where
-    except _NO_STORAGE:
+    except NO_STORAGE:
         return
 
 
@@ -191,7 +193,7 @@ def carrier_of(tensor: Tensor) -> Any:
     if type(tensor) in PLAIN:
         try:
             return storage_of(tensor)
-        except _NO_STORAGE:
+        except NO_STORAGE:
             pass
     with torch._C.DisableTorchFunction():  # what a subclass does with the question isn't ours
         return storage_of(next(parts_of(tensor)))

@@ -57,6 +57,7 @@ class _Collectives:
         both(f"is_{self._native}_available", lambda: True)
         both("init_process_group", self._over_gloo(inner.init_process_group))
         both("new_group", self._over_gloo(inner.new_group))
+        both("destroy_process_group", self._forgetting(inner.destroy_process_group))
         both("get_backend", self._backend(inner.get_backend))
         both("barrier", self._anywhere(inner.barrier))
         for name in _OF_OBJECTS:
@@ -90,6 +91,22 @@ class _Collectives:
             return result
 
         return make
+
+    def _forgetting(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """A later group may have the name of one that is gone."""
+
+        @functools.wraps(function)
+        def destroy(group: Any = None) -> Any:
+            name = getattr(group, "group_name", None)
+            is_default = group is None or group == dist.group.WORLD
+            result = function(group)
+            if is_default:  # the others go with it
+                self._groups.clear()
+            else:
+                self._groups.discard(name)
+            return result
+
+        return destroy
 
     def _backend(self, function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)

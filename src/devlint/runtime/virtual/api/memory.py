@@ -55,12 +55,14 @@ class Memory:
         found: dict[int, int] = {}
         with torch._C.DisableTorchFunction():
             for candidate in gc.get_objects():
-                if issubclass(type(candidate), Tensor) and place(candidate) == wanted:
-                    try:
+                if not issubclass(type(candidate), Tensor):
+                    continue
+                try:
+                    if place(candidate) == wanted:
                         storage = storage_of(candidate)
                         found[storage.data_ptr()] = -(-storage.nbytes() // _BLOCK) * _BLOCK
-                    except (NotImplementedError, RuntimeError):
-                        continue
+                except (NotImplementedError, RuntimeError):  # some have no storage, or no device
+                    continue
         total = sum(found.values())
         self._peaks[wanted] = max(total, self._peaks.get(wanted, 0))
         return total

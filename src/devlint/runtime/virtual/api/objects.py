@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import abc
-import copyreg
 import itertools
 import threading
 import time
@@ -24,21 +23,16 @@ def patch(world: World, patches: Patches) -> None:
     """Put the emulated objects in the places of torch's own."""
     machine = world.machine
     patches.set(torch, "device", _device_type(machine))
-    copyreg.pickle(_REAL_DEVICE, _reduce_device)  # the stand-in can't be found by its pickled name
-    patches.later(lambda: copyreg.dispatch_table.pop(_REAL_DEVICE, None))
+    # Files are read with a table of what is allowed, which is made at the first and then kept.
+    patches.later(torch._weights_only_unpickler._get_allowed_globals.cache_clear)
     patches.set(torch, "Generator", generator_type(machine))
 
 
-def _reduce_device(device: torch.device) -> tuple[Any, ...]:
-    return _make_device, (str(device),)
-
-
-def _make_device(text: str) -> torch.device:
-    return _REAL_DEVICE(text)
-
-
 def _device_type(machine: Machine) -> type:
-    """Stands in for `torch.device`, which can't be subclassed: `torch.device(0)` needs a GPU."""
+    """Stands in for `torch.device`, which can't be subclassed: `torch.device(0)` needs a GPU.
+
+    Its name is torch's, so that a device is pickled as ever: as `torch.device`, whichever that is.
+    """
 
     class Meta(type):
         def __instancecheck__(cls, instance: object) -> bool:

@@ -1,0 +1,117 @@
+"""`.grad`: where a gradient is, when a program reads it or assigns one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from devlint.runtime.virtual import texts
+from devlint.runtime.virtual.errors import Operand, device_error
+from devlint.runtime.virtual.machine import Machine
+from devlint.runtime.virtual.modes import Handler
+from devlint.runtime.virtual.tags import (
+    CPU,
+    NEUTRAL,
+    NO_STORAGE,
+    PLAIN,
+    attribute,
+    is_tagged,
+    place,
+    put,
+    shown_place,
+    storage_of,
+)
+
+
+class Gradients:
+    """Handlers of `.grad`."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+
+    def handlers(self) -> Mapping[Any, Handler]:
+        """What is handled, by function."""
+        return {attribute("grad").__get__: self.read, attribute("grad").__set__: self.write}
+
+    def read(self, func: Any, args: Any, kwargs: Any) -> Any:
+        gradient = func(*args)
+        if gradient is None:
+            return None
+        tensor = args[0]
+        storage, owner = _storage(gradient), _storage(tensor)
+        if storage is not None and owner is not None:
+            found = storage.__dict__.get("_devlint_device")
+            if found is not None and found is owner._devlint_device:
+                return gradient  # seen before
+        expected = shown_place(tensor)
+        if expected is CPU and not is_tagged(gradient):
+            if known_place(self._machine, tensor) is CPU:
+                _remember(gradient, CPU)
+            return gradient
+        if place(gradient) is not expected:
+            if is_tagged(gradient):
+                if _stays(gradient):
+                    return gradient  # the tensor has since been moved, by `.data`, and this has not
+                gradient = gradient.clone()  # it shares memory with another gradient
+                attribute("grad").__set__(tensor, gradient)
+            put(gradient, expected)
+            _remember(gradient, expected)
+        return gradient
+
+    def write(self, func: Any, args: Any, kwargs: Any) -> Any:
+        tensor, gradient = args
+        if isinstance(gradient, Tensor):
+            here, there = known_place(self._machine, tensor), known_place(self._machine, gradient)
+            differ = NEUTRAL not in (here, there) and here != there
+            if differ and gradient.dtype is tensor.dtype:  # else torch complains of that first
+                operands = [Operand("self", tensor, here), Operand("grad", gradient, there)]
+                text = texts.assigned_gradient(here, there)
+                raise device_error(RuntimeError, text, operands, "grad")
+            if there is not NEUTRAL:
+                _remember(gradient, there, is_given=True)
+        return func(*args)
+
+
+def known_place(machine: Machine, tensor: Tensor) -> torch.device:
+    """Where a tensor is; `NEUTRAL` in the engine, where it is on the CPU or nobody has said yet."""
+    found = place(tensor)
+    if found is not CPU or not machine.thread.engine or is_tagged(tensor):
+        return found
+    return CPU if getattr(_storage(tensor), "_devlint_pinned", False) else NEUTRAL
+
+
+_GIVEN = 0
+"""Said of memory that the program itself has assigned as a gradient."""
+
+
+def _remember(gradient: Tensor, device: torch.device, is_given: bool = False) -> None:
+    """Remember where a gradient is, though its tensor may be moved.
+
+    Of those that the engine lets share memory, each is where its own tensor is, so that it matters
+    which one it was; what a program has assigned is where it is.
+    """
+    storage = _storage(gradient)
+    if storage is not None:
+        storage._devlint_device = device
+        storage._devlint_gradient = _GIVEN if is_given else gradient._cdata
+
+
+def _stays(gradient: Tensor) -> bool:
+    """Whether it is known where this very gradient is."""
+    storage = _storage(gradient)
+    if storage is None:
+        return False
+    return storage.__dict__.get("_devlint_gradient") in (_GIVEN, gradient._cdata)
+
+
+def _storage(tensor: Tensor) -> Any:
+    """What bears the tag of an ordinary tensor; of others, nothing."""
+    if type(tensor) in PLAIN and tensor.layout is torch.strided:
+        try:
+            return storage_of(tensor)
+        except NO_STORAGE:
+            pass
+    return None
