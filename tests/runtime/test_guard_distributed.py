@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -108,7 +110,8 @@ def stages(rank: int) -> Any:
     net = Net()
     part: Any = nn.Sequential(net.first, nn.ReLU()) if rank == 0 else net.second
     x = torch.randn(4, 4, generator=torch.Generator().manual_seed(0))
-    stage = PipelineStage(part, rank, 2, torch.device("cpu"))
+    example = torch.zeros(2, 8 if rank else 4)  # newer ones need none
+    stage = PipelineStage(part, rank, 2, torch.device("cpu"), example)
     schedule = ScheduleGPipe(stage, 2, loss_fn=lambda out, target: (out - target).square().mean())
     found = schedule.step(x) if rank == 0 else schedule.step(target=x)
     return [None if found is None else whole(found), [whole(p.grad) for p in part.parameters()]]
@@ -168,9 +171,27 @@ def mistaken(rank: int) -> str:
     return str(caught.value)
 
 
-def test_processes_that_train_together(tmp_path: Path) -> None:
+def start(folder: str) -> None:
+    """Start the processes. Where they can be forked, what they need is imported for all of them."""
+    method = "spawn"
+    if sys.platform == "linux":
+        import torch.distributed.fsdp
+        import torch.distributed.pipelining
+        import torch.distributed.tensor.parallel
+
+        method = "fork"
     with emulate("cuda", count=2):
-        torch.multiprocessing.spawn(train, args=(str(tmp_path),), nprocs=2)
+        torch.multiprocessing.start_processes(train, args=(folder,), nprocs=2, start_method=method)
+
+
+def test_processes_that_train_together(tmp_path: Path) -> None:
+    # They start from a process of their own: the autograd engine can't be forked once it has run.
+    done = subprocess.run([sys.executable, __file__, tmp_path], stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 0, done.stderr
     for rank in range(2):
         first = Path(tmp_path, f"{rank}.txt").read_text().splitlines()[0]
         assert first.endswith(f"received args[0] on cpu; its weight is on cuda:{rank}")
+
+
+if __name__ == "__main__":
+    start(sys.argv[1])

@@ -406,6 +406,8 @@ def test_a_mistake_is_one_plain_line(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    if "--report" in words:
+        pytest.importorskip("matplotlib")
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "__init__.py").write_text("")
     for name in ("a.py", "plain.py"):

@@ -57,8 +57,10 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: devlint-plugin\nVersion: 1\n")
     (installed / "entry_points.txt").write_text(f"[pytest11]\ndevlint = {PLUGIN}\n")
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(site), os.environ.get("PYTHONPATH", "")]))
-    for name in ("PYTEST_ADDOPTS", "PYTEST_XDIST_WORKER", "PYTEST_DISABLE_PLUGIN_AUTOLOAD"):
+    for name in ("PYTEST_XDIST_WORKER", "PYTEST_DISABLE_PLUGIN_AUTOLOAD"):
         monkeypatch.delenv(name, raising=False)
+    # Its plugin imports all of hypothesis at the end of each run.
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:hypothesispytest")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "emulated").mkdir()
     (tmp_path / "emulated" / "conftest.py").write_text(CONFTEST)
@@ -84,6 +86,7 @@ import pytest
 print("unused", pytest.main(["other"]))
 print("heavy", {"torch", "libcst", "devlint.cli"} & sys.modules.keys())
 print("mistaken", pytest.main(["--devlint-emulate=rocm", "other"]))
+print("set wrongly", pytest.main(["-o", "devlint_emulate=rocm", "other"]))
 print("used", pytest.main(["--devlint-emulate=cuda:2", "emulated"]))
 import torch
 print("left", torch.cuda.device_count(), torch.ones(1).device, torch.cuda.is_available())
@@ -97,9 +100,12 @@ def test_the_tests_believe_in_the_devices(project: Path) -> None:
     assert "unused 0" in lines
     assert "heavy set()" in lines
     assert not any("devlint:" in line for line in lines[: lines.index("heavy set()")])
-    mistake = lines[lines.index("heavy set()") + 1 : lines.index("mistaken 4")]
-    assert [line for line in mistake if line] == [
-        "ERROR: --devlint-emulate: 'rocm' can't be emulated: choose one of cuda, mps, xpu"
+    mistakes = lines[lines.index("heavy set()") + 1 : lines.index("set wrongly 4")]
+    text = "'rocm' can't be emulated: choose one of cuda, mps, xpu"
+    assert [line for line in mistakes if line] == [
+        f"ERROR: --devlint-emulate: {text}",
+        "mistaken 4",
+        f"ERROR: devlint_emulate: {text}",
     ]
     assert "devlint: emulating cuda:2" in lines
     assert any("1 failed, 2 passed" in line for line in lines)
@@ -110,16 +116,6 @@ def test_the_tests_believe_in_the_devices(project: Path) -> None:
     heading = next(line for line in lines if " not emulated (devlint) " in line)
     assert lines[lines.index(heading) + 1] == "torch.compile: the code runs eagerly (3 times)"
     assert lines[-2:] == ["used 1", "left 0 cpu False"]
-
-
-def test_processes_of_xdist_believe_in_them_too(project: Path) -> None:
-    (project / "pytest.ini").write_text("[pytest]\ndevlint_emulate = cuda:2\n")
-    lines = run("-m", "pytest", "-n1", "emulated")
-    assert "devlint: emulating cuda:2" in lines
-    assert "1 failed, 2 passed" in lines[-1]
-    heading = next(line for line in lines if " not emulated (devlint) " in line)
-    # Twice in the tests, and once in each of the two processes that import the conftest.
-    assert lines[lines.index(heading) + 1] == "torch.compile: the code runs eagerly (4 times)"
 
 
 WITHOUT_TORCH = """
@@ -329,9 +325,8 @@ def test():
     raise KeyboardInterrupt
 """
 
-ONE_MODE = """
+BOTH_MODES = """
 import json
-import sys
 import pytest
 import torch
 
@@ -345,33 +340,41 @@ class Recorder:
         self.seen[key] = [report.outcome, report.longreprtext, sections]
 
 plain = torch.nn.Module._call_impl
-mode = sys.argv[1]
-recorder = Recorder()
-options = [f"--devlint-guard={mode}", "--devlint-emulate=cuda:2", "--strict-markers"]
-pytest.main([*options, f"guarded_{mode}"], plugins=[recorder])
+seen = {}
+for mode in ("strict", "explain"):
+    recorder = Recorder()
+    options = [f"--devlint-guard={mode}", "--devlint-emulate=cuda:2", "--strict-markers"]
+    pytest.main([*options, f"guarded_{mode}"], plugins=[recorder])
+    seen[mode] = recorder.seen
+    assert torch.nn.Module._call_impl is plain
 with open("seen.json", "w") as file:
-    json.dump(recorder.seen, file)
-assert torch.nn.Module._call_impl is plain
+    json.dump(seen, file)
 print("interrupted", int(pytest.main(["--devlint-guard=strict", "interrupted"])))
 print("left", torch.nn.Module._call_impl is plain)
 """
 
 
-def in_mode(mode: str, project: Path) -> tuple[list[str], dict[str, list[Any]]]:
-    for name, text in ((f"guarded_{mode}", GUARDED), ("interrupted", INTERRUPTED)):
-        (project / name).mkdir()
-        text = text.replace("(MODE ==", f"({mode!r} ==")
-        (project / name / f"test_{name}.py").write_text(text)
-    lines = run("-c", ONE_MODE, mode)
+def test_errors_of_tests_are_explained(project: Path) -> None:
+    for mode in ("strict", "explain"):
+        text = GUARDED.replace("(MODE ==", f"({mode!r} ==")
+        (project / f"guarded_{mode}").mkdir()
+        (project / f"guarded_{mode}" / f"test_guarded_{mode}.py").write_text(text)
+    (project / "interrupted").mkdir()
+    (project / "interrupted" / "test_interrupted.py").write_text(INTERRUPTED)
+    lines = run("-c", BOTH_MODES)
     assert lines[-2:] == ["interrupted 2", "left True"]
-    return lines, json.loads((project / "seen.json").read_text())
+    assert lines.count("devlint: emulating cuda:2") == 2
+    assert [line for line in lines if line.startswith("devlint: guard")] == [
+        "devlint: guard strict",
+        "devlint: guard explain",
+        "devlint: guard strict",
+    ]
+    for mode, seen in json.loads((project / "seen.json").read_text()).items():
+        check_explained(mode, seen)
 
 
-@pytest.mark.parametrize("mode", ["strict", "explain"])
-def test_errors_of_tests_are_explained(mode: str, project: Path) -> None:
-    lines, seen = in_mode(mode, project)
-    assert "devlint: emulating cuda:2" in lines
-    assert f"devlint: guard {mode}" in lines
+def check_explained(mode: str, seen: dict[str, Any]) -> None:
+    """What a run of the guarded tests has told, in one mode."""
     outcomes = {key: outcome for key, (outcome, *_) in seen.items() if outcome != "passed"}
     assert outcomes == {
         "test_layer:call": "failed",
@@ -420,14 +423,18 @@ def test_errors_of_tests_are_explained(mode: str, project: Path) -> None:
         assert "_call_impl(self: nn.Module" not in text
 
 
-def test_processes_of_xdist_are_guarded_too(project: Path) -> None:
+def test_processes_of_xdist_believe_in_the_devices_and_are_guarded(project: Path) -> None:
     (project / "pytest.ini").write_text("[pytest]\ndevlint_guard = strict\n")
-    lines = run("-m", "pytest", "-n2", "--devlint-emulate=cuda:2", "emulated")
+    lines = run("-m", "pytest", "-n1", "--devlint-emulate=cuda:2", "emulated")
+    assert "devlint: emulating cuda:2" in lines
     assert "devlint: guard strict" in lines
     assert "1 failed, 2 passed" in lines[-1]
     shown = [line.removeprefix("E").strip() for line in lines if line.startswith("E ")]
     assert shown[0].startswith("devlint.DeviceMismatchError: ")
     assert "emulated/test_step.py:12: DeviceMismatchError" in lines
+    heading = next(line for line in lines if " not emulated (devlint) " in line)
+    # Twice in the tests, and once in each of the two processes that import the conftest.
+    assert lines[lines.index(heading) + 1] == "torch.compile: the code runs eagerly (4 times)"
 
 
 def test_pytest_finds_it_wherever_devlint_is_installed() -> None:
