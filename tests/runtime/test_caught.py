@@ -1192,6 +1192,11 @@ class Fields(NamedTuple):
     y: int = 0
 
 
+@dataclasses.dataclass(frozen=True)
+class Frozen:
+    x: Tensor
+
+
 class Store:
     def __init__(self, **items: Tensor) -> None:
         self._mapping = items
@@ -1258,7 +1263,8 @@ class Reads(nn.Module):
         (lambda x: Batch(x), "batch.x", "batch = batch.to("),
         (lambda x: Plain(x), "batch.x", "batch.x = batch.x.to("),
         (lambda x: Slotted(Plain(x)), "batch.inner.x", "batch.inner.x = batch.inner.x.to("),
-        (lambda x: Fields(x), "batch.x", "batch.x = batch.x.to("),
+        (lambda x: Fields(x), "batch.x", "batch = batch._replace(x=batch.x.to("),
+        (lambda x: Frozen(x), "batch.x", "batch = dataclasses.replace(batch, x=batch.x.to("),
         (lambda x: Graph(x=x), "batch.x", "batch = batch.to("),
         (lambda x: Dict(x=x), 'batch["x"]', "batch = batch.to("),
     ],

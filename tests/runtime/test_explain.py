@@ -229,6 +229,392 @@ def test_the_note_has_the_screen_in_mind() -> None:
         assert max(map(len, lines)) <= 160, case.title
 
 
+# --- what the source tells besides
+
+
+@dataclass(frozen=True)
+class Case:
+    """A program, and what is said of it with the notes of an emulation and without."""
+
+    code: str
+    argument: str
+    fix: str
+    made: str
+    """The line of the program that is told as the origin."""
+
+
+CASES = {
+    "operators on both sides": Case(
+        """
+class Statistics:
+    def __init__(self):
+        self.var = torch.ones(3)
+
+    def update(self, batch, kept):
+        return self.var * kept + batch.var(0) * (1 - kept)
+
+Statistics().update(torch.ones(4, 3, device="cuda"), 0.5)
+""",
+        "self.var",
+        "move it first: self.var = self.var.to(batch.device)",
+        "self.var = torch.ones(3)",
+    ),
+    "a state in a container that is updated in place": Case(
+        """
+def step(parameters, states):
+    for p in parameters:
+        state = states[p]
+        if not state:
+            state["average"] = torch.zeros(p.shape)
+        average = state["average"]
+        update = average * 0.9 + p.grad * 0.1
+        average.mul_(0.9).add_(p.grad, alpha=0.1)
+
+w = torch.ones(3, device="cuda", requires_grad=True)
+w.sum().backward()
+step([w], {w: {}})
+""",
+        "average",
+        "make it in the right place at train.py:7: torch.zeros(p.shape, device=p.device)",
+        'state["average"] = torch.zeros(p.shape)',
+    ),
+    "a list of averages that is updated in place": Case(
+        """
+def step(parameters, averages):
+    for p, average in zip(parameters, averages):
+        new = average + p
+        average.copy_(new)
+
+step([torch.ones(3, device="cuda")], [torch.zeros(3)])
+""",
+        "average",
+        "move it where it is kept or made, before train.py:4: a copy here wouldn't be kept",
+        "",
+    ),
+    "parameters whose data is replaced": Case(
+        """
+def follow(model, average):
+    for p, q in zip(model, average):
+        q.data = q.data * 0.9 + p.data * 0.1
+
+follow([torch.ones(3, device="cuda")], [torch.ones(3)])
+""",
+        "q",
+        "move it where it is kept or made, before train.py:4: a copy here wouldn't be kept",
+        "",
+    ),
+    "an item that was put in after the move": Case(
+        """
+import collections
+
+class Batch(collections.UserDict):
+    def to(self, device):
+        return Batch({key: value.to(device) for key, value in self.data.items()})
+
+batch = Batch(x=torch.ones(3))
+batch = batch.to("cuda")
+batch["y"] = torch.ones(3)
+batch["x"] - batch["y"]
+""",
+        'batch["y"]',
+        'batch was moved without it, move it as well: batch["y"] = batch["y"].to(',
+        'batch["y"] = torch.ones(3)',
+    ),
+    "a field that an object's own move forgets": Case(
+        """
+class Graph:
+    def __init__(self, x, edges):
+        self.x, self.edges = x, edges
+
+    def to(self, device):
+        return Graph(self.x.to(device), self.edges)
+
+net = torch.nn.Linear(3, 3).cuda()
+graph = Graph(torch.ones(2, 3), torch.ones(2, 3))
+graph = graph.to("cuda")
+net(graph.edges)
+""",
+        "graph.edges",
+        "graph was moved without it, move it as well: "
+        "graph.edges = graph.edges.to(next(net.parameters()).device)",
+        "",
+    ),
+    "a field of a named tuple": Case(
+        """
+import typing
+
+class Batch(typing.NamedTuple):
+    x: torch.Tensor
+
+net = torch.nn.Linear(3, 3).cuda()
+batch = Batch(torch.ones(2, 3))
+net(batch.x)
+""",
+        "batch.x",
+        "move it before the call: "
+        "batch = batch._replace(x=batch.x.to(next(net.parameters()).device))",
+        "batch = Batch(torch.ones(2, 3))",
+    ),
+    "a distribution": Case(
+        """
+import torch.distributions as D
+
+base = D.Independent(D.Normal(torch.zeros(2), torch.ones(2)), 1)
+base.log_prob(torch.ones(4, 2, device="cuda"))
+""",
+        "base.base_dist.loc",
+        "make it in the right place at train.py:5: D.Independent(D.Normal(torch.zeros(2, "
+        'device="cuda:0"), torch.ones(2, device="cuda:0")), 1)',
+        "base = D.Independent(D.Normal(torch.zeros(2), torch.ones(2)), 1)",
+    ),
+    "a distribution of tensors that have names": Case(
+        """
+loc, scale = torch.zeros(2), torch.ones(2)
+base = torch.distributions.Normal(loc, scale)
+base.log_prob(torch.ones(4, 2, device="cuda"))
+""",
+        "base.loc",
+        "make it in the right place at train.py:4: "
+        'torch.distributions.Normal(loc.to("cuda:0"), scale.to("cuda:0"))',
+        "",
+    ),
+    "layers in a namespace": Case(
+        """
+import types
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.nets = types.SimpleNamespace(encode=torch.nn.Linear(3, 3))
+        self.out = torch.nn.Linear(3, 3)
+
+    def forward(self, x):
+        return self.out(self.nets.encode(x))
+
+Net().cuda()(torch.ones(2, 3, device="cuda"))
+""",
+        "x",
+        "let it move with the module, instead of a SimpleNamespace: "
+        "self.nets = nn.ModuleDict(dict(encode=torch.nn.Linear(3, 3)))",
+        "",
+    ),
+    "layers in another object": Case(
+        """
+class Nets:
+    def __init__(self):
+        self.encode = torch.nn.Linear(3, 3)
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.nets = Nets()
+        self.out = torch.nn.Linear(3, 3)
+
+    def forward(self, x):
+        return self.out(self.nets.encode(x))
+
+Net().cuda()(torch.ones(2, 3, device="cuda"))
+""",
+        "x",
+        "let it move with the module: make Nets, which self.nets is, a module",
+        "",
+    ),
+    "what a Sequential hands on": Case(
+        """
+net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(4, 2)).cuda()
+stacked = torch.cat([torch.ones(1, 2, 2), torch.ones(1, 2, 2)])
+net(stacked)
+""",
+        "stacked",
+        "move it before the call: stacked = stacked.to(next(net.parameters()).device)",
+        "stacked = torch.cat([torch.ones(1, 2, 2), torch.ones(1, 2, 2)])",
+    ),
+    "a transposed tensor in a product": Case(
+        """
+w = torch.ones(3, 3)
+x = torch.ones(2, 3, device="cuda")
+(w.T @ w) @ x.T
+""",
+        "w",
+        "move it first: w = w.to(x.T.device)",
+        "w = torch.ones(3, 3)",
+    ),
+    "an attribute that is updated": Case(
+        """
+class Mean:
+    def __init__(self):
+        self.value = torch.zeros(3)
+
+    def update(self, x):
+        delta = x - self.value
+        self.value = self.value + delta
+
+Mean().update(torch.ones(3, device="cuda"))
+""",
+        "self.value",
+        "move it first: self.value = self.value.to(x.device)",
+        "self.value = torch.zeros(3)",
+    ),
+    "a sum over a loop": Case(
+        """
+def norm(tensors):
+    total = torch.zeros(3)
+    for x in tensors:
+        total += x * x
+    return total
+
+norm([torch.ones(3, device="cuda")])
+""",
+        "total",
+        "move it first: total = total.to(x.device)",
+        "total = torch.zeros(3)",
+    ),
+    "scores that each round of a loop replaces": Case(
+        """
+def search(logits):
+    scores = torch.zeros(3)
+    for _ in range(3):
+        total = scores.unsqueeze(1) + logits
+        scores, best = total.flatten().topk(3)
+
+search(torch.ones(3, 4, device="cuda"))
+""",
+        "scores.unsqueeze(1)",
+        "make it in the right place at train.py:4: torch.zeros(3, device=logits.device)",
+        "scores = torch.zeros(3)",
+    ),
+    "through a call of an object": Case(
+        """
+class Extractor:
+    def __init__(self, net):
+        self.net = net
+
+    def __call__(self, images):
+        return self.net(images)
+
+extract = Extractor(torch.nn.Linear(3, 3).cuda())
+for images in torch.ones(2, 4, 3):
+    extract(images)
+""",
+        "images",
+        "move it before the call: images = images.to(next(self.net.parameters()).device)",
+        "",
+    ),
+    "another name than self": Case(
+        """
+class Net(torch.nn.Module):
+    def __init__(this):
+        super().__init__()
+        this.fc = torch.nn.Linear(3, 3)
+
+    def score(this, x):
+        noise = torch.ones(3)
+        return noise - this.fc(x)
+
+    def forward(this, x):
+        return this.score(x)
+
+Net().cuda()(torch.ones(2, 3, device="cuda"))
+""",
+        "noise",
+        "make it in the right place at train.py:9: torch.ones(3, device=x.device)",
+        "noise = torch.ones(3)",
+    ),
+    "a gradient that is read": Case(
+        """
+w = torch.ones(3, device="cuda", requires_grad=True)
+w.sum().backward()
+w.grad.flatten().numpy()
+""",
+        "w.grad.flatten()",
+        "copy it to the host first: w.grad.flatten()",
+        "",
+    ),
+}
+
+
+@exact
+@pytest.mark.parametrize("title", CASES)
+def test_what_the_source_tells(title: str, folder: Path) -> None:
+    case = CASES[title]
+    reader = Reader(shown_place, lambda tensor: None)
+    found: list[Explanation | None] = []
+    error = failing(
+        f"import torch\n{case.code}",
+        folder,
+        lambda error: found.append(explain(raised(error.__traceback__), str(error), (), reader)),
+    )
+    told = explanation(error)
+    assert told.argument == case.argument
+    assert told.fix.startswith(case.fix)
+    made = [text for label, text in told.lines if label == "made at"]
+    assert not case.made or any(text.endswith(case.made) for text in made)
+    (plain,) = found
+    assert plain is not None
+    assert plain.argument == case.argument
+    if case.made:
+        assert dict(plain.lines)["made at"].endswith(case.made)
+
+
+def test_the_part_that_says_where_a_computed_operand_is_has_a_name(folder: Path) -> None:
+    lines = dict(explanation(failing(f"import torch\n{_both_sides()}", folder)).lines)
+    assert lines["because"] == "self.var is on cpu"
+
+
+def _both_sides() -> str:
+    return CASES["operators on both sides"].code
+
+
+UNCLEAR = {
+    "a part of it is moved": "(a * b.cpu()).abs() * 3 + b * 2",
+    "a function of the program computes it": "f(a) * 3 + b * 2",
+}
+
+
+@exact
+@pytest.mark.parametrize("why", UNCLEAR)
+def test_a_part_that_may_not_be_the_reason_is_not_told(why: str, folder: Path) -> None:
+    code = "import torch\nf = abs\na, b = torch.ones(3), torch.ones(3).cuda()\n"
+    told = explanation(failing(code + UNCLEAR[why], folder))
+    assert "because" not in dict(told.lines)
+    assert told.argument == UNCLEAR[why].partition(" + ")[0]
+
+
+def test_what_a_number_became_has_no_origin(folder: Path) -> None:
+    """`total += x` puts a total that is a number where `x` is."""
+    code = """
+total = 0
+for x in [torch.ones(3), torch.ones(3, device="cuda")]:
+    total += x * 1
+"""
+    lines = dict(explanation(failing(f"import torch\n{code}", folder)).lines)
+    assert "set at" not in lines
+
+
+def test_the_state_of_random_numbers_is_needed_on_the_host() -> None:
+    text = 'def refuse(state):\n    raise TypeError("RNG state must be a torch.ByteTensor")\n'
+    names: dict[str, Any] = {}
+    exec(compile(text, torch.random.__file__, "exec"), names)
+    refuse = names["refuse"]
+    with emulate("cuda"):
+        checkpoint = {"rng": torch.get_rng_state().cuda()}
+        with pytest.raises(TypeError) as caught:
+            refuse(checkpoint["rng"])
+        told = explain(
+            raised(caught.tb), str(caught.value), (), Reader(shown_place, lambda tensor: None)
+        )
+    assert told is not None
+    assert told.argument == 'checkpoint["rng"]'
+    assert told.devices == ("cuda:0", "cpu")
+    assert told.fix == 'copy the state to the host: checkpoint["rng"].cpu()'
+
+
+def test_a_state_of_another_type_is_not_about_devices() -> None:
+    with pytest.raises(TypeError) as caught:
+        torch.set_rng_state(torch.ones(3))
+    assert explain(raised(caught.tb), str(caught.value)) is None
+
+
 # --- what is left alone
 
 

@@ -17,7 +17,7 @@ from devlint.runtime.explaining.lookup import MISSING, read
 from devlint.runtime.explaining.reaching import are_later, reaching
 from devlint.runtime.explaining.scene import Scene
 from devlint.runtime.explaining.source import binds, parameters
-from devlint.runtime.explaining.stack import Spot
+from devlint.runtime.explaining.stack import Spot, as_module, has_method, own_name
 from devlint.runtime.operands import is_tensor
 
 _STEPS = 6
@@ -53,9 +53,14 @@ def wrapped(scene: Scene, line: Line, index: int) -> Line | None:
 def made_module(scene: Scene, module: nn.Module, device: str) -> str:
     """Where the outermost module, or one that isn't registered, was made; empty if unknown.
 
-    A part of a module whose rest is on another device was put there later, nobody knows where.
+    A part of a module whose rest is on another device was put there later: where its own module
+    makes it, if that says so.
     """
     is_part = scene.owners.path(module) is not None
+    owner = scene.owners.keeper(module)
+    if owner is not None and (not is_part or scene.owners.has_any_on(device)):
+        found = of_attribute(type(owner[0]), owner[1])
+        return "" if found is None else found.place()
     if is_part and scene.owners.has_any_on(device):
         return ""
     calls = [m for m in scene.modules if m.is_call and (is_part or m.module is module)]
@@ -68,12 +73,14 @@ def _of(scene: Scene, node: ast.expr, index: int, steps: int) -> Line | None:
     """Of a part of something, it is the line for the whole."""
     spot = scene.stack[index]
     while not isinstance(node, ast.Name):
+        if isinstance(node, ast.Subscript) and (line := stored(scene, node, index)):
+            return line
         if isinstance(node, ast.Attribute):
             owner = read(node.value, spot)
             found = None if owner is MISSING else of_attribute(type(owner), node.attr)
             if found is not None:
                 return found
-            if owner is MISSING or isinstance(owner, nn.Module) or _is_own(node.value):
+            if owner is MISSING or isinstance(owner, nn.Module) or _is_own(node.value, spot):
                 return None
             node = node.value
         elif key := _keyword_of(node, spot.code):
@@ -100,8 +107,24 @@ def _keyword_of(node: ast.expr, code: CodeType) -> str:
     return key if node.value.id == names[-1] and isinstance(key, str) else ""
 
 
-def _is_own(node: ast.expr) -> bool:
-    return isinstance(node, ast.Name) and node.id in ("self", "cls")
+def _is_own(node: ast.expr, spot: Spot) -> bool:
+    return isinstance(node, ast.Name) and node.id == own_name(spot)
+
+
+def stored(scene: Scene, node: ast.expr, index: int) -> Line | None:
+    """The one line above, in the same function, that puts an item into a container."""
+    source = scene.source(index)
+    text = ast.unparse(node)
+    found = [
+        part
+        for part in source.nodes
+        if isinstance(part, ast.Assign)
+        and part.lineno < source.spot.line
+        and any(isinstance(t, ast.Subscript) and ast.unparse(t) == text for t in part.targets)
+    ]
+    if len(found) != 1 or is_tensor(read(getattr(node, "value", node), source.spot)):
+        return None
+    return Line(source.spot.file, found[0].lineno, found[0].value)
 
 
 def _of_name(scene: Scene, name: str, index: int, steps: int) -> Line | None:
@@ -131,13 +154,32 @@ def _line(scene: Scene, setter: ast.stmt, name: str, index: int, steps: int) -> 
         is_whole = len(targets) == 1 and isinstance(targets[0], ast.Name)
         if is_whole and is_empty(setter.value):
             return None
+        if is_whole and isinstance(setter.value, ast.Subscript):
+            above = stored(scene, setter.value, index)
+            if above is not None:
+                return above
+        if is_whole and isinstance(setter.value, ast.Attribute):
+            if _is_own(setter.value.value, spot):
+                kind = type(read(setter.value.value, spot))
+                return of_attribute(kind, setter.value.attr) or Line(spot.file, setter.lineno)
         return Line(spot.file, setter.lineno, setter.value if is_whole else None)
     own = Line(spot.file, setter.lineno)
     if isinstance(setter, (ast.For, ast.AsyncFor)):
+        if (module := _module_of(setter.iter, spot)) is not None:
+            return _of(scene, module, index, steps) or own
         held = read(setter.iter, spot)
         if type(held) in (list, tuple, dict) and isinstance(setter.iter, ast.Attribute):
             return _of(scene, setter.iter, index, steps) or own
     return own
+
+
+def _module_of(node: ast.expr, spot: Spot) -> ast.expr | None:
+    """The module whose parameters, or parts, a loop goes through: where it is they are."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return None
+    if node.func.attr.removeprefix("named_") not in ("parameters", "buffers", "modules"):
+        return None
+    return node.func.value if as_module(read(node.func.value, spot)) is not None else None
 
 
 def _of_outer(scene: Scene, name: str, index: int, steps: int) -> Line | None:
@@ -163,7 +205,7 @@ def _of_argument(scene: Scene, name: str, index: int, steps: int) -> Line | None
     if outer == index - 1 and not _is_call_of(call, scene.stack[outer], scene.stack[index].code):
         return None
     names = parameters(scene.stack[index].code)
-    is_bound = names[:1] == ("self",) or outer != index - 1
+    is_bound = outer != index - 1 or _is_bound(call, scene.stack[outer], scene.stack[index].code)
     for keyword in call.keywords:
         if keyword.arg == name:
             return _of(scene, keyword.value, outer, steps)
@@ -178,6 +220,17 @@ def _of_argument(scene: Scene, name: str, index: int, steps: int) -> Line | None
     return _of(scene, unpacked[0], outer, steps) if len(unpacked) == 1 else None
 
 
+def _is_bound(call: ast.Call, spot: Spot, code: CodeType) -> bool:
+    """Whether a function gets the object that it is called on as its first argument."""
+    value = read(call.func, spot)
+    if isinstance(value, type) or code.co_name == "__call__":
+        return True
+    owner = read(call.func.value, spot) if isinstance(call.func, ast.Attribute) else MISSING
+    if owner is MISSING or type(value) is FunctionType:
+        return parameters(code)[:1] == ("self",)
+    return has_method(type(owner), code)
+
+
 def _is_call_of(call: ast.Call, spot: Spot, code: CodeType) -> bool:
     """Whether a line calls a function itself: `map` and its like do it with arguments of theirs."""
     value = read(call.func, spot)
@@ -185,6 +238,8 @@ def _is_call_of(call: ast.Call, spot: Spot, code: CodeType) -> bool:
         return code.co_name == "__init__"
     if type(value) is FunctionType:
         return value.__code__ is code
+    if code.co_name == "__call__" and value is not MISSING:
+        return has_method(type(value), code)
     if not isinstance(call.func, ast.Attribute) or call.func.attr != code.co_name:
         return False
     return not isinstance(read(call.func.value, spot), type)  # `Class.method(object, ...)`

@@ -4,6 +4,13 @@ from __future__ import annotations
 
 from torch import nn
 
+from devlint.runtime.explaining.keeping import (
+    distribution_repair,
+    kept_and_written,
+    kept_repair,
+    moved_field,
+    was_moved_without,
+)
 from devlint.runtime.explaining.lookup import Named, holder_of
 from devlint.runtime.explaining.mistakes import creation_repair, device_text, discarded, moved
 from devlint.runtime.explaining.origins import creation, is_for_argument, is_for_module, place_of
@@ -31,6 +38,8 @@ def cause(
         named = whole(named, scene.source(index))
     if not holder and index >= 0:
         holder = holder_of(named.node, scene.source(index))
+    moved_without = holder if was_moved_without(scene, holder, other.device, index) else ""
+    holder = "" if moved_without else holder
     thrown_away = discarded(scene, named.text, index, other.device) or discarded(
         scene, holder, index, other.device
     )
@@ -49,6 +58,12 @@ def cause(
         return fallback, creation_repair(scene, made, other.device, partner)
     if not named.text:
         return fallback, ""
+    found = kept_and_written(scene, named.text, index)
+    if found is not None:
+        return fallback, kept_repair(scene, found, made, other.device, partner, index)
+    anew = distribution_repair(scene, named.text, other.device, index)
+    if anew:
+        return fallback, anew
     target = device_text(scene, index, other.device, callee, partner)
     before = "move it before the call" if callee else "move it first"
     is_statement = index >= 0 and not scene.source(index).is_in_expression
@@ -56,6 +71,10 @@ def cause(
     if is_statement and whole_tuple:
         each = f"tuple(each.to({target}) for each in {whole_tuple})"
         return fallback, f"{before}: {whole_tuple} = {each}"
+    if moved_without:
+        before = f"{moved_without} was moved without it, move it as well"
+    if is_statement and not holder:
+        return fallback, f"{before}: {moved_field(scene, named.text, target, index)}"
     return fallback, f"{before}: {moved(holder or named.text, target, is_statement)}"
 
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import torch
 
+from devlint.runtime.explaining.computed import deciding
 from devlint.runtime.explaining.from_text import by_text
 from devlint.runtime.explaining.leaves import not_a_leaf
 from devlint.runtime.explaining.lookup import Named, contents, read
 from devlint.runtime.explaining.meetings import meeting
 from devlint.runtime.explaining.messages import Kind, Words, read_words
 from devlint.runtime.explaining.mistakes import Mistake, described, discarded, origin
+from devlint.runtime.explaining.naming import because, behind, named_pair
 from devlint.runtime.explaining.origins import place_of
 from devlint.runtime.explaining.scene import Scene
 from devlint.runtime.explaining.surroundings import (
@@ -21,7 +24,7 @@ from devlint.runtime.explaining.surroundings import (
     of_optimizer,
     surrounding,
 )
-from devlint.runtime.operands import OperandFacts, is_tensor
+from devlint.runtime.operands import OperandFacts, is_tensor, unknown
 
 Operands = Sequence[OperandFacts]
 
@@ -48,7 +51,9 @@ def _on_host(scene: Scene, words: Words, operands: Operands) -> Mistake | None:
     text = named.text if named is not None else "the tensor"
     wanted = "numpy" if is_numpy else words.operation
     lines = [described("operand", "" if named is None else text, facts)]
-    lines += origin(scene, facts, text, index)
+    source, part = behind(scene, facts, named, index)
+    lines += because(named, part, facts.device)
+    lines += origin(scene, source, text if part is None else part.text, index)
     thrown_away = discarded(scene, text, index, "cpu")
     rule = "numpy-on-accelerator" if is_numpy else ""
     if thrown_away is not None:
@@ -98,7 +103,7 @@ def _index(scene: Scene, words: Words, operands: Operands) -> Mistake | None:
         if len(strangers) != 1 or not bases:
             return None
         base, index = bases[0], strangers[0]
-    its_name, name = scene.named_pair(base, index)
+    its_name, name = named_pair(scene, base, index)
     base_text = its_name.text if its_name is not None else "the tensor"
     text = name.text if name is not None else "the index"
     lines = [
@@ -177,6 +182,21 @@ def _pinned(scene: Scene, words: Words, operands: Operands) -> Mistake | None:
     return _one(scene, head, lines, fix, "", "" if named is None else text, facts)
 
 
+def _state(scene: Scene, words: Words, operands: Operands) -> Mistake | None:
+    """The state of a generator, which is bytes of the host whatever it makes numbers on."""
+    facts, named = _single(scene, operands, lambda device: device != "cpu")
+    if facts is None or named is None:
+        return None
+    found = origin(scene, facts, named.text, scene.use)
+    is_loaded = any("load(" in text for _, text in found)
+    fix = f"copy the state to the host: {named.text}.cpu()"
+    if is_loaded:
+        fix = f'load it with map_location="cpu", or copy the state to the host: {named.text}.cpu()'
+    head = f"{named.text}, the state of random numbers, is on {facts.device}, and is needed on cpu"
+    lines = [described("state", named.text, facts), *found]
+    return _one(scene, head, lines, fix, "", named.text, facts)
+
+
 def _lengths(scene: Scene, words: Words, operands: Operands) -> Mistake | None:
     lengths = [facts for facts in operands if facts.name == "lengths"]
     lengths = lengths or _in_torch(scene, "lengths")
@@ -219,15 +239,26 @@ def _single(
         return (operands[0] if operands else None), None
     found = [facts for facts in operands if wanted(facts.device)]
     if found:
-        return found[0], scene.named_pair(found[0], found[0])[0]
+        return found[0], named_pair(scene, found[0], found[0])[0]
     written = [
         (scene.reader.facts(named.text, named.tensor), named)
         for named in scene.operands(scene.use)
         if named.tensor is not None
     ]
     strange = [pair for pair in written if wanted(pair[0].device)]
+    strange = strange or list(_computed(scene, wanted))
     alike = {named.text.partition("[")[0] for _, named in strange}
     return strange[0] if len(alike) == 1 else (None, None)
+
+
+def _computed(scene: Scene, wanted: Callable[[str], bool]) -> Iterator[tuple[OperandFacts, Named]]:
+    """What the failing line computes of tensors that are all in one place."""
+    for named in scene.operands(scene.use):
+        part = deciding(named.node, scene.source(scene.use), scene.device)
+        if named.tensor is None and part is not None and part.tensor is not None:
+            facts = unknown(named.text, scene.device(part.tensor))
+            if wanted(facts.device):
+                yield replace(facts, requires_grad=part.tensor.requires_grad), named
 
 
 def _in_torch(scene: Scene, name: str) -> list[OperandFacts]:
@@ -254,6 +285,7 @@ _TELLERS: Mapping[Kind, Callable[[Scene, Words, Operands], Mistake | None]] = {
     "generator": _generator,
     "pinned": _pinned,
     "lengths": _lengths,
+    "state": _state,
     "leaf": not_a_leaf,
 }
 """Kinds that are about tensors; the rest is about the surroundings."""

@@ -10,6 +10,7 @@ from types import CodeType, FunctionType
 
 from devlint.runtime.explaining.definitions import LONGEST, definition_of, parsed
 from devlint.runtime.explaining.origins import place_of, shown_line
+from devlint.runtime.explaining.reaching import may_be_elsewhere
 from devlint.runtime.explaining.stack import owner_of
 
 _LOCAL = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
@@ -109,13 +110,21 @@ def _set_by(code: CodeType, name: str) -> Iterator[Line]:
             if node.attr == name and isinstance(node.value, ast.Name) and (node.value.id,) == own:
                 if not _is_changed(tree, node):
                     value = _value_of(tree, node)
-                    if not is_empty(value):
+                    if not is_empty(value) and not _is_update(value, node):
                         yield Line(code.co_filename, node.lineno, value)
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             if node.func.attr in ("register_buffer", "register_parameter", "add_module"):
                 first = node.args[0] if node.args else None
                 if isinstance(first, ast.Constant) and first.value == name:
                     yield Line(code.co_filename, node.lineno, node)
+
+
+def _is_update(value: ast.expr | None, target: ast.Attribute) -> bool:
+    """Whether an attribute's new value is computed from its old one, and so stays where it is."""
+    if value is None or may_be_elsewhere(value):
+        return False
+    old = ast.unparse(target)
+    return any(isinstance(n, ast.Attribute) and ast.unparse(n) == old for n in ast.walk(value))
 
 
 def _is_changed(tree: ast.AST | None, target: ast.expr) -> bool:

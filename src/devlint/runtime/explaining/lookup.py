@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from devlint.runtime.explaining.objects import fields_of, is_movable, parts_of
 from devlint.runtime.explaining.source import Source, head
-from devlint.runtime.explaining.stack import Spot, as_module
+from devlint.runtime.explaining.stack import Spot, as_module, own_name
 from devlint.runtime.operands import is_tensor
 
 MISSING: Any = object()
@@ -232,7 +232,7 @@ def holder_of(node: ast.AST | None, source: Source) -> str:
     found = ""
     while isinstance(node, (ast.Attribute, ast.Subscript)):
         node = node.value
-        if source.text_of(node) in ("self", "cls"):
+        if source.text_of(node) == own_name(source.spot):
             break
         if isinstance(node, (ast.Name, ast.Attribute)) and is_movable(read(node, source.spot)):
             found = source.text_of(node)

@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Sequence
 from dataclasses import replace
 
 from torch import nn
 
-from devlint.runtime.explaining.bindings import made_module
 from devlint.runtime.explaining.causes import cause
+from devlint.runtime.explaining.computed import deciding
 from devlint.runtime.explaining.lookup import Named
 from devlint.runtime.explaining.mistakes import (
     Mistake,
     described,
-    device_text,
     origin,
     since,
 )
+from devlint.runtime.explaining.naming import because, behind, named_pair, written
 from devlint.runtime.explaining.origins import (
     creation,
     shortened,
     shown_line,
 )
 from devlint.runtime.explaining.ownership import path_below
-from devlint.runtime.explaining.scene import Passed, Scene, is_same, shares_memory
+from devlint.runtime.explaining.scene import Passed, Scene
 from devlint.runtime.explaining.sides import Owner, Sides, choose_sides
+from devlint.runtime.explaining.unmoved import given_to, left_behind
 from devlint.runtime.operands import OperandFacts, unknown
 
 
@@ -38,14 +40,14 @@ def meeting(scene: Scene, operands: Sequence[OperandFacts], text: str) -> Mistak
     if sides.odd_owner is not None:
         if _is_torn(scene, sides.odd_owner[0]):
             return _torn(scene, sides, sides.odd_owner)
-        return _left_behind(scene, sides, sides.odd_owner[0])
-    given = _given(scene, sides.odd)
+        return left_behind(scene, sides, sides.odd_owner[0])
+    given = given_to(scene, sides.odd)
     if given is not None:
         return _received(scene, sides, given)
-    if scene.called and _given(scene, sides.other) is not None:
+    if scene.called and given_to(scene, sides.other) is not None:
         innermost = scene.called[-1].module
         if scene.owners.device_of(innermost) == sides.odd.device:
-            return _left_behind(scene, sides, innermost)  # autocast has made copies of its weights
+            return left_behind(scene, sides, innermost)  # autocast has made copies of its weights
     return _operation(scene, sides)
 
 
@@ -63,7 +65,14 @@ def _read(scene: Scene, text: str) -> list[OperandFacts]:
             return []  # there is nothing that could be moved
         if len(places) > 1:
             return found
+        source = scene.source(index)
         computed = [named for named in written if named.tensor is None]
+        for named in computed:
+            part = deciding(named.node, source, scene.device)
+            if part is not None and part.tensor is not None:
+                found.append(unknown(named.text, scene.device(part.tensor)))
+        if len({facts.device for facts in found}) > 1:
+            return found
         elsewhere = [device for device in _DEVICE.findall(text) if device not in places]
         if len(places) == len(computed) == 1 and elsewhere and index == scene.use:
             return [*found, unknown(computed[0].text, elsewhere[0])]
@@ -71,19 +80,6 @@ def _read(scene: Scene, text: str) -> list[OperandFacts]:
 
 
 _DEVICE = re.compile(r"\b(?:cpu|(?:cuda|xpu|mps):\d+)\b")
-
-
-def _given(scene: Scene, facts: OperandFacts) -> Passed | None:
-    """The argument of a called module that an operand is, or is made from."""
-    for test in (is_same(facts), shares_memory(facts)):
-        for call in scene.called:
-            if (passed := scene.passed(call, test)) is not None:
-                return passed
-    for call in scene.called:
-        passed = scene.passed(call, lambda t: t.dim() > 0 and scene.device(t) == facts.device)
-        if passed is not None:
-            return passed
-    return None
 
 
 # --- a module was given something
@@ -96,7 +92,7 @@ def _received(scene: Scene, sides: Sides, given: Passed) -> Mistake:
     is_placed = sides.other_owner is not None or (
         scene.owners.device_of(module) == sides.other.device
     )
-    other = None if sides.other_owner is not None else _given(scene, sides.other)
+    other = None if sides.other_owner is not None else given_to(scene, sides.other)
     if sides.other_owner is not None:
         met = f"its {_name_in(module, *sides.other_owner)} is on {sides.other.device}"
     elif other is not None:
@@ -108,8 +104,13 @@ def _received(scene: Scene, sides: Sides, given: Passed) -> Mistake:
     entry = scene.entry(argument, _is_made_at(scene, argument, given)) or given
     facts = scene.argument_facts(entry)
     index = entry.index if entry.text else scene.use
-    lines = [described("argument", given.text, argument)]
-    lines += origin(scene, facts, entry.text, index)
+    is_handed_on = not given.text and 0 <= entry.index == scene.use
+    shown = entry.text if is_handed_on else given.text
+    lines = [described("argument", shown, facts if is_handed_on else argument)]
+    own = written(scene, entry.text, entry.node, index)
+    source, part = behind(scene, facts, own, index)
+    lines += because(own, part, facts.device)
+    lines += origin(scene, source, entry.text if part is None else part.text, index)
     if entry.index != scene.use and entry.text:
         spot = scene.stack[entry.index]
         lines.append(("passed at", shown_line(spot.file, spot.line)))
@@ -130,7 +131,7 @@ def _received(scene: Scene, sides: Sides, given: Passed) -> Mistake:
         fix,
         rule,
         module=scene.label(module),
-        argument=given.text or given.position,
+        argument=shown or given.position,
         devices=(argument.device, sides.other.device),
         is_mismatch=True,
     )
@@ -173,102 +174,35 @@ def _torn(scene: Scene, sides: Sides, owner: Owner) -> Mistake:
     return replace(found, fix=fix, rule="input-on-other-device")
 
 
-def _left_behind(scene: Scene, sides: Sides, owner: nn.Module) -> Mistake:
-    label = scene.label(owner)
-    given = _given(scene, sides.other)
-    head = f"{label} is on {sides.odd.device}, but"
-    if given is not None:
-        head = f"{head} received {given.position}"
-        lines = [described("argument", given.text, scene.argument_facts(given))]
-    else:
-        named = scene.named(sides.other, scene.use) if scene.use >= 0 else None
-        head = f"{head} met {'its input' if named is None else shortened(named.text, 40)}"
-        lines = [described("operand", "" if named is None else named.text, sides.other)]
-    lines += origin(scene, sides.other, "", -1)
-    rule, fix, index = _why_behind(scene, sides, owner, given)
-    if 0 <= index != scene.use:
-        line = shown_line(scene.stack[index].file, scene.stack[index].line)
-        lines += [] if any(text == line for _, text in lines) else [("passed at", line)]
-    made = "" if sides.odd.site else made_module(scene, owner, sides.other.device)
-    lines.append(("model", f"on {sides.odd.device}, {made}" if made else since(sides.odd)))
-    own = scene.named(sides.odd, scene.use) if scene.use >= 0 and given is None else None
-    return Mistake(
-        f"{head} on {sides.other.device}",
-        lines,
-        fix,
-        rule,
-        module=label,
-        argument=(own.text if own else "") if given is None else given.text or given.position,
-        devices=(sides.odd.device, sides.other.device),
-        is_mismatch=True,
-    )
-
-
-def _why_behind(
-    scene: Scene, sides: Sides, owner: nn.Module, given: Passed | None
-) -> tuple[str, str, int]:
-    """The rule, the repair, and the frame whose line calls the module, if the repair is there."""
-    root = scene.owners.root
-    assert root is not None  # the owner is at work, and so is a module outside of it
-    device = sides.other.device
-    if scene.owners.path(owner) is None:
-        holder = scene.owners.holder(owner)
-        kind = type(root).__name__
-        if holder is None:
-            return "", f"{type(owner).__name__} isn't a part of {kind}: move it as well", -1
-        wrapper = "nn.ModuleDict" if holder.container == "dict" else "nn.ModuleList"
-        return (
-            "unregistered-modules",
-            (
-                f"let it move with the module, instead of a {holder.container}: "
-                f"self.{holder.attribute} = {wrapper}(...)"
-            ),
-            -1,
-        )
-    path = scene.owners.path(owner)
-    entry = next((m for m in scene.modules if m.is_call), None)
-    callee, index = scene.callee(entry) if entry is not None else ("", -1)
-    if path and scene.owners.has_any_on(device):
-        return (
-            "input-on-other-device",
-            (
-                f"the rest of {type(root).__name__} is on {device}: "
-                f"make {path} before the model is moved, or move it as well"
-            ),
-            -1,
-        )
-    named = scene.named(sides.other, index) if index >= 0 else None
-    if named is None and given is not None and given.index == index:
-        named = Named(given.text, None)
-    target = device_text(scene, -1, device, "", named)
-    moved_module = f": {callee}.to({target})" if callee else ""
-    index = index if callee else -1
-    return "input-on-other-device", f"move the module before the call{moved_module}", index
-
-
 # --- an operation of the program itself
 
 
 def _operation(scene: Scene, sides: Sides) -> Mistake:
     index = scene.use
-    odd, other = scene.named_pair(sides.odd, sides.other)
+    odd, other = named_pair(scene, sides.odd, sides.other)
+    facts, part = behind(scene, sides.odd, odd, index)
+    met = sides.other
+    if met.site is not None:
+        met, _ = behind(scene, met, other, index)
     shown = shortened(scene.failing_text(index), 60)
     where = f"{scene.home_label}: " if scene.home_label else ""
     first, second = _words(sides.other, other), _words(sides.odd, odd)
     head = f"{where}{shown or 'an operation'} takes {first} and {second}"
     lines = [
         described("operand", _text(sides.other, other), scene.as_named(sides.other, other)),
-        *origin(scene, sides.other, "", -1),
+        *origin(scene, met, "", -1),
         described("operand", _text(sides.odd, odd), scene.as_named(sides.odd, odd)),
-        *origin(scene, sides.odd, "" if odd is None else odd.text, index),
+        *because(odd, part, facts.device),
+        *origin(scene, facts, "" if part is None else part.text, index),
     ]
-    named = odd or Named("", None)
-    entry = scene.entry(
-        sides.odd, index >= 0 and creation(scene, sides.odd, odd, index) is not None
-    )
+    is_made_here = index >= 0 and creation(scene, facts, part, index) is not None
+    if odd is not None and part is not None and not is_made_here and _is_given(odd, part):
+        facts, part = sides.odd, odd  # it is moved itself
+    named = part or Named("", None)
+    entry = scene.entry(sides.odd, is_made_here)
     fallback = "operands-on-other-devices"
     if entry is None or not entry.text:
-        rule, fix = cause(scene, sides.odd, named, index, sides.other, other, "", fallback)
+        rule, fix = cause(scene, facts, named, index, sides.other, other, "", fallback)
     else:
         spot = scene.stack[entry.index]
         lines.append(("passed at", shown_line(spot.file, spot.line)))
@@ -285,10 +219,16 @@ def _operation(scene: Scene, sides: Sides) -> Mistake:
         fix,
         rule,
         module=scene.home_label,
-        argument=_text(sides.odd, odd),
+        argument=_text(sides.odd, odd if odd is None or odd.tensor is not None else part),
         devices=(sides.odd.device, sides.other.device),
         is_mismatch=True,
     )
+
+
+def _is_given(named: Named, part: Named) -> bool:
+    """Whether an operand is what a function has given, and no method of the deciding part."""
+    call = named.node
+    return isinstance(call, ast.Call) and all(n is not part.node for n in ast.walk(call.func))
 
 
 def _words(facts: OperandFacts, named: Named | None) -> str:

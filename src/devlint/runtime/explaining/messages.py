@@ -12,8 +12,8 @@ from typing import Literal
 
 Kind = Literal[
     "meeting", "index", "numpy", "host", "generator", "pinned", "lengths", "optimizer", "fused",
-    "gradient", "leaf", "replica", "parameters", "load", "missing", "ordinal", "fork", "empty",
-    "backend",
+    "gradient", "leaf", "state", "replica", "parameters", "load", "missing", "ordinal", "fork",
+    "empty", "backend",
 ]  # fmt: skip
 
 _DEVICE = r"[\"'(]?(?P<{}>[\w:]+(?:\.\w+)*)[\"')]?"
@@ -89,6 +89,7 @@ _FAMILIES = (
          r"(?:convert|converting) CUDA tensor to numpy"),
     _row("host", r"(?P<op>apply_|map2?_) is only implemented on CPU tensors"),
     _row("host", r"(?P<op>tensor_split) expected \w+ to be on cpu"),
+    _row("state", r"RNG state must be a torch\.ByteTensor|expected a torch\.ByteTensor, but got"),
     _row("generator", r"Expected an? @at (?:device type for generator|generator device) but "
          r"found @on"),
     _row("pinned", r"cannot pin '|[Oo]nly (?:dense )?CPU tensors can be pinned"),
@@ -210,7 +211,7 @@ def _device(word: str) -> str:
 
 _HINTS = (
     "evice", "CPU", "cpu", "CUDA", "cuda", "GPU", "meta tensor", "storage has not been",
-    "non-leaf Tensor",
+    "non-leaf Tensor", "torch.ByteTensor",
 )  # fmt: skip
 
 

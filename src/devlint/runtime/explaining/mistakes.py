@@ -18,7 +18,7 @@ from devlint.runtime.explaining.origins import (
     with_device,
 )
 from devlint.runtime.explaining.scene import Scene
-from devlint.runtime.explaining.stack import as_module
+from devlint.runtime.explaining.stack import as_module, own_name
 from devlint.runtime.operands import OperandFacts, Site, is_tensor
 
 
@@ -94,16 +94,17 @@ def device_text(
 ) -> str:
     """What stands for a device in a line of the program."""
     if index >= 0:
-        module = as_module(scene.stack[index].names.get("self"))
+        name = own_name(scene.stack[index])
+        module = as_module(scene.stack[index].names.get(name)) if name else None
         if module is not None and scene.owners.device_of(module) == device:
-            return "next(self.parameters()).device"
+            return f"next({name}.parameters()).device"
     if callee and can_be_assigned(callee):
         return f"next({callee}.parameters()).device"
-    there = "" if other is None else _tensor_on(scene, other, device, index)
+    there = "" if other is None else tensor_named_in(scene, other, device, index)
     return f"{there}.device" if there else f'"{device}"'
 
 
-def _tensor_on(scene: Scene, named: Named, device: str, index: int) -> str:
+def tensor_named_in(scene: Scene, named: Named, device: str, index: int) -> str:
     """A tensor on a device that an expression names: itself, or one that it is computed from."""
     if named.node is not None and index >= 0:
         source = scene.source(index)
@@ -127,6 +128,9 @@ def creation_repair(scene: Scene, made: Creation, device: str, other: Named | No
     spot = scene.stack[made.index]
     argument = argument_on(scene, made.index, device)
     target = f"{argument}.device" if argument else device_text(scene, made.index, device)
+    if target.startswith('"'):
+        there = tensor_named_in(scene, Named("", None, made.call), device, made.index)
+        target = f"{there}.device" if there else target
     if target.startswith('"') and other is not None and can_be_assigned(other.text):
         if spot.line == made.line:
             target = f"{other.text}.device"

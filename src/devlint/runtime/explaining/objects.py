@@ -26,7 +26,7 @@ def parts_of(value: object, held: Mapping[str, Any]) -> Iterator[tuple[str, Any]
 
     `held` is the object's own dictionary.
     """
-    if not _is_plain_object(value):
+    if not is_plain_object(value):
         return
     for name, part in [*held.items(), *_slots(value)][:_WIDTH]:
         if name in _STORES:
@@ -54,7 +54,8 @@ def is_movable(value: object) -> bool:
     return type(found) is FunctionType
 
 
-def _is_plain_object(value: object) -> bool:
+def is_plain_object(value: object) -> bool:
+    """Whether a value is an object of a program's own class that isn't a module."""
     kind = type(value)
     if is_tensor(value) or issubclass(kind, (nn.Module, type, BaseException)):
         return False

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from types import SimpleNamespace
 
 from torch import Tensor, nn
 
 from devlint.runtime.explaining.lookup import contents, modules_below, own_tensors, tensors_of
+from devlint.runtime.explaining.objects import is_plain_object
 from devlint.runtime.explaining.stack import as_module
 from devlint.runtime.operands import Reader
 
@@ -16,6 +18,10 @@ Test = Callable[[Tensor], bool]
 
 _REGISTERED = ("_parameters", "_buffers", "_modules", "_flat_weights")
 """Attributes of a module that aren't the program's own."""
+
+
+_WIDTH = 64
+"""Items of a container of another object that are looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +33,9 @@ class Holder:
     path: str
     """Of the module that is kept: `layers[0]`."""
     container: str
-    """`list`, `tuple` or `dict`."""
+    """`list`, `tuple`, `dict` or the class of the object that keeps it."""
+    owner: nn.Module
+    """The module that has the container."""
 
 
 @dataclass(frozen=True)
@@ -64,14 +72,24 @@ class Ownership:
             return None
         for path, owner in self._tree:
             for name, value in list(contents(owner).items()):
-                if name.startswith("_") or type(value) not in (list, tuple, dict):
+                if name.startswith("_"):
                     continue
-                for text, held in modules_in(name, value):
+                for text, held in _modules_kept(name, value):
                     below = path_below(held, module)
                     if below is not None:
                         parts = ".".join(part for part in (path, text, below) if part)
-                        return Holder(name, parts, type(value).__name__)
+                        return Holder(name, parts, type(value).__name__, owner)
         return None
+
+    def keeper(self, module: nn.Module) -> tuple[nn.Module, str] | None:
+        """The module that keeps another one, registered or not, and the attribute."""
+        path = self.path(module)
+        if path is None:
+            holder = self.holder(module)
+            return None if holder is None else (holder.owner, holder.attribute)
+        above, _, name = path.rpartition(".")
+        owner = next((found for place, found in self._tree if place == above), None)
+        return (owner, name) if owner is not None and name else None
 
     def of_tensor(self, test: Test) -> tuple[nn.Module, str] | None:
         """The module at work that a parameter or buffer belongs to, and its name there."""
@@ -115,6 +133,17 @@ class Ownership:
 def path_below(root: nn.Module, module: nn.Module) -> str | None:
     """The path of a module in another one; empty for itself."""
     return next((path for path, found in modules_below(root) if found is module), None)
+
+
+def _modules_kept(text: str, value: object) -> Iterator[tuple[str, nn.Module]]:
+    """The modules in a plain container, or in an object that is no module itself."""
+    if type(value) in (list, tuple, dict):
+        yield from modules_in(text, value)
+    elif type(value) is SimpleNamespace or is_plain_object(value):
+        for name, part in list(contents(value).items()):
+            if type(part) in (list, tuple, dict) and len(part) > _WIDTH:
+                continue
+            yield from modules_in(f"{text}.{name}", part)
 
 
 def modules_in(text: str, value: object, depth: int = 0) -> Iterator[tuple[str, nn.Module]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from devlint.runtime.explaining.source import Source
+from devlint.runtime.explaining.source import MOVES, Source
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _WITHS = (ast.With, ast.AsyncWith)
@@ -21,6 +21,7 @@ def reaching(source: Source, sets: list[ast.AST]) -> ast.stmt | None:
     setters = [s for s in (_statement(node, parents) for node in sets) if s is not None]
     if len(setters) != len(sets):
         return None
+    setters = _without_updates(setters, failing, around)
     before = [s for s in setters if _comes_before(s, around, parents)]
     if not before:
         return None
@@ -32,6 +33,67 @@ def reaching(source: Source, sets: list[ast.AST]) -> ast.stmt | None:
         if other is not last and (is_between or any(_has(loop, other) for loop in loops)):
             return None
     return last
+
+
+def _without_updates(
+    setters: list[ast.stmt], failing: ast.stmt, around: list[ast.AST]
+) -> list[ast.stmt]:
+    """The statements that can have put the value where it is.
+
+    `total += x` leaves a tensor in its place. What is computed from the result of the failing
+    statement, in an earlier round of a loop, is where that one has worked: it can't be the value
+    that it fails with.
+    """
+    first = [s for s in setters if not isinstance(s, ast.AugAssign)]
+    if any(_is_number(getattr(s, "value", None)) for s in first if isinstance(s, ast.Assign)):
+        return setters
+    loop = next((node for node in around if isinstance(node, _LOOPS)), None)
+    later = _results_of(failing, loop) if loop is not None else []
+    return [s for s in first if not any(s is each for each in later)]
+
+
+def _is_number(value: ast.expr | None) -> bool:
+    while isinstance(value, ast.UnaryOp):
+        value = value.operand
+    return isinstance(value, ast.Constant)
+
+
+def _results_of(failing: ast.stmt, loop: ast.AST) -> list[ast.stmt]:
+    """The failing statement, and those of a loop that compute with its result."""
+    names, found = set[str](), list[ast.stmt]()
+    statements = [n for n in ast.walk(loop) if isinstance(n, (ast.Assign, ast.AugAssign))]
+    for node in sorted(statements, key=lambda node: node.lineno):
+        is_result = node is failing or bool(names & _names_in(node.value, ast.Load))
+        if node.lineno >= failing.lineno and is_result and not may_be_elsewhere(node.value):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names.update(*(_names_in(target, ast.Store) for target in targets))
+            found.append(node)
+    return found
+
+
+def _names_in(node: ast.AST, context: type[ast.expr_context]) -> set[str]:
+    return {
+        part.id
+        for part in ast.walk(node)
+        if isinstance(part, ast.Name) and isinstance(part.ctx, context)
+    }
+
+
+_ELSEWHERE = MOVES | frozenset(
+    "item tolist numpy zeros ones full empty rand randn randint arange tensor as_tensor asarray"
+    " from_numpy linspace eye randperm load".split()
+)
+"""Methods and functions whose result may be elsewhere than what they are given."""
+
+
+def may_be_elsewhere(value: ast.AST) -> bool:
+    """Whether an expression has a call in it that moves a tensor, or makes one anew."""
+    for node in ast.walk(value):
+        if isinstance(node, ast.Call):
+            name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+            if name in _ELSEWHERE or any(k.arg == "device" for k in node.keywords):
+                return True
+    return False
 
 
 def are_later(source: Source, sets: list[ast.AST]) -> bool:

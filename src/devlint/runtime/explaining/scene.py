@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -11,7 +11,6 @@ import torch
 from torch import Tensor, nn
 
 from devlint.runtime.explaining.arguments import (
-    argument_for,
     arguments,
     whole_argument,
     written_argument,
@@ -25,7 +24,7 @@ from devlint.runtime.explaining.lookup import (
     tensors_of,
 )
 from devlint.runtime.explaining.ownership import Ownership, Test
-from devlint.runtime.explaining.source import Source, parameters
+from devlint.runtime.explaining.source import Source
 from devlint.runtime.explaining.stack import ModuleFrame, Spot, modules_at_work
 from devlint.runtime.operands import OperandFacts, Reader, is_tensor, memory_of
 
@@ -109,69 +108,23 @@ class Scene:
 
     def named(self, facts: OperandFacts, index: int) -> Named | None:
         """An operand as a frame's line writes it, or as one of its names holds it."""
-        written = self.operands(index)
+        written, parts = self.operands(index), list(self._parts(index))
         held = list(locals_of(self.stack[index]))
-        for candidates in (written, held):
+        for candidates in (written, parts, held):
             for test in (is_same(facts), shares_memory(facts)):
                 for each in candidates:
                     if each.tensor is not None and test(each.tensor):
                         return each
         return None
 
-    def named_pair(
-        self, first: OperandFacts, second: OperandFacts
-    ) -> tuple[Named | None, Named | None]:
-        """Two operands of the failing line as it writes them.
-
-        What the line computes on its way has no name; the one such part that is left belongs to
-        the one operand that is left.
-        """
-        if self.use < 0:
-            return None, None
-        names = [self.named(first, self.use), self.named(second, self.use)]
-        written = self.operands(self.use)
-        computed = [named for named in written if named.tensor is None]
-        if len(computed) == 1 and (names.count(None) == 1 or first == second):
-            names = [named or computed[0] for named in names]
-        for index, facts in enumerate((first, second)):
-            names[index] = names[index] or self._handed(facts)
-            if names[index] is None:
-                names[index] = self._only_one_on(facts.device, written)
-        return names[0], names[1]
-
-    def _handed(self, facts: OperandFacts) -> Named | None:
-        """The argument of a function of torch that an operand is, or is computed from."""
-        if self.use + 1 >= len(self.stack) or self.stack[self.use + 1].owner != "torch":
-            return None
-        call, spot = self.source(self.use).failing, self.stack[self.use + 1]
-        names = parameters(spot.code)
-        if not isinstance(call, ast.Call) or names[:1] == ("self",):
-            return None
-        held = [(name, spot.names.get(name)) for name in names]
-        tensors = [(name, value) for name, value in held if is_tensor(value)]
-        for test in (is_same(facts), shares_memory(facts), self._is_at(facts.device)):
-            found = [name for name, tensor in tensors if test(tensor)]
-            if len(found) == 1:
-                node = argument_for(call, names, found[0])
-                return None if node is None else self._written(node)
-        return None
-
-    def _written(self, node: ast.expr) -> Named:
-        value = read(node, self.stack[self.use])
-        text = self.source(self.use).text_of(node)
-        return Named(text, value if is_tensor(value) else None, node)
-
-    def _is_at(self, device: str) -> Test:
-        return lambda tensor: self.device(tensor) == device
-
-    def _only_one_on(self, device: str, written: list[Named]) -> Named | None:
-        """What the operator was given may be a copy of what is written."""
-        found = [
-            named
-            for named in written
-            if named.tensor is not None and self.device(named.tensor) == device
-        ]
-        return found[0] if len(found) == 1 else None
+    def _parts(self, index: int) -> Iterator[Named]:
+        """The tensors that the failing expression of a frame names, in whatever place."""
+        source = self.source(index)
+        for node in ast.walk(source.failing) if source.failing is not None else ():
+            if isinstance(node, (ast.Name, ast.Attribute)):
+                value = read(node, self.stack[index])
+                if is_tensor(value):
+                    yield Named(source.text_of(node), value, node)
 
     def as_named(self, facts: OperandFacts, named: Named | None) -> OperandFacts:
         """The facts of what a name holds: an operator may have been given a view of it."""

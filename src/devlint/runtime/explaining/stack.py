@@ -169,13 +169,31 @@ def _is_machinery(spot: Spot) -> bool:
 
 def _own_module(spot: Spot) -> nn.Module | None:
     """The module whose method a frame runs."""
+    name = own_name(spot)
+    if not name and spot.code.co_name == "forward" and spot.code.co_argcount:
+        name = spot.code.co_varnames[0]
+    return as_module(spot.names.get(name)) if name else None
+
+
+def own_name(spot: Spot) -> str:
+    """What a method calls the object, or the class, that it is of; empty in a function."""
     code = spot.code
     if not code.co_argcount:
-        return None
+        return ""
     name = code.co_varnames[0]
-    if name != "self" and code.co_name != "forward":
-        return None
-    return as_module(spot.names.get(name))
+    if name in ("self", "cls") or name not in spot.names:
+        return name if name in ("self", "cls") else ""
+    value = spot.names[name]
+    kinds = [type(value), value] if issubclass(type(value), type) else [type(value)]
+    return name if any(has_method(kind, code) for kind in kinds) else ""
+
+
+def has_method(kind: type, code: CodeType) -> bool:
+    """Whether a function is a method of a class, under its own name, that gets the object."""
+    found = (vars(base).get(code.co_name) for base in kind.__mro__)
+    return any(
+        part is code for value in found if type(value) is not staticmethod for part in _codes(value)
+    )
 
 
 def as_module(value: object) -> nn.Module | None:

@@ -26,13 +26,16 @@ def whole(named: Named, source: Source) -> Named:
 def _taken_from(node: ast.AST | None, spot: Spot) -> ast.expr | None:
     if isinstance(node, ast.UnaryOp):
         return node.operand
-    if isinstance(node, ast.Subscript):
+    if isinstance(node, ast.Subscript) or (isinstance(node, ast.Attribute) and node.attr in _VIEWS):
         return node.value if is_tensor(read(node.value, spot)) else None
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         name, owner = node.func.attr, read(node.func.value, spot)
         if is_tensor(owner) and (name in SAME_PLACE or _works_in_place(name)):
             return node.func.value
     return None
+
+
+_VIEWS = ("T", "mT", "H", "mH", "real", "imag")
 
 
 def _works_in_place(method: str) -> bool:

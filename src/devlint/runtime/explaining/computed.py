@@ -1,0 +1,110 @@
+"""Which part of an expression says where its result is: `a * 2 + b` is where `a` and `b` are."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+
+import torch
+from torch import Tensor
+
+from devlint.runtime.explaining.lookup import MISSING, SAME_PLACE, Named, read
+from devlint.runtime.explaining.source import Source
+from devlint.runtime.operands import is_tensor
+
+_WITH_OTHERS = frozenset(
+    "add sub mul div true_divide floor_divide remainder pow matmul mm bmm mv dot addmm maximum"
+    " minimum where lerp masked_fill cat stack softmax square sign rsqrt sum mean eq ne lt le gt ge"
+    " div_ mul_ add_ sub_ pow_ logsumexp amax amin all any diff topk".split()
+)
+"""Methods and functions of torch whose result is where the tensors are that they are given."""
+
+_ROOMS = (torch, torch.nn.functional)
+
+Where = Callable[[Tensor], str]
+
+
+class _UnclearError(Exception):
+    """A part may put the result anywhere."""
+
+
+def deciding(node: ast.AST | None, source: Source, where: Where) -> Named | None:
+    """The first tensor that an expression's result is on the device of.
+
+    Nothing if its parts are on several devices, or something in it may move what it gives.
+    """
+    if node is None:
+        return None
+    try:
+        parts = [named for named in _parts(node, source) if _counts(named)]
+    except _UnclearError:
+        return None
+    places = {where(named.tensor) for named in parts if named.tensor is not None}
+    return parts[0] if len(places) == 1 else None
+
+
+def _counts(named: Named) -> bool:
+    return named.tensor is not None and named.tensor.dim() > 0
+
+
+def _parts(node: ast.AST, source: Source) -> Iterator[Named]:
+    if isinstance(node, (ast.Constant, ast.Slice)):
+        return
+    if isinstance(node, ast.BinOp):
+        yield from _parts(node.left, source)
+        yield from _parts(node.right, source)
+    elif isinstance(node, ast.Compare):
+        for part in (node.left, *node.comparators):
+            yield from _parts(part, source)
+    elif isinstance(node, ast.UnaryOp):
+        yield from _parts(node.operand, source)
+    elif isinstance(node, (ast.List, ast.Tuple)):
+        for part in node.elts:
+            yield from _parts(part, source)
+    elif isinstance(node, ast.Call):
+        yield from _of_call(node, source)
+    else:
+        yield from _of_name(node, source)
+
+
+def _of_name(node: ast.AST, source: Source) -> Iterator[Named]:
+    value = read(node, source.spot)
+    if isinstance(node, ast.Subscript) and (value is MISSING or _is_of_tensor(node, source)):
+        yield from _parts(node.value, source)  # an index says nothing
+    elif isinstance(node, ast.Attribute) and is_tensor(read(node.value, source.spot)):
+        if node.attr in _WITH_THE_TENSOR:
+            yield from _of_name(node.value, source)  # a gradient is where its tensor is
+        elif node.attr not in _NUMBERS:
+            raise _UnclearError
+    elif is_tensor(value):
+        yield Named(source.text_of(node), value, node)
+    elif type(value) not in (int, float, bool, complex, torch.dtype, torch.Size, str, type(None)):
+        raise _UnclearError
+
+
+def _is_of_tensor(node: ast.Subscript, source: Source) -> bool:
+    return is_tensor(read(node.value, source.spot))
+
+
+_WITH_THE_TENSOR = ("grad", "T", "mT", "H", "mH", "real", "imag", "data")
+_NUMBERS = ("shape", "ndim", "dtype")
+
+
+def _of_call(node: ast.Call, source: Source) -> Iterator[Named]:
+    if any(keyword.arg in ("device", "out", None) for keyword in node.keywords):
+        raise _UnclearError
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    if name not in SAME_PLACE and name not in _WITH_OTHERS:
+        if name not in ("len", "int", "float", "size", "dim", "numel"):
+            raise _UnclearError
+        return
+    called = read(node.func, source.spot)
+    if called is MISSING and isinstance(node.func, ast.Attribute):
+        yield from _parts(node.func.value, source)
+    elif not any(getattr(room, name, MISSING) is called for room in _ROOMS):
+        raise _UnclearError
+    for part in node.args:
+        if not isinstance(part, ast.Starred):
+            yield from _parts(part, source)
+    for keyword in node.keywords:
+        yield from _parts(keyword.value, source)

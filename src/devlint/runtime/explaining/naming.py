@@ -1,0 +1,163 @@
+"""What the failing line calls the operands that have met."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from devlint.runtime.explaining.arguments import argument_for
+from devlint.runtime.explaining.computed import deciding
+from devlint.runtime.explaining.lookup import MISSING, Named, contents, read
+from devlint.runtime.explaining.ownership import Test
+from devlint.runtime.explaining.scene import Scene, is_same, shares_memory
+from devlint.runtime.explaining.source import parameters
+from devlint.runtime.operands import OperandFacts, is_tensor
+
+_DEPTH = 3
+"""Of objects in objects."""
+
+
+def named_pair(
+    scene: Scene, first: OperandFacts, second: OperandFacts
+) -> tuple[Named | None, Named | None]:
+    """Two operands of the failing line as it writes them.
+
+    What the line computes on its way has no name; the one such part that is left belongs to
+    the one operand that is left. Of several it is the one whose own parts are all in its place.
+    """
+    if scene.use < 0:
+        return None, None
+    pair = (first, second)
+    names = [kept_inside(scene, facts) or scene.named(facts, scene.use) for facts in pair]
+    written = scene.operands(scene.use)
+    computed = [named for named in written if named.tensor is None]
+    if len(computed) == 1 and (names.count(None) == 1 or first == second):
+        names = [named or computed[0] for named in names]
+    for index, facts in enumerate(pair):
+        names[index] = names[index] or _handed(scene, facts)
+        if names[index] is None:
+            names[index] = _only_one_on(scene, facts.device, written)
+        if names[index] is None:
+            names[index] = _computed_on(scene, facts.device, computed)
+    left = [named for named in computed if named not in names]
+    if len(computed) == 2 and len(left) == 1 and names.count(None) == 1:
+        names = [named or left[0] for named in names]
+    return names[0], names[1]
+
+
+def kept_inside(scene: Scene, facts: OperandFacts) -> Named | None:
+    """Of a method of an object of torch, a tensor that the object keeps: `dist.loc`."""
+    call = scene.source(scene.use).failing if scene.use >= 0 else None
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+        return None
+    owner, text = call.func.value, scene.source(scene.use).text_of(call.func.value)
+    value = read(owner, scene.stack[scene.use])
+    if not is_distribution(value):
+        return None
+    for test in (is_same(facts), shares_memory(facts)):
+        for name in _kept(value, test, _DEPTH):
+            return Named(f"{text}.{name}", None)
+    return None
+
+
+def is_distribution(value: object) -> bool:
+    """Whether a value is an object of torch.distributions, or of a class made of one."""
+    return value is not MISSING and any(
+        str(base.__module__).startswith("torch.distributions") for base in type(value).__mro__
+    )
+
+
+def _kept(value: object, test: Test, depth: int) -> Iterator[str]:
+    for name, part in list(contents(value).items()):
+        if name.startswith("_"):
+            continue
+        if is_tensor(part):
+            if test(part):
+                yield name
+        elif depth and is_distribution(part):
+            yield from (f"{name}.{inner}" for inner in _kept(part, test, depth - 1))
+
+
+def _computed_on(scene: Scene, device: str, computed: list[Named]) -> Named | None:
+    """The computed operand whose own parts are on a device, if there is just one."""
+    source = scene.source(scene.use)
+    found = []
+    for named in computed:
+        part = deciding(named.node, source, scene.device)
+        if part is not None and part.tensor is not None and scene.device(part.tensor) == device:
+            found.append(named)
+    return found[0] if len(found) == 1 else None
+
+
+def behind(
+    scene: Scene, facts: OperandFacts, named: Named | None, index: int
+) -> tuple[OperandFacts, Named | None]:
+    """Of what the failing line has computed, the part that says where it is; else as it was."""
+    if named is None or index < 0:
+        return facts, named
+    is_made_here = facts.site is None or _is_here(scene, facts, index)
+    if named.tensor is not None and not is_made_here:
+        return facts, named
+    source = scene.source(index)
+    part = deciding(named.node, source, scene.device)
+    if part is None or part.tensor is None or scene.device(part.tensor) != facts.device:
+        return facts, named
+    if part.text == named.text or not is_made_here or facts.moved is not None:
+        return facts, named
+    return scene.reader.facts(facts.name, part.tensor), part
+
+
+def because(named: Named | None, part: Named | None, device: str) -> list[tuple[str, str]]:
+    """The part of a computed operand that says where it is."""
+    if part is None or named is None or part is named or named.tensor is not None:
+        return []
+    return [("because", f"{part.text} is on {device}")]
+
+
+def _is_here(scene: Scene, facts: OperandFacts, index: int) -> bool:
+    """Whether a tensor was made by the failing statement itself."""
+    site, spot, statement = facts.site, scene.stack[index], scene.source(index).statement
+    if site is None or statement is None:
+        return False
+    if (site.file, site.first_line) != (spot.file, spot.code.co_firstlineno):
+        return False
+    return statement.lineno <= site.line <= (statement.end_lineno or statement.lineno)
+
+
+def _handed(scene: Scene, facts: OperandFacts) -> Named | None:
+    """The argument of a function of torch that an operand is, or is computed from."""
+    if scene.use + 1 >= len(scene.stack) or scene.stack[scene.use + 1].owner != "torch":
+        return None
+    call, spot = scene.source(scene.use).failing, scene.stack[scene.use + 1]
+    names = parameters(spot.code)
+    if not isinstance(call, ast.Call) or names[:1] == ("self",):
+        return None
+    held = [(name, spot.names.get(name)) for name in names]
+    tensors = [(name, value) for name, value in held if is_tensor(value)]
+    for test in (is_same(facts), shares_memory(facts), _is_at(scene, facts.device)):
+        found = [name for name, tensor in tensors if test(tensor)]
+        if len(found) == 1:
+            node = argument_for(call, names, found[0])
+            source = scene.source(scene.use)
+            return None if node is None else written(scene, source.text_of(node), node, scene.use)
+    return None
+
+
+def written(scene: Scene, text: str, node: ast.AST | None, index: int) -> Named:
+    """What a frame's line has for a tensor, with the tensor if it takes no call to know it."""
+    value = MISSING if node is None or index < 0 else read(node, scene.stack[index])
+    return Named(text, value if is_tensor(value) else None, node)
+
+
+def _is_at(scene: Scene, device: str) -> Test:
+    return lambda tensor: scene.device(tensor) == device
+
+
+def _only_one_on(scene: Scene, device: str, written: list[Named]) -> Named | None:
+    """What the operator was given may be a copy of what is written."""
+    found = [
+        named
+        for named in written
+        if named.tensor is not None and scene.device(named.tensor) == device
+    ]
+    return found[0] if len(found) == 1 else None
