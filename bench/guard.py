@@ -293,8 +293,8 @@ def resident() -> int:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--only", action="append", help="subjects whose names begin so")
-    parser.add_argument("--repeat", type=int, default=31, help="rounds")
-    parser.add_argument("--seconds", type=float, default=0.2, help="of a block")
+    parser.add_argument("--repeat", type=int, default=121, help="rounds")
+    parser.add_argument("--seconds", type=float, default=0.04, help="of a block")
     parser.add_argument("--steps", type=int, default=10_000, help="for memory; 0 leaves it out")
     parser.add_argument("--json", type=Path, help="write the figures there, too")
     options = parser.parse_args()

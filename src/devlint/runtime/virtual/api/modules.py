@@ -67,6 +67,8 @@ class Surface:
         patches.set(torch, "Event", self._streams.event_type)
         patches.set(torch, "manual_seed", self._random.seeding_both(torch.manual_seed))
         patches.set(torch.random, "manual_seed", torch.manual_seed)
+        patches.set(torch, "set_rng_state", self._random.from_host(torch.set_rng_state))
+        patches.set(torch.random, "set_rng_state", torch.set_rng_state)
         if kind == "mps":
             self._patch_mps(patches)
         else:

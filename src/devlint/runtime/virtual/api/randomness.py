@@ -14,8 +14,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from devlint.runtime.virtual.errors import Operand, device_error
 from devlint.runtime.virtual.modes import Handler, survey
-from devlint.runtime.virtual.tags import CPU
+from devlint.runtime.virtual.tags import CPU, place
 from devlint.runtime.virtual.world import World
 
 _DRAWING = """
@@ -68,6 +69,15 @@ class Randomness:
 
         return manual_seed
 
+    def from_host(self, set_state: Callable[[Tensor], None]) -> Callable[[Tensor], None]:
+        """`torch.set_rng_state`, which takes a state that is on the CPU."""
+
+        def set_rng_state(new_state: Tensor) -> None:
+            _check_state(new_state)
+            set_state(new_state)
+
+        return set_rng_state
+
     def manual_seed(self, seed: int) -> None:
         fresh = torch.equal(self._shared.get_state(), self._seeded)
         if fresh and int(seed) == self._shared.initial_seed():
@@ -84,6 +94,7 @@ class Randomness:
 
     def set_state(self, new_state: Tensor, device: Any = None) -> None:
         self._machine.resolve(device)
+        _check_state(new_state)
         self._stream.set_state(new_state)
 
     def _separate(self) -> torch.Generator:
@@ -130,3 +141,12 @@ class Randomness:
         if target is None:
             target = survey((args, kwargs))
         return target is not None and target is not CPU and self._machine.owns(target)
+
+
+def _check_state(state: Any) -> None:
+    """Refuse the state of a generator that isn't on the host."""
+    with torch._C.DisableTorchFunction():
+        where = place(state) if isinstance(state, Tensor) else CPU
+    if where is not CPU:
+        text = "RNG state must be a torch.ByteTensor"
+        raise device_error(TypeError, text, [Operand("new_state", state, where)])
