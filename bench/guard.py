@@ -4,8 +4,8 @@
     python bench/guard.py --only tiny --repeat 41
     python bench/guard.py --json results.json
 
-In each round every variant runs a block of the same calls, one after the other in an order that
-turns; a figure is the median over rounds of its time (CPU seconds of one thread) beside that of
+In each round every variant runs a block of the same calls, one after the other in a random order;
+a figure is the median over rounds of its time (CPU seconds of one thread) beside that of
 the same round without a guard, with the 95 % interval of that median. `none again` is a second
 run of nothing: what differs there is noise. Memory is what 10,000 small steps leave behind.
 """
@@ -18,6 +18,7 @@ import gc
 import json
 import math
 import platform
+import random
 import resource
 import sys
 import time
@@ -207,12 +208,13 @@ def measure(name: str, rounds: int, seconds: float) -> list[Row]:
     times = max(1, round(seconds / runs.block(3)))
     found: dict[str, list[float]] = {variant: [] for variant in VARIANTS}
     order = list(VARIANTS)
+    turns = random.Random(0)
     for _ in range(rounds):
+        turns.shuffle(order)
         for variant in order:
             with VARIANTS[variant](runs):
                 runs.once()
                 found[variant].append(runs.block(times))
-        order = order[1:] + order[:1]
     return [row(name, variant, found[variant], found["none"]) for variant in VARIANTS]
 
 
@@ -293,7 +295,7 @@ def resident() -> int:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--only", action="append", help="subjects whose names begin so")
-    parser.add_argument("--repeat", type=int, default=121, help="rounds")
+    parser.add_argument("--repeat", type=int, default=81, help="rounds")
     parser.add_argument("--seconds", type=float, default=0.04, help="of a block")
     parser.add_argument("--steps", type=int, default=10_000, help="for memory; 0 leaves it out")
     parser.add_argument("--json", type=Path, help="write the figures there, too")
