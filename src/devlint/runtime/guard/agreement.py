@@ -61,30 +61,33 @@ def _changes(base: type, kind: type) -> bool:
 
 
 def seems_to_disagree(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Whether anything that a layer has or gets is on another device than the rest.
+    """Whether a layer's parameters and what it gets are on several devices.
 
-    This runs before every call of a layer, so it is quick, and asks too often rather than too
-    seldom: `disagreement` decides.
+    This runs before every call of a layer, so it is quick: numbers stand for devices, and buffers
+    count only where there are no parameters. What it passes over PyTorch doesn't, and where it
+    asks in vain `disagreement` decides.
     """
     if _mode_count():  # which would be asked for each device
         return bool(module._parameters or module._buffers)
-    device: torch.device | None = None
+    place: int | None = None
     for own in (module._parameters, module._buffers):
         for tensor in own.values():
             if type(tensor) in PLAIN:
-                found = tensor.device  # type: ignore[union-attr]
-                if device is None:
-                    device = found
-                elif found != device:
+                found = tensor.get_device()  # type: ignore[union-attr]
+                if place is None:
+                    place = found
+                elif found != place:
                     return True
-    if device is None:
+        if place is not None:
+            break
+    else:
         return False
     for value in (*args, *kwargs.values()) if kwargs else args:
         kind = type(value)
         if kind is Tensor:
-            if value.device != device:
+            if value.get_device() != place:
                 return True
-        elif kind not in _SIMPLE and any(t.device != device for _, t in _tensors("", value)):
+        elif kind not in _SIMPLE and any(t.get_device() != place for _, t in _tensors("", value)):
             return True
     return False
 

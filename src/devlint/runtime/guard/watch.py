@@ -56,6 +56,10 @@ class _State:
     """Whether any of the watchers wants to know of calls that have ended."""
 
 
+_COMPILER = "torch._dynamo"
+"""The module without which nothing is compiled."""
+
+
 class _PerThread(threading.local):
     depth = 0
     """How many modules are at work."""
@@ -106,7 +110,7 @@ class Watch:
 
     def _checked(self, original: Any, state: _State) -> Any:
         """What stands in `nn.Module._call_impl`."""
-        plan_of = state.plans.get
+        plan_of, modules = state.plans.get, sys.modules
         thread = _PerThread()
 
         def new_class(module: nn.Module, args: Any, kwargs: Any) -> Around | None:
@@ -126,7 +130,9 @@ class Watch:
                 thread.depth += 1
             try:
                 plan = plan_of(type(self), new_class)
-                if plan is not None:
+                if plan is not None and _COMPILER not in modules:
+                    around = plan(self, args, kwargs)
+                elif plan is not None:
                     compiler = set_compiler(None)
                     try:
                         around = plan(self, args, kwargs)
