@@ -5,9 +5,11 @@
     python bench/guard.py --json results.json
 
 In each round every variant runs a block of the same calls, one after the other in a random order;
-a figure is the median over rounds of its time (CPU seconds of one thread) beside that of
-the same round without a guard, with the 95 % interval of that median. `none again` is a second
-run of nothing: what differs there is noise. Memory is what 10,000 small steps leave behind.
+a figure is the median over rounds of its time (CPU seconds of one thread, the median of the calls
+of a block) beside that of the same round without a guard, with the 95 % interval of that median.
+`none again` is a second run of nothing: what differs there is noise. A training run turns its guard
+on once, so the first calls after each change aren't counted: Python runs them slower, guard or not,
+until it knows torch's class of modules again. Memory is what 10,000 small steps leave behind.
 """
 
 from __future__ import annotations
@@ -142,11 +144,13 @@ class Runs:
         self.optimizer.step()
 
     def block(self, times: int) -> float:
-        """CPU seconds of one call."""
-        start = time.process_time()
+        """CPU seconds of one call: the median of several."""
+        found: list[float] = []
         for _ in range(times):
+            start = time.process_time()
             self.once()
-        return (time.process_time() - start) / times
+            found.append(time.process_time() - start)
+        return median(found)
 
 
 # --- under what ----------------------------------------------------------------------------
@@ -201,11 +205,15 @@ class Row:
     high: float
 
 
+_UNCOUNTED = 4
+"""Calls after each change of the guard."""
+
+
 def measure(name: str, rounds: int, seconds: float) -> list[Row]:
     runs = Runs(SUBJECTS[name])
     for _ in range(3):
         runs.once()
-    times = max(1, round(seconds / runs.block(3)))
+    times = max(3, round(seconds / runs.block(3)))
     found: dict[str, list[float]] = {variant: [] for variant in VARIANTS}
     order = list(VARIANTS)
     turns = random.Random(0)
@@ -213,7 +221,8 @@ def measure(name: str, rounds: int, seconds: float) -> list[Row]:
         turns.shuffle(order)
         for variant in order:
             with VARIANTS[variant](runs):
-                runs.once()
+                for _ in range(_UNCOUNTED):
+                    runs.once()
                 found[variant].append(runs.block(times))
     return [row(name, variant, found[variant], found["none"]) for variant in VARIANTS]
 
@@ -296,7 +305,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--only", action="append", help="subjects whose names begin so")
     parser.add_argument("--repeat", type=int, default=81, help="rounds")
-    parser.add_argument("--seconds", type=float, default=0.04, help="of a block")
+    parser.add_argument("--seconds", type=float, default=0.3, help="of a block")
     parser.add_argument("--steps", type=int, default=10_000, help="for memory; 0 leaves it out")
     parser.add_argument("--json", type=Path, help="write the figures there, too")
     options = parser.parse_args()

@@ -1,74 +1,106 @@
-"""Findings judged by hand, and what share of each rule's findings is true."""
+"""Findings judged by hand, by one reader or two, and how well two agree.
+
+    python bench/labels.py                           how many labels, and how well readers agree
+    python bench/labels.py merge FIRST SECOND        what two readers say as labels, on stdout
+    python bench/labels.py merge FIRST SECOND --into bench/labels.jsonl
+
+A label is a line of labels.jsonl. `package`, `version`, `path`, `line` and `code` say which finding
+it judges; the package may be a project "owner/name", and its version a commit. `first` and `second`
+are what two readers said who didn't know of each other, "true" or "false", and null where nobody
+read it a second time. `verdict` is what holds after discussion: "true", "false", or "open" where
+the readers differ and haven't talked yet. `reason` says why in a sentence. Labels of findings that
+have gone stay: they tell what was mended, and what must not be lost.
+
+A reader gets the sheet of `corpus.py --unlabelled` and fills in `verdict` and `reason` there.
+"""
 
 from __future__ import annotations
 
+import argparse
 import json
-from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
-from math import sqrt
 from pathlib import Path
+
+LABELS = Path(__file__).resolve().parent / "labels.jsonl"
 
 Key = tuple[str, str, str, int, str]
 """Package, version, path inside the package, 1-based line, code."""
 
+Record = dict[str, object]
+
+PROVING = ("DEV2", "DEV3", "DEV4", "DEV5")
+"""The families whose findings claim that something goes wrong, and so may be false."""
+
 
 @dataclass(frozen=True)
-class Precision:
-    """How many findings of a rule were judged, and how many of those are true."""
+class Label:
+    """One line of labels.jsonl."""
 
-    findings: int
-    labelled: int
-    true: int
-
-    @property
-    def share(self) -> float | None:
-        """The true share of the labelled ones; None where none is labelled."""
-        return self.true / self.labelled if self.labelled else None
+    key: Key
+    first: str
+    second: str | None
+    verdict: str
+    reason: str
 
     @property
-    def interval(self) -> tuple[float, float]:
-        """The 95 % Wilson interval of `share`."""
-        return wilson(self.true, self.labelled)
+    def true(self) -> bool | None:
+        """Whether the finding is true; None where that is open."""
+        return None if self.verdict == "open" else self.verdict == "true"
 
-    def __add__(self, other: Precision) -> Precision:
-        return Precision(
-            self.findings + other.findings, self.labelled + other.labelled, self.true + other.true
-        )
-
-
-def wilson(hits: int, trials: int, z: float = 1.959964) -> tuple[float, float]:
-    """The Wilson score interval of `hits` out of `trials`: (0, 1) where there are no trials."""
-    if trials == 0:
-        return 0.0, 1.0
-    share, squared = hits / trials, z * z
-    centre = share + squared / (2 * trials)
-    margin = z * sqrt(share * (1 - share) / trials + squared / (4 * trials * trials))
-    scale = 1 + squared / trials
-    return max(0.0, (centre - margin) / scale), min(1.0, (centre + margin) / scale)
+    def record(self) -> Record:
+        names = ("package", "version", "path", "line", "code")
+        said = {"first": self.first, "second": self.second, "verdict": self.verdict}
+        return {**dict(zip(names, self.key, strict=True)), **said, "reason": self.reason}
 
 
-def read(path: Path) -> dict[Key, bool]:
-    """The verdicts of a labels file, one JSON object a line; none where there is no file.
+# --- reading and joining -----------------------------------------------------------------------
 
-    Raises ValueError for a verdict that is neither "true" nor "false", and for a finding that
-    is labelled twice.
+
+def records(path: Path) -> list[Record]:
+    """The objects of a file: one JSON array, or one object a line."""
+    text = path.read_text()
+    if text.lstrip().startswith("["):
+        whole: list[Record] = json.loads(text)
+        return whole
+    return [json.loads(line) for line in text.splitlines() if line.strip()]
+
+
+def read(path: Path = LABELS) -> dict[Key, Label]:
+    """The labels of a file, one JSON object a line; none where there is no file.
+
+    Raises ValueError for a verdict that isn't one, and for a finding that is labelled twice.
     """
-    verdicts: dict[Key, bool] = {}
+    labels: dict[Key, Label] = {}
     for number, line in enumerate(path.read_text().splitlines() if path.exists() else (), 1):
         if not line.strip():
             continue
-        label = json.loads(line)
-        if label["verdict"] not in ("true", "false"):
-            raise ValueError(f"{path}:{number}: the verdict is {label['verdict']!r}")
-        key = key_of(label)
-        if key in verdicts:
-            raise ValueError(f"{path}:{number}: labelled before: {key}")
-        verdicts[key] = label["verdict"] == "true"
-    return verdicts
+        try:
+            label = _label(json.loads(line))
+        except (KeyError, ValueError) as error:
+            raise ValueError(f"{path}:{number}: {error}") from error
+        if label.key in labels:
+            raise ValueError(f"{path}:{number}: labelled before: {label.key}")
+        labels[label.key] = label
+    return labels
 
 
-def key_of(record: dict[str, object]) -> Key:
+def _label(record: Record) -> Label:
+    first, second, verdict = (record[name] for name in ("first", "second", "verdict"))
+    if first not in ("true", "false"):
+        raise ValueError(f"the first reading is {first!r}")
+    if second not in ("true", "false", None):
+        raise ValueError(f"the second reading is {second!r}")
+    if verdict not in ("true", "false", "open"):
+        raise ValueError(f"the verdict is {verdict!r}")
+    reason = str(record["reason"])
+    if not reason:
+        raise ValueError("there is no reason")
+    return Label(key_of(record), str(first), second and str(second), str(verdict), reason)
+
+
+def key_of(record: Record) -> Key:
     """What a finding and its label have in common."""
     return (
         str(record["package"]),
@@ -79,19 +111,138 @@ def key_of(record: dict[str, object]) -> Key:
     )
 
 
-def precision(
-    findings: Iterable[dict[str, object]], verdicts: dict[Key, bool]
-) -> dict[str, Precision]:
-    """By code. Two findings of one code on one line share a label."""
-    totals: Counter[str] = Counter()
-    judged: defaultdict[str, list[bool]] = defaultdict(list)
-    for finding in findings:
-        code = str(finding["code"])
-        totals[code] += 1
-        verdict = verdicts.get(key_of(finding))
-        if verdict is not None:
-            judged[code].append(verdict)
-    return {
-        code: Precision(total, len(judged[code]), sum(judged[code]))
-        for code, total in sorted(totals.items())
-    }
+def verdicts(labels: dict[Key, Label]) -> dict[Key, bool]:
+    """What is settled."""
+    return {key: label.true for key, label in labels.items() if label.true is not None}
+
+
+def merge(first: list[Record], second: list[Record]) -> list[Label]:
+    """What two readers say of the findings that the first one read.
+
+    A file may be a filled-in sheet, or labels that were read once. What nobody has judged yet is
+    left out; where the two differ, the verdict is open and the reason holds both of theirs.
+    """
+    other = {key_of(record): record for record in second if _said(record)}
+    merged = []
+    for record in first:
+        if said := _said(record):
+            theirs = other.get(key_of(record))
+            merged.append(_joined(record, said, theirs))
+    return merged
+
+
+def _said(record: Record) -> str | None:
+    """What the reader of a line says; None where it is still to be read."""
+    said = record.get("first") or record["verdict"]
+    return str(said) if said else None
+
+
+def _joined(record: Record, first: str, theirs: Record | None) -> Label:
+    reason = str(record["reason"])
+    if theirs is None or record.get("second"):
+        return _label({"first": first, "second": None, **record})
+    second = str(_said(theirs))
+    verdict = first
+    if first != second:
+        verdict = "open"
+        reason = f"{first}: {reason} | {second}: {theirs['reason']}"
+    return _label(
+        {**record, "first": first, "second": second, "verdict": verdict, "reason": reason}
+    )
+
+
+# --- what is counted ---------------------------------------------------------------------------
+
+
+def gone(
+    findings: Iterable[Record], labels: dict[Key, Label], packages: Container[str]
+) -> list[Label]:
+    """The labels of these packages whose finding isn't found any more."""
+    found = {key_of(finding) for finding in findings}
+    return [label for key, label in labels.items() if key[0] in packages and key not in found]
+
+
+def print_gone(
+    findings: Iterable[Record], labels: dict[Key, Label], packages: Container[str]
+) -> None:
+    missing = gone(findings, labels, packages)
+    lost = [label for label in missing if label.true]
+    mended = sum(label.true is False for label in missing)
+    print(f"labels whose finding is gone: {mended} false (mended), {len(lost)} true (lost)")
+    for label in lost:
+        package, version, path, line, code = label.key
+        print(f"  lost: {package} {version} {path}:{line} {code}")
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How far two readers agree."""
+
+    both: int
+    """How many findings both have read."""
+    same: int
+    kappa: float | None
+    """Cohen's kappa; None where nothing was read twice."""
+
+
+def agreement(labels: Iterable[Label]) -> Agreement:
+    pairs = [(label.first, label.second) for label in labels if label.second is not None]
+    return Agreement(len(pairs), sum(first == second for first, second in pairs), kappa(pairs))
+
+
+def kappa(pairs: list[tuple[str, str]]) -> float | None:
+    """Cohen's kappa: the agreement beyond what each reader's shares would give by chance.
+
+    1.0 where chance alone would give full agreement, as where both always say the same word.
+    """
+    if not pairs:
+        return None
+    seen = sum(first == second for first, second in pairs) / len(pairs)
+    firsts, seconds = (Counter(words) for words in zip(*pairs, strict=True))
+    chance = sum(firsts[word] * seconds[word] for word in firsts) / len(pairs) ** 2
+    return 1.0 if chance == 1 else (seen - chance) / (1 - chance)
+
+
+def print_agreement(labels: Iterable[Label]) -> None:
+    known = list(labels)
+    told = agreement(known)
+    print(f"labels: {len(known)}, read twice: {told.both}")
+    if told.kappa is not None:
+        share = told.same / told.both
+        print(
+            f"the two readings agree on {told.same} ({share:.0%}); Cohen's kappa {told.kappa:.2f}"
+        )
+    for label in known:
+        if label.true is None:
+            package, version, path, line, code = label.key
+            print(f"open: {package} {version} {path}:{line} {code}: {label.reason}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    commands = parser.add_subparsers(dest="command")
+    joining = commands.add_parser("merge", help="join the sheets of two readers")
+    joining.add_argument("first", type=Path)
+    joining.add_argument("second", type=Path)
+    joining.add_argument("--into", type=Path, help="add them to this file of labels")
+    options = parser.parse_args()
+    if options.command is None:
+        print_agreement(read().values())
+        return
+    merged = merge(records(options.first), records(options.second))
+    if options.into is None:
+        print("".join(json.dumps(label.record()) + "\n" for label in merged), end="")
+        return
+    known = read(options.into)
+    write(known | {label.key: label for label in merged}, options.into)
+    print_agreement(merged)
+
+
+def write(labels: dict[Key, Label], path: Path) -> None:
+    """A file of labels, in the order of their places."""
+    lines = (json.dumps(labels[key].record()) + "\n" for key in sorted(labels))
+    path.write_text("".join(lines))
+
+
+if __name__ == "__main__":
+    main()

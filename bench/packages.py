@@ -1,4 +1,4 @@
-"""The pinned packages of corpus.toml: fetched once, unpacked outside the repository."""
+"""The pinned packages of a set, fetched once and unpacked outside the repository."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ else:
     import tomli as tomllib
 
 BENCH = Path(__file__).resolve().parent
+
+SETS = {"corpus": "corpus.toml", "heldout": "corpus_heldout.toml"}
+"""The file of each set."""
 
 
 @dataclass(frozen=True)
@@ -40,23 +43,23 @@ def default_cache() -> Path:
     return Path(home) / "devlint-bench"
 
 
-def pinned() -> dict[str, str]:
-    """Versions by name, in the order of corpus.toml."""
-    with (BENCH / "corpus.toml").open("rb") as file:
+def pinned(which: str = "corpus") -> dict[str, str]:
+    """Versions by name, in the order of the set's file."""
+    with (BENCH / SETS[which]).open("rb") as file:
         versions: dict[str, str] = tomllib.load(file)["packages"]
     return versions
 
 
-def fetch(names: Iterable[str], cache: Path) -> list[Package]:
+def fetch(names: Iterable[str], cache: Path, which: str = "corpus") -> list[Package]:
     """The packages called `names` (all where there are none), downloaded where needed.
 
-    Raises SystemExit where a name is not in corpus.toml or pip can't get it.
+    Raises SystemExit where a name is not in the set or pip can't get it.
     """
-    versions = pinned()
+    versions = pinned(which)
     wanted = list(names) or list(versions)
     unknown = [name for name in wanted if name not in versions]
     if unknown:
-        raise SystemExit(f"not in corpus.toml: {', '.join(unknown)}")
+        raise SystemExit(f"not in {SETS[which]}: {', '.join(unknown)}")
     return [_fetch(name, versions[name], cache) for name in wanted]
 
 

@@ -1,11 +1,17 @@
 """Real bugs, found or not: devlint on files of public projects, before and after a bug fix.
 
-    python bench/recall.py --mirrors DIR [--misses FILE]
+    python bench/recall.py --mirrors DIR --jobs 2            all of them
+    python bench/recall.py --mirrors DIR --classes module-list,index-device --misses FILE
+    python bench/recall.py --mirrors DIR --visible c         those across functions
 
 bugs.jsonl names a commit that fixed a device bug on each line: repo, fix and parent commit,
-path, the faulty lines (1-based, before the fix), the class of the bug, and how visible it is:
-from one expression (a), inside one function (b), across functions (c), or in a running program
-only (d). DIR holds clones: owner+name, owner+name.git or owner+name/repo.
+path, the faulty lines (1-based, before the fix), the class of the bug (and of an "other" one what
+it is), and how visible it is: from one expression (a), inside one function (b), across functions
+(c), or in a running program only (d). DIR holds clones: owner+name, owner+name.git or
+owner+name/repo.
+
+A file is linted alone; where the bug is one across functions, and with --whole every one, in the
+whole project as it was at that commit, from the project's root.
 
 A bug is seen if a finding touches a faulty line, named if one of those has a code that fits the
 class, and silenced if the file has fewer findings of that code after the fix.
@@ -14,69 +20,35 @@ class, and silenced if the file has fewer findings of that code after the fix.
 from __future__ import annotations
 
 import argparse
-import json
-import subprocess
-import sys
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-BUGS = Path(__file__).resolve().parent / "bugs.jsonl"
-
-MISPLACED = ("DEV201", "DEV202", "DEV203")
-FITTING = {
-    "autocast-hardcoded": ("DEV107",),
-    "batch-not-moved": (*MISPLACED, "DEV109"),
-    "container-not-moved": ("DEV301", "DEV201", "DEV110"),
-    "creation-without-device": (*MISPLACED, "DEV204", "DEV401"),
-    "cuda-on-container": ("DEV301",),
-    "data-parallel": ("DEV404",),
-    "device-compare": ("DEV304", "DEV305"),
-    "discarded-to": ("DEV302",),
-    "generator-device": ("DEV207",),
-    "hardcoded-cuda": ("DEV101", "DEV102", "DEV103", "DEV104", "DEV105", "DEV108", "DEV109"),
-    "hardcoded-index": ("DEV101", "DEV103", "DEV104", "DEV110"),
-    "hf-inputs-not-moved": MISPLACED,
-    "index-device": ("DEV202", "DEV203", "DEV204"),
-    "load-without-map-location": ("DEV106",),
-    "metric-not-moved": ("DEV202", "DEV208"),
-    "module-list": ("DEV402",),
-    "nonblocking-race": ("DEV503",),
-    "numpy-without-cpu": ("DEV205", "DEV206"),
-    "optimizer-before-move": ("DEV403",),
-    "pin-memory": ("DEV502",),
-    "unregistered-buffer": ("DEV202", "DEV203", "DEV401"),
-    "worker-cuda": ("DEV501",),
-}
-"""Codes that name a bug of a class. A bug of any other class is named by any code."""
+import bugs
+import linting
+from bugs import Bug
+from fitting import fitting
 
 
 @dataclass(frozen=True)
-class Bug:
-    """One line of bugs.jsonl."""
+class Version:
+    """One file at one commit, linted alone or in its whole project."""
 
     repo: str
-    fix: str
-    parent: str
+    commit: str
     path: str
-    lines: frozenset[int]
-    kind: str
-    visible: str
+    whole: bool
 
-    @classmethod
-    def parse(cls, line: str) -> Bug:
-        record = json.loads(line)
-        return cls(
-            record["repo"],
-            record["fix"],
-            record["parent"],
-            record["path"],
-            frozenset(record["lines"]),
-            record["class"],
-            record["visible"],
-        )
+
+@dataclass(frozen=True)
+class Linted:
+    """What devlint says of one version."""
+
+    source: bytes
+    findings: tuple[linting.Finding, ...]
 
 
 @dataclass(frozen=True)
@@ -93,81 +65,108 @@ class Verdict:
         return bool(self.codes)
 
 
-def clone_of(mirrors: Path, repo: str) -> Path | None:
-    """The git directory of `repo`, or None where there is no clone."""
-    flat = mirrors / repo.replace("/", "+")
-    choices = (flat, flat / ".git", flat / "repo", flat.with_name(flat.name + ".git"))
-    return next((choice for choice in choices if (choice / "HEAD").is_file()), None)
+def versions(bug: Bug, whole: bool) -> tuple[Version, Version]:
+    """Its file before the fix and after it."""
+    wide = whole or bug.visible == "c"
+    before, after = (Version(bug.repo, sha, bug.path, wide) for sha in (bug.parent, bug.fix))
+    return before, after
 
 
-def content(clone: Path, commit: str, path: str) -> bytes | None:
-    """A file at a commit, or None where the clone doesn't hold it."""
-    shown = subprocess.run(
-        ["git", "--git-dir", str(clone), "cat-file", "blob", f"{commit}:{path}"],
-        capture_output=True,
-    )
-    return None if shown.returncode else shown.stdout
+def lint(wanted: Iterable[Version], mirrors: Path, jobs: int) -> dict[Version, Linted]:
+    """Lint each version that a clone holds."""
+    alone, trees = [], defaultdict(list)
+    for version in dict.fromkeys(wanted):
+        if version.whole:
+            trees[version.repo, version.commit].append(version)
+        else:
+            alone.append(version)
+    linted = dict(_lint_alone(alone, mirrors, jobs))
+    with ThreadPoolExecutor(jobs) as pool:
+        for found in pool.map(lambda tree: dict(_lint_tree(tree, mirrors)), trees.values()):
+            linted.update(found)
+    return linted
 
 
-def check_out(bugs: list[Bug], mirrors: Path, root: Path) -> list[int]:
-    """Write both versions of each bug's file under `root`; the numbers of the bugs at hand."""
-    at_hand = []
-    for number, bug in enumerate(bugs):
-        clone = clone_of(mirrors, bug.repo)
-        before = content(clone, bug.parent, bug.path) if clone else None
-        if clone is None or before is None:
-            continue
-        after = content(clone, bug.fix, bug.path) or b""
-        for when, data in (("before", before), ("after", after)):
-            target = place(root, when, number, bug)
-            target.parent.mkdir(parents=True)
-            target.write_bytes(data)
-        at_hand.append(number)
-    return at_hand
+def _lint_alone(
+    wanted: list[Version], mirrors: Path, jobs: int
+) -> Iterator[tuple[Version, Linted]]:
+    with tempfile.TemporaryDirectory() as scratch:
+        placed = {}
+        for number, version in enumerate(wanted):
+            clone = bugs.clone_of(mirrors, version.repo)
+            data = bugs.content(clone, version.commit, version.path) if clone else None
+            if data is not None:
+                target = Path(scratch, str(number), version.path)
+                target.parent.mkdir(parents=True)
+                target.write_bytes(data)
+                placed[version] = target
+        # The files themselves: in a walk over folders, some would be left out for their names.
+        yield from _lint_files(placed, Path(scratch), jobs)
 
 
-def place(root: Path, when: str, number: int, bug: Bug) -> Path:
-    return root / when / str(number) / bug.path
+def _lint_tree(wanted: list[Version], mirrors: Path) -> Iterator[tuple[Version, Linted]]:
+    """Versions of one commit, in one checkout."""
+    clone = bugs.clone_of(mirrors, wanted[0].repo)
+    with tempfile.TemporaryDirectory() as scratch:
+        if clone is None or not bugs.check_out(clone, wanted[0].commit, Path(scratch)):
+            return
+        placed = {version: Path(scratch, version.path) for version in wanted}
+        there = {version: path for version, path in placed.items() if path.is_file()}
+        yield from _lint_files(there, Path(scratch), 1)
 
 
-def lint(folder: Path, jobs: int) -> dict[Path, list[dict[str, object]]]:
-    """All findings of all rules under `folder`, by file."""
-    command = [sys.executable, "-m", "devlint", "check", str(folder), "--isolated", "--no-cache"]
-    command += ["--no-respect-gitignore", "--exit-zero", "--select", "ALL"]
-    command += ["--output-format", "json", "--jobs", str(jobs)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode not in (0, 2):
-        raise SystemExit(f"devlint ended with {done.returncode}: {done.stderr[-2000:]}")
-    found: defaultdict[Path, list[dict[str, object]]] = defaultdict(list)
-    for finding in json.loads(done.stdout):
-        found[Path(finding["filename"]).resolve()].append(finding)
-    return found
+def _lint_files(
+    placed: dict[Version, Path], folder: Path, jobs: int
+) -> Iterator[tuple[Version, Linted]]:
+    if not placed:
+        return
+    run = linting.devlint(placed.values(), folder=folder, jobs=jobs)
+    if run.crash:
+        raise SystemExit(f"devlint failed: {run.crash}")
+    found = defaultdict(list)
+    for finding in run.findings:
+        found[(folder / str(finding["filename"])).resolve()].append(finding)
+    for version, path in placed.items():
+        yield version, Linted(path.read_bytes(), tuple(found[path.resolve()]))
 
 
-def judge(bug: Bug, before: list[dict[str, object]], after: list[dict[str, object]]) -> Verdict:
+def judge(bug: Bug, before: Iterable[linting.Finding], after: Iterable[linting.Finding]) -> Verdict:
     """What the findings of the file before and after the fix say of the bug."""
-    touching = [str(finding["code"]) for finding in before if bug.lines & rows(finding)]
-    fitting = FITTING.get(bug.kind)
-    codes = frozenset(code for code in touching if fitting is None or code in fitting)
-    counts = [Counter(str(finding["code"]) for finding in found) for found in (before, after)]
+    old, new = list(before), list(after)
+    touching = [str(finding["code"]) for finding in old if bug.lines & rows(finding)]
+    expected = fitting(bug.kind, bug.subkind)
+    codes = frozenset(code for code in touching if expected is None or code in expected)
+    counts = [Counter(str(finding["code"]) for finding in found) for found in (old, new)]
     silenced = any(counts[1][code] < counts[0][code] for code in codes)
     return Verdict(bug, bool(touching), codes, silenced)
 
 
-def rows(finding: dict[str, object]) -> set[int]:
+def rows(finding: linting.Finding) -> set[int]:
     """The rows that a finding underlines."""
-    first, last = finding["location"], finding["end_location"]
-    assert isinstance(first, dict)
-    assert isinstance(last, dict)
-    return set(range(first["row"], last["row"] + 1))
+    return set(range(linting.row(finding), linting.row(finding, "end_location") + 1))
 
 
-def print_table(verdicts: list[Verdict], label: Callable[[Verdict], str]) -> None:
-    groups: defaultdict[str, list[Verdict]] = defaultdict(list)
-    for verdict in verdicts:
+def verdicts(wanted: list[Bug], linted: dict[Version, Linted], whole: bool) -> list[Verdict]:
+    """A verdict on each bug whose file before the fix is at hand."""
+    judged = []
+    for bug in wanted:
+        before, after = (linted.get(version) for version in versions(bug, whole))
+        if before is not None:
+            judged.append(judge(bug, before.findings, after.findings if after else ()))
+    return judged
+
+
+def by(judged: Iterable[Verdict], label: Callable[[Verdict], str]) -> dict[str, list[Verdict]]:
+    """Verdicts grouped and sorted by what `label` says of them."""
+    groups = defaultdict(list)
+    for verdict in judged:
         groups[label(verdict)].append(verdict)
+    return dict(sorted(groups.items()))
+
+
+def print_table(groups: dict[str, list[Verdict]]) -> None:
     print(f"\n{'':30} {'bugs':>5} {'seen':>5} {'named':>6} {'silenced':>9} {'recall':>7}")
-    for name, group in sorted(groups.items()):
+    for name, group in groups.items():
         named = sum(verdict.named for verdict in group)
         seen, silenced = sum(v.seen for v in group), sum(v.silenced for v in group)
         print(f"{name:30} {len(group):5} {seen:5} {named:6} {silenced:9} {named / len(group):7.0%}")
@@ -177,45 +176,51 @@ def share(part: int, whole: int) -> str:
     return f"{part} of {whole} ({part / whole:.0%})" if whole else "0 of 0"
 
 
+def print_sums(judged: list[Verdict], without: int) -> None:
+    plain = [verdict for verdict in judged if verdict.bug.visible in "ab"]
+    named = [verdict for verdict in judged if verdict.named]
+    print(f"\nbugs without a clone: {without}")
+    print(f"named, visible in one function: {share(sum(v.named for v in plain), len(plain))}")
+    print(f"named, of all: {share(len(named), len(judged))}")
+    print(f"silenced, of the named: {share(sum(v.silenced for v in named), len(named))}")
+
+
+def write_misses(judged: list[Verdict], path: Path) -> None:
+    missed = [verdict.bug for verdict in judged if not verdict.named]
+    path.write_text(
+        "".join(
+            f"{bug.kind} {bug.visible} {bug.repo} {bug.parent} {bug.path} {sorted(bug.lines)}\n"
+            for bug in missed
+        )
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--mirrors", type=Path, required=True, help="the folder of the clones")
-    parser.add_argument("--bugs", type=Path, default=BUGS)
+    parser.add_argument("--bugs", type=Path, default=bugs.BUGS)
+    parser.add_argument("--classes", default="", help="only these classes of bugs, with commas")
+    parser.add_argument("--visible", default="abcd", help="only bugs as visible as these letters")
+    parser.add_argument("--whole", action="store_true", help="lint every bug in its whole project")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--misses", type=Path, help="write the bugs that are not named here")
     options = parser.parse_args()
 
-    bugs = [Bug.parse(line) for line in options.bugs.read_text().splitlines()]
-    with tempfile.TemporaryDirectory() as scratch:
-        root = Path(scratch).resolve()
-        at_hand = check_out(bugs, options.mirrors, root)
-        if not at_hand:
-            raise SystemExit(f"no clone of these projects under {options.mirrors}")
-        before, after = lint(root / "before", options.jobs), lint(root / "after", options.jobs)
-        verdicts = [
-            judge(
-                bugs[number],
-                before.get(place(root, "before", number, bugs[number]), []),
-                after.get(place(root, "after", number, bugs[number]), []),
-            )
-            for number in at_hand
-        ]
-    print_table(verdicts, lambda verdict: verdict.bug.kind)
-    print_table(verdicts, lambda verdict: f"visible: {verdict.bug.visible}")
-    plain = [verdict for verdict in verdicts if verdict.bug.visible in "ab"]
-    named = [verdict for verdict in verdicts if verdict.named]
-    print(f"\nbugs without a clone: {len(bugs) - len(at_hand)}")
-    print(f"named, visible in one function: {share(sum(v.named for v in plain), len(plain))}")
-    print(f"named, of all: {share(len(named), len(verdicts))}")
-    print(f"silenced, of the named: {share(sum(v.silenced for v in named), len(named))}")
+    kinds = {kind for kind in options.classes.split(",") if kind}
+    wanted = [
+        bug
+        for bug in bugs.read(options.bugs)
+        if bug.visible in options.visible and (not kinds or bug.kind in kinds)
+    ]
+    both = [version for bug in wanted for version in versions(bug, options.whole)]
+    judged = verdicts(wanted, lint(both, options.mirrors, options.jobs), options.whole)
+    if not judged:
+        raise SystemExit(f"no clone of these projects under {options.mirrors}")
+    print_table(by(judged, lambda verdict: verdict.bug.kind))
+    print_table(by(judged, lambda verdict: f"visible: {verdict.bug.visible}"))
+    print_sums(judged, len(wanted) - len(judged))
     if options.misses:
-        missed = [verdict.bug for verdict in verdicts if not verdict.named]
-        options.misses.write_text(
-            "".join(
-                f"{bug.kind} {bug.visible} {bug.repo} {bug.parent} {bug.path} {sorted(bug.lines)}\n"
-                for bug in missed
-            )
-        )
+        write_misses(judged, options.misses)
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ from devlint.findings import Finding
 from devlint.fix import FixResult, fix_source, unified_diff
 from devlint.flow import facts
 from devlint.flow.interpreter import interpret
+from devlint.flow.project import Text
 from devlint.lint import check_source
 from devlint.rulebook import Block, Page, Section, read_sections
 from devlint.settings import Settings, check_layer, merge
@@ -188,7 +189,8 @@ def _wrong_reveals(case: Case) -> Iterator[str]:
         yield f"{case.at(error.span.row)}: {error.reason}"
         return
     missing = list(case.revealed)
-    for fact in interpret(document.module, torchapi.load(), frozenset(case.settings.device_types)):
+    device_types = frozenset(case.settings.device_types)
+    for fact in interpret(Text(document.module), torchapi.load(), device_types):
         if not isinstance(fact, facts.Revealed):
             continue
         row = document.locate(fact.node.origin).row

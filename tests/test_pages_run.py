@@ -5,6 +5,9 @@
   outcome than its twin, the block `fixed` after it or else the next block `ok` of its section:
   something that both made is elsewhere or has another value, or something else is printed.
 - Every `ok` and `fixed` block of every page runs to its end.
+- What a block imports and nobody has installed skips it.
+
+A copy to the host that isn't waited for arrives as late as it may (`late_copies`).
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from late_copies import LateCopies
 from torch import nn
 
 from devlint import emulate
@@ -63,17 +67,21 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runner]:
     threads = torch.get_num_threads()
     yield run_block
     torch.set_num_threads(threads)
+    torch.set_default_device(None)
 
 
 def _run(path: Path) -> Outcome:
     space: dict[str, object] = {"__name__": "__main__"}
     printed = io.StringIO()
     error: Exception | None = None
-    with emulate("cuda", 2), redirect_stdout(printed):
+    late = LateCopies()
+    with emulate("cuda", 2, transfers=late), late.installed(), redirect_stdout(printed):
         torch.manual_seed(0)
         try:
             # Bytes, as Python reads a file: what their first line declares counts.
             exec(compile(path.read_bytes(), str(path), "exec"), space)
+        except ModuleNotFoundError as missing:
+            pytest.skip(f"{missing.name} isn't installed")
         except Exception as raised:
             error = raised
         seen = {name: _seen(value) for name, value in space.items() if name != "__name__"}

@@ -31,6 +31,8 @@ PAST_THE_CHECK = (
     "CUDAGuardImpl initialized with non-CUDA DeviceType: meta",
 )
 """What is said of `meta` by code that comes after the look at devices."""
+LONGEST = 300
+"""Seconds for all operators that a process is asked for; some ten are enough for those of torch."""
 
 
 @dataclass(frozen=True)
@@ -55,21 +57,26 @@ def ask(names: Sequence[str], key: str = "CPU", far: str = "meta") -> dict[str, 
     as the far device make it an ordinary call.
 
     It is asked in a process of its own: a kernel that reads data without a look at the device
-    ends it. Another one then goes on after that operator.
+    ends it, or never ends. Another one then goes on after that operator.
     """
     answers: dict[str, Answer] = {}
     left = list(names)
     while left:
-        process = subprocess.run(
+        process = subprocess.Popen(
             [sys.executable, __file__, "--key", key, "--far", far],
-            input="\n".join(left), capture_output=True, text=True, check=False,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
-        for line in process.stdout.splitlines():
+        try:
+            printed, complaint = process.communicate("\n".join(left), timeout=LONGEST)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            printed, complaint = process.communicate()
+        for line in printed.splitlines():
             said = json.loads(line)
             answers[said["name"]] = Answer(**{**said, "scalars": tuple(said["scalars"])})
         left = [name for name in left if name not in answers]
         if left and process.returncode >= 0:
-            raise RuntimeError(process.stderr)
+            raise RuntimeError(complaint)
         if left:
             answers[left[0]] = Answer(left[0], {}, failure="it reads data that isn't there")
             left = left[1:]

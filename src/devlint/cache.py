@@ -11,10 +11,11 @@ import hashlib
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING
 
 from devlint.engine import stamp
+from devlint.importing import is_absent
 
 if TYPE_CHECKING:
     import sqlite3
@@ -34,18 +35,32 @@ _TAG = (
 class Entry:
     """What a file looked like when it was checked, and what came of it.
 
-    `mtime_ns` is 0 where the file was too young for its time to prove anything.
+    `mtime_ns` is 0 where the file was too young for its time to prove anything. `consulted` are
+    the other files that the findings hang on: the `content` of each by path, as JSON; "" for none.
     """
 
     mtime_ns: int
     size: int
     digest: str
     findings: str
+    consulted: str = ""
 
 
 def digest(data: bytes) -> str:
     """A hash of a file's content."""
     return hashlib.blake2b(data, digest_size=16).hexdigest()
+
+
+def content(path: str) -> str:
+    """What changes when a consulted file does: a hash of what it holds, or for a path without a
+    suffix whether a module is there."""
+    if not path.endswith(".py"):
+        return "" if is_absent(path) else "package"
+    try:
+        with open(path, "rb") as file:
+            return digest(file.read())
+    except OSError:
+        return ""
 
 
 def settled(mtime_ns: int) -> int:
@@ -65,7 +80,7 @@ class Cache:
         self._warn = warn
         self._warned = False
         self._connection: sqlite3.Connection | None = None
-        self._new: list[tuple[str, str, int, int, str, str]] = []
+        self._new: list[tuple[str, str, int, int, str, str, str]] = []
 
     def __enter__(self) -> Cache:
         import sqlite3
@@ -91,11 +106,11 @@ class Cache:
             return {}
         found: dict[str, Entry] = {}
         base = self._base
-        query = "SELECT path, mtime_ns, size, digest, findings FROM results WHERE key = ?"
+        query = f"SELECT {', '.join(_COLUMNS[1:])} FROM results WHERE key = ?"
         try:
-            for path, mtime_ns, size, content, findings in self._connection.execute(query, (key,)):
+            for path, *values in self._connection.execute(query, (key,)):
                 place = path if os.path.isabs(path) else base + path
-                found[place] = Entry(mtime_ns, size, content, findings)
+                found[place] = Entry(*values)
         except (sqlite3.Error, TypeError, ValueError) as error:
             self._start_again(str(error))
             return {}
@@ -104,7 +119,7 @@ class Cache:
     def add(self, key: str, path: str, entry: Entry) -> None:
         """Keep an entry; it is written by `flush`."""
         place = path.removeprefix(self._base)
-        self._new.append((key, place, entry.mtime_ns, entry.size, entry.digest, entry.findings))
+        self._new.append((key, place, *astuple(entry)))
 
     def flush(self) -> None:
         """Write what was added."""
@@ -115,7 +130,7 @@ class Cache:
         try:
             with self._connection:
                 self._connection.executemany(
-                    "INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?, ?)", self._new
+                    "INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?, ?, ?)", self._new
                 )
         except sqlite3.Error as error:
             self._give_up(str(error))
@@ -168,8 +183,8 @@ class Cache:
             self._warn(text)
 
 
-_VERSION = 1
-_COLUMNS = ["key", "path", "mtime_ns", "size", "digest", "findings"]
+_VERSION = 2
+_COLUMNS = ["key", "path", "mtime_ns", "size", "digest", "findings", "consulted"]
 
 
 def _fits(connection: sqlite3.Connection, version: int) -> bool:
@@ -191,7 +206,7 @@ def _create(connection: sqlite3.Connection) -> None:
         connection.execute("DROP TABLE IF EXISTS engine")
         connection.execute(
             "CREATE TABLE results (key TEXT, path TEXT, mtime_ns INTEGER, size INTEGER,"
-            " digest TEXT, findings TEXT, PRIMARY KEY (key, path)) WITHOUT ROWID"
+            " digest TEXT, findings TEXT, consulted TEXT, PRIMARY KEY (key, path)) WITHOUT ROWID"
         )
         connection.execute("CREATE TABLE engine (stamp TEXT)")
         connection.execute("INSERT INTO engine VALUES (?)", (stamp(),))

@@ -7,10 +7,11 @@ file may be called otherwise by the next run.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from typing import Any
 
-from devlint.findings import Edit, Finding, Fix, Level, Safety, Span, Step
+from devlint.findings import Confidence, Edit, Finding, Fix, Level, Safety, Span, Step
 
 
 def encode(findings: Sequence[Finding]) -> str:
@@ -33,13 +34,21 @@ def decode(text: str, filename: str) -> list[Finding]:
             message=message,
             level=Level(level),
             span=Span(*span),
-            trace=tuple(Step(Span(*place), words) for place, words in trace),
+            trace=tuple(Step(Span(*place), words, _shown(path)) for place, words, path in trace),
             fix=None if fix is None else _read_fix(*fix),
             help=remedy,
             statement=(statement[0], statement[1]),
+            confidence=Confidence(sure),
         )
-        for code, name, message, level, span, trace, fix, remedy, statement in json.loads(text)
+        for code, name, message, level, span, trace, fix, remedy, statement, sure in json.loads(
+            text
+        )
     ]
+
+
+def _shown(path: str) -> str:
+    """Relative to the current folder where it lies below it."""
+    return path.removeprefix(os.path.join(os.getcwd(), ""))
 
 
 def _finding(finding: Finding) -> list[Any]:
@@ -49,10 +58,11 @@ def _finding(finding: Finding) -> list[Any]:
         finding.message,
         finding.level.value,
         _span(finding.span),
-        [[_span(step.span), step.message] for step in finding.trace],
+        [[_span(step.span), step.message, step.filename] for step in finding.trace],
         None if finding.fix is None else _fix(finding.fix),
         finding.help,
         finding.statement,
+        finding.confidence.value,
     ]
 
 

@@ -33,6 +33,15 @@ class Level(str, Enum):
     OFF = "off"
 
 
+class Confidence(str, Enum):
+    """How sure it is that a finding's line goes wrong once the program runs on an accelerator."""
+
+    HIGH = "high"
+    """It does: the source names what is wrong."""
+    MEDIUM = "medium"
+    """It does once somebody moves the model, or passes a tensor of an accelerator."""
+
+
 class Safety(str, Enum):
     """Whether `--fix` applies a fix (`SAFE`) or only `--fix --unsafe-fixes` does (`UNSAFE`)."""
 
@@ -74,13 +83,15 @@ class Change:
     """A fix, in terms of nodes: what it does, in a few words, and its rewrites.
 
     Where the nodes of `together` don't stand in the body of one function there is no fix: it
-    would use a name where nothing binds it.
+    would use a name where nothing binds it. `in_order`: nor is there one where they don't stand in
+    that order.
     """
 
     message: str
     rewrites: tuple[Rewrite, ...]
     safety: Safety
     together: tuple[Located, ...] = ()
+    in_order: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +116,7 @@ class Report:
     fix: Change | None = None
     help: str = ""
     level: Level | None = None
+    confidence: Confidence = Confidence.HIGH
 
 
 def replace(node: Located, text: str) -> Rewrite:
@@ -167,10 +179,11 @@ class Fix:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One hop of a trace, located."""
+    """One hop of a trace, located. `filename` is "" where it is in the finding's own file."""
 
     span: Span
     message: str
+    filename: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,3 +201,4 @@ class Finding:
     help: str = ""
     statement: tuple[int, int] = (0, 0)
     """First and last row of the statement around the finding: where suppressions may stand."""
+    confidence: Confidence = Confidence.HIGH

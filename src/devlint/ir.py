@@ -1,9 +1,10 @@
 """The intermediate form: what the interpreter runs over.
 
-`source.lower` makes it from a LibCST tree. Sugar is removed: no parentheses, blanks or
-commas; `a < b < c` is an `and` of two comparisons. Nodes are never changed after they are made.
-They are compared by identity, and each keeps its `origin`, an opaque handle from which
-`source.document` computes the exact span when one is asked for.
+`source.lower` makes it from a LibCST tree, `source.scout` from one of Python's own parser. Sugar
+is removed: no parentheses, blanks or commas; `a < b < c` is an `and` of two comparisons. Nodes
+are compared by identity. Each keeps its `origin`, an opaque handle from which `source.document`
+or `source.spots` computes the span when one is asked for. Only `source.adopt` ever changes a
+node: it exchanges the origins.
 
 Plain slotted classes rather than frozen ones: a frozen dataclass is three times as slow to
 make, and a file has tens of thousands of nodes.
@@ -137,12 +138,13 @@ class Compare(Expr):
 
 @dataclass(slots=True, eq=False)
 class Conditional(Expr):
-    """`body if test else orelse`."""
+    """`body if test else orelse`. `grouped`: the body is an `and` or an `or` in parentheses."""
 
     test: Expr
     body: Expr
     orelse: Expr
     origin: object = None
+    grouped: bool = False
 
 
 @dataclass(slots=True, eq=False)

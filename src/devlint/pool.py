@@ -19,6 +19,8 @@ R = TypeVar("R")
 _CHUNK = 8
 _COLLECT_EVERY = 32
 """Files between two garbage collections: the cycles of one file are small, a collection is not."""
+_COLLECT_ALL_EVERY = 32
+"""Collections between two that look also at what has been kept: other files, most of which stay."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,15 @@ def _in_process(function: Callable[[T], R], tasks: Sequence[T]) -> Iterator[tupl
         for count, task in enumerate(tasks, start=1):
             yield task, function(task)
             if count % _COLLECT_EVERY == 0:
-                gc.collect()
+                _collect()
+
+
+def _collect() -> None:
+    """Free the cycles of what is new, and now and then of all."""
+    if gc.get_count()[1] < _COLLECT_ALL_EVERY:
+        gc.collect(0)
+    else:
+        gc.collect()
 
 
 @contextmanager
@@ -139,7 +149,7 @@ def _start() -> None:
 
 def _work(function: Callable[[T], R], tasks: Sequence[T]) -> list[R]:
     results = [function(task) for task in tasks]
-    gc.collect()
+    _collect()
     return results
 
 

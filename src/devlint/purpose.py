@@ -10,7 +10,7 @@ from devlint.flow.facts import Role
 _TESTS = re.compile(r"tests?|testing|unittests?")
 _TEST_FILE = re.compile(r"test_.*|.*_test|conftest")
 _DATA = re.compile(
-    r"data|datasets?|data_?io|data_?loaders?|data_?parsers?|data_?sets?|pre_?process(ing|ors?)?"
+    r"data|datasets?|data_?io|(data_?)?loaders?|data_?parsers?|data_?sets?|pre_?process(ing|ors?)?"
     r"|transforms?|tokeniz(ers?|ation)|conver(t|ters?|sion)"
 )
 _DATA_FILE = re.compile(
@@ -22,7 +22,8 @@ _NEAR = 2
 """How many folders above a file say what it is for."""
 
 _SPEAKS_OF_DEVICES = re.compile(
-    r"\bcuda\b|\bdevice\b|\.to\(|\.cuda\(|gpu|accelerator", re.IGNORECASE
+    r"\bcuda\b|\bdevice\b|\.to\(|\.cuda\(|gpu|accelerator|map_location",
+    re.IGNORECASE,
 )
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections import ChainMap
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from devlint.cache import Cache, Entry, digest, settled
+from devlint.cache import Cache, Entry, content, digest, settled
 from devlint.codec import decode, encode
 from devlint.discover import Failure, Source
 from devlint.findings import Finding
@@ -45,6 +47,7 @@ class Outcome:
     mtime_ns: int = 0
     size: int = 0
     digest: str = ""
+    consulted: str = ""
     error: str = ""
     details: str = ""
 
@@ -114,6 +117,7 @@ def _recall(
     """The findings of each unchanged file, by path, from the cache."""
     recalled: dict[str, list[Finding]] = {}
     entries: dict[str, dict[str, Entry]] = {key: cache.entries(key) for key in set(keys.values())}
+    others = _Others(entries.values())
     last: Settings | None = None
     known: dict[str, Entry] = {}
     for source in sources:
@@ -127,13 +131,49 @@ def _recall(
             # Another time doesn't mean another content: a fresh checkout has new times.
             if not _unchanged(source.path, entry):
                 continue
-            newer = Entry(settled(source.mtime_ns), entry.size, entry.digest, entry.findings)
+            newer = replace(entry, mtime_ns=settled(source.mtime_ns))
             if newer != entry:
                 cache.add(keys[last], source.path, newer)
         # What can't be read was damaged: the file is linted as if it weren't known.
-        with suppress(ValueError, TypeError, LookupError):
-            recalled[source.path] = decode(entry.findings, source.shown)
+        with suppress(ValueError, TypeError, LookupError, AttributeError):
+            if others.unchanged(entry):
+                recalled[source.path] = decode(entry.findings, source.shown)
     return recalled
+
+
+class _Others:
+    """What the files hold that results hang on, each looked at once."""
+
+    def __init__(self, entries: Iterable[Mapping[str, Entry]]) -> None:
+        self._entries = ChainMap(*map(dict, entries))
+        self._contents: dict[str, str] = {}
+        self._verdicts: dict[str, bool] = {"": True}
+
+    def unchanged(self, entry: Entry) -> bool:
+        """Whether all is as it was that an entry hangs on."""
+        verdict = self._verdicts.get(entry.consulted)
+        if verdict is None:
+            consulted = json.loads(entry.consulted)
+            verdict = all(self._content(path) == known for path, known in consulted.items())
+            self._verdicts[entry.consulted] = verdict
+        return verdict
+
+    def _content(self, path: str) -> str:
+        found = self._contents.get(path)
+        if found is None:
+            entry = self._entries.get(path)
+            found = content(path) if entry is None or not _looks(path, entry) else entry.digest
+            self._contents[path] = found
+        return found
+
+
+def _looks(path: str, entry: Entry) -> bool:
+    """Whether a file looks as it did."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return False
+    return status.st_mtime_ns == entry.mtime_ns and status.st_size == entry.size
 
 
 def _unchanged(path: str, entry: Entry) -> bool:
@@ -146,7 +186,8 @@ def _unchanged(path: str, entry: Entry) -> bool:
 
 def _keep(cache: Cache, key: str, path: str, outcome: Outcome) -> None:
     time = settled(outcome.mtime_ns)
-    cache.add(key, path, Entry(time, outcome.size, outcome.digest, outcome.findings))
+    entry = Entry(time, outcome.size, outcome.digest, outcome.findings, outcome.consulted)
+    cache.add(key, path, entry)
 
 
 def _validate(settings: Iterable[Settings]) -> None:
@@ -192,10 +233,10 @@ def _unreadable(source: Source, reason: str) -> Outcome:
 
 def check_bytes(data: bytes, source: Source) -> Outcome:
     """Lint the content of a file, whatever happens."""
-    from devlint.lint import check_source
+    from devlint.lint import check
 
     try:
-        findings = check_source(data, source.path, source.settings)
+        findings, consulted = check(data, source.path, source.settings)
     except Exception as error:  # a bug of devlint's must not end the run over other files
         import traceback
 
@@ -205,7 +246,12 @@ def check_bytes(data: bytes, source: Source) -> Outcome:
             error=f"internal error: {type(error).__name__}: {text}".rstrip(": "),
             details=traceback.format_exc(),
         )
-    return Outcome(encode(findings), any(finding.code in FAILURES for finding in findings))
+    contents = {path: content(path) for path in sorted(consulted)}
+    return Outcome(
+        encode(findings),
+        any(finding.code in FAILURES for finding in findings),
+        consulted=json.dumps(contents, separators=(",", ":")) if contents else "",
+    )
 
 
 def _collect(result: Result, source: Source, outcome: Outcome) -> None:

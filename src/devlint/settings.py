@@ -142,6 +142,12 @@ class Settings:
         default=4 * 1024 * 1024,
         metadata=_key(Shape.SIZE, "Larger files, in bytes, are reported instead of read."),
     )
+    follow_imports: bool = field(
+        default=True,
+        metadata=_key(
+            Shape.BOOLEAN, "Use what other files of the project define, where they are imported."
+        ),
+    )
     device_types: tuple[str, ...] = field(
         default=(),
         metadata=_key(
@@ -188,7 +194,14 @@ class Settings:
     def decisive(self) -> str:
         """All that the findings of a file depend on, as text: what the cache compares."""
         return repr(
-            (self.selectors, self.ignores, self.max_file_size, self.device_types, self.torchapi)
+            (
+                self.selectors,
+                self.ignores,
+                self.max_file_size,
+                self.follow_imports,
+                self.device_types,
+                self.torchapi,
+            )
         )
 
 

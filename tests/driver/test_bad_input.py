@@ -173,16 +173,16 @@ def test_an_internal_error_names_its_file_and_the_run_goes_on(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project.write({"a.py": "import torch  # boom\n", "other.py": BAD_DEVICE})
-    from devlint import lint
+    from devlint import neighbours
 
-    read_document = lint.read_document
+    scout_text = neighbours.scout_text
 
-    def explode(data: bytes, filename: str) -> object:
-        if b"boom" in data:
+    def explode(text: str, path: str) -> object:
+        if "boom" in text:
             raise ZeroDivisionError("by zero")
-        return read_document(data, filename)
+        return scout_text(text, path)
 
-    monkeypatch.setattr(lint, "read_document", explode)
+    monkeypatch.setattr(neighbours, "scout_text", explode)
     ran = project.concise(".")
     assert ran.err == "devlint: a.py: internal error: ZeroDivisionError: by zero\n"
     assert "other.py:3:" in ran.out

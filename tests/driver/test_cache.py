@@ -299,3 +299,42 @@ def test_a_warm_run_imports_neither_libcst_nor_rich_nor_the_interpreter(project:
     assert runs[1].stderr == "[]\n"
     assert runs[0].stdout == runs[1].stdout
     assert "DEV304" in runs[1].stdout
+
+
+MAKES = "import torch\n\n\ndef make(n):\n    return torch.zeros(n)\n"
+USES = "import torch\nfrom {0} import make\n\nx = make(3) + torch.ones(3, device='mps')\n"
+
+
+def test_a_change_is_linted_again_where_it_matters(project: Project) -> None:
+    project.write({"helpers.py": MAKES, "deep.py": "from helpers import make\n"})
+    project.write({"near.py": USES.format("helpers"), "far.py": USES.format("deep")})
+    project.write({"other.py": CLEAN, "pyproject.toml": "[tool.devlint]\n"})
+    first = run(project)
+    assert [line.split(":")[0] for line in first.out.splitlines() if "DEV202" in line] == [
+        "far.py",
+        "near.py",
+    ]
+    assert cached(run(project)) == 5
+    project.write({"helpers.py": MAKES.replace("zeros(n)", "zeros(n, device='mps')")})
+    ran = run(project)
+    assert "DEV202" not in ran.out
+    assert cached(ran) == 2  # other.py, and deep.py, which only hands the name on
+
+
+def test_a_neighbour_that_appears_is_looked_at(project: Project) -> None:
+    project.write({"use.py": USES.format("helpers"), "pyproject.toml": "[tool.devlint]\n"})
+    assert "DEV202" not in run(project).out
+    assert cached(run(project)) == 1
+    project.write({"helpers.py": MAKES})
+    assert "DEV202" in run(project, "use.py").out
+    (project.folder / "helpers.py").unlink()
+    assert "DEV202" not in run(project, "use.py").out
+
+
+def test_neighbours_that_are_not_followed(project: Project) -> None:
+    project.write({"helpers.py": MAKES, "use.py": USES.format("helpers")})
+    project.write({"pyproject.toml": "[tool.devlint]\n"})
+    assert "DEV202" in run(project, "use.py").out
+    assert "DEV202" not in run(project, "use.py", "--no-follow-imports").out
+    project.write({"pyproject.toml": "[tool.devlint]\nfollow-imports = false\n"})
+    assert "DEV202" not in run(project).out

@@ -63,14 +63,14 @@ def test_the_number_of_jobs_changes_nothing(project: Project, jobs: str) -> None
 CRASH = """
 import os, signal, sys
 from devlint import lint
-check_source = lint.check_source
+check = lint.check
 
 def crash(data, filename, settings):
     if b"crash" in data:
         os.kill(os.getpid(), signal.SIGKILL)
-    return check_source(data, filename, settings)
+    return check(data, filename, settings)
 
-lint.check_source = crash
+lint.check = crash
 """
 
 

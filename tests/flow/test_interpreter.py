@@ -16,6 +16,7 @@ from literate import FILENAME
 from devlint import torchapi
 from devlint.findings import Finding
 from devlint.flow.interpreter import interpret
+from devlint.flow.project import Text
 from devlint.lint import check_source
 from devlint.settings import check_layer, merge
 from devlint.source.document import read_document
@@ -34,7 +35,7 @@ def facts(source: str) -> list[tuple[str, int, str]]:
     document = read_document(source.encode(), FILENAME)
     return [
         (type(fact).__name__, document.locate(fact.node.origin).row, str(fact.context))
-        for fact in interpret(document.module, torchapi.load())
+        for fact in interpret(Text(document.module), torchapi.load())
     ]
 
 
@@ -180,9 +181,9 @@ PATHOLOGICAL = [
 
 @pytest.mark.parametrize("make", PATHOLOGICAL, ids=lambda make: make.__name__)
 def test_it_ends_and_goes_on_to_find_things(make: Callable[[], str]) -> None:
-    started = time.monotonic()
+    started = time.process_time()
     found = lint(make())
-    assert time.monotonic() - started < LONGEST
+    assert time.process_time() - started < LONGEST
     assert codes(found) & {"DEV101", "DEV102"}, "`.cuda()` without a guard is found there as well"
     assert "DEV001" not in codes(found)
 
@@ -198,7 +199,7 @@ def test_time_grows_with_the_length_of_a_file() -> None:
         module = read_document(source.encode(), FILENAME).module
         table = torchapi.load()
         started = time.process_time()
-        interpret(module, table)
+        interpret(Text(module), table)
         return time.process_time() - started
 
     seconds(50)

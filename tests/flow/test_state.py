@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -22,7 +23,7 @@ from devlint.flow.values import NONE, NOTHING, Kind, Origin, Value
 
 KEY = "args.cuda"
 DEVICE = Symbol("device", "device")
-HERE = Value(Kind.TENSOR, CPU, origin=Origin.DEFAULT)
+HERE = Value(Kind.TENSOR, CPU, origin=Origin.DEFAULT, scalar=False)
 THERE = Value(Kind.TENSOR, CUDA, origin=Origin.MOVED)
 
 devices: st.SearchStrategy[Device] = st.sampled_from(
@@ -122,6 +123,13 @@ def test_how_two_values_join(a: Value, b: Value, expected: Value) -> None:
         assert (found.kind, found.device, found.data, found.origin) == (
             expected.kind, expected.device, expected.data, expected.origin,
         )  # fmt: skip
+
+
+def test_what_may_have_no_dimensions_may_meet_any_device() -> None:
+    for scalar in (None, True):
+        free = replace(HERE, scalar=scalar)
+        assert join_values(THERE, free, KEY).device == choose(KEY, CUDA, UNKNOWN)
+        assert join_values(free, THERE, KEY).device == choose(KEY, UNKNOWN, CUDA)
 
 
 def test_under_a_condition_values_stay_apart() -> None:

@@ -87,6 +87,7 @@ _RESULT = _object(
     ruleId=_TEXT,
     ruleIndex=_integer(0),
     level=_LEVEL,
+    rank={"type": "number", "minimum": -1, "maximum": 100},
     message=_MESSAGE,
     locations=_array(_LOCATION, 1),
     relatedLocations=_array(_LOCATION, 1, unique=True),

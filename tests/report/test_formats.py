@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -13,7 +14,7 @@ from report.sample import HARDCODED, MISMATCH, SOURCE, Trouble, finding, span
 from report.sarif_schema import SARIF
 
 from devlint import rulebook
-from devlint.findings import OUTPUT_FORMATS, Finding, Fix, Level, Safety, Step
+from devlint.findings import OUTPUT_FORMATS, Confidence, Finding, Fix, Level, Safety, Step
 from devlint.report import Summary, render, statistics
 from devlint.report.linehash import line_hashes
 
@@ -70,21 +71,25 @@ def test_json() -> None:
             "code": "DEV202",
             "name": "operands-on-other-devices",
             "level": "error",
+            "confidence": "high",
             "message": "`y` is on cpu but `x` is on cuda",
             "url": f"{rulebook.RULES_URL}/operands-on-other-devices.md",
             "trace": [
                 {
                     "message": "made on cuda here",
+                    "filename": "train.py",
                     "location": {"row": 3, "column": 5},
                     "end_location": {"row": 3, "column": 33},
                 },
                 {
                     "message": "made on cpu here",
+                    "filename": "train.py",
                     "location": {"row": 4, "column": 5},
                     "end_location": {"row": 4, "column": 19},
                 },
                 {
                     "message": "used together here",
+                    "filename": "train.py",
                     "location": {"row": 8, "column": 5},
                     "end_location": {"row": 8, "column": 10},
                 },
@@ -149,7 +154,8 @@ def test_the_schema_holds_and_refuses() -> None:
 
 
 def test_sarif_result() -> None:
-    [run] = sarif(HARDCODED, MISMATCH)["runs"]
+    unsure = replace(HARDCODED, confidence=Confidence.MEDIUM)
+    [run] = sarif(unsure, MISMATCH)["runs"]
     assert run["columnKind"] == "unicodeCodePoints"
     assert run["invocations"] == [{"executionSuccessful": True}]
     rules = run["tool"]["driver"]["rules"]
@@ -157,6 +163,7 @@ def test_sarif_result() -> None:
     first, second = run["results"]
     assert (first["ruleId"], first["ruleIndex"], first["level"]) == ("DEV202", 1, "error")
     assert (second["ruleId"], second["ruleIndex"], second["level"]) == ("DEV104", 0, "warning")
+    assert (first["rank"], second["rank"]) == (90.0, 50.0)
     [location] = first["locations"]
     assert location["physicalLocation"] == {
         "artifactLocation": {"uri": "train.py"},

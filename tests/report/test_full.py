@@ -7,13 +7,14 @@ import re
 import subprocess
 import sys
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from report.sample import HARDCODED, MISMATCH, SOURCE, finding, place, span
 
 import devlint
-from devlint.findings import Edit, Finding, Fix, Level, Safety, Step
+from devlint.findings import Confidence, Edit, Finding, Fix, Level, Safety, Step
 from devlint.report import Summary, render
 from devlint.report.cells import WIDTH
 from devlint.report.text import cells
@@ -21,6 +22,13 @@ from devlint.report.text import cells
 
 def full(text: str, *findings: Finding, color: bool = False) -> str:
     return render("full", findings, Summary(files=1), color, lambda filename: text)
+
+
+def test_a_finding_that_a_run_decides_says_so() -> None:
+    shown = full(SOURCE, finding(SOURCE, "x + y"))
+    assert "confidence" not in shown
+    unsure = replace(finding(SOURCE, "x + y"), confidence=Confidence.MEDIUM)
+    assert "= confidence: medium, a run decides where one side is\n" in full(SOURCE, unsure)
 
 
 def drawing(text: str, *findings: Finding) -> str:

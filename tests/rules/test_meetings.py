@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from devlint import ir
-from devlint.findings import Hop, Level, Report, Safety
+from devlint.findings import Confidence, Hop, Level, Report, Safety
 from devlint.flow.facts import (
     CPU,
     CUDA,
@@ -37,6 +37,7 @@ CODES = {
     "created-on-default-device": "DEV203",
     "index-on-other-device": "DEV204",
     "input-on-other-device": "DEV201",
+    "module-left-behind": "DEV208",
     "moved-parameter": "DEV407",
     "numpy-on-accelerator": "DEV205",
     "operands-on-other-devices": "DEV202",
@@ -174,6 +175,25 @@ def test_a_fresh_tensor_is_an_error_in_modules_only(context: Context, level: Lev
     assert (code, report.level) == ("DEV203", level)
 
 
+@pytest.mark.parametrize(
+    ("odd", "partner", "confidence"),
+    [
+        (operand("t", CPU), operand("x", CUDA), Confidence.HIGH),
+        (operand("t", CPU), operand("x", DEVICE, Origin.MOVED), Confidence.HIGH),
+        (operand("t", CPU), operand("x", Symbol("args.device", "args.device")), Confidence.HIGH),
+        (FRESH, operand("x", CHOICE), Confidence.HIGH),
+        (FRESH, GIVEN, Confidence.MEDIUM),
+        (FRESH, operand("x", MODEL, Origin.FOLLOWS), Confidence.MEDIUM),
+        (FRESH, operand("x", Symbol("x.device", "x.device"), Origin.MOVED), Confidence.MEDIUM),
+    ],
+)
+def test_what_a_run_decides_is_less_sure(
+    odd: Operand, partner: Operand, confidence: Confidence
+) -> None:
+    ((_, report),) = reports(join(PLAIN, odd, partner))
+    assert report.confidence is confidence
+
+
 X = operand(ir.Attribute(ir.Name("batch"), "x"), CUDA)
 
 
@@ -217,7 +237,8 @@ MOVED = operand("model", DEVICE, kind=Kind.MODULE)
         (PLAIN, MOVED, FRESH, ["DEV201"]),
         (MODULE, MOVED, FRESH, ["DEV203"]),
         (MODULE, MOVED, operand("x", CPU), ["DEV201"]),
-        (PLAIN, operand("model", CPU, Origin.DEFAULT), operand("x", CUDA), ["DEV201"]),
+        (PLAIN, operand("model", CPU, Origin.DEFAULT), operand("x", CUDA), ["DEV208"]),
+        (PLAIN, operand("model", CPU, Origin.MOVED), operand("x", CUDA), ["DEV201"]),
         (PLAIN, MOVED, operand("x", DEVICE), []),
         (PLAIN, MOVED, operand("x", CPU, Origin.LOADED, guarded=True), []),
         (MANAGED, MOVED, operand("x", CPU, Origin.LOADED), []),

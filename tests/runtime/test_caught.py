@@ -631,7 +631,7 @@ WORDINGS = [
     Wording(
         "Tensors of the same index must be on the same device and the same dtype except `step` "
         "tensors that can be CPU and float32/64",
-        "optimizer", ("", ""), rule="",
+        "optimizer", ("", ""), rule="optimizer-before-move",
     ),
     Wording(
         "`fused=True` requires all the params to be floating point Tensors of supported devices: "
@@ -645,36 +645,38 @@ WORDINGS = [
     Wording(
         "can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu() to copy the tensor "
         "to host memory first.",
-        "numpy", ("", "cuda:0"), rule="numpy-on-accelerator",
+        "numpy", ("", "cuda:0"), rule="accelerator-tensor-in-host-library",
     ),
     Wording(
         "can't convert CUDA tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory "
         "first.",
-        "numpy", ("", ""), rule="numpy-on-accelerator",
+        "numpy", ("", ""), rule="accelerator-tensor-in-host-library",
     ),
-    Wording("apply_ is only implemented on CPU tensors", "host", ("", ""), rule=""),
-    Wording("map2_ is only implemented on CPU tensors", "host", ("", ""), rule=""),
+    Wording("apply_ is only implemented on CPU tensors", "host", ("", ""),
+            rule="cpu-only-argument"),
+    Wording("map2_ is only implemented on CPU tensors", "host", ("", ""),
+            rule="cpu-only-argument"),
     Wording(
         "tensor_split expected tensor_indices_or_sections to be on cpu, but it's on cuda:0",
-        "host", ("", ""), rule="",
+        "host", ("", ""), rule="cpu-only-argument",
     ),
     Wording("Expected a 'cuda' device type for generator but found 'cpu'", "generator",
-            ("", "cpu"), ("", "cuda"), ""),
+            ("", "cpu"), ("", "cuda"), "generator-on-other-device"),
     Wording("Expected a 'cuda:0' generator device but found 'cpu'", "generator",
-            ("", "cpu"), ("", "cuda:0"), ""),
+            ("", "cpu"), ("", "cuda:0"), "generator-on-other-device"),
     Wording("cannot pin 'torch.cuda.FloatTensor' only dense CPU tensors can be pinned", "pinned",
             ("", ""), rule=""),
     Wording("'lengths' argument should be a 1D CPU int64 tensor, but got 1D cuda:0 Long tensor",
-            "lengths", ("", "cuda:0"), rule=""),
+            "lengths", ("", "cuda:0"), rule="cpu-only-argument"),
     Wording(
         "module must have its parameters and buffers on device cuda:0 (device_ids[0]) but found "
         "one of them on device: cpu",
-        "replica", ("", "cpu"), ("", "cuda:0"), "",
+        "replica", ("", "cpu"), ("", "cuda:0"), "wrapped-before-move",
     ),
     Wording(
         "DistributedDataParallel's input module must be on the same type of devices, but input "
         "module parameters locate in {'cuda', 'cpu'}.",
-        "replica", ("", ""), rule="",
+        "replica", ("", ""), rule="wrapped-before-move",
     ),
     Wording("Found two parameters on different devices, this is currently not supported.",
             "parameters", ("", ""), rule=""),
@@ -703,13 +705,14 @@ WORDINGS = [
     Wording(
         "Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you "
         "must use the 'spawn' start method",
-        "fork", ("", "cuda"), rule="",
+        "fork", ("", "cuda"), rule="accelerator-in-worker",
     ),
     Wording(
         "Cannot copy out of meta tensor; no data! Please use torch.nn.Module.to_empty() instead",
         "empty", ("", "meta"), rule="",
     ),
-    Wording("No backend type associated with device type cpu", "backend", ("", "cpu"), rule=""),
+    Wording("No backend type associated with device type cpu", "backend", ("", "cpu"),
+            rule="cpu-tensor-in-collective"),
 ]  # fmt: skip
 
 

@@ -141,6 +141,13 @@ def test_the_iterator_says_what_the_table_says(name: str) -> None:
     assert agrees(operator, answer)
 
 
+def test_an_operator_that_never_ends_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device_probe, "LONGEST", 0.01)  # before Python itself is there
+    answers = device_probe.ask(["add.Tensor", "mm"])
+    assert list(answers) == ["add.Tensor", "mm"]
+    assert all(answer.failure for answer in answers.values())
+
+
 def test_the_dispatcher_knows_the_operators() -> None:
     """Those without a kernel for CUDA have one for the CPU, and none that is for all devices."""
     has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key

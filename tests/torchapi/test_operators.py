@@ -16,6 +16,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torchapi import samples
 from torchapi.samples import ROWS, TABLE, Sample, is_method, of_effect, resolve
 
+from devlint import emulate
 from devlint.torchapi import Dims, Effect, Row
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -40,7 +41,7 @@ FIRST: dict[str, tuple[Any, ...]] = {
 }  # fmt: skip
 NOT_ON_META = re.compile(
     r".*(sparse|nested|from_file|quantized|windows\.general_cosine|Uninitialized|Parameter|as_tensor)"
-    r".*|torch\.asarray"
+    r".*|torch\.asarray|torch\.[A-Za-z0-9]*Tensor"
 )
 
 
@@ -70,6 +71,19 @@ def test_factories_take_their_device_where_claimed() -> None:
             assert tensor.device.type == "meta", name
             tried += 1
     assert tried > 45
+
+
+def test_legacy_constructors_refuse_every_device_but_their_own() -> None:
+    """Their rows name the argument all the same: it says what the author meant."""
+    legacy = [
+        (name, row)
+        for name, row in of_effect(Effect.CREATE)
+        if row.to == "cpu" and row.device and name.endswith("Tensor")
+    ]
+    assert len(legacy) >= 10
+    for name, _ in legacy:
+        with pytest.raises(RuntimeError, match="legacy constructor expects device type: cpu"):
+            resolve(name)(2, device="meta")
 
 
 def test_factories_follow_the_default_device_unless_fixed() -> None:
@@ -121,6 +135,21 @@ def test_lengths_must_be_on_the_cpu() -> None:
     pack = nn.utils.rnn.pack_padded_sequence
     with pytest.raises(RuntimeError, match="'lengths' argument should be a 1D CPU int64 tensor"):
         pack(torch.zeros(2, 2, 1), torch.tensor([2, 2], device="meta"))
+
+
+def test_what_takes_no_generator_draws_with_one_of_the_cpu() -> None:
+    data = torch.utils.data.TensorDataset(torch.arange(4))
+    draws = {
+        "DataLoader": lambda: list(torch.utils.data.DataLoader(data, shuffle=True)),
+        "RandomSampler": lambda: list(torch.utils.data.RandomSampler(data)),
+        "random_split": lambda: torch.utils.data.random_split(data, [2, 2]),
+    }
+    named = {name for name, row in ROWS.items() if row.own_generator}
+    assert named == {f"torch.utils.data.{name}" for name in draws}
+    with emulate("cuda"), torch.device("cuda"):
+        for draw in draws.values():
+            with pytest.raises(RuntimeError, match="'cuda' device type for generator"):
+                draw()
 
 
 # --- operators -----------------------------------------------------------------------------

@@ -148,7 +148,7 @@ def check_parser() -> Parser:
     _list(group, "include", "PATTERNS")
     _list(group, "exclude", "PATTERNS")
     _list(group, "extend-exclude", "PATTERNS")
-    for name in ("force-exclude", "respect-gitignore"):
+    for name in ("force-exclude", "respect-gitignore", "follow-imports"):
         _boolean(group, f"--{name}", text=_doc(name))
     group.add_argument(
         "--stdin-filename",

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+
 from devlint import ir
+from devlint.flow import unions
 from devlint.flow.frame import ClassInfo, Frame, place_of_path
 from devlint.flow.lattice import CPU, UNKNOWN, Symbol
 from devlint.flow.library import dotted
@@ -15,11 +19,37 @@ _TENSORS = frozenset(
 )  # fmt: skip
 
 
+_OTHER_TENSORS = frozenset(
+    ("chainer", "cupy", "jax", "jittor", "keras", "mindspore", "megengine", "mxnet", "ncnn",
+     "numpy", "onnx", "onnxruntime", "oneflow", "openvino", "paddle", "tensorflow", "tensorrt",
+     "tf", "tflite", "theano", "tinygrad", "tvm", "typing")
+)  # fmt: skip
+"""Libraries that have a `Tensor` of their own."""
+
+
+_SAYS_DEVICE = re.compile(r"(^|_)(device|dev|gpu)$")
+
+
+def is_tensor(frame: Frame, node: ir.Expr) -> bool:
+    """Whether an annotation says that something is a tensor."""
+    return _is_tensor(annotation_name(frame, node))
+
+
+def _is_tensor(name: str) -> bool:
+    """Whether a dotted name is torch's tensor, or the name under which a project hands it on
+    (`from project.core import Tensor`)."""
+    if name in _TENSORS:
+        return True
+    return name.endswith(".Tensor") and name.partition(".")[0] not in _OTHER_TENSORS
+
+
 def annotated(frame: Frame, node: ir.Expr, value: Value) -> Value:
     """A value that isn't known, with what its annotation proves."""
     name = annotation_name(frame, node)
     text = value.data.text if isinstance(value.data, Path) else ""
-    if name in _TENSORS:
+    if _SAYS_DEVICE.search(text) and name.startswith("torch.") and name != "torch.device":
+        return value  # one of the two is a slip, and the name is what the body goes by
+    if _is_tensor(name):
         place = place_of_path(value.data) if isinstance(value.data, Path) else UNKNOWN
         return Value(Kind.TENSOR, place, origin=Origin.INPUT)
     if name == "torch.device":
@@ -38,16 +68,23 @@ def annotated(frame: Frame, node: ir.Expr, value: Value) -> Value:
     if inner is not None:
         element = annotated(frame, inner, Value(Kind.UNKNOWN))
         if element.kind is Kind.MODULE:
-            kind = Kind.LIST if "tuple" not in name.lower() else Kind.TUPLE
-            ref = frame.allocate(inner, Object(element=element))
-            exact = ir.render(node).lower().rpartition(".")[2].startswith(("list", "tuple"))
-            return Value(kind, data=ref, note="" if exact else "any")
+            return _of_modules(frame, inner, outermost(node), element)
         return Value(Kind.LIST) if element.kind in (Kind.NUMBER, Kind.STRING) else value
     if name == "numpy.ndarray":
         return Value(Kind.NDARRAY)
     if name == "torch.utils.data.DataLoader":
         return loader(frame, node, text)
-    return value
+    return unions.marked(frame, node, value)
+
+
+def _of_modules(frame: Frame, inner: ir.Expr, name: str, element: Value) -> Value:
+    """A container of modules. What is called a `Sequence` may be an `nn.ModuleList`."""
+    kind = _CONTAINERS.get(name.lower())
+    ref = frame.allocate(inner, Object(element=element))
+    return Value(kind or Kind.LIST, data=ref, note="" if kind is not None else "any")
+
+
+_CONTAINERS: Mapping[str, Kind] = {"list": Kind.LIST, "tuple": Kind.TUPLE, "dict": Kind.DICT}
 
 
 def module(frame: Frame, node: ir.Node, value: Value) -> Value:
@@ -60,6 +97,14 @@ def module(frame: Frame, node: ir.Node, value: Value) -> Value:
 
 
 def _is_module_class(frame: Frame, node: ir.Expr) -> bool:
+    """Whether an annotation names a class of modules, or several of which each is one."""
+    match node:
+        case ir.Binary(op="|", left=left, right=right):
+            return _is_module_class(frame, left) and _is_module_class(frame, right)
+        case ir.Subscript(index=ir.Display(items=items)) if outermost(node) == "Union":
+            return all(_is_module_class(frame, item) for item in items)
+    if dotted(frame, node) == "torch.nn.Module":
+        return True
     value = frame.look_up(node.id) if isinstance(node, ir.Name) else None
     return value is not None and isinstance(value.data, ClassInfo) and value.data.is_module
 
@@ -67,9 +112,16 @@ def _is_module_class(frame: Frame, node: ir.Expr) -> bool:
 _SEQUENCES = ("List", "Sequence", "Iterable", "Collection", "list", "tuple", "Tuple")
 
 
+def outermost(node: ir.Expr) -> str:
+    """The last word of what stands before the brackets: `List` of `typing.List[nn.Module]`."""
+    return ir.render(node.value).rpartition(".")[2] if isinstance(node, ir.Subscript) else ""
+
+
 def _element(frame: Frame, node: ir.Expr) -> ir.Expr | None:
-    """`X` of `List[X]` and the like."""
-    if isinstance(node, ir.Subscript) and ir.render(node.value).rpartition(".")[2] in _SEQUENCES:
+    """`X` of `List[X]`, `Dict[str, X]` and the like."""
+    if isinstance(node, ir.Subscript) and outermost(node) in ("Dict", "dict"):
+        return node.index.items[-1] if isinstance(node.index, ir.Display) else None
+    if isinstance(node, ir.Subscript) and outermost(node) in _SEQUENCES:
         if isinstance(node.index, ir.Display):
             return node.index.items[0] if node.index.items else None
         return node.index

@@ -8,9 +8,10 @@ from devlint import ir
 from devlint.flow.facts import ApiRead, AttributeRead, AttributeWrite
 from devlint.flow.frame import Bound, ClassInfo, Closure, Frame, path_value, place_of_path
 from devlint.flow.lattice import UNKNOWN, Known
-from devlint.flow.library import library_value
+from devlint.flow.library import followed, library_value
+from devlint.flow.placement import forget_optimizer, place_module
 from devlint.flow.state import Object, Path
-from devlint.flow.values import NOTHING, Kind, Origin, Value
+from devlint.flow.values import HOST_TENSOR, NOTHING, Kind, Origin, Value
 
 _ABOUT_DEVICES = frozenset(("device", "is_cuda", "get_device"))
 _SAME_TENSOR = frozenset(("data", "T", "mT", "H", "mH", "real", "imag", "grad"))
@@ -30,11 +31,22 @@ def read(frame: Frame, node: ir.Attribute, base: Value) -> Value:
         if told is not None:
             return told
     if kind in (Kind.TENSOR, Kind.BATCH, Kind.PLACED):
+        if attr == "batch_sizes":  # of a packed sequence: they stay on the host
+            return HOST_TENSOR
         return _of_tensor(frame, node, base)
     if kind in (Kind.MODULE, Kind.INSTANCE):
         return _of_object(frame, node, base)
+    if kind is Kind.OPTIMIZER and attr == "state":
+        forget_optimizer(frame, base)
     if kind is Kind.DEVICE:
         return _of_device(base, attr)
+    if kind is Kind.DISTRIBUTION and attr in ("sample", "rsample"):
+        name = f"torch.distributions.Distribution.{attr}"
+        return Value(Kind.METHOD, data=Bound(base, node.value, name))
+    if kind is Kind.GENERATOR:
+        if attr == "device":
+            return Value(Kind.DEVICE, base.device, note="tensor-device")
+        return Value(Kind.METHOD, data=Bound(base, node.value, f"torch.Generator.{attr}"))
     if kind is Kind.ENCODING:
         if attr in _ALSO_ENCODING:
             return Value(Kind.METHOD, data=Bound(base, node.value, f"ENCODING.{attr}"))
@@ -45,7 +57,10 @@ def read(frame: Frame, node: ir.Attribute, base: Value) -> Value:
     if kind is Kind.UNKNOWN and isinstance(base.data, Path):
         if attr in ("weight", "bias") and _is_submodule(frame, node.value):
             return Value(Kind.TENSOR, frame.place(_self(frame)), origin=Origin.FOLLOWS, grad=True)
-        return path_value(f"{base.data.text}.{attr}", base.data.given)
+        if attr == "shape":
+            return Value(Kind.UNKNOWN, note="shape")
+        inner = path_value(f"{base.data.text}.{attr}", base.data.given)
+        return inner.but(note="placer") if base.note == "placer" and attr == "device" else inner
     return NOTHING
 
 
@@ -66,9 +81,9 @@ def _is_submodule(frame: Frame, node: ir.Expr) -> bool:
 def _of_library(frame: Frame, node: ir.Attribute, name: str) -> Value:
     if frame.tells and name.startswith("torch.cuda."):
         frame.record(ApiRead(node, frame.context(), name))
-    if name == "torch.nn" and not frame.world.nn:
-        frame.world.nn = "torch.nn"
-    return library_value(name)
+    if name == "torch.nn" and not frame.file.nn:
+        frame.file.nn = "torch.nn"
+    return followed(frame, library_value(name), node)
 
 
 def _about_device(frame: Frame, node: ir.Attribute, base: Value) -> Value | None:
@@ -87,7 +102,10 @@ def _about_device(frame: Frame, node: ir.Attribute, base: Value) -> Value | None
         if node.attr == "device" and base.kind is not Kind.LIST:
             if base.kind is Kind.MODULE and not _tells_own_place(frame, base):
                 return None
-            return Value(Kind.DEVICE, frame.place(base), note="tensor-device")
+            return Value(
+                Kind.DEVICE, frame.place(base), note="tensor-device",
+                origin=base.origin, trace=base.trace,
+            )  # fmt: skip
         return Value(Kind.BOOL) if node.attr == "is_cuda" else None
     if base.kind is Kind.UNKNOWN and node.attr == "is_cuda":
         return Value(Kind.BOOL)
@@ -125,7 +143,7 @@ def _may_define(frame: Frame, base: Value, attr: str) -> bool:
         dynamic = info.defines("__getattr__") or info.defines("__getattribute__")
         opened = any(each.open_base for each in info.lineage())
         inherited = base.note == "self" and any(
-            info in each.lineage() and each.defines(attr) for each in frame.world.classes.values()
+            info in each.lineage() and each.defines(attr) for each in frame.file.classes.values()
         )
         return opened or dynamic or not plain or inherited or info.defines(attr)
     return True
@@ -146,7 +164,7 @@ def _of_tensor(frame: Frame, node: ir.Attribute, base: Value) -> Value:
     if frame.world.table.get(f"torch.Tensor.{attr}") is not None:
         return Value(Kind.METHOD, data=Bound(base, node.value, f"torch.Tensor.{attr}"))
     if base.kind is Kind.BATCH:
-        return base.alike(scalar=None)
+        return base.alike(scalar=None, note="part")
     return NOTHING
 
 
@@ -180,7 +198,7 @@ def _of_class_instance(
         owner, function = method
         if any(node.attr in each.properties for each in info.lineage()):
             return _property(frame, info, base, node)
-        closure = Closure(function, (), owner, f"{owner.node.name}.{function.name}")
+        closure = Closure(function, owner.file, (), owner, f"{owner.node.name}.{function.name}")
         return Value(Kind.METHOD, data=Bound(base, node.value, closure=closure))
     for each in info.lineage():
         if node.attr in each.env:
@@ -213,19 +231,23 @@ def _of_class(info: ClassInfo, attr: str) -> Value:
             return each.env[attr]
     method = info.method(attr)
     if method is not None:
-        return Value(Kind.FUNCTION, data=Closure(method[1], (), method[0], attr))
+        return Value(Kind.FUNCTION, data=Closure(method[1], method[0].file, (), method[0], attr))
     return NOTHING
 
 
 def store(frame: Frame, node: ir.Attribute, value: Value, statement: ir.Stmt) -> None:
     """`base.attr = value`."""
     base = frame.evaluate(node.value)
+    if node.attr == "data" and isinstance(node.value, ir.Attribute):
+        _fill_by_hand(frame, frame.evaluate(node.value.value), value)
     if node.attr == "data" and base.kind is Kind.TENSOR:  # the tensor itself takes the new place
         here = base.but(device=frame.place(value), origin=Origin.MOVED)
         frame.world.store(frame, node.value, here)
         return
     found = frame.object(base)
     is_module = base.kind is Kind.MODULE and base.note == "self"
+    if not is_module:
+        frame.world.written.add(node.attr)
     owner = None if found is None else found.source
     if frame.tells and is_module and isinstance(owner, ClassInfo):
         operand = frame.operand(_written(statement, node), value)
@@ -244,14 +266,46 @@ def store(frame: Frame, node: ir.Attribute, value: Value, statement: ir.Stmt) ->
             )
         )
     if found is not None and base.kind in (Kind.MODULE, Kind.INSTANCE):
+        if not is_module and value.kind in (Kind.TENSOR, Kind.PLACED):
+            _fill_by_hand(frame, base, value)
+            found = frame.object(base) or found
         before = found.entries.get(node.attr)
         if before is not None and before.note == "buffer" and value.kind is Kind.TENSOR:
             value = value.but(note="buffer")
         holds = value.kind in (Kind.MODULE, Kind.TENSOR) or value.kind.is_container
         stored = found.with_entry(node.attr, value)
+        frame.state.paths.pop(ir.render(node, 80), None)
         frame.update(base, replace(stored, stateless=found.stateless and not holds))
+    elif base.kind is Kind.OPTIMIZER:
+        forget_optimizer(frame, base)
     elif isinstance(base.data, Path) or base.kind is Kind.UNKNOWN:
         frame.state.paths[ir.render(node, 80)] = value
+        put_in(frame, node, value)
+
+
+def _fill_by_hand(frame: Frame, module: Value, value: Value) -> None:
+    """Somebody puts a tensor of another place into a module (`cell.weight.data = gru.weight.data`,
+    `net.table = net.table.to(x)`): it may be all that has to be there."""
+    if module.kind is Kind.MODULE and module.note != "self":
+        if frame.place(value) != frame.place(module):
+            place_module(frame, module, UNKNOWN)
+            frame.world.filled_by_hand.add(module.data)
+
+
+def put_in(frame: Frame, target: ir.Expr, value: Value) -> None:
+    """`model.head.fc = layer`, `model.classifier[6] = layer`: where nothing is known of what is in
+    between, the module that is known holds it."""
+    if value.kind is not Kind.MODULE:
+        return
+    inner: ir.Expr = target
+    while isinstance(inner, (ir.Attribute, ir.Subscript)):
+        inner = inner.value
+        base = frame.evaluate(inner)
+        found = frame.object(base)
+        if base.kind is Kind.MODULE and base.note != "self" and found is not None:
+            name = ir.render(target).removeprefix(ir.render(inner)).lstrip(".")
+            frame.update(base, found.with_entry(name, value))
+            return
 
 
 def _written(statement: ir.Stmt, node: ir.Expr) -> ir.Expr:

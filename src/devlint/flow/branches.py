@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from devlint import ir
-from devlint.flow import library, narrow, operations
+from devlint.flow import arrivals, library, narrow, operations
 from devlint.flow.devices import use_device
 from devlint.flow.frame import ACCELERATOR_CHOSEN, Frame
 from devlint.flow.lattice import CUDA_AVAILABLE, Device
+from devlint.flow.settled import settled
 from devlint.flow.state import Path, State, join_states, widened
 from devlint.flow.values import NOTHING, Kind, Value
 
@@ -17,11 +18,13 @@ _MOST_ROUNDS = 4
 
 def branch(frame: Frame, node: ir.If) -> None:
     frame.test(node.test)
-    settled = narrow.settled(frame, node.test)
-    if settled is not None:
-        frame.run(node.body if settled else node.orelse)
+    holds = settled(frame, node.test)
+    if holds is not None:
+        frame.run(node.body if holds else node.orelse)
         return
     key = narrow.key_of(frame, node.test)
+    loop, frame.loop = frame.loop, None
+    arm, frame.arm = frame.arm, node
     before = frame.state
     yes = before.fork()
     no = before.fork()
@@ -33,9 +36,14 @@ def branch(frame: Frame, node: ir.If) -> None:
     narrow.assume(frame, node.test, False)
     frame.run(node.orelse)
     frame.state = narrow.merge_states(yes, frame.state, key)
+    frame.loop, frame.arm = loop, arm
 
 
 def while_loop(frame: Frame, node: ir.While) -> None:
+    if isinstance(node.test, ir.Constant) and not node.test.value:
+        frame.run(node.orelse)
+        return
+
     def enter() -> None:
         frame.test(node.test)
         narrow.assume(frame, node.test, True)
@@ -61,6 +69,7 @@ def _loop(frame: Frame, enter: Callable[[], None], node: ir.For | ir.While) -> N
     unknown."""
     entry = frame.state
     outer = (frame.breaks, frame.continues)
+    around, frame.loop = frame.loop, node
     facts, mark = frame.world.facts, len(frame.world.facts)
     done = entry
     for number in range(_MOST_ROUNDS):
@@ -81,6 +90,7 @@ def _loop(frame: Frame, enter: Callable[[], None], node: ir.For | ir.While) -> N
         if stable:
             break
     frame.breaks, frame.continues = outer
+    frame.loop = around
     frame.state = entry.fork()
     frame.state.alive = True
     frame.run(node.orelse)
@@ -102,7 +112,7 @@ def _expects_error(frame: Frame, node: ir.Expr) -> bool:
 
 def enter(frame: Frame, node: ir.With) -> None:
     default, changed = frame.state.default, False
-    expecting = frame.expecting
+    expecting, lent = frame.expecting, frame.default_is_lent
     frame.expecting |= any(_expects_error(frame, item) for item, _ in node.items)
     for expression, target in node.items:
         before = frame.context_expr
@@ -112,12 +122,19 @@ def enter(frame: Frame, node: ir.With) -> None:
         device = _entered_device(frame, expression, value)
         if device is not None:
             frame.state.default, changed = device, True
+            frame.default_is_lent = True
         if target is not None:
             frame.world.store(frame, target, NOTHING if value.kind is Kind.DEVICE else value)
     frame.run(node.body)
-    frame.expecting = expecting
+    if not all(library.dotted(frame, _func(item)) for item, _ in node.items):
+        arrivals.wait(frame)  # leaving it may wait
+    frame.expecting, frame.default_is_lent = expecting, lent
     if changed:
         frame.state.default = default
+
+
+def _func(node: ir.Expr) -> ir.Expr:
+    return node.func if isinstance(node, ir.Call) else node
 
 
 def _entered_device(frame: Frame, node: ir.Expr, value: Value) -> Device | None:

@@ -5,18 +5,35 @@ from __future__ import annotations
 from dataclasses import replace
 
 from devlint import ir
-from devlint.flow import attributes, containers, moves, transfer
+from devlint.flow import (
+    arrivals,
+    attributes,
+    containers,
+    device_index,
+    frameworks,
+    held_calls,
+    moves,
+    optimizers,
+    outputs,
+    transfer,
+    visible,
+    workers,
+)
 from devlint.flow.arguments import Arguments, Given
 from devlint.flow.call_function import call_function
+from devlint.flow.collectives import note_option
 from devlint.flow.facts import ApiCall, AttributeRead, Comparison, Revealed
 from devlint.flow.frame import Bound, ClassInfo, Closure, Frame, path_value, place_of_path
 from devlint.flow.lattice import UNKNOWN
-from devlint.flow.library import library_value
+from devlint.flow.library import followed, library_value
+from devlint.flow.meet import str_source
 from devlint.flow.model_overlays import encoding
 from devlint.flow.module_calls import call_instance, call_module, construct
 from devlint.flow.narrow import truth
-from devlint.flow.placement import give_away
+from devlint.flow.placement import forget_optimizer, give_away
+from devlint.flow.python_overlays import pairs
 from devlint.flow.state import Path
+from devlint.flow.undirected import note_own
 from devlint.flow.values import NONE, NOTHING, Kind, Origin, Value
 from devlint.torchapi.effects import Effect, Row
 
@@ -26,6 +43,10 @@ _SAME_MODULE = frozenset(
 )
 
 
+_OF_SCALERS = frozenset(("step", "unscale_"))
+"""What a gradient scaler is asked to do with an optimizer."""
+
+
 def call(frame: Frame, node: ir.Call) -> Value:
     """The value of a call; its facts are recorded on the way."""
     func = node.func
@@ -33,7 +54,7 @@ def call(frame: Frame, node: ir.Call) -> Value:
         base = frame.evaluate(func.value)
         if base.kind is not Kind.LIBRARY:
             return _method(frame, node, func, base)
-        value = library_value(f"{base.data}.{func.attr}")
+        value = followed(frame, library_value(f"{base.data}.{func.attr}"), func)
     elif isinstance(func, ir.Name):
         value = frame.evaluate(func)
         if func.id == "super" and value.kind is Kind.LIBRARY:
@@ -79,7 +100,8 @@ def call_value(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: A
         return NOTHING
     if kind is Kind.UNKNOWN:
         give_away(frame, (given for _, given in args.all))
-    return NOTHING
+    arrivals.wait(frame)
+    return outputs.called(frame, node, func, args) if kind is Kind.UNKNOWN else NOTHING
 
 
 # --- libraries -----------------------------------------------------------------------------
@@ -89,6 +111,8 @@ def _library(frame: Frame, node: ir.Call, name: str, args: Arguments) -> Value:
     row = frame.world.table.get(name)
     if frame.tells and _is_told(name, row):
         _tell_call(frame, node, name, args, row is not None and row.cuda)
+    arrivals.of_library(frame, name, row)
+    workers.note_call(frame, node, name)
     if name.endswith(".is_available"):
         return truth(frame, node, NOTHING)
     if name in _EXITS:
@@ -117,7 +141,9 @@ def _give_up(frame: Frame, args: Arguments) -> None:
     """A framework places what it is given: nothing more is said of it."""
     for _, value in args.all:
         found = frame.object(value)
-        if found is not None:
+        if value.kind is Kind.OPTIMIZER:
+            forget_optimizer(frame, value)
+        elif found is not None:
             frame.update(value, replace(found, device=UNKNOWN, managed=True))
 
 
@@ -147,6 +173,8 @@ def _tell_call(frame: Frame, node: ir.Call, name: str, args: Arguments, needs_cu
             frame.discarded is node,
             needs_cuda,
             frame.context_expr is node,
+            frame.default_of,
+            visible.set_later(frame, name) if frame.default_of else None,
         )
     )
 
@@ -173,8 +201,12 @@ def _method(frame: Frame, node: ir.Call, func: ir.Attribute, base: Value) -> Val
     args = arguments(frame, node, (func.value, base))
     if base.note == "super":
         return _super_method(frame, node, func, base, args)
-    if kind is Kind.MODULE and attr in ("forward", "generate") and not _defines(frame, base, attr):
+    if frame.function is not None and frame.tells:
+        note_own(frame, node, func, args)
+    if kind is Kind.MODULE and _is_call(frame, base, attr):
         return call_module(frame, node, func.value, base, Arguments(args.all))
+    if kind is Kind.OPTIMIZER and attr not in moves.METHODS:
+        return optimizers.method(frame, node, attr, base)
     if attr in moves.METHODS and not _defines(frame, base, attr):
         if attr != "type" or kind in _TENSORS:
             return _move(frame, node, func, base, args)
@@ -189,6 +221,8 @@ def _method(frame: Frame, node: ir.Call, func: ir.Attribute, base: Value) -> Val
         row = frame.world.table.get(f"torch.Tensor.{attr}")
         if row is not None:
             return transfer.apply(frame, node, row, args)
+        if attr in ("update", "setdefault") and isinstance(func.value, ir.Name):
+            frame.state.env[func.value.id] = NOTHING  # it holds something else now
         return base if attr in ("values", "items") else NOTHING
     if kind is Kind.UNKNOWN and isinstance(base.data, Path):
         return _unknown_method(frame, node, func, base, args)
@@ -196,11 +230,28 @@ def _method(frame: Frame, node: ir.Call, func: ir.Attribute, base: Value) -> Val
         _tell_device_method(frame, node, func, base, args)
         return NOTHING
     value = attributes.read(frame, func, base)
-    if value.kind is Kind.UNKNOWN:
-        return base if kind is Kind.MODULE and attr in _SAME_MODULE else NOTHING
+    if value.kind is Kind.UNKNOWN and value.note != "if-module":
+        if kind is Kind.UNKNOWN and attr not in _OF_SCALERS:
+            give_away(frame, (given for _, given in args.all))
+        arrivals.wait(frame)
+        if kind is Kind.UNKNOWN and attr == "get_device" and not args.all:
+            return device_index.of_unknown(frame, func, base)
+        if kind is Kind.MODULE and attr in _SAME_MODULE:
+            return base
+        own = kind is Kind.MODULE and base.note == "self"
+        found = held_calls.result(frame, node, func, args) if own else NOTHING
+        return outputs.called(frame, node, func, args) if found is NOTHING else found
     if value.kind is Kind.METHOD and isinstance(value.data, Bound):
         return _bound(frame, node, value.data, args)
     return call_value(frame, node, func, value, Arguments(args.all))
+
+
+def _is_call(frame: Frame, base: Value, attr: str) -> bool:
+    """Whether a method takes a module's inputs as its call does."""
+    if attr == "update":
+        found = frame.object(base)
+        return found is not None and str_source(found).startswith("torchmetrics.")
+    return attr in ("forward", "generate") and not _defines(frame, base, attr)
 
 
 def _defines(frame: Frame, base: Value, attr: str) -> bool:
@@ -234,7 +285,8 @@ def _super_method(
         if isinstance(parent, ClassInfo):
             method = parent.method(func.attr)
             if method is not None:
-                closure = Closure(method[1], (), method[0], f"{method[0].node.name}.{func.attr}")
+                name = f"{method[0].node.name}.{func.attr}"
+                closure = Closure(method[1], method[0].file, (), method[0], name)
                 return call_function(frame, node, closure, args, base.but(note="self"))
     row = frame.world.table.get(f"torch.nn.Module.{func.attr}")
     if row is not None and row.effect is Effect.REGISTER:
@@ -247,6 +299,7 @@ def _bound(frame: Frame, node: ir.Call, bound: Bound, args: Arguments) -> Value:
         static = _is_static(bound.closure)
         receiver = None if static else bound.receiver
         return call_function(frame, node, bound.closure, Arguments(args.all), receiver)
+    arrivals.of_library(frame, bound.name, frame.world.table.get(bound.name))
     if bound.name.startswith("ENCODING."):
         return NOTHING
     args = replace(args, receiver=(bound.node, bound.receiver))
@@ -258,7 +311,8 @@ def _bound(frame: Frame, node: ir.Call, bound: Bound, args: Arguments) -> Value:
         _give_up(frame, args)
     if bound.receiver.kind is Kind.MODULE and row.effect is Effect.KEEP and row.inplace:
         containers.extend_module(frame, bound.receiver, args)
-    if owner == "torch.nn.Module" and bound.name.rpartition(".")[2] in _SAME_MODULE:
+    is_module = owner == "torch.nn.Module" or bound.receiver.kind is Kind.MODULE
+    if is_module and bound.name.rpartition(".")[2] in _SAME_MODULE:
         return bound.receiver
     return transfer.apply(frame, node, row, args)
 
@@ -273,16 +327,29 @@ def _unknown_method(
 ) -> Value:
     """A method of something of which only the identity is known: what tensors alone have."""
     attr = func.attr
+    if base.note == frameworks.PLACER:
+        _give_up(frame, args)
+        return frameworks.prepared(frame, node, attr, args)
+    if attr == "add_argument":
+        note_option(frame, args)
+        return NOTHING
     stored = None
     if frame.state.paths and isinstance(base.data, Path):
         stored = frame.state.paths.get(f"{base.data.text}.{attr}")
     if stored is not None:
         return call_value(frame, node, func, stored, Arguments(args.all))
     if attr == "get_device" and not args.all:
-        return Value(Kind.NUMBER, note="get_device")
+        return device_index.of_unknown(frame, func, base)
     if attr == "skipTest":
         return NONE.but(note="exits")
+    if isinstance(base.data, Path) and base.data.given and not args.all:
+        if attr == "values":
+            return base
+        if attr == "items":
+            return pairs(frame, node, NOTHING, path_value(f"{base.data.text}[i]", given=True))
     if attr in _SAME_MODULE and (not args.all or attr in ("train", "requires_grad_")):
+        return base
+    if attr == "clone" and not args.all:
         return base
     if attr in _ONLY_TENSORS and isinstance(base.data, Path):
         place = place_of_path(base.data)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from devlint import ir
 from devlint.flow.facts import Role
 from devlint.flow.frame import ClassInfo, Frame
 from devlint.flow.library import dotted
+from devlint.flow.scan import self_attribute
 from devlint.flow.values import Kind
 
 _MODULE_NAMES = re.compile(r"(^|\.)(nn\.Module|LightningModule|PreTrainedModel|ModelMixin)$")
+_CALLED_MODULE = re.compile(r"(?<!Data)Module$")
 _DATA = re.compile(
     r"Dataset$|DataSet$|Sampler$|Transforms?$|Collat(e|or)|DataModule$|DataLoader$|Augment|Tokenizer$"
     r"|FeatureExtractor$|Processor(Fast)?$"
@@ -23,10 +26,10 @@ _MANAGED = re.compile(r"LightningModule$|LightningDataModule$|^Fabric$")
 
 def declare_class(frame: Frame, node: ir.Class) -> ClassInfo:
     """Describe a class once; later runs of the statement find it again."""
-    known = frame.world.classes.get(node)
+    known = frame.file.classes.get(node)
     if known is not None:
         return known
-    info = ClassInfo(node)
+    info = ClassInfo(node, frame.file)
     bases: list[ClassInfo | str] = []
     for argument in node.bases:
         if argument.keyword is not None or argument.star:
@@ -39,18 +42,33 @@ def declare_class(frame: Frame, node: ir.Class) -> ClassInfo:
     _declare_members(frame, info)
     info.is_module = _is_module(frame, info)
     info.role = _role(info) if frame.role is not Role.TEST else Role.TEST
-    frame.world.classes[node] = info
+    frame.file.classes[node] = info
     return info
+
+
+def mark_mixins(classes: Iterable[ClassInfo]) -> None:
+    """A class that stands beside an nn.Module among the bases of another is one, as far as its
+    methods can tell: `class Layer(nn.Module, Adapted)`."""
+    for info in list(classes):
+        for base in info.ancestors if info.is_module else ():
+            if not base.is_module and base.file is info.file and base.role is Role.PLAIN:
+                base.is_module = base.open_base = True
+                base.role = Role.MODULE
 
 
 def _base(frame: Frame, node: ir.Expr) -> ClassInfo | str:
     if isinstance(node, ir.Subscript):
         node = node.value
-    if isinstance(node, ir.Name):
-        value = frame.look_up(node.id)
-        if value is not None and value.kind is Kind.CLASS and isinstance(value.data, ClassInfo):
+    name = dotted(frame, node)
+    if not name or not _MODULE_NAMES.search(name):
+        before, frame.expecting = frame.expecting, True
+        value = frame.evaluate(node)
+        frame.expecting = before
+        if value.kind is Kind.CLASS and isinstance(value.data, ClassInfo):
             return value.data
-    return dotted(frame, node) or "?"
+        if value.kind is Kind.LIBRARY:
+            name = str(value.data)
+    return name or "?"
 
 
 def _is_closed(frame: Frame, name: str) -> bool:
@@ -69,7 +87,7 @@ def _declare_members(frame: Frame, info: ClassInfo) -> None:
                 if isinstance(target, ir.Name):
                     info.attributes.add(target.id)
     for method in info.methods.values():
-        scan = frame.world.scan(method)
+        scan = frame.file.scan(method)
         info.attributes |= scan.self_stores
         info.open_base |= scan.dynamic or bool({"setattr", "vars"} & scan.called)
 
@@ -91,8 +109,27 @@ def _is_module(frame: Frame, info: ClassInfo) -> bool:
             row = frame.world.table.get(base)
             if row is not None and row.kind == "module":
                 return True
-    registers = any(frame.world.scan(m).registers for m in info.methods.values())
-    return _has_unseen_base(info) and (registers or info.method("forward") is not None)
+    if not _has_unseen_base(info):
+        return False
+    registers = any(frame.file.scan(m).registers for m in info.methods.values())
+    return registers or info.method("forward") is not None or _holds_layers(frame, info)
+
+
+def _holds_layers(frame: Frame, info: ClassInfo) -> bool:
+    """Whether a base that isn't seen is called a module, and the constructor makes layers."""
+    init = info.methods.get("__init__")
+    named = any(_CALLED_MODULE.search(base) for base in info.library_bases())
+    if init is None or not named:
+        return False
+    made = (s.value.func for s in init.body if _stores_call(s, init.params[0].name))  # type: ignore[attr-defined]
+    return any(dotted(frame, func).startswith("torch.nn.") for func in made)
+
+
+def _stores_call(statement: ir.Stmt, this: str) -> bool:
+    """`self.layer = nn.Linear(2, 3)`"""
+    if not isinstance(statement, ir.Assign) or not isinstance(statement.value, ir.Call):
+        return False
+    return any(self_attribute(target, this) for target in statement.targets)
 
 
 def _has_unseen_base(info: ClassInfo) -> bool:

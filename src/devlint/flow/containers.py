@@ -9,7 +9,7 @@ from devlint import ir
 from devlint.flow.arguments import Arguments
 from devlint.flow.frame import Frame
 from devlint.flow.operations import element_of
-from devlint.flow.state import Object, join_all, join_values
+from devlint.flow.state import Object, join_all, join_held, join_values
 from devlint.flow.values import NONE, NOTHING, Kind, Value
 
 
@@ -26,7 +26,7 @@ def with_element(found: Object, value: Value) -> Object:
     """A container that also holds `value`, nobody knows where."""
     inside = found.elements()
     empty = found.items == () and not found.entries
-    joined = value if empty else join_values(inside, value)
+    joined = value if empty else join_held([inside, value])
     return Object(element=joined, source=found.source, entries={}, items=None)
 
 
@@ -122,8 +122,10 @@ def store_item(frame: Frame, base: Value, index: Value, value: Value) -> None:
         return
     if base.kind is Kind.DICT and isinstance(index.data, str):
         frame.update(base, found.with_entry(index.data, value))
-    else:
-        frame.update(base, with_element(found, value))
+    else:  # what stood there before is gone
+        empty = found.items == () and not found.entries
+        held = value if empty else join_values(found.elements(), value)
+        frame.update(base, Object(element=held, source=found.source))
 
 
 def extend_module(frame: Frame, module: Value, args: Arguments) -> None:

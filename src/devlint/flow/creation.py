@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from devlint import ir
+from devlint.flow import arrivals, pinning, stale, workers
 from devlint.flow.arguments import Arguments
 from devlint.flow.dimensions import dimensions, is_placeholder
 from devlint.flow.frame import place_of_path
 from devlint.flow.lattice import CPU, UNKNOWN, Known
+from devlint.flow.placeholders import placeholder
 from devlint.flow.state import Path
 from devlint.flow.use import TENSORS, Use, device_argument
 from devlint.flow.values import Kind, Origin, Trace, Value
@@ -13,6 +16,17 @@ from devlint.torchapi.effects import Arg, Effect
 
 
 def create(use: Use) -> Value:
+    made = _create(use)
+    if use.args.keyword("pin_memory") is not None:
+        if pinning.argument(use.frame, use.node, use.args, made.device) is not None:
+            return pinning.pinned(use.frame, made, use.node)
+    return made
+
+
+_FRESH = (Origin.DEFAULT, Origin.HOST_DATA)
+
+
+def _create(use: Use) -> Value:
     row = use.row
     device = device_argument(use)
     grad = row.grad or _asks_for_gradient(use.args)
@@ -21,18 +35,34 @@ def create(use: Use) -> Value:
     if use.args.gives(("out",)):
         return Value(Kind.TENSOR, UNKNOWN)  # it is written into another
     if device is not None:
+        workers.note_use(use.frame, use.node, device)
+        if row.data and device != CPU:
+            arrivals.wait(use.frame)  # the data is copied there
         trace = Trace(use.node, f"made on {device} here")
+        owner = _stored_device(use)
+        given = use.find(row.device)
+        if (
+            owner is None and given is not None and given[1].origin in _FRESH
+        ):  # `device=y.device` of a fresh `y`
+            return given[1].but(
+                kind=Kind.TENSOR, device=device, data=None, scalar=scalar, grad=grad, note=note,
+                trace=Trace(use.node, f"made on {device} here", given[1].trace),
+            )  # fmt: skip
         return Value(
-            Kind.TENSOR, device, origin=Origin.MOVED, scalar=scalar, grad=grad, note=note,
-            trace=trace,
+            Kind.TENSOR, device, owner, Origin.STALE if owner else Origin.MOVED, scalar, grad, note,
+            trace,
         )  # fmt: skip
     data = use.find(row.data) if row.data else None
     if data is not None and data[1].kind in TENSORS:
         return data[1].alike(kind=Kind.TENSOR)
     if data is not None and isinstance(data[1].data, Path):
-        return Value(Kind.TENSOR, UNKNOWN)  # it may be a tensor, which keeps its device
+        if row.name != "torch.tensor" or _is_used_as_tensor(use, data[0]):
+            return Value(Kind.TENSOR, UNKNOWN)  # it may be a tensor, which keeps its device
+    source = use.find(row.generator) if row.generator else None
+    if source is not None and source[1].kind is Kind.UNKNOWN:
+        return Value(Kind.TENSOR, UNKNOWN, scalar=scalar)  # it has to be where its generator is
     if is_placeholder(use.args, row):
-        return Value(Kind.TENSOR, UNKNOWN, scalar=False)
+        return placeholder(use.frame, _default(use, False, grad, note))
     if row.to:
         trace = Trace(use.node, "made from host data here: on the CPU")
         named = Known(row.to)
@@ -41,6 +71,25 @@ def create(use: Use) -> Value:
             Kind.TENSOR, named, origin=Origin.HOST_DATA, scalar=scalar, grad=grad, trace=trace
         )
     return _default(use, scalar, grad, note)
+
+
+def _is_used_as_tensor(use: Use, node: ir.Expr) -> bool:
+    """Whether the function treats a name elsewhere as tensors are treated, and lists aren't."""
+    function = use.frame.function
+    if not isinstance(node, ir.Name) or not isinstance(function, ir.Function):
+        return False
+    scan = use.frame.file.scan(function)
+    again = scan.assigned[node.id] > 0  # it may be the new one that is treated so
+    return not again and (node.id in scan.tensors or node.id in scan.sliced)
+
+
+def _stored_device(use: Use) -> object:
+    """Whose attribute the device argument is, where a module has stored it."""
+    given = use.find(use.row.device)
+    owner = None if given is None else stale.owner_of(given[1])
+    if given is not None and owner is not None:
+        stale.use(use.frame, owner, given[0])
+    return owner
 
 
 def _default(use: Use, scalar: bool | None, grad: bool, note: str) -> Value:
@@ -62,8 +111,9 @@ def create_like(use: Use) -> Value:
     device = device_argument(use)
     if device is not None:
         trace = Trace(use.node, f"made on {device} here")
-        scalar = dimensions(use.args, use.row)
-        return Value(Kind.TENSOR, device, origin=Origin.MOVED, scalar=scalar, trace=trace)
+        scalar, owner = dimensions(use.args, use.row), _stored_device(use)
+        origin = Origin.STALE if owner else Origin.MOVED
+        return Value(Kind.TENSOR, device, owner, origin, scalar=scalar, trace=trace)
     found = tensor_like(use, use.row.like)
     scalar = dimensions(use.args, use.row)
     if scalar is None and use.row.dims.value in ("", "same"):

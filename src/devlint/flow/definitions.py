@@ -21,21 +21,23 @@ def define_function(frame: Frame, node: ir.Function) -> None:
     _defaults(frame, node)
     qualname = f"{frame.qualname}.{node.name}".lstrip(".")
     scopes = (frame.state.env, *frame.scopes) if frame.function is not None else ()
-    closure = Closure(node, scopes, frame.owner, qualname)
+    closure = Closure(node, frame.file, scopes, frame.owner, qualname)
     if not frame.site and frame.recording:
         frame.world.pending.append((closure, frame, dict(frame.state.known)))
     opaque = any(not _transparent(frame, decorator) for decorator in node.decorators)
     value = NOTHING if opaque else Value(Kind.FUNCTION, data=closure)
     frame.state.bind(node.name, value)
-    if node.name in frame.globals:
-        frame.world.globals[node.name] = value
+    if node.name in frame.globals and frame.file.guest is None:
+        frame.file.names[node.name] = value
 
 
 def _defaults(frame: Frame, node: ir.Function) -> None:
     for parameter in node.params:
         if parameter.default is None:
             continue
+        frame.default_of = parameter.name
         value = frame.evaluate(parameter.default)
+        frame.default_of = ""
         text = value.data if value.kind is Kind.STRING else None
         if isinstance(text, str) and value.device != CPU and frame.tells:
             if _DEVICE_PARAMETER.search(parameter.name):
@@ -66,7 +68,7 @@ def define_class(frame: Frame, node: ir.Class) -> None:
     info.guard = guard_of(frame.guard, node.decorators, frame)
     info.known = dict(frame.state.known)
     inner = Frame(
-        frame.world, State(), qualname=f"{frame.qualname}.{node.name}".lstrip("."),
+        frame.world, frame.file, State(), qualname=f"{frame.qualname}.{node.name}".lstrip("."),
         scopes=(frame.state.env, *frame.scopes) if frame.function is not None else (),
         recording=frame.recording, owner=info, role=info.role, site=frame.site,
     )  # fmt: skip

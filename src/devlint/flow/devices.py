@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from devlint import ir
+from devlint.flow import unbound
 from devlint.flow.devicestring import parse
 from devlint.flow.facts import DeviceUse, Known
 from devlint.flow.frame import Frame, as_device
@@ -24,6 +25,8 @@ def string_value(frame: Frame, text: str, node: ir.Expr | None = None) -> Value:
         if isinstance(named, Known):
             trace = None if node is None else Trace(node, f'"{text}" is named here')
             return Value(Kind.STRING, named, text, trace=trace)
+    if text == "gloo":
+        frame.world.backends.add(text)  # the file knows of a backend that takes tensors of the host
     return Value(Kind.STRING, data=text)
 
 
@@ -46,6 +49,8 @@ def use_device(frame: Frame, node: ir.Expr, value: Value, via: str) -> Device:
     if frame.tells and not _is_counted(frame) and (problem or not frame.comparing):
         _record(frame, literal, value, via, parsed, problem)
         _record_choices(frame, node, via)
+        if value.kind is Kind.UNKNOWN:
+            unbound.note(frame, node)
     return device
 
 
@@ -90,13 +95,13 @@ def is_dtype_name(value: Value, node: ir.Expr) -> bool:
     """Whether an argument that isn't known is rather a dtype than a device, by its name."""
     if value.kind is Kind.DTYPE:
         return True
-    last = _last_name(node)
+    last = last_name(node)
     return bool(_DTYPE_NAME.search(last)) and not _DEVICE_NAME.search(last)
 
 
 def is_device_name(node: ir.Expr) -> bool:
     """Whether an argument that isn't known is a device, by its name."""
-    return bool(_DEVICE_NAME.search(_last_name(node)))
+    return bool(_DEVICE_NAME.search(last_name(node)))
 
 
 _DTYPE_NAME = re.compile(
@@ -107,7 +112,8 @@ _DEVICE_NAME = re.compile(
 )
 
 
-def _last_name(node: ir.Expr) -> str:
+def last_name(node: ir.Expr) -> str:
+    """`c` of `c`, `b.c` and `b["c"]`."""
     if isinstance(node, ir.Name):
         return node.id
     if isinstance(node, ir.Attribute):

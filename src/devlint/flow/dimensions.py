@@ -31,11 +31,13 @@ def is_placeholder(args: Arguments, row: Row) -> bool:
     if not args.all and row.effect is Effect.CREATE:
         return True
     given = args.find(row.data or row.size)
-    if given is None or row.dims not in (Dims.SHAPE, Dims.DATA):
+    if given is None or row.dims not in (Dims.SHAPE, Dims.DATA, Dims.SOME):
         return False
     node = given[0]
-    if isinstance(node, ir.Display) and row.dims is Dims.DATA:
-        return not node.items
+    if isinstance(node, ir.Display) and not node.items:
+        return row.dims is not Dims.SHAPE  # `torch.zeros([])` is a number
+    if row.dims is not Dims.SHAPE:
+        return False
     sizes = node.items if isinstance(node, ir.Display) else tuple(n for n, _ in args.positional())
     return any(isinstance(size, ir.Constant) and size.value == 0 for size in sizes)
 

@@ -6,12 +6,23 @@ from collections.abc import Callable
 from typing import Any
 
 from devlint import ir
-from devlint.flow import attributes, calls, narrow, operations
+from devlint.flow import (
+    arrivals,
+    attributes,
+    calls,
+    fallbacks,
+    library,
+    narrow,
+    operations,
+    placeholders,
+)
 from devlint.flow.devices import string_value
 from devlint.flow.frame import Closure, Frame, path_value
+from devlint.flow.lattice import CUDA_AVAILABLE, asks_type
 from devlint.flow.library import BUILTINS, library_value
+from devlint.flow.settled import settled
 from devlint.flow.state import Object, join_all, join_states
-from devlint.flow.values import NONE, NOTHING, Kind, Value
+from devlint.flow.values import NONE, NOTHING, Condition, Kind, Value
 
 
 def evaluate(frame: Frame, node: ir.Expr) -> Value:
@@ -35,10 +46,12 @@ def _constant(frame: Frame, node: ir.Constant) -> Value:
 def _name(frame: Frame, node: ir.Name) -> Value:
     value = frame.look_up(node.id)
     if value is not None:
-        return value
+        if frame.testing:
+            value = placeholders.asked(frame, node, value)
+        return library.followed(frame, value, node)
     if node.id in BUILTINS:
         return library_value(f"builtins.{node.id}")
-    return path_value(node.id)
+    return library.from_star(frame, node) or path_value(node.id)
 
 
 def _attribute(frame: Frame, node: ir.Attribute) -> Value:
@@ -82,7 +95,8 @@ def _unary(frame: Frame, node: ir.Unary) -> Value:
     if node.op == "not":
         return narrow.truth(frame, node, value)
     if value.kind in (Kind.TENSOR, Kind.BATCH, Kind.NDARRAY):
-        return value.but(note="")
+        arrivals.read(frame, node, (node.operand, value))
+        return value.but(note="", data=None)
     if value.kind is Kind.NUMBER and isinstance(value.data, (int, float)):
         return value.but(data=-value.data if node.op == "-" else None)
     return Value(Kind.NUMBER) if value.kind is Kind.NUMBER else NOTHING
@@ -99,13 +113,20 @@ def _boolean(frame: Frame, node: ir.Boolean) -> Value:
     outside = frame.state
     frame.state = outside.fork()
     for term in reversed(terms):
+        spelled = isinstance(rest, ir.Constant) and isinstance(rest.value, str)
+        if not spelled and settled(frame, rest) is (node.op == "or"):
+            break  # what follows never runs; behind a string it is a slip that rules tell of
         narrow.assume(frame, rest, node.op == "and")
         values.append(evaluate(frame, term))
         rest = term
     frame.state = join_states(outside, frame.state)
-    if any(isinstance(value.data, narrow.Condition) for value in values):
+    if node.op == "or" and frame.tells and len(values) > len(terms):
+        fallbacks.look_at(frame, node, values)
+    if any(isinstance(value.data, Condition) for value in values):
         same = all(value.kind is values[0].kind for value in values)
         return narrow.truth(frame, node, values[0] if same else NOTHING)
+    if node.op == "or" and len(values) == 2:
+        return narrow.defaulted(frame, node, values[0], values[1])
     return join_all(values) if node.op == "or" else values[-1]
 
 
@@ -118,10 +139,12 @@ def _compare(frame: Frame, node: ir.Compare) -> Value:
 
 def _conditional(frame: Frame, node: ir.Conditional) -> Value:
     frame.test(node.test)
+    if frame.tells:
+        fallbacks.look_at_choice(frame, node)
     key = narrow.key_of(frame, node.test)
-    settled = narrow.settled(frame, node.test)
-    if settled is not None:
-        return evaluate(frame, node.body if settled else node.orelse)
+    known = settled(frame, node.test)
+    if known is not None:
+        return evaluate(frame, node.body if known else node.orelse)
     outside = frame.state
     branches = []
     for holds, branch in ((True, node.body), (False, node.orelse)):
@@ -133,7 +156,8 @@ def _conditional(frame: Frame, node: ir.Conditional) -> Value:
     yes, no = branches[0][0], branches[1][0]
     joined = narrow.merge_values(yes, no, key)
     guarded = yes.kind in _MOVABLE and no.kind in _MOVABLE and yes.device != no.device
-    return joined.but(note="guarded") if guarded and key is not None else joined
+    guarded = guarded and key is not None and not asks_type(key[0])
+    return joined.but(note="guarded") if guarded else joined
 
 
 _MOVABLE = (Kind.TENSOR, Kind.BATCH, Kind.PLACED)
@@ -184,6 +208,8 @@ def _comprehension(frame: Frame, node: ir.Comprehension) -> Value:
     for clause in node.clauses:
         source = evaluate(frame, clause.iter)
         operations.bind(frame, clause.target, operations.element_of(frame, source))
+        if source.note == "devices":
+            frame.state.known[CUDA_AVAILABLE] = True
         for test in clause.tests:
             evaluate(frame, test)
             narrow.assume(frame, test, True)
@@ -191,6 +217,7 @@ def _comprehension(frame: Frame, node: ir.Comprehension) -> Value:
         evaluate(frame, node.key)
     element = evaluate(frame, node.element)
     inside, frame.state = frame.state, outside
+    frame.state.copies, frame.state.busy = inside.copies, inside.busy
     for ref in inside.heap.written:
         if ref not in frame.state.heap:
             frame.state.heap[ref] = inside.heap[ref]
@@ -203,7 +230,9 @@ def _comprehension(frame: Frame, node: ir.Comprehension) -> Value:
 
 def _lambda(frame: Frame, node: ir.Lambda) -> Value:
     scopes = (frame.state.env, *frame.scopes)
-    closure = Closure(node, scopes, frame.owner, f"{frame.qualname}.<lambda>".lstrip("."))
+    closure = Closure(
+        node, frame.file, scopes, frame.owner, f"{frame.qualname}.<lambda>".lstrip(".")
+    )
     if frame.tells:  # once on its own, as functions are
         outside, frame.state = frame.state, frame.state.fork()
         for parameter in node.params:
@@ -225,12 +254,14 @@ def _starred(frame: Frame, node: ir.Starred) -> Value:
 
 def _await(frame: Frame, node: ir.Await) -> Value:
     evaluate(frame, node.value)
+    arrivals.wait(frame)
     return NOTHING
 
 
 def _yield(frame: Frame, node: ir.Yield) -> Value:
     if node.value is not None:
         evaluate(frame, node.value)
+    arrivals.wait(frame)  # what gets it may wait
     return NOTHING
 
 

@@ -22,19 +22,25 @@ from devlint.flow.lattice import (
     Guarded,
     Known,
     Symbol,
+    asks_type,
     difference,
+    is_chosen,
     left_out,
     may_be_accelerator,
+    stands_in,
 )
 from devlint.flow.values import Kind, Origin, Value
 
 __all__ = [
     "CPU", "CUDA", "CUDA_AVAILABLE", "UNKNOWN", "ApiCall", "ApiRead", "AttributeRead",
-    "AttributeWrite", "BareReference", "Comparison", "Context", "Device",
-    "DeviceUse", "Difference", "Fact", "Guard",
-    "Guarded", "HostRead", "IdleSuppression", "Indexing", "Join", "KeptModules", "KeptTensor",
-    "Kind", "Known", "ModuleCall", "Move", "Operand", "Origin", "Revealed", "Role", "Symbol",
-    "Unparsable", "Unreadable", "difference", "left_out", "may_be_accelerator",
+    "AttributeWrite", "BareReference", "Collective", "Comparison", "Context", "Device",
+    "DeviceUse", "Difference", "Draw", "EarlyClock", "EarlyRead", "Elsewhere", "Fact", "Guard",
+    "Guarded", "HostRead", "IdleSuppression", "Indexing", "Join", "KeptDevice", "KeptModules",
+    "KeptTensor", "Kind", "Known", "LeftState", "LoopRead", "Loss", "LossyDefault",
+    "MixedPrecision", "ModuleCall", "Move", "Neglect", "NeglectedDevice", "Operand", "Origin",
+    "Pinning", "Revealed", "Role", "StrayPart", "Symbol", "Unparsable", "Unreadable",
+    "WorkerUse", "Wrap", "asks_type", "difference", "is_chosen", "left_out", "may_be_accelerator",
+    "stands_in",
 ]  # fmt: skip
 
 
@@ -136,6 +142,8 @@ class Move(Fact):
     arguments: tuple[tuple[ir.Argument, Operand], ...] = ()
     override: bool = False
     """The call stands in a method of the same name (`def cuda(self): super().cuda()`)."""
+    managed: bool = False
+    """A framework was given the receiver, to place it (`accelerator.prepare(model)`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +163,83 @@ class DeviceUse(Fact):
     parsed: Known | None = None
     problem: str = ""
     choice: bool = False
+
+
+class Neglect(Enum):
+    """What a function does with a device that it is given, instead of using it."""
+
+    UNREAD = auto()  # it never reads it, and settles on another one
+    UNUSED = auto()  # it only fills it in where it is left out, and settles on another one
+    UNBOUND = auto()  # it uses another name, which nothing binds
+    OPTION = auto()  # it hands on the options of a command line, without the device
+    REPLACED = auto()  # it stores one in an attribute, and at once another one
+    OVERWRITTEN = auto()  # it binds the name anew before it has read it
+    DROPPED = auto()  # it calls a function that takes a device as well, and doesn't pass it on
+    LATE = auto()  # it uses the old one, `self.device`, before it stores the new one
+
+
+@dataclass(frozen=True, slots=True)
+class NeglectedDevice(Fact):
+    """A function takes a device, which has no effect there.
+
+    `node` is the statement, the call or the expression that goes past it; the parameter where
+    that happens in another function. `function` is the name of the function, `callee` that of the
+    one that is called without the device. `instead` are the lines that have to do with it: those
+    that settle on another device, and the parameter where nobody reads it. `optional`: the
+    parameter has None for a default.
+    """
+
+    parameter: str
+    function: str
+    how: Neglect
+    instead: tuple[Hop, ...] = ()
+    callee: str = ""
+    optional: bool = False
+
+
+class Loss(Enum):
+    """How a default gets lost, or hides what it stands for."""
+
+    INDEX = auto()  # `gpu or -1`: GPU 0 is false
+    BINDING = auto()  # `device or "cuda" if there else "cpu"`: it is lost where the test fails
+    ALWAYS = auto()  # `kind == "cuda" or "mps"`: a string that isn't empty is true
+    TRUTH = auto()  # `"cuda" if device else "cpu"` with "cpu" for a device: it is true as well
+
+
+@dataclass(frozen=True, slots=True)
+class LossyDefault(Fact):
+    """An expression that chooses a device or an index, and loses one on the way.
+
+    `node` is the whole expression, or the operand that decides it. `kept` is the operand that
+    stands for what somebody gave, `default` what comes in its place.
+    """
+
+    node: ir.Expr
+    how: Loss
+    kept: Operand
+    default: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class MixedPrecision(Fact):
+    """Autocast, or a gradient scaler, for one type of device, in code whose device is a choice.
+
+    `name` is its full dotted name. `device_type` is the argument that says the type, where there is
+    one; `whole` is the device that it spells with `str(device)`. `chosen` is the device that the
+    code around uses, "" where that is no choice; `is_device`: it is a torch.device for sure;
+    `because` are the lines that show it. `torch`: the file knows torch by that name. `indexed` is a
+    string with an index that the type, a name, holds on one way there.
+    """
+
+    node: ir.Call
+    name: str
+    device_type: Operand | None = None
+    whole: Operand | None = None
+    chosen: str = ""
+    is_device: bool = False
+    because: tuple[Hop, ...] = ()
+    torch: bool = False
+    indexed: ir.Expr | None = None
 
 
 # --- meetings ------------------------------------------------------------------------------
@@ -192,6 +277,21 @@ class ModuleCall(Fact):
     node: ir.Call
     module: Operand
     inputs: tuple[Operand, ...]
+    holder: Operand | None = None
+    """The call stands in a method of this module, which holds the one called and is where it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class StrayPart(Fact):
+    """A module is called that was moved before one of its parts was put in.
+
+    `name` is that of the part within the module, with dots; the node of `part` is the call.
+    """
+
+    node: ir.Call
+    module: Operand
+    name: str
+    part: Operand
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +306,104 @@ class HostRead(Fact):
     receiver: Operand
     method: str
     grad: bool = False
+    container: bool = False
+    """The receiver is inside of a list, and its node is the list's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draw(Fact):
+    """Random numbers for one place are drawn from a generator of another.
+
+    `generator` is None where nobody gave one, and the CPU's is taken whatever the default device
+    is. The numbers are for `device`: there because `placed` says so, because `target` is there,
+    which they fill or follow, or else because it is the default device. `tensors`: what is made
+    is a tensor; otherwise it is an order, of a loader or a sampler.
+    """
+
+    node: ir.Call
+    op: str
+    generator: Operand | None
+    device: Device
+    tensors: bool = True
+    target: Operand | None = None
+    placed: ir.Argument | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EarlyRead(Fact):
+    """The values of a copy to the host are read although it may still be under way.
+
+    `node` is what reads, `operand` the copy there; `call` began it, and `argument` says that
+    nothing waits for it.
+    """
+
+    operand: Operand
+    call: ir.Call
+    argument: ir.Argument
+
+
+@dataclass(frozen=True, slots=True)
+class Collective(Fact):
+    """A tensor of the host is given to a collective, and every process group that the file starts
+    has a backend that takes tensors of accelerators only."""
+
+    node: ir.Call
+    op: str
+    tensor: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class Pinning(Fact):
+    """Memory is pinned that may not be, or that it may be impossible to pin.
+
+    `via` is "method" (`operand.pin_memory()` of a tensor on an accelerator), "argument"
+    (`argument` is `pin_memory=True` for tensors that are made on an accelerator, or for a loader of
+    such tensors) or "moved": `node` pins, whatever the machine, what then goes to `device`, which
+    may be the CPU.
+    """
+
+    node: ir.Call
+    operand: Operand
+    via: str
+    device: Device
+    argument: ir.Argument | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerUse(Fact):
+    """An accelerator is used in code that the worker processes of a loader run.
+
+    `node` uses it: it moves something to `device`, or makes something there. `what` is that code
+    ("`Data.__getitem__`"), `proof` tells where it is seen that workers run it.
+    """
+
+    node: ir.Call
+    what: str
+    device: Device
+    proof: Hop
+
+
+@dataclass(frozen=True, slots=True)
+class EarlyClock(Fact):
+    """A difference of two readings of the clock, where the accelerator may still be at work.
+
+    `clock` is the later reading; `work` is what was begun before it and not waited for.
+    """
+
+    clock: ir.Node
+    work: ir.Node
+
+
+@dataclass(frozen=True, slots=True)
+class LoopRead(Fact):
+    """A training loop brings a tensor to the host in each of its rounds.
+
+    `method` says how: "item", "cpu", "print" ... `loop` is the loop.
+    """
+
+    operand: Operand
+    method: str
+    loop: ir.Stmt
 
 
 # --- objects -------------------------------------------------------------------------------
@@ -249,7 +447,8 @@ class BareReference(Fact):
 
 @dataclass(frozen=True, slots=True)
 class Comparison(Fact):
-    """`left op right` where one side has to do with devices: a DEVICE or its `.type`.
+    """`left op right` where one side has to do with devices: a DEVICE or its `.type`, `str()` of a
+    tensor's, or a parameter that may be a DEVICE as well as a string.
 
     `op` is "==", "!=", "in", "not in", "is", "is not"; or "startswith" and other string methods
     of a DEVICE (`right` is then its argument).
@@ -277,6 +476,10 @@ class ApiCall(Fact):
     """It raises where CUDA is absent (the `cuda` field of its row)."""
     context_manager: bool = False
     """It is the context expression of a `with` statement or a decorator."""
+    default_of: str = ""
+    """The parameter whose default it is: it runs once, where the function is defined."""
+    too_early: ir.Assign | None = None
+    """It is such a default, and this says only later which devices CUDA may see."""
 
     def keyword(self, name: str) -> Operand | None:
         """The operand given for a keyword, or None."""
@@ -307,6 +510,23 @@ class KeptTensor(Fact):
 
 
 @dataclass(frozen=True, slots=True)
+class KeptDevice(Fact):
+    """A device that the constructor of a module stores, and that a move doesn't change.
+
+    `node` is the statement that stores it. `value` is where the parameters are at that time, or
+    the `parameter` that is None where it is left out. `uses` are the expressions that use it,
+    `meetings` the places where what is made there meets something that follows the module.
+    """
+
+    class_name: str
+    attr: str
+    value: Operand
+    parameter: str
+    uses: tuple[ir.Expr, ...]
+    meetings: tuple[Hop, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class KeptModules(Fact):
     """Modules or parameters kept in a plain list, tuple or dict of an nn.Module.
 
@@ -321,6 +541,48 @@ class KeptModules(Fact):
     parameters: bool = False
     nn: str = ""
     """The name by which the file reaches torch.nn ("nn", "torch.nn"); "" where it doesn't."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wrap(Fact):
+    """A module on the wrong device is wrapped, to be spread over several.
+
+    `reason`: "device-ids" (they are given, and the module is on the host), "other-index" (it is on
+    another accelerator than the first of them), "backend" (on the host, and only accelerator
+    tensors can be sent), "sync" (its state is to be sent from the host), "called" (`node` is a
+    call of the wrapper, whose module isn't on the first device). `target` is the first device id.
+    """
+
+    node: ir.Call
+    module: Operand
+    reason: str
+    target: Operand | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LeftState(Fact):
+    """The state of an optimizer is left on the host while its parameters go elsewhere.
+
+    `node` is what put it there. `reason`: "built" (the optimizer makes it when it is built),
+    "loaded" (`load_state_dict`), "stepped" (a step on the host), or "replaced": the move gives
+    the module new parameters, and the optimizer keeps the old ones.
+    """
+
+    optimizer: str
+    reason: str
+    because: tuple[Hop, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere(Fact):
+    """A call of this file leads to a function of another one, where something goes wrong with what
+    it is given.
+
+    `node` is the call, `fact` what was seen there, and `function` the name of that function.
+    """
+
+    fact: Fact
+    function: str
 
 
 @dataclass(frozen=True, slots=True)

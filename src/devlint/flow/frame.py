@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from functools import reduce
+from typing import TYPE_CHECKING, Protocol
 
 from devlint import ir
-from devlint.flow.facts import Context, Fact, Guard, Operand, Role
+from devlint.findings import Hop
+from devlint.flow.facts import (
+    Collective,
+    Context,
+    Fact,
+    Guard,
+    KeptDevice,
+    Operand,
+    Role,
+    WorkerUse,
+)
 from devlint.flow.lattice import CUDA_AVAILABLE, UNKNOWN, Device, Symbol
+from devlint.flow.overheard import overheard
 from devlint.flow.scan import Scan
-from devlint.flow.state import Object, Path, Ref, State
+from devlint.flow.state import WAITED, Object, Path, Ref, State, join_objects
 from devlint.flow.values import NOTHING, Kind, Origin, Trace, Value
 
 if TYPE_CHECKING:
@@ -18,8 +30,14 @@ if TYPE_CHECKING:
 
 ACCELERATOR_CHOSEN = "an accelerator was asked for"
 """The key of a condition on a flag or a device that somebody set (`if args.cuda:`)."""
+DEVICE_ASKED = "a device was asked for"
+"""The key of any condition that has to do with devices; it holds in one branch and not in the
+other, and is known in both."""
+
+_MEANS_THE_SAME = frozenset((CUDA_AVAILABLE, ACCELERATOR_CHOSEN))
 
 _DEEPEST_CALL = 3
+_DEEPEST_GUEST = 2
 _LONGEST_PATH = 60
 
 
@@ -32,6 +50,7 @@ class ClassInfo:
     """
 
     node: ir.Class
+    file: File
     bases: tuple[ClassInfo | str, ...] = ()
     ancestors: tuple[ClassInfo, ...] = ()
     """The bases of this file and theirs, nearest first."""
@@ -71,9 +90,10 @@ class ClassInfo:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Closure:
-    """A function of this file, with the names it sees around it."""
+    """A function of a file, with the names it sees around it."""
 
     node: ir.Function | ir.Lambda
+    file: File
     scopes: tuple[dict[str, Value], ...] = ()
     owner: ClassInfo | None = None
     qualname: str = ""
@@ -94,37 +114,124 @@ class Bound:
 
 
 @dataclass(slots=True, eq=False, repr=False)
+class File:
+    """One file: its names and classes, and what has been found out about its expressions."""
+
+    path: str = ""
+    body: ir.Body = ()
+    """The statements of the file."""
+    scan: Callable[[ir.Function], Scan] = field(default=lambda function: Scan())
+    rebound: frozenset[str] = frozenset()
+    """Names that functions declare `global` or `nonlocal`."""
+    speaks_of_devices: bool = True
+    """It names a device, or moves something, anywhere."""
+    top: Frame | None = None
+    """The frame of the file itself, where that is run as a whole."""
+    guest: dict[str, Value] | None = None
+    """The names of a file that is only followed."""
+    modules: dict[str, str] = field(default_factory=dict)
+    """The modules of the project that it imports: paths by dotted names."""
+    stars: tuple[str, ...] = ()
+    """Those of which it imports all names."""
+    classes: dict[ir.Class, ClassInfo] = field(default_factory=dict)
+    nn: str = ""
+    """The name by which it reaches torch.nn."""
+    hints: dict[tuple[ir.Expr, bool], tuple[tuple[str, bool], ...]] = field(default_factory=dict)
+    stable: dict[ir.Expr, bool] = field(default_factory=dict)
+    types: dict[ir.Expr, tuple[str, bool] | None] = field(default_factory=dict)
+    """What the words of a condition say, whether it can't change between two looks at it, and the
+    key of one that asks for a type."""
+
+    @property
+    def names(self) -> dict[str, Value]:
+        """The names of the file as they are bound now."""
+        if self.guest is not None:
+            return self.guest
+        return {} if self.top is None else self.top.state.env
+
+
+class Names(Protocol):
+    """What the names of other files stand for."""
+
+    @property
+    def heap(self) -> Mapping[Ref, Object]:
+        """What they refer to."""
+
+    def imported(self, file: File, level: int, name: str) -> str | None:
+        """The dotted name of the module that an import of a file means, if it is followed."""
+
+    def of_star(self, file: File, name: str) -> Value | None:
+        """What a name stands for that a file may have got by `import *`."""
+
+    def value(self, file: File, name: str) -> Value | None:
+        """What a dotted name stands for in a file; None where that isn't known."""
+
+
+@dataclass(slots=True, eq=False, repr=False)
 class World:
-    """What the frames of one file share."""
+    """What the frames of one interpretation share."""
 
     table: Table
+    home: File
+    """The file that facts are told of."""
     device_types: frozenset[str] = frozenset()
-    top: Frame | None = None
-    """The frame of the file itself."""
-    classes: dict[ir.Class, ClassInfo] = field(default_factory=dict)
-    scan: Callable[[ir.Function], Scan] = field(default=lambda function: Scan())
+    project: Names | None = None
+    """The other files; None where they aren't followed."""
     facts: list[Fact] = field(default_factory=list)
     stores: dict[tuple[ClassInfo, str], list[tuple[ir.Stmt, Operand]]] = field(default_factory=dict)
     """Where `self.attribute` of a module class is written."""
     kept: dict[tuple[ClassInfo, str], list[tuple[ir.Node, str]]] = field(default_factory=dict)
     """Where a tensor kept as a plain attribute met something: nodes and words."""
+    optimizers: set[Ref] = field(default_factory=set)
+    """Those of which it is known whose parameters they hold."""
+    left: dict[Ref, Fact] = field(default_factory=dict)
+    """What is to be told at the end of optimizers, unless something mends it before."""
+    stale: dict[tuple[ClassInfo, str], list[tuple[ir.Node, str]]] = field(default_factory=dict)
+    """Where a tensor on a device that a module has stored met what follows the module."""
+    stale_uses: dict[tuple[ClassInfo, str], list[ir.Expr]] = field(default_factory=dict)
+    """Where such a device is used to make or move something."""
+    remembered: list[tuple[ClassInfo, KeptDevice]] = field(default_factory=list)
+    written: set[str] = field(default_factory=set)
+    """Attributes that are written from outside of an object."""
+    filled_by_hand: set[Ref] = field(default_factory=set)
+    """Modules that get tensors of another place by hand: it may be all that has to be there."""
+    passed: set[tuple[ClassInfo, str]] = field(default_factory=set)
+    """Parameters of constructors for which the file has something to pass."""
+    filled: set[tuple[ClassInfo, str]] = field(default_factory=set)
+    """Containers of modules of which it is known that a method fills them."""
+    wraps: list[Fact] = field(default_factory=list)
+    """Modules that are wrapped on the host, which some backends can't send."""
+    backends: set[str] = field(default_factory=set)
+    options: set[str] = field(default_factory=set)
+    """The backends of process groups, and those that options of the command line stand for."""
+    collectives: list[Collective] = field(default_factory=list)
     pending: list[tuple[Closure, Frame, dict[str, bool]]] = field(default_factory=list)
     """Functions found on the way, to be run on their own after the frame that made them; and
     the conditions under which they were found."""
     answers: dict[Hashable, tuple[Object | None, Value]] = field(default_factory=dict)
     """What calls of the file's functions gave, by what their answer hangs on, with the state of
     their receiver."""
-    hints: dict[tuple[ir.Expr, bool], tuple[tuple[str, bool], ...]] = field(default_factory=dict)
-    stable: dict[ir.Expr, bool] = field(default_factory=dict)
-    """What the words of a condition say, and whether it can't change between two looks at it."""
-    speaks_of_devices: bool = True
-    """The file names a device, or moves something, anywhere."""
-    rebound: frozenset[str] = frozenset()
-    """Names that functions declare `global` or `nonlocal`."""
+    run_by_workers: dict[Hashable, Hop] = field(default_factory=dict)
+    """The classes and functions that worker processes of loaders run, with the proof."""
+    uses: dict[ir.Call, tuple[ir.Node, ClassInfo | None, WorkerUse]] = field(default_factory=dict)
+    """What may use an accelerator, with the function and the class where it stands."""
+    spawned: bool = False
+    """Processes are started in another way than by forking: they may use the accelerator."""
+    given: dict[ir.Function, dict[str, bool]] = field(default_factory=dict)
+    """Of functions that the file alone calls: whether a parameter may be on an accelerator for
+    all that each call tells."""
+    asked: dict[ir.Function, bool] = field(default_factory=dict)
+    """Of the same: whether every call stands where an accelerator was asked for."""
+    flags: dict[ir.Function, dict[str, bool | None]] = field(default_factory=dict)
+    """Of the same: the parameters that calls set to `True` or `False`; None where they differ."""
+    brought: dict[tuple[str, str], bool] = field(default_factory=dict)
+    """Parameters, by the dotted names of functions, for which a call brings to the host what it
+    gives, and whether no other call gives what may be on an accelerator."""
+    read_on_host: set[tuple[str, str]] = field(default_factory=set)
+    """Places of arguments, by the dotted names of functions, from which these read on the host."""
     budget: int = 0
-    """How many more statements may run inside inlined calls."""
-    nn: str = ""
-    """The name by which the file reaches torch.nn."""
+    guest_budget: int = 0
+    """How many more statements may run inside inlined calls, of this file and of the others."""
     evaluate: Callable[[Frame, ir.Expr], Value] = lambda frame, node: NOTHING
     invoke: Callable[[Frame, ir.Call, Closure, list[Value], dict[str, Value]], Value] = (
         lambda frame, node, closure, positional, keywords: NOTHING
@@ -134,17 +241,13 @@ class World:
     """The doors back up: rooms below an expression or a call go through them, so that no
     module imports one above it."""
 
-    @property
-    def globals(self) -> dict[str, Value]:
-        """The names of the file as they are bound now."""
-        return {} if self.top is None else self.top.state.env
-
 
 @dataclass(slots=True, eq=False, repr=False)
 class Frame:
     """One run of one function, or of the module."""
 
     world: World
+    file: File
     state: State
     function: ir.Function | ir.Lambda | None = None
     qualname: str = ""
@@ -160,6 +263,13 @@ class Frame:
     returns: list[tuple[Value, State]] = field(default_factory=list)
     breaks: list[State] = field(default_factory=list)
     continues: list[State] = field(default_factory=list)
+    undirected: list[tuple[ir.Call, str, str, Value]] = field(default_factory=list)
+    """Calls that could have passed on the device that this function was given: the parameter, the
+    name of what is called, and what it gave."""
+    loop: ir.For | ir.While | None = None
+    """The innermost loop whose body runs, outside of any `if` in it."""
+    arm: ir.If | None = None
+    """The innermost `if` one of whose branches runs."""
     expecting: bool = False
     """The code expects an error here (`with pytest.raises(...)`): nothing is said of it."""
     testing: bool = False
@@ -168,6 +278,10 @@ class Frame:
     """The expression is compared: a device in it is asked for, not used."""
     discarded: ir.Expr | None = None
     """The expression that is a statement of its own, while it is evaluated."""
+    default_is_lent: bool = False
+    """A `with` statement of this function has set the default device."""
+    default_of: str = ""
+    """The parameter whose default is being evaluated."""
     context_expr: ir.Expr | None = None
     """The expression that a `with` statement enters, while it is evaluated."""
 
@@ -176,8 +290,29 @@ class Frame:
         return len(self.site)
 
     @property
-    def can_inline(self) -> bool:
-        return self.depth < _DEEPEST_CALL and self.world.budget > 0
+    def is_guest(self) -> bool:
+        """Whether it runs code of another file, of which nothing is told."""
+        return self.file is not self.world.home
+
+    def can_inline(self, file: File) -> bool:
+        """Whether a call of a function of a file may be followed."""
+        if file is self.world.home:
+            return self.depth < _DEEPEST_CALL and self.world.budget > 0
+        return self.depth < _DEEPEST_GUEST and self.world.guest_budget > 0
+
+    def spend(self) -> None:
+        """Count a statement of an inlined call."""
+        if self.is_guest:
+            self.world.guest_budget -= 1
+        else:
+            self.world.budget -= 1
+
+    def known_in(self, file: File) -> dict[str, bool]:
+        """The conditions that are settled here, as far as they mean the same in another file."""
+        known = self.state.known
+        if file is self.file:  # the types of names are those of this function
+            return {key: holds for key, holds in known.items() if "isinstance(" not in key}
+        return {key: holds for key, holds in known.items() if key in _MEANS_THE_SAME}
 
     def evaluate(self, node: ir.Expr) -> Value:
         """The value of an expression."""
@@ -192,6 +327,10 @@ class Frame:
         before, self.testing = self.testing, True
         value = self.world.evaluate(self, node)
         self.testing = before
+        if value.kind in (Kind.TENSOR, Kind.BATCH, Kind.PLACED):  # the host looks at it
+            self.state.busy = WAITED
+            if self.state.copies:
+                self.state.copies = dict.fromkeys(self.state.copies, False)
         return value
 
     # --- facts -----------------------------------------------------------------------------
@@ -207,7 +346,14 @@ class Frame:
 
     def record(self, fact: Fact) -> None:
         if self.recording and not self.expecting:
-            self.world.facts.append(fact)
+            told = overheard(self, fact) if self.is_guest else fact
+            if told is not None:
+                self.world.facts.append(told)
+
+    @property
+    def notes(self) -> bool:
+        """Whether what is to be told at the end of the file may be noted."""
+        return self.recording and not self.is_guest
 
     @property
     def tells(self) -> bool:
@@ -227,8 +373,9 @@ class Frame:
         if found is not None:
             guarded = found.guarded
             if value.kind is Kind.MODULE:
-                moved = found.trace is not None
-                origin = Origin.MOVED if moved else value.origin
+                origin = value.origin
+                if found.trace is not None:
+                    origin = Origin.DEFAULT if is_making(found.trace) else Origin.MOVED
                 value = value.but(trace=found.trace or value.trace, origin=origin)
             if isinstance(found.source, str):
                 type_name = _short_name(found.source)
@@ -248,7 +395,18 @@ class Frame:
         """The object that a value refers to, if it refers to one."""
         if value.data is None or value.kind in _WITHOUT_OBJECT:
             return None
-        return self.state.heap.get(value.data)
+        found = self.state.heap.get(value.data)
+        if found is None and isinstance(value.data, frozenset):
+            return self._several(value.data)
+        if found is None and self.world.project is not None:
+            return self.world.project.heap.get(value.data)
+        return found
+
+    def _several(self, refs: frozenset[Ref]) -> Object | None:
+        """What is known of one of several modules, of which nobody knows which."""
+        found = [self.state.heap.get(ref) for ref in refs]
+        known = [each for each in found if each is not None]
+        return reduce(join_objects, known) if len(known) == len(found) else None
 
     def update(self, value: Value, found: Object) -> None:
         """Change the object that a value refers to."""
@@ -266,7 +424,7 @@ class Frame:
 
     def look_up(self, name: str) -> Value | None:
         """The value of a name, or None where nothing binds it."""
-        if name in self.world.rebound and name not in self.globals:
+        if name in self.file.rebound and name not in self.globals:
             return self._rebound(name)
         if name not in self.globals:
             value = self.state.env.get(name)
@@ -275,12 +433,12 @@ class Frame:
             for scope in self.scopes:
                 if name in scope:
                     return scope[name]
-        return self.world.globals.get(name)
+        return self.file.names.get(name)
 
     def _rebound(self, name: str) -> Value | None:
         """A name that some function binds anew through `global` or `nonlocal`: what was bound
         here may be gone. Imports, functions and classes are taken to stay."""
-        scopes = (self.state.env, *self.scopes, self.world.globals)
+        scopes = (self.state.env, *self.scopes, self.file.names)
         value = next((scope[name] for scope in scopes if name in scope), None)
         if value is None or value.kind in (Kind.LIBRARY, Kind.FUNCTION, Kind.CLASS):
             return value
@@ -306,6 +464,15 @@ def _short_name(name: str) -> str:
     if name.startswith("torch.nn."):
         return name.removeprefix("torch.")
     return name.rpartition(".")[2]
+
+
+def is_making(told: Trace) -> bool:
+    """Whether a module has never been moved: its trace is no longer than the call that made it."""
+    return told.message.endswith(MADE_ON_HOST) and told.before is None
+
+
+MADE_ON_HOST = "on the CPU here"
+"""How the words end that tell of a module that was made or loaded, on the CPU."""
 
 
 def path_value(text: str, given: bool = False) -> Value:

@@ -6,19 +6,23 @@ import re
 from collections.abc import Hashable
 
 from devlint import ir
-from devlint.flow.annotations import annotated, loader
+from devlint.flow import arrivals, neglect, precision, unions
+from devlint.flow.annotations import annotated, is_tensor, loader
+from devlint.flow.callers import flag, is_asked_for, may_be_given
 from devlint.flow.classes import role_of
 from devlint.flow.facts import Guard, Role
 from devlint.flow.frame import Closure, Frame, path_value, place_of_path
 from devlint.flow.guards import guard_of
 from devlint.flow.lattice import UNKNOWN
-from devlint.flow.placement import place_module
+from devlint.flow.placement import forget_optimizer, place_module
 from devlint.flow.state import Heap, Object, Path, State, join_states, join_values
 from devlint.flow.statements import run
 from devlint.flow.values import NONE, NOTHING, Kind, Origin, Value
 
 _LOADER_NAME = re.compile(r"(^|_)(data_?)?loader$|dataloader$", re.IGNORECASE)
 _NO_TENSOR_NAME = re.compile(r"device|dtype|^(dev|gpu|rank|config|cfg|args|kwargs)$")
+_COUNT = re.compile(r"^(n|num)_")
+"""Numbers of things: lengths are on the host by custom, also where they are tensors."""
 _LONGEST_INLINED = 60
 
 
@@ -31,20 +35,26 @@ def invoke(
 ) -> Value:
     """What a call of a function of the file returns, and what it does to objects."""
     if not _can_be_followed(frame, closure):
+        arrivals.wait(frame)
         _forget(frame, closure, positional, keywords)
         return NOTHING
     if _leads_nowhere(frame, closure, positional, keywords):
+        arrivals.wait(frame)
         return NONE
     question = _question(frame, closure, positional, keywords)
     receiver = frame.object(positional[0]) if positional else None
     told = None if question is None else frame.world.answers.get(question)
     if told is not None and told[0] is receiver:
+        arrivals.wait(frame)
         return told[1]
-    state = State({}, Heap(frame.state.heap), dict(frame.state.known), frame.state.default)
+    known = frame.known_in(closure.file)
+    state = State({}, Heap(frame.state.heap), known, frame.state.default)
+    state.copies, state.busy = frame.state.copies, frame.state.busy
     inner = Frame(
-        frame.world, state, closure.node, closure.qualname,
+        frame.world, closure.file, state, closure.node, closure.qualname,
         role_of(closure.name, closure.owner, frame.role), closure.owner, closure.scopes,
-        guard=frame.guard, recording=frame.recording, caller=frame, site=(*frame.site, node),
+        guard=frame.guard, recording=frame.recording,
+        caller=frame, site=(*frame.site, node),
     )  # fmt: skip
     _bind_arguments(inner, closure, positional, keywords)
     value = _run(inner)
@@ -54,7 +64,10 @@ def invoke(
         frame.state.heap[ref] = inner.state.heap[ref]
     if question is not None and not changed and frame.object(value) is None:
         frame.world.answers[question] = (receiver, value)
-    frame.state.default = inner.state.default
+    frame.state.default, frame.state.copies = inner.state.default, inner.state.copies
+    frame.state.busy = inner.state.busy
+    if inner.is_guest:
+        arrivals.wait(frame)  # what began there can't be pointed at
     return value
 
 
@@ -63,7 +76,7 @@ def _leads_nowhere(
 ) -> bool:
     """Whether a function neither answers nor changes anything, and is given nothing that its own
     run doesn't know: then there is nothing to learn from following the call."""
-    if isinstance(closure.node, ir.Lambda) or frame.world.scan(closure.node).answers:
+    if isinstance(closure.node, ir.Lambda) or closure.file.scan(closure.node).answers:
         return False
     given = (
         [*positional[1:], *keywords.values()]
@@ -85,18 +98,18 @@ def _question(
     if any(frame.object(value) is not None for value in given):
         return None
     first = positional[0] if positional else None
-    known = frozenset(frame.state.known.items())
+    known = frozenset(frame.known_in(closure.file).items())
     names = tuple(keywords)
     context = (frame.recording, frame.expecting, frame.role, known, frame.state.default)
-    return (closure.node, first, tuple(given), names, context)
+    return (closure.node, closure.file, first, tuple(given), names, context)
 
 
 def _can_be_followed(frame: Frame, closure: Closure) -> bool:
-    if not frame.can_inline or any(f.function is closure.node for f in frame.chain()):
+    if not frame.can_inline(closure.file) or any(f.function is closure.node for f in frame.chain()):
         return False
     if isinstance(closure.node, ir.Lambda):
         return True
-    scan = frame.world.scan(closure.node)
+    scan = closure.file.scan(closure.node)
     return not (scan.yields or closure.node.is_async or scan.size > _LONGEST_INLINED)
 
 
@@ -107,7 +120,7 @@ def _forget(
     if isinstance(closure.node, ir.Lambda):
         return
     moved = {
-        root.partition(".")[0].partition("[")[0] for root in frame.world.scan(closure.node).moved
+        root.partition(".")[0].partition("[")[0] for root in closure.file.scan(closure.node).moved
     }
     given = dict(zip((p.name for p in closure.node.params), positional, strict=False))
     for name, value in {**given, **keywords}.items():
@@ -117,6 +130,8 @@ def _forget(
                 place_module(frame, value, UNKNOWN)
             else:
                 frame.update(value, Object(source=found.source))
+        elif value.kind is Kind.OPTIMIZER:
+            forget_optimizer(frame, value)
 
 
 def _bind_arguments(
@@ -132,9 +147,23 @@ def _bind_arguments(
             value = frame.evaluate(parameter.default)
         else:
             value = NOTHING
-        if value is NOTHING and parameter.annotation is not None:
-            value = annotated(frame, parameter.annotation, value)
-        frame.state.env[parameter.name] = value
+        frame.state.env[parameter.name] = _proved(frame, closure.node, parameter, value)
+
+
+def _proved(
+    frame: Frame, function: ir.Function | ir.Lambda, parameter: ir.Parameter, value: Value
+) -> Value:
+    """An argument of which only the identity is known, with what the function itself proves."""
+    if value.kind is not Kind.UNKNOWN or value.note:
+        return value
+    if parameter.annotation is not None and (value is NOTHING or isinstance(value.data, Path)):
+        return annotated(frame, parameter.annotation, value)
+    given = isinstance(value.data, Path) and value.data.given
+    if given and isinstance(function, ir.Function) and is_tensor_name(parameter.name):
+        scan = frame.file.scan(function)
+        if parameter.name in scan.tensors - scan.data and not _has_plain_default(parameter):
+            return Value(Kind.TENSOR, place_of_path(value.data), origin=Origin.INPUT)  # type: ignore[arg-type]
+    return value
 
 
 def _run(frame: Frame) -> Value:
@@ -164,25 +193,36 @@ def run_alone(
     receiver: Value | None = None,
     known: dict[str, bool] | None = None,
     while_made: bool = False,
+    listening: bool = False,
 ) -> Frame:
     """Run a function with arguments of which only the identity is known; record its facts.
 
     `known` are the conditions under which it was defined. `while_made`: only a constructor calls
-    it, so its arguments are on the host.
+    it, so its arguments are on the host. `listening`: it is inherited from another file, and notes
+    where it uses what this one keeps.
     """
     function = closure.node
     assert isinstance(function, ir.Function)
-    settled = {**around.state.known, **(known or {})}
+    settled = {**around.known_in(closure.file), **(known or {})}
     state = State({}, Heap(around.state.heap), settled, around.state.default)
     frame = Frame(
-        around.world, state, function, closure.qualname,
+        around.world, closure.file, state, function, closure.qualname,
         role_of(closure.name, closure.owner, around.role), closure.owner, closure.scopes,
         guard=guard_of(frame_guard(closure, around), function.decorators, around),
-        recording=around.recording,
+        recording=around.recording and (listening or not _is_guest(around, closure)),
     )  # fmt: skip
+    if frame.guard is Guard.NONE and is_asked_for(frame, function):
+        frame.guard = Guard.CHOSEN
     _bind_parameters(frame, function, receiver, while_made)
+    mark = len(frame.world.facts)
     _run(frame)
+    neglect.tell(frame, function, mark)
+    precision.tell(frame, mark)
     return frame
+
+
+def _is_guest(frame: Frame, closure: Closure) -> bool:
+    return closure.file is not frame.world.home
 
 
 def frame_guard(closure: Closure, around: Frame) -> Guard:
@@ -192,23 +232,29 @@ def frame_guard(closure: Closure, around: Frame) -> Guard:
 def _bind_parameters(
     frame: Frame, function: ir.Function, receiver: Value | None, while_made: bool
 ) -> None:
-    scan = frame.world.scan(function)
+    scan = frame.file.scan(function)
     tensors = scan.tensors - scan.data
     owner = frame.owner
     if owner is not None and owner.is_module:
         tensors |= {name for attr, name in scan.self_inputs if owner.method(attr) is None}
     params = function.params
-    given = not while_made and _may_be_given_accelerators(frame, function)
+    any_given = not while_made and _may_be_given_accelerators(frame, function)
     for position, parameter in enumerate(params):
         name = parameter.name
+        given = any_given and may_be_given(frame, function, name) and not _COUNT.search(name)
+        told = flag(frame, function, name)
         if position == 0 and receiver is not None:
             value = receiver
+        elif told is not None:
+            value = Value(Kind.BOOL, data=told)
         elif parameter.kind in ("*", "**"):
             value = _rest(frame, parameter)
         elif isinstance(parameter.default, ir.Constant) and isinstance(
             parameter.default.value, str
         ):
             value = path_value(name, given)  # a string where it is left out, whatever is annotated
+            if parameter.annotation is not None:
+                value = unions.marked(frame, parameter.annotation, value)
         elif parameter.annotation is not None:
             value = annotated(frame, parameter.annotation, path_value(name, given))
         elif _LOADER_NAME.search(name):
@@ -225,14 +271,17 @@ def _bind_parameters(
 def _may_be_given_accelerators(frame: Frame, function: ir.Function) -> bool:
     """Whether the arguments of a function may be on an accelerator for all that is known.
 
-    What makes a module runs on the host; a private function, or one inside of another, is called
-    in this file and followed there; a file that never speaks of devices leaves its plain functions
-    on the host.
+    What makes a module runs on the host; a function inside of another is called there and followed
+    there; a file that never speaks of devices leaves its plain functions on the host, unless they
+    say that they take tensors.
     """
-    private = function.name.startswith("_") and not function.name.endswith("__")
-    if function.name == "__init__" or private or frame.scopes:
+    if function.name == "__init__" or frame.scopes:
         return False
-    return frame.world.speaks_of_devices or frame.role in (Role.MODULE, Role.MANAGED)
+    return (
+        frame.file.speaks_of_devices
+        or frame.role in (Role.MODULE, Role.MANAGED)
+        or any(is_tensor(frame, p.annotation) for p in function.params if p.annotation is not None)
+    )
 
 
 def is_tensor_name(name: str) -> bool:

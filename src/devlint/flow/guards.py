@@ -7,8 +7,7 @@ import re
 from devlint import ir
 from devlint.flow.facts import Guard
 from devlint.flow.frame import Frame
-from devlint.flow.narrow import Condition
-from devlint.flow.values import Value
+from devlint.flow.values import Condition, Value
 
 _NEEDS_ACCELERATOR = re.compile(r"cuda|gpu|accelerator|xpu|device", re.IGNORECASE)
 

@@ -5,85 +5,131 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devlint import ir
-from devlint.flow import statements
+from devlint.flow import precision, statements
+from devlint.flow.callers import calls_tell, is_for_the_file
+from devlint.flow.classes import mark_mixins
+from devlint.flow.collectives import refused, sends_from_accelerators_only
 from devlint.flow.devicestring import BACKENDS
 from devlint.flow.expressions import evaluate
-from devlint.flow.facts import Fact, Role
-from devlint.flow.frame import Frame, World
+from devlint.flow.facts import Fact
+from devlint.flow.frame import Closure, File, Frame, World
 from devlint.flow.functions import invoke, run_alone
+from devlint.flow.hosted import without_hosted
 from devlint.flow.modules import run_class
+from devlint.flow.project import Project, Surroundings, Text
 from devlint.flow.scan import Scan, scan
+from devlint.flow.stale import settled
 from devlint.flow.state import State
+from devlint.flow.workers import told
 from devlint.torchapi.effects import Effect
 from devlint.torchapi.table import Table
 
 _INLINED_AT_LEAST = 2000
+_TAKES_TWO = ("_loss", ".cross_entropy", ".matmul", ".mm", ".bmm", ".dot", ".mv", ".outer")
+"""How functions end that take two tensors for sure."""
 _TAKES_TENSOR = (Effect.JOIN, Effect.KEEP, Effect.INDEX, Effect.CREATE_LIKE)
 
 
 def interpret(
-    module: ir.Module,
+    text: Text,
     table: Table,
     device_types: frozenset[str] = frozenset(),
-    role: Role = Role.PLAIN,
-    speaks_of_devices: bool = True,
+    path: str = "",
+    project: Project | None = None,
 ) -> list[Fact]:
     """All facts of a file, in no particular order.
 
     `device_types` are the device types of backend packages that the settings add to torch's own.
-    `role` is what the file is for, as far as its place tells (`DATA`, `TEST`).
-    `speaks_of_devices`: it names a device or moves something somewhere; without that, arguments
-    of its plain functions are taken to be on the host.
+    `path` is the absolute path of the file, from which its imports are followed into a `project`;
+    without one, other files stay unknown.
     """
-    scans: dict[ir.Function, Scan] = {}
-    aliases = _aliases(module)
-    has_arrays = any(name.partition(".")[0] == "numpy" for name in aliases.values())
-
-    def takes_tensor(func: ir.Expr) -> bool:
-        name = _spelled(func, aliases)
-        row = table.get(name) if name.startswith("torch.") else None
-        return row is not None and row.effect in _TAKES_TENSOR and not name.startswith("torch.nn.P")
-
-    def scan_once(function: ir.Function) -> Scan:
-        found = scans.get(function)
-        if found is None:
-            found = scans[function] = scan(function, takes_tensor, has_arrays)
-        return found
-
-    rebound = frozenset(_rebound(module.body))
-    world = World(
-        table,
-        BACKENDS | device_types,
-        scan=scan_once,
-        budget=_INLINED_AT_LEAST,
-        rebound=rebound,
-        speaks_of_devices=speaks_of_devices,
-    )
-    world.evaluate, world.invoke, world.store = evaluate, invoke, statements.store
-    world.run = statements.run
-    top = Frame(world, State(), role=role)
-    world.top = top
-    statements.run(top, module.body)
+    home = _describe(text, path, table)
+    world = _world(home, table, device_types, project)
+    top = Frame(world, home, State(), role=text.role)
+    home.top = top
+    statements.run(top, text.module.body)
+    precision.tell(top, 0)
     top.state.alive = True
     _run_rest(world, top)
-    facts = world.facts
+    facts = [*without_hosted(world, world.facts), *world.left.values(), *refused(top), *told(world)]
+    facts.extend(settled(top))
+    if sends_from_accelerators_only(world):
+        facts.extend(world.wraps)
     _let_go(world)
     return facts
 
 
+def new_project(
+    surroundings: Surroundings, table: Table, device_types: frozenset[str] = frozenset()
+) -> Project:
+    """The files around linted ones, of which nothing has been read yet."""
+    return Project(
+        surroundings,
+        lambda text, path: _describe(text, path, table),
+        lambda file, project: _world(file, table, device_types, project),
+    )
+
+
+def _world(
+    file: File, table: Table, device_types: frozenset[str], project: Project | None
+) -> World:
+    world = World(
+        table, file, BACKENDS | device_types, project,
+        budget=_INLINED_AT_LEAST, guest_budget=_INLINED_AT_LEAST,
+    )  # fmt: skip
+    world.evaluate, world.invoke, world.store = evaluate, invoke, statements.store
+    world.run = statements.run
+    return world
+
+
+def _describe(text: Text, path: str, table: Table) -> File:
+    """A file before it is run."""
+    scans: dict[ir.Function, Scan] = {}
+    aliases = _aliases(text.module)
+    has_arrays = any(name.partition(".")[0] == "numpy" for name in aliases.values())
+
+    def takes_tensors(func: ir.Expr) -> int:
+        name = _spelled(func, aliases)
+        row = table.get(name) if name.startswith("torch.") else None
+        if row is None or row.effect not in _TAKES_TENSOR or name.startswith("torch.nn.P"):
+            return 0
+        return 2 if name.endswith(_TAKES_TWO) else 1
+
+    def scan_once(function: ir.Function) -> Scan:
+        found = scans.get(function)
+        if found is None:
+            found = scans[function] = scan(function, takes_tensors, has_arrays)
+        return found
+
+    rebound = frozenset(_rebound(text.module.body))
+    return File(path, text.module.body, scan_once, rebound, text.speaks_of_devices)
+
+
 def _run_rest(world: World, top: Frame) -> None:
-    """Functions and classes on their own; those that they define come after them."""
+    """Functions and classes on their own; those that they define come after them. Functions of
+    which calls may tell something are last, those of the file alone after the others, and those
+    below before those above, which they most likely call: by then it is known with what."""
     done = 0
+    mark_mixins(world.home.classes.values())
     classes: set[ir.Class] = set()
+    own: list[tuple[Closure, Frame, dict[str, bool]]] = []
+    public: list[tuple[Closure, Frame, dict[str, bool]]] = []
     while True:
-        for node, info in list(world.classes.items()):
+        for node, info in list(world.home.classes.items()):
             if node not in classes:
                 classes.add(node)
                 run_class(info, top)
-        if done == len(world.pending):
+        if done < len(world.pending):
+            closure, around, known = world.pending[done]
+            done += 1
+            if calls_tell(closure):
+                later = own if is_for_the_file(closure.file, closure.name) else public
+                later.append((closure, around, known))
+                continue
+        elif public or own:
+            closure, around, known = (public or own).pop()
+        else:
             return
-        closure, around, known = world.pending[done]
-        done += 1
         run_alone(closure, top if around.function is None else around, known=known)
 
 
@@ -92,11 +138,11 @@ def _let_go(world: World) -> None:
     included, is freed at once: Python's collector would have to walk it first."""
     for _, frame, _ in world.pending:
         frame.state.env.clear()
-    for info in world.classes.values():
+    for info in world.home.classes.values():
         info.env.clear()
-    if world.top is not None:
-        world.top.state.env.clear()
-    world.top = None
+    if world.home.top is not None:
+        world.home.top.state.env.clear()
+    world.home.top = None
     world.pending.clear()
     world.answers.clear()
 

@@ -88,6 +88,18 @@ IS_NONE = " is None"
 """How the key ends of a condition on an argument that may be left out."""
 
 
+def asks_type(key: str) -> bool:
+    """Whether a condition asks if an argument is something else than a tensor: a number, a list.
+    The branch most likely makes a tensor of it."""
+    return key.startswith(("isinstance(", "not "))
+
+
+def stands_in(key: str) -> bool:
+    """Whether a condition asks if an argument is left out, or is something else than a tensor, so
+    that the branch puts a tensor in its place."""
+    return key.endswith(IS_NONE) or asks_type(key)
+
+
 def conditions(device: Device) -> frozenset[str]:
     """The keys that a device hangs on."""
     if isinstance(device, Guarded):
@@ -101,6 +113,11 @@ def _leaves(device: Device) -> Iterator[Device]:
         yield from _leaves(device.no)
     else:
         yield device
+
+
+def symbols(device: Device) -> Iterator[Symbol]:
+    """The places in it that only a run can tell."""
+    return (leaf for leaf in _leaves(device) if isinstance(leaf, Symbol))
 
 
 def given(device: Device, key: str, holds: bool) -> Device:
@@ -190,9 +207,10 @@ def _either(a: Device, b: Device) -> Device:
 
 
 def left_out(device: Device) -> Device:
-    """The device where every argument that may be left out is left out: that of its default."""
+    """The device where every argument that may be left out is left out, and what may be no tensor
+    is none: that of its default."""
     for key in conditions(device):
-        if key.endswith(IS_NONE):
+        if stands_in(key):
             device = given(device, key, True)
     return device
 
@@ -242,6 +260,17 @@ def _difference(a: Device, b: Device, whole_a: Device, whole_b: Device) -> Diffe
         return None
     chosen = names_accelerator(whole)
     return Difference(certain=False) if host.is_host and not chosen else None
+
+
+def is_chosen(device: Device) -> bool:
+    """Whether the source names the place, or leaves it to whoever runs it (`args.device`). Else it
+    is where an argument, or the module itself, happens to be."""
+    if isinstance(device, Guarded):
+        return is_chosen(device.yes) and is_chosen(device.no)
+    if isinstance(device, Symbol):
+        stored = device.key.startswith(("self.", "args.", "cls."))
+        return " " not in device.label and (stored or not device.key.endswith(".device"))
+    return True
 
 
 def names_accelerator(device: Device) -> bool:

@@ -6,8 +6,10 @@ import builtins
 from functools import lru_cache
 
 from devlint import ir
-from devlint.flow.frame import Frame
+from devlint.flow.frame import Frame, path_value
+from devlint.flow.lattice import CUDA_AVAILABLE, Device, Guarded, Symbol, conditions
 from devlint.flow.values import Kind, Value
+from devlint.torchapi.effects import Effect
 
 BUILTINS = frozenset(dir(builtins))
 
@@ -28,9 +30,56 @@ def library_value(name: str) -> Value:
     return Value(Kind.LIBRARY, data=name)
 
 
+def followed(frame: Frame, value: Value, node: ir.Expr) -> Value:
+    """What a name stands for that may be another file's of the project; else the value itself.
+
+    Rows that claim something come first.
+    """
+    project = frame.world.project
+    if project is None or value.kind is not Kind.LIBRARY:
+        return value
+    name = str(value.data)
+    row = frame.world.table.get(name)
+    if row is not None and row.effect is not Effect.OPAQUE:
+        return value
+    found = project.value(frame.file, name)
+    return value if found is None else _seen_from_outside(found, ir.render(node))
+
+
+def from_star(frame: Frame, node: ir.Name) -> Value | None:
+    """What a name stands for that `import *` may have bound."""
+    project = frame.world.project
+    found = None if project is None else project.of_star(frame.file, node.id)
+    return None if found is None else _seen_from_outside(found, node.id)
+
+
+def _seen_from_outside(value: Value, text: str) -> Value:
+    """A name's value without what only its own file can tell apart: `args` is another one here.
+
+    What remains is its identity, as it is spelled here.
+    """
+    if value.kind is Kind.UNKNOWN and value.data is not None:
+        return path_value(text)
+    if _is_general(value.device):
+        return value
+    return value.but(device=Symbol(text, text))
+
+
+def _is_general(device: Device) -> bool:
+    """Whether a device means the same in every file."""
+    if isinstance(device, Guarded):
+        general = all(key == CUDA_AVAILABLE for key in conditions(device))
+        return general and _is_general(device.yes) and _is_general(device.no)
+    return not isinstance(device, Symbol)
+
+
 def import_names(frame: Frame, statement: ir.Import) -> None:
     """`import a.b` binds `a`; `import a.b as c` binds `c`."""
+    project = frame.world.project
     for alias in statement.names:
+        if project is not None:
+            project.imported(frame.file, 0, alias.name)
+            project.imported(frame.file, 0, alias.name.partition(".")[0])
         if alias.asname is not None:
             frame.state.bind(alias.asname, library_value(alias.name))
         else:
@@ -40,10 +89,19 @@ def import_names(frame: Frame, statement: ir.Import) -> None:
 
 
 def import_from(frame: Frame, statement: ir.ImportFrom) -> None:
-    """`from a import b` binds `b` to `a.b`; a relative name keeps its dots (`.models.Net`)."""
+    """`from a import b` binds `b` to `a.b`. A relative name keeps its dots (`.models.Net`) where
+    its module isn't followed."""
     prefix = "." * statement.level + statement.module
+    project = frame.world.project
+    module = None
+    if project is not None:
+        module = project.imported(frame.file, statement.level, statement.module)
+    if module is not None:
+        prefix = module
     for alias in statement.names:
         if alias.name == "*":
+            if module is not None:
+                frame.file.stars = (*frame.file.stars, module)
             continue
         separator = "" if prefix.endswith(".") or not prefix else "."
         name = f"{prefix}{separator}{alias.name}"
@@ -53,9 +111,9 @@ def import_from(frame: Frame, statement: ir.ImportFrom) -> None:
 
 def _note_nn(frame: Frame, bound: str, name: str) -> None:
     if name == "torch.nn":
-        frame.world.nn = bound
-    elif name == "torch" and not frame.world.nn:
-        frame.world.nn = f"{bound}.nn"
+        frame.file.nn = bound
+    elif name == "torch" and not frame.file.nn:
+        frame.file.nn = f"{bound}.nn"
 
 
 def dotted(frame: Frame, node: ir.Expr) -> str:

@@ -5,9 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devlint import ir
-from devlint.flow.facts import Indexing, Join, ModuleCall, Operand, Role
+from devlint.flow.facts import Indexing, Join, ModuleCall, Operand, Role, StrayPart
 from devlint.flow.frame import ClassInfo, Frame
-from devlint.flow.lattice import UNKNOWN, Device, Known, Symbol, difference
+from devlint.flow.lattice import (
+    CPU,
+    UNKNOWN,
+    Device,
+    Known,
+    Symbol,
+    difference,
+    left_out,
+    names_accelerator,
+)
+from devlint.flow.placeholders import grown
+from devlint.flow.stale import note_meeting
 from devlint.flow.state import Object
 from devlint.flow.values import NOTHING, Kind, Origin, Value
 
@@ -19,7 +30,7 @@ Argument = tuple[ir.Expr, Value]
 
 def is_free(frame: Frame, value: Value) -> bool:
     """Whether a tensor may be a 0-dimensional one on the host, which may meet any device."""
-    device = frame.place(value)
+    device = left_out(frame.place(value))
     host = isinstance(device, Known) and device.is_host
     if value.scalar is None:
         return host and value.origin not in _CERTAINLY_SHAPED
@@ -35,24 +46,33 @@ def meet(
     free_scalars: bool = True,
     inplace: bool = False,
 ) -> Value:
-    """One operation takes these values: the fact where two of them differ, and the result."""
+    """One operation takes these values: the fact where two of them differ, and the result.
+
+    What is written into (`inplace`: the first) must be where the result is, 0-dimensional or not.
+    """
+    arguments = grown(frame, arguments)
     tensors = [pair for pair in arguments if pair[1].kind in _TENSORS]
     if not tensors:
         return NOTHING
     placed = []
     for expression, value in tensors:
         device = frame.place(value)
-        if device == UNKNOWN or (free_scalars and is_free(frame, value)):
+        written = inplace and expression is arguments[0][0]
+        if device == UNKNOWN or (free_scalars and not written and is_free(frame, value)):
             continue
         if not free_scalars and value.scalar is None and value.origin is Origin.NONE:
             continue
         placed.append(frame.operand(expression, value))
     differing = _differing(placed)
+    note_meeting(frame, placed, node)
     _note_unproven(frame, tensors, node)
     if differing:
         note_kept(frame, placed, node)
         frame.record(Join(node, frame.context(), op, tuple(placed), inplace))
-    return _result(frame, arguments, placed)
+    found = _result(frame, arguments, placed)
+    if frame.state.busy is None and names_accelerator(found.device):
+        frame.state.busy = node
+    return found
 
 
 def _differing(placed: list[Operand]) -> bool:
@@ -78,6 +98,7 @@ def _result(frame: Frame, arguments: list[Argument], placed: list[Operand]) -> V
     return Value(
         Kind.TENSOR,
         device,
+        source.data if source.origin is Origin.STALE else None,
         origin=source.origin if source.origin is not Origin.ATTRIBUTE else Origin.DEFAULT,
         scalar=scalar,
         grad=any(value.grad for value in tensors),
@@ -118,6 +139,8 @@ def index(frame: Frame, node: ir.Expr, base: Argument, indices: list[Argument]) 
         owner, inner = frame.operand(*base), frame.operand(expression, value)
         if value.scalar is True or value.note == "element":
             continue  # a 0-dimensional index is a number
+        if owner.origin is Origin.STALE:
+            note_meeting(frame, (owner, inner), node)
         if difference(owner.device, inner.device) is None:
             continue
         if is_host(owner.device) and base[1].origin is Origin.ATTRIBUTE:
@@ -125,12 +148,19 @@ def index(frame: Frame, node: ir.Expr, base: Argument, indices: list[Argument]) 
         frame.record(Indexing(node, frame.context(), owner, inner))
 
 
-def call_module(frame: Frame, node: ir.Call, module: Argument, inputs: list[Argument]) -> None:
-    """A module on a known device is called: the fact where an input is on another one."""
+def call_module(frame: Frame, node: ir.Call, module: Argument, inputs: list[Argument]) -> Device:
+    """A module on a known device is called: the fact where an input is on another one.
+
+    Returns where the result is: where a module that was left behind should be.
+    """
     caller = frame.operand(*module)
     if caller.device == UNKNOWN:
-        return
+        return UNKNOWN
+    # what never speaks of devices makes its modules where its arguments are
+    quiet = not frame.file.speaks_of_devices and frame.role is Role.PLAIN
     found = frame.object(module[1])
+    if module[1].data in frame.world.filled_by_hand:
+        return UNKNOWN
     takes_arrays = found is not None and str_source(found).startswith(("torch.nn.", "torchvision."))
     given = []
     for expression, value in _flat(frame, inputs):
@@ -140,11 +170,57 @@ def call_module(frame: Frame, node: ir.Call, module: Argument, inputs: list[Argu
             if value.scalar is True:
                 continue
             operand = frame.operand(expression, value)
-            if operand.device != UNKNOWN:
+            if operand.device != UNKNOWN and not (quiet and isinstance(operand.device, Symbol)):
                 given.append(operand)
-    if any(difference(caller.device, operand.device) is not None for operand in given):
+    note_meeting(frame, (caller, *given), node, shaped=takes_arrays)
+    strangers = [o for o in given if difference(caller.device, o.device) is not None]
+    if strangers:
         note_kept(frame, [caller, *given], node)
-        frame.record(ModuleCall(node, frame.context(), caller, tuple(given)))
+        holder = _holder(frame, caller) if is_host(caller.device) else None
+        frame.record(ModuleCall(node, frame.context(), caller, tuple(given), holder))
+    return strangers[0].device if strangers and is_host(caller.device) else caller.device
+
+
+def _holder(frame: Frame, caller: Operand) -> Operand | None:
+    """The module whose method calls one of its parts, as the code outside of it has called it."""
+    found = None
+    while frame.caller is not None and frame.function is not None and frame.function.params:
+        this, call = frame.state.env.get(frame.function.params[0].name), frame.site[-1]
+        if this is None or this.kind is not Kind.MODULE or frame.place(this) != caller.device:
+            break
+        if not isinstance(call, ir.Call) or not isinstance(call.func, ir.Attribute):
+            break
+        found = frame.caller.operand(call.func.value, this)
+        frame = frame.caller
+    return found
+
+
+def call_parts(frame: Frame, node: ir.Call, module: Argument) -> None:
+    """A module is called that was moved: the fact where a part was put in later and stayed."""
+    if module[1].kind is not Kind.MODULE or module[1].note == "self":
+        return
+    caller = frame.operand(*module)
+    if caller.origin is not Origin.MOVED or caller.guarded or caller.device == UNKNOWN:
+        return
+    if difference(caller.device, CPU) is not None:
+        for name, value in _parts(frame, module[1], _DEEPEST_PART):
+            made = frame.operand(node, value)
+            if made.origin is Origin.DEFAULT and is_host(made.device):
+                frame.record(StrayPart(node, frame.context(), caller, name, made))
+
+
+_DEEPEST_PART = 3
+
+
+def _parts(frame: Frame, module: Value, depth: int) -> Iterator[tuple[str, Value]]:
+    """The parts of a module that hold something, by their names."""
+    found = frame.object(module)
+    for name, held in found.entries.items() if found is not None and depth else ():
+        inner = frame.object(held) if held.kind is Kind.MODULE else None
+        if inner is not None and not inner.stateless:
+            yield name, held
+            for rest, part in _parts(frame, held, depth - 1):
+                yield f"{name}.{rest}", part
 
 
 def str_source(found: Object) -> str:
@@ -171,7 +247,7 @@ def _note_unproven(frame: Frame, tensors: list[Argument], node: ir.Node) -> None
         return
     if any(frame.place(value) == UNKNOWN and value.kind is Kind.TENSOR for _, value in tensors):
         for expression, value in tensors:
-            if value.origin is Origin.ATTRIBUTE and value.scalar is False and frame.recording:
+            if value.origin is Origin.ATTRIBUTE and value.scalar is False and frame.notes:
                 words = f"`{ir.render(expression)}` meets a tensor of `forward` here"
                 frame.world.kept.setdefault(value.data, []).append((node, words))  # type: ignore[arg-type]
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from devlint import ir
+from devlint.flow import narrow, pinning, workers
 from devlint.flow.arguments import Arguments
 from devlint.flow.frame import ClassInfo, Closure, Frame
-from devlint.flow.lattice import CPU, UNKNOWN, Device
+from devlint.flow.lattice import CPU, UNKNOWN, Device, Guarded, Known
 from devlint.flow.state import Object
 from devlint.flow.values import NOTHING, Kind, Origin, Trace, Value
 from devlint.torchapi.effects import Row
@@ -30,6 +31,9 @@ def loader(frame: Frame, node: ir.Call, row: Row, args: Arguments, kind: Kind) -
     if collate is not None and collate[1].kind not in (Kind.FUNCTION, Kind.NONE, Kind.LIBRARY):
         device = UNKNOWN
     made = Object(device=device, source=row.name)
+    if kind is Kind.LOADER:
+        pinning.argument(frame, node, args, device)
+        workers.note_loader(frame, node, args)
     return Value(kind, data=frame.allocate(node, made))
 
 
@@ -37,14 +41,15 @@ def closure_moves(frame: Frame, closure: Closure) -> bool:
     """Whether a function of the file has a move in it."""
     if not isinstance(closure.node, ir.Function):
         return True
-    scan = frame.world.scan(closure.node)
+    scan = closure.file.scan(closure.node)
     return bool(scan.moved) or bool(scan.self_moves)
 
 
 def class_moves(frame: Frame, info: ClassInfo) -> bool:
     """Whether a data set of the file moves, or makes its items on a device it was given."""
     return any(
-        closure_moves(frame, Closure(method)) or any(p.name == "device" for p in method.params)
+        closure_moves(frame, Closure(method, each.file))
+        or any(p.name == "device" for p in method.params)
         for each in info.lineage()
         for method in each.methods.values()
     )
@@ -53,11 +58,79 @@ def class_moves(frame: Frame, info: ClassInfo) -> bool:
 def from_pretrained(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     """`device_map` and quantisation place the model; otherwise it is made on the CPU."""
     placing = ("device_map", "load_in_8bit", "load_in_4bit", "quantization_config")
-    if args.unpacked or any(args.gives((name,)) for name in placing):
+    if any(args.gives((name,)) for name in placing):
+        return _placed_by_library(frame, node, row, args)
+    if args.unpacked:
         return NOTHING
     told = Trace(node, "loaded on the CPU here")
     found = Object(device=frame.state.default, source=row.name, trace=told)
     return Value(Kind.MODULE, data=frame.allocate(node, found))
+
+
+FIXED = "fixed: "
+"""How the note of a model begins that its library has placed, and that isn't to be moved."""
+
+_BITS = {"load_in_8bit": "8-bit", "load_in_4bit": "4-bit"}
+_SPREADING = ("auto", "balanced", "balanced_low_0", "sequential")
+
+
+def _placed_by_library(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """A model whose note tells why it isn't to be moved, as far as the arguments prove that."""
+    told = _bits(frame, args)
+    given, mapped = args.keyword("quantization_config"), args.keyword("device_map")
+    if not told and given is not None and given[1].note.startswith(FIXED):
+        told = given[1].note
+    if not told and mapped is not None and mapped[1].data in _SPREADING:
+        told = f"{FIXED}dispatched"
+    if not told:
+        return _on_one_device(frame, node, row, args)
+    found = Object(source=row.name, managed=True)
+    trace = Trace(node, f"loaded as a {told.removeprefix(FIXED).partition(' if ')[0]} model here")
+    return Value(Kind.MODULE, data=frame.allocate(node, found), note=told, trace=trace)
+
+
+def _on_one_device(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """`device_map="cuda:0"`: the whole model is there, and nothing moves its inputs."""
+    mapped = args.keyword("device_map")
+    if mapped is None or args.unpacked or any(args.gives((name,)) for name in _QUANTIZES):
+        return NOTHING
+    kind, device = mapped[1].kind, mapped[1].device
+    if kind not in (Kind.STRING, Kind.DEVICE) or not isinstance(device, (Known, Guarded)):
+        return NOTHING
+    told = Trace(node, f"loaded on {device} here")
+    found = Object(device=device, source=row.name, trace=told)
+    return Value(Kind.MODULE, data=frame.allocate(node, found))
+
+
+_QUANTIZES = ("load_in_8bit", "load_in_4bit", "quantization_config")
+
+
+def _bits(frame: Frame, args: Arguments) -> str:
+    """The note that `load_in_8bit=True` and its like give; with the condition, where it is one."""
+    for keyword, bits in _BITS.items():
+        given = args.keyword(keyword)
+        if given is None or given[1].data is False or given[1].kind is Kind.NONE:
+            continue
+        if given[1].data is True:
+            return f"{FIXED}{bits}"
+        key = narrow.key_of(frame, given[0])
+        if key is not None and key[1] and frame.state.known.get(key[0]) is not False:
+            return f"{FIXED}{bits} if {key[0]}"
+    return ""
+
+
+def quantization(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """`BitsAndBytesConfig(load_in_8bit=True)`: it decides where the model is that gets it."""
+    told = _bits(frame, args)
+    return Value(Kind.NAMESPACE, note=told) if told else NOTHING
+
+
+def as_it_is_fixed(frame: Frame, value: Value) -> Value:
+    """A model without its note, where the condition of that is known not to hold."""
+    key = value.note.partition(" if ")[2]
+    if key and frame.state.known.get(key) is False:
+        return value.but(note="")
+    return value.but(note=value.note.partition(" if ")[0]) if frame.state.known.get(key) else value
 
 
 def encoding(frame: Frame, node: ir.Call, args: Arguments) -> Value:
@@ -71,6 +144,36 @@ def encoding(frame: Frame, node: ir.Call, args: Arguments) -> Value:
     return Value(Kind.ENCODING, CPU, data=ref, origin=Origin.ENCODED, trace=told)
 
 
+def distribution(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """`Normal(0, 1)` makes its parameters of the numbers, on the default device; with tensors they
+    stay where they are."""
+    given = [value for _, value in args.all if value.kind is not Kind.BOOL]
+    tensors = [value for value in given if value.kind in _TENSORS]
+    if args.unpacked or not row.name.rpartition(".")[2][:1].isupper() or not given:
+        return NOTHING
+    if tensors:
+        lead = next((value for value in tensors if value.scalar is not True), tensors[0])
+        return Value(Kind.DISTRIBUTION, frame.place(lead), origin=Origin.MOVED, scalar=lead.scalar)
+    if any(value.kind is not Kind.NUMBER for value in given):
+        return NOTHING
+    return Value(Kind.DISTRIBUTION, frame.state.default, origin=Origin.DEFAULT, scalar=True)
+
+
+def draw(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """What a distribution draws is where its parameters are, and has their shape at the end."""
+    if args.receiver is None or args.receiver[1].kind is not Kind.DISTRIBUTION:
+        return NOTHING
+    source, shape = args.receiver[1], args.find((0, "sample_shape"))
+    device, scalar = frame.place(source), source.scalar
+    if shape is not None:
+        empty = isinstance(shape[0], ir.Display) and not shape[0].items
+        scalar = scalar if empty else False
+    told = None
+    if source.origin is Origin.DEFAULT:
+        told = Trace(node, f"drawn from a distribution of numbers here: on {device}")
+    return Value(Kind.TENSOR, device, origin=source.origin, scalar=scalar, trace=told)
+
+
 def children(args: Arguments) -> tuple[Value, ...] | None:
     """The modules given to `nn.Sequential(...)`."""
     if args.unpacked:
@@ -81,6 +184,8 @@ def children(args: Arguments) -> tuple[Value, ...] | None:
 
 def device_of_children(frame: Frame, row: Row, args: Arguments, default: Device) -> Device:
     """A container of modules is where they are: it has nothing of its own."""
+    if row.name == "torchmetrics.MetricCollection":
+        return _device_of_metrics(frame, args)
     if not row.name.startswith("torch.nn.") or row.name.rpartition(".")[2] not in CONTAINERS:
         return default
     inside: list[Value] = []
@@ -94,6 +199,16 @@ def device_of_children(frame: Frame, row: Row, args: Arguments, default: Device)
     if any(v.kind is not Kind.MODULE for v in inside) and len(places) < 1:
         return UNKNOWN if inside else default
     return places.pop() if len(places) == 1 else (UNKNOWN if places else default)
+
+
+def _device_of_metrics(frame: Frame, args: Arguments) -> Device:
+    """A collection refuses inputs of elsewhere where one of its metrics does."""
+    given = args.find((0, "metrics"))
+    found = None if given is None else frame.object(given[1])
+    inside = [] if found is None else [*(found.items or ()), *found.entries.values()]
+    held = [frame.object(each) for each in inside if each.kind is Kind.MODULE]
+    places = {each.device for each in held if each is not None and not each.stateless}
+    return places.pop() if len(places) == 1 else UNKNOWN
 
 
 CONTAINERS = frozenset(("Sequential", "ModuleList", "ModuleDict"))

@@ -6,13 +6,15 @@ import re
 from dataclasses import replace
 
 from devlint import ir
-from devlint.flow import meet
+from devlint.flow import arrivals, meet, wrapping
 from devlint.flow.arguments import Arguments, Given
 from devlint.flow.attributes import new_instance
 from devlint.flow.call_function import call_function
-from devlint.flow.frame import ClassInfo, Closure, Frame
-from devlint.flow.lattice import UNKNOWN, Device
-from devlint.flow.values import NOTHING, Kind, Origin, Value
+from devlint.flow.frame import MADE_ON_HOST, ClassInfo, Closure, Frame
+from devlint.flow.holdings import holds_buffers_only
+from devlint.flow.lattice import CPU, UNKNOWN, Device
+from devlint.flow.scan import Scan
+from devlint.flow.values import NOTHING, Kind, Origin, Trace, Value
 
 _TENSORS = (Kind.TENSOR, Kind.BATCH, Kind.PLACED)
 
@@ -21,13 +23,27 @@ def construct(frame: Frame, node: ir.Call, info: ClassInfo, args: Arguments) -> 
     """`Net(...)`: a new object, and its `__init__`."""
     made = new_instance(frame, node, info)
     method = info.method("__init__")
-    if method is not None and frame.can_inline:
+    if method is not None and info.is_module:
+        _note_passed(frame, info, method[1], args)
+    if method is not None and frame.can_inline(method[0].file):
         owner, function = method
-        closure = Closure(function, (), owner, f"{owner.node.name}.__init__")
+        closure = Closure(function, owner.file, (), owner, f"{owner.node.name}.__init__")
         call_function(frame, node, closure, args, made.but(note="self"))
     if made.kind is Kind.MODULE:
         _place_new_module(frame, made)
     return made
+
+
+def _note_passed(frame: Frame, info: ClassInfo, init: ir.Function, args: Arguments) -> None:
+    """Which parameters the file has something to pass for, besides parameters of its own."""
+    names = [parameter.name for parameter in init.params[1:]]
+    own = frame.function.params if frame.function is not None else ()
+    handed_on = {parameter.name for parameter in own}
+    for position, (argument, value) in enumerate(args.all):
+        at = names[position] if argument.keyword is None and position < len(names) else ""
+        is_own = isinstance(argument.value, ir.Name) and argument.value.id in handed_on
+        if value.kind is not Kind.NONE and not is_own:
+            frame.world.passed.add((info, argument.keyword or at))
 
 
 def _place_new_module(frame: Frame, made: Value) -> None:
@@ -40,6 +56,7 @@ def _place_new_module(frame: Frame, made: Value) -> None:
     stateless = bool(found.entries)
     if isinstance(info, ClassInfo) and info.method("__init__") is None:
         stateless = True
+    places: set[Device] = set()
     for held in found.entries.values():
         if held.kind is Kind.MODULE:
             inner = frame.object(held)
@@ -51,9 +68,17 @@ def _place_new_module(frame: Frame, made: Value) -> None:
             stateless = stateless and held.kind is not Kind.UNKNOWN
             continue
         if place != UNKNOWN:
+            places.add(place)
             device = place
+    if len(places) > 1:
+        device = UNKNOWN  # it brings parts together that are in several places
     opened = isinstance(info, ClassInfo) and any(each.open_base for each in info.lineage())
-    frame.update(made, replace(found, device=device, stateless=stateless and not opened))
+    told = found.trace
+    if device == CPU and told is None and isinstance(made.data, tuple):
+        told = Trace(made.data[0], f"made {MADE_ON_HOST}")
+    frame.update(
+        made, replace(found, device=device, stateless=stateless and not opened, trace=told)
+    )
 
 
 def call_instance(frame: Frame, node: ir.Call, value: Value, args: Arguments) -> Value:
@@ -61,7 +86,8 @@ def call_instance(frame: Frame, node: ir.Call, value: Value, args: Arguments) ->
     if found is not None and isinstance(found.source, ClassInfo):
         method = found.source.method("__call__")
         if method is not None:
-            closure = Closure(method[1], (), method[0], f"{method[0].node.name}.__call__")
+            name = f"{method[0].node.name}.__call__"
+            closure = Closure(method[1], method[0].file, (), method[0], name)
             return call_function(frame, node, closure, args, value)
     return NOTHING
 
@@ -76,23 +102,44 @@ def call_module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
         value = value.but(kind=Kind.MODULE, data=None)
     place = frame.place(value)
     inputs = _inputs(frame, info, args)
-    if not managed and not self_moving and not _adapts(frame, info, value):
-        meet.call_module(frame, node, (func, value), inputs)
+    if not managed:
+        meet.call_parts(frame, node, (func, value))
+    if holds_buffers_only(frame, value):
+        place = UNKNOWN if meet.is_host(place) else place
+    elif not managed and not self_moving and not _adapts(frame, info, value):
+        place = meet.call_module(frame, node, (func, value), inputs)
     source = found.source if found is not None and isinstance(found.source, str) else ""
+    if not source.startswith("torch.nn.") and not _only_computes(frame, info):
+        arrivals.wait(frame)
+    arrivals.work(frame, node, place)
+    if managed:
+        wrapping.call_wrapper(frame, node, func, value)
+    if managed and place == UNKNOWN:
+        return NOTHING
     if place == UNKNOWN:
         return _stateless_call(frame, node, func, source, inputs)
     several = source.rpartition(".")[2] in _SEVERAL_OUTPUTS
     kind = Kind.TENSOR if source.startswith("torch.nn.") and not several else Kind.BATCH
     shown = frame.operand(func, value)
     forward = None if info is None else info.method("forward")
-    if forward is not None and frame.world.scan(forward[1]).reads_back:
+    if forward is not None and forward[0].file.scan(forward[1]).reads_back:
         return NOTHING  # what it returns may be on the host
     if shown.origin is Origin.INPUT:
         return NOTHING  # nobody here has moved it: it may well stay on the host
+    unproven = "part" if found is None else ""  # nobody knows what it is, or what it returns
     return Value(
         kind, place, origin=Origin.FOLLOWS, grad=True,
-        note="guarded" if shown.guarded else "", trace=shown.value.trace,
+        note="guarded" if shown.guarded else unproven, trace=shown.value.trace,
     )  # fmt: skip
+
+
+def _only_computes(frame: Frame, info: ClassInfo | None) -> bool:
+    """Whether a class's `forward` brings nothing to the host, as far as its words tell."""
+    method = None if info is None else info.method("forward")
+    if info is None or method is None:
+        return False
+    scan = method[0].file.scan(method[1])
+    return not scan.reads_back and not any(info.method(name) for name in scan.self_calls)
 
 
 def _stateless_call(
@@ -100,11 +147,16 @@ def _stateless_call(
 ) -> Value:
     """A module that is nowhere: its inputs meet each other, as those of an operation do."""
     tensors = [pair for pair in inputs if pair[1].kind in _TENSORS]
-    if not source or not tensors or source.endswith("CTCLoss"):  # takes targets of the host
+    if not source or not tensors or source.endswith("CTCLoss") or _is_metric(source):
         return NOTHING
     if len(tensors) == 1:
         return tensors[0][1].but(kind=Kind.TENSOR, data=None, scalar=None, note="")
     return meet.meet(frame, node, ir.render(func), tensors)
+
+
+def _is_metric(source: str) -> bool:
+    """Metrics may take what is elsewhere, as CTCLoss takes targets of the host."""
+    return source.startswith("torchmetrics.")
 
 
 _SEVERAL_OUTPUTS = frozenset(("LSTM", "GRU", "RNN", "MultiheadAttention", "LSTMCell"))
@@ -113,6 +165,12 @@ _SEVERAL_OUTPUTS = frozenset(("LSTM", "GRU", "RNN", "MultiheadAttention", "LSTMC
 _MAY_HOLD_TENSORS = (*_TENSORS, Kind.ENCODING, Kind.TUPLE, Kind.LIST)
 _ON_THE_HOST = re.compile(r"len(gth)?s?$|sizes?$|^names?$|paths?$", re.IGNORECASE)
 """Arguments that are on the CPU by custom: lengths for `pack_padded_sequence`, and no tensors."""
+_MASK = re.compile(r"mask$|^att?s$|_att?s$")
+"""A mask that `forward` only hands on is often moved by what applies it, several calls below."""
+
+
+def _used(method: tuple[ClassInfo, ir.Function]) -> Scan:
+    return method[0].file.scan(method[1])
 
 
 def _inputs(frame: Frame, info: ClassInfo | None, args: Arguments) -> list[Given]:
@@ -127,8 +185,10 @@ def _inputs(frame: Frame, info: ClassInfo | None, args: Arguments) -> list[Given
         name = argument.keyword or at
         if _ON_THE_HOST.search(name or ir.render(argument.value)):
             continue
+        if method is not None and _MASK.search(name) and name not in _used(method).tensors:
+            continue
         host = method is not None and meet.is_host(frame.place(value))
-        if host and method is not None and frame.world.scan(method[1]).only_indexes(name):
+        if host and method is not None and method[0].file.scan(method[1]).only_indexes(name):
             continue
         found.append((argument.value, value))
     return found
@@ -140,7 +200,7 @@ def _adapts(frame: Frame, info: ClassInfo | None, module: Value) -> bool:
     if method is None or not meet.is_host(frame.place(module)):
         return False
     names = {parameter.name for parameter in method[1].params[1:]}
-    return bool(names & frame.world.scan(method[1]).followed)
+    return bool(names & method[0].file.scan(method[1]).followed)
 
 
 def moves_inputs(frame: Frame, info: ClassInfo) -> bool:
@@ -149,7 +209,7 @@ def moves_inputs(frame: Frame, info: ClassInfo) -> bool:
     if method is None:
         return True
     function = method[1]
-    scan = frame.world.scan(function)
+    scan = method[0].file.scan(function)
     names = {parameter.name for parameter in function.params[1:]}
     if any(parameter.kind in ("*", "**") for parameter in function.params):
         return True

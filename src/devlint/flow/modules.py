@@ -6,11 +6,18 @@ from dataclasses import replace
 
 from devlint import ir
 from devlint.findings import Hop
+from devlint.flow import filled
+from devlint.flow.callers import is_asked_by_constructors, is_private
 from devlint.flow.facts import KeptModules, KeptTensor
 from devlint.flow.frame import ClassInfo, Closure, Frame
 from devlint.flow.functions import run_alone
+from devlint.flow.holdings import holds_something
+from devlint.flow.inherited import inherited
 from devlint.flow.lattice import CPU, UNKNOWN, Device, Symbol, join
-from devlint.flow.placement import place_module
+from devlint.flow.placement import held_place, is_registered, place_module
+from devlint.flow.rewritten import forget_rewritten
+from devlint.flow.scan import descendants
+from devlint.flow.stale import forget_devices, remember, tell
 from devlint.flow.state import Object, State, join_values
 from devlint.flow.values import Kind, Origin, Value
 
@@ -26,7 +33,7 @@ def run_class(info: ClassInfo, around: Frame) -> None:
     init = info.method("__init__")
     start = around
     if init is not None:
-        start = run_alone(_closure(info, init[1]), around, this)
+        start = run_alone(_closure(info, init[1], init[0]), around, this)
         start.state.known = dict(around.state.known)
     made = start
     start = _after_setup(info, around, start, this)
@@ -34,13 +41,24 @@ def run_class(info: ClassInfo, around: Frame) -> None:
         _register(info, start, this)
     elif any(each.open_base for each in info.lineage()):
         _leave_open(start, this)
-    for name, method in info.methods.items():
+    called = {
+        name for method in info.methods.values() for name in info.file.scan(method).self_calls
+    }
+    late = sorted(info.methods.items(), key=lambda item: (is_private(item[0]), item[0] in called))
+    for name, method in late:
         if name == "__init__" and init is not None and init[1] is method:
             continue
-        early = _runs_while_made(info, around, name)
+        early = _runs_while_made(info, name)
         receiver = receiver_of(info, method, this)
-        run_alone(_closure(info, method), made if early else start, receiver, while_made=early)
+        own = run_alone(
+            _closure(info, method), made if early else start, receiver, while_made=early
+        )
+        if info.is_module and receiver is this and not early:
+            _tell_filled(info, made, own, this)
+    for base, name in inherited(info, start, this) if info.is_module else ():
+        run_alone(_closure(info, base.methods[name], base), start, this, listening=True)
     _tell_kept_tensors(info, start)
+    tell(info, start)
 
 
 def receiver_of(info: ClassInfo, method: ir.Function, this: Value) -> Value | None:
@@ -51,14 +69,22 @@ def receiver_of(info: ClassInfo, method: ir.Function, this: Value) -> Value | No
     return Value(Kind.CLASS, data=info) if "classmethod" in names else this
 
 
-def _runs_while_made(info: ClassInfo, frame: Frame, name: str) -> bool:
+def _runs_while_made(info: ClassInfo, name: str) -> bool:
     """Whether a method of a module is called by `__init__` and by no other method: it runs before
-    anybody can have moved the module."""
+    anybody can have moved the module. So does one that the file calls in other constructors only,
+    of modules that have this one as a part."""
     init = info.methods.get("__init__")
-    if init is None or not info.is_module or name not in frame.world.scan(init).self_calls:
+    if init is None or not info.is_module:
         return False
-    others = (m for n, m in info.methods.items() if n not in ("__init__", name))
-    return not any(name in frame.world.scan(m).self_calls for m in others)
+    scan = info.file.scan
+    if name in scan(init).self_calls:
+        others = (m for n, m in info.methods.items() if n not in ("__init__", name))
+        return not any(name in scan(m).self_calls for m in others)
+    return name not in _FOR_ALL and is_asked_by_constructors(info.file, name)
+
+
+_FOR_ALL = ("forward", *_OWN_MOVES)
+"""Methods that other files and torch itself call."""
 
 
 def _where_defined(info: ClassInfo, around: Frame) -> Frame:
@@ -67,11 +93,13 @@ def _where_defined(info: ClassInfo, around: Frame) -> Frame:
         return around
     state = around.state.fork()
     state.known.update(info.known)
-    return Frame(around.world, state, guard=around.guard, recording=around.recording)
+    return Frame(around.world, around.file, state, guard=around.guard, recording=around.recording)
 
 
-def _closure(info: ClassInfo, method: ir.Function) -> Closure:
-    return Closure(method, (), info, f"{info.node.name}.{method.name}")
+def _closure(info: ClassInfo, method: ir.Function, source: ClassInfo | None = None) -> Closure:
+    """A method as one of a class. `source` is the class that defines it, where that is a base."""
+    file = info.file if source is None else source.file
+    return Closure(method, file, (), info, f"{info.node.name}.{method.name}")
 
 
 def _receiver(info: ClassInfo, around: Frame) -> Value:
@@ -88,17 +116,20 @@ def _after_setup(info: ClassInfo, around: Frame, start: Frame, this: Value) -> F
     is where that method leaves it, and where methods disagree, nobody knows.
     """
     merged = Frame(
-        around.world, start.state.fork(), qualname=around.qualname, role=info.role,
+        around.world, around.file, start.state.fork(), qualname=around.qualname, role=info.role,
         scopes=around.scopes, guard=around.guard, recording=around.recording, owner=None,
     )  # fmt: skip
     merged.state.env = {}
     merged.state.alive = True
-    before = start.state.heap
+    ready = replace_recording(start)
+    ready.state = start.state.fork()
+    if info.is_module:
+        _place_parts(info, ready, this)
+    before = ready.state.heap
     changed: dict[object, list[Object]] = {}
-    setups = [m for n, m in info.methods.items() if n != "__init__" and _sets_up(start, m)]
+    setups = [m for n, m in info.methods.items() if n != "__init__" and _sets_up(info, m)]
     for method in setups[:_SETUP_ROUNDS]:
-        silent = replace_recording(start)
-        ended = run_alone(_closure(info, method), silent, this)
+        ended = run_alone(_closure(info, method), replace_recording(ready), this)
         for ref in ended.state.heap.written:
             found = ended.state.heap[ref]
             if ref in before and found != before[ref]:
@@ -107,19 +138,22 @@ def _after_setup(info: ClassInfo, around: Frame, start: Frame, this: Value) -> F
                 merged.state.heap[ref] = found
     for ref, ends in changed.items():
         merged.state.heap[ref] = _merge(info, before[ref], ends, ref == this.data)
+    forget_devices(info, merged, this, setups[:_SETUP_ROUNDS])
+    forget_rewritten(info, merged, this, setups[:_SETUP_ROUNDS])
     return merged
 
 
 def replace_recording(frame: Frame) -> Frame:
     """The same frame, recording nothing."""
     return Frame(
-        frame.world, State({}, frame.state.heap, dict(frame.state.known), frame.state.default),
+        frame.world, frame.file,
+        State({}, frame.state.heap, dict(frame.state.known), frame.state.default),
         role=frame.role, scopes=frame.scopes, guard=frame.guard, recording=False,
     )  # fmt: skip
 
 
-def _sets_up(frame: Frame, method: ir.Function) -> bool:
-    scan = frame.world.scan(method)
+def _sets_up(info: ClassInfo, method: ir.Function) -> bool:
+    scan = info.file.scan(method)
     return bool(scan.self_moves or scan.makes) and method.name != "forward"
 
 
@@ -153,10 +187,24 @@ def _merge(info: ClassInfo, before: Object, ends: list[Object], is_self: bool) -
 def _register(info: ClassInfo, frame: Frame, this: Value) -> None:
     """Registered submodules, parameters and buffers are where the module is; tensors kept as
     plain attributes stay where they were made, modules in plain containers too."""
-    found = frame.state.heap[this.data]
     entries: dict[str, Value] = {}
-    for name, value in found.entries.items():
-        entries[name] = _registered(info, frame, name, value)
+    for name, value in frame.state.heap[this.data].entries.items():
+        if value.kind.is_container:
+            _tell_kept_modules(info, frame, name, value)
+        fresh = value.device == CPU and value.origin in (Origin.DEFAULT, Origin.HOST_DATA)
+        if value.kind is Kind.TENSOR and fresh and not is_registered(value):
+            stays = not any(info.method(own) for own in _OWN_MOVES[:4])  # else who knows
+            kept = value.but(origin=Origin.ATTRIBUTE, data=(info, name))
+            value = kept if stays else value.but(device=UNKNOWN)
+        entries[name] = remember(info, frame, name, value)
+    frame.state.heap[this.data] = replace(frame.state.heap[this.data], entries=entries)
+    _place_parts(info, frame, this)
+
+
+def _place_parts(info: ClassInfo, frame: Frame, this: Value) -> None:
+    """Put a module and what is registered in it where whoever uses it has moved it."""
+    found = frame.state.heap[this.data]
+    entries = {name: _registered(info, frame, name, value) for name, value in found.entries.items()}
     frame.state.heap[this.data] = replace(found, device=THE_MODULE, entries=entries)
 
 
@@ -164,26 +212,21 @@ def _leave_open(frame: Frame, this: Value) -> None:
     """A base that isn't seen may be a module, or move what its subclasses make: a module that
     nobody moved is anywhere."""
     for value in frame.state.heap[this.data].entries.values():
-        found = frame.object(value)
-        if value.kind is Kind.MODULE and found is not None and found.device == CPU:
+        if value.kind is Kind.MODULE and held_place(frame, value) == CPU:
             place_module(frame, value, UNKNOWN)
 
 
 def _registered(info: ClassInfo, frame: Frame, name: str, value: Value) -> Value:
     if value.kind is Kind.MODULE:
         place_module(frame, value, THE_MODULE)
-        return value
-    if value.kind is Kind.TENSOR:
-        if value.note in ("parameter", "buffer"):
-            return value.but(device=THE_MODULE, origin=Origin.FOLLOWS, trace=None)
-        if value.device == CPU and value.origin in (Origin.DEFAULT, Origin.HOST_DATA):
-            return value.but(origin=Origin.ATTRIBUTE, data=(info, name))
-        return value
-    if value.kind.is_container:
-        _tell_kept_modules(info, frame, name, value)
+    elif is_registered(value):
+        return value.but(device=THE_MODULE, origin=Origin.FOLLOWS, trace=None)
+    elif value.kind.is_container:
         found = frame.object(value)
         if found is not None and found.elements().kind is Kind.MODULE:
-            place_module(frame, found.elements(), UNKNOWN)
+            along = _is_registered_elsewhere(info, frame, name, found)
+            for each in (*(found.items or ()), *found.entries.values(), found.element):
+                place_module(frame, each, THE_MODULE if along else UNKNOWN)
     return value
 
 
@@ -197,19 +240,30 @@ def _tell_kept_modules(info: ClassInfo, frame: Frame, name: str, value: Value) -
     if not parameters and inside.kind is not Kind.MODULE:
         return
     held = [frame.object(each) for each in (*(found.items or ()), *found.entries.values(), inside)]
-    if not parameters and all(each is None or each.stateless for each in held):
+    if not parameters and not any(each and holds_something(frame, each) for each in held):
         return  # there is nothing to move
-    if _is_registered_elsewhere(info, frame, name, found):
-        return
     statement, operand = stores[0]
+    if _is_registered_elsewhere(info, frame, name, found) or _is_handed_on(info, operand.node):
+        return
     shown = isinstance(operand.node, (ir.Display, ir.Mapping, ir.Comprehension))
     display = operand.node if shown else None
     frame.record(
         KeptModules(
             statement, frame.context(), info.node.name, name, operand, display, parameters,
-            frame.world.nn,
+            frame.file.nn,
         )
     )  # fmt: skip
+
+
+def _tell_filled(info: ClassInfo, made: Frame, ended: Frame, this: Value) -> None:
+    """Containers that a method has filled with modules or parameters of its own making."""
+    for name, found in filled.newly_kept(made, ended, this):
+        if (info, name) in ended.world.filled or not ended.recording:
+            continue
+        ended.world.filled.add((info, name))
+        stores = ended.world.stores.get((info, name), [])
+        if len(stores) == 1 and not _is_registered_elsewhere(info, ended, name, found):
+            ended.record(filled.fact(info, ended, name, found))
 
 
 def _is_registered_elsewhere(info: ClassInfo, frame: Frame, name: str, found: Object) -> bool:
@@ -217,7 +271,7 @@ def _is_registered_elsewhere(info: ClassInfo, frame: Frame, name: str, found: Ob
     `ModuleList(self.layers)`, by `add_module` or `setattr`."""
     for each in info.lineage():
         for method in each.methods.values():
-            scan = frame.world.scan(method)
+            scan = each.file.scan(method)
             if name in scan.wrapped or {"add_module", "register_module"} & scan.self_calls:
                 return True
             if "setattr" in scan.called:
@@ -226,6 +280,26 @@ def _is_registered_elsewhere(info: ClassInfo, frame: Frame, name: str, found: Ob
     own = {v.data for v in (this.entries.values() if this else ()) if v.kind is Kind.MODULE}
     held = (*(found.items or ()), *found.entries.values(), found.element)
     return any(v.data in own or v.note == "self" for v in held if v.kind is Kind.MODULE)
+
+
+_LOOKS_AT = ("isinstance", "len", "type", "all", "any", "zip", "enumerate")
+
+
+def _is_handed_on(info: ClassInfo, given: ir.Expr) -> bool:
+    """Whether the argument that is kept is also given to a call, which may register what is in it:
+    `nn.ModuleList(parts)`, `nn.Sequential(*parts.values())`."""
+    if not isinstance(given, ir.Name):
+        return False
+    for method in info.methods.values():
+        calls = [node for node in descendants(method) if isinstance(node, ir.Call)]
+        for call in calls:
+            if ir.render(call.func) not in _LOOKS_AT and any(
+                isinstance(node, ir.Name) and node.id == given.id
+                for argument in call.args
+                for node in descendants(argument.value)
+            ):
+                return True
+    return False
 
 
 def _tell_kept_tensors(info: ClassInfo, frame: Frame) -> None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from devlint import ir
+from devlint.flow import arrivals, frameworks, optimizers, pinning, stale, unions, workers
 from devlint.flow.arguments import Arguments
 from devlint.flow.devices import is_device_name, is_dtype_name, use_device
 from devlint.flow.facts import Move
 from devlint.flow.frame import Frame, as_device
 from devlint.flow.lattice import CPU, UNKNOWN, Device, Known
+from devlint.flow.model_overlays import FIXED, as_it_is_fixed
 from devlint.flow.placement import place_module
-from devlint.flow.state import Path
+from devlint.flow.state import REGISTERED, Path
 from devlint.flow.values import NOTHING, Kind, Origin, Trace, Value
 
 METHODS = {"to": "", "cuda": "cuda", "cpu": "cpu", "xpu": "xpu", "type": "", "to_empty": ""}
@@ -26,24 +28,46 @@ def move(frame: Frame, call: ir.Call, base: ir.Expr, receiver: Value, args: Argu
     method = call.func.attr
     if receiver.note == "unpacked" and frame.discarded is call:
         receiver = receiver.but(kind=Kind.TENSOR)  # `images, labels` of a loader are tensors
+    if receiver.note.startswith(FIXED):
+        receiver = as_it_is_fixed(frame, receiver)
     device, target = _destination(frame, method, receiver, args)
     if frame.tells and _is_told(frame, method, receiver, args, target):
+        lost = receiver.note == unions.TENSOR_OR and frame.discarded is call
         frame.record(
             Move(
                 call,
                 frame.context(),
-                frame.operand(base, receiver),
+                frame.operand(base, receiver.but(kind=Kind.TENSOR) if lost else receiver),
                 method,
                 None if target is None else frame.operand(*target),
                 UNKNOWN if device is None else device,
                 frame.discarded is call,
                 tuple((a, frame.operand(a.value, v)) for a, v in args.all),
                 _overrides(frame, method, receiver),
+                receiver.note == frameworks.MANAGED,
             )
         )
     if device is None:
         return _retyped(receiver)
-    return _moved(frame, call, base, receiver, device)
+    workers.note_use(frame, call, device)
+    pinning.moved(frame, call, base, receiver, device)
+    copy = None
+    if device != CPU:
+        arrivals.send(frame, receiver, args)
+    if device in (CPU, UNKNOWN):
+        copy = arrivals.begin(frame, call, receiver, args) if device == CPU else None
+        if copy is None:
+            arrivals.wait_for(frame, receiver)
+        if copy is None and device == CPU:
+            arrivals.in_loop(frame, call, method, (base, receiver))
+    moved = _moved(frame, call, method, base, receiver, device)
+    if copy is not None:
+        return moved.but(data=copy)
+    owner = None if target is None else stale.owner_of(target[1], moved=True)
+    if owner is None or target is None or moved.kind not in (Kind.TENSOR, Kind.PLACED):
+        return moved
+    stale.use(frame, owner, target[0])
+    return moved.but(data=owner, origin=Origin.STALE)
 
 
 def _destination(
@@ -102,10 +126,15 @@ def _overrides(frame: Frame, method: str, receiver: Value) -> bool:
 
 
 def _retyped(receiver: Value) -> Value:
-    return receiver.but(note="") if receiver.kind is Kind.TENSOR else receiver
+    """Of another dtype; where it has that dtype already, it is the tensor itself."""
+    if receiver.kind is not Kind.TENSOR or receiver.note in REGISTERED:
+        return receiver
+    return receiver.but(note="")
 
 
-def _moved(frame: Frame, call: ir.Call, base: ir.Expr, receiver: Value, device: Device) -> Value:
+def _moved(
+    frame: Frame, call: ir.Call, method: str, base: ir.Expr, receiver: Value, device: Device
+) -> Value:
     told = "moved here" if device == UNKNOWN else f"moved to {device} here"
     if receiver.kind in (Kind.TENSOR, Kind.BATCH, Kind.PLACED):
         moved = receiver.but(
@@ -123,7 +152,9 @@ def _moved(frame: Frame, call: ir.Call, base: ir.Expr, receiver: Value, device: 
         if found is None:
             return receiver.but(device=device, trace=Trace(call, told))
         if receiver.kind is Kind.MODULE:
+            before = optimizers.places(frame)
             place_module(frame, receiver, device, Trace(call, told))
+            optimizers.after_move(frame, call, method, before)
             return receiver
         moved_object = replace(found, device=device, guarded=False, trace=Trace(call, told))
         frame.update(receiver, moved_object)
@@ -134,6 +165,8 @@ def _moved(frame: Frame, call: ir.Call, base: ir.Expr, receiver: Value, device: 
 
 
 def _moved_note(receiver: Value, device: Device) -> str:
+    if receiver.note in REGISTERED and device == receiver.device != UNKNOWN:
+        return receiver.note  # it is there already: the move gives the tensor itself
     if receiver.note == "parameter":
         return "moved-parameter"
     if receiver.note == "leaf" and device != CPU:

@@ -3,34 +3,26 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 from devlint import ir
+from devlint.flow import same_place, unions
 from devlint.flow.devices import DEVICES_COUNTED
-from devlint.flow.frame import ACCELERATOR_CHOSEN, Frame, place_of_path
+from devlint.flow.frame import ACCELERATOR_CHOSEN, DEVICE_ASKED, Frame, place_of_path
 from devlint.flow.lattice import CUDA_AVAILABLE, IS_NONE, UNKNOWN
 from devlint.flow.library import dotted
 from devlint.flow.state import Path, State, join_states, join_values
-from devlint.flow.values import NONE, NOTHING, Kind, Origin, Value
+from devlint.flow.values import NONE, NOTHING, Condition, Kind, Known, Origin, Value
 
-Known = tuple[tuple[str, bool], ...]
-
-_ABOUT_DEVICES = re.compile(r"cuda|gpu|device|accelerator|mps|npu|xpu|hip\b|rocm", re.IGNORECASE)
+_ABOUT_DEVICES = re.compile(
+    r"cuda|gpu|device|accelerator|model_parallel|mps|npu|xpu|hip\b|rocm", re.IGNORECASE
+)
 _ASKS_FOR_CPU = re.compile(r"(^|[._])(no|disable|without|not)_?(use_)?(cuda|gpu)", re.IGNORECASE)
 """A flag that asks for the CPU (`args.no_cuda`)."""
 _NO_ACCELERATOR = ('"cpu"', "None", "-1", '""', "'cpu'", '"mps"')
 _DEVICE_NAMES = ('"cpu"', '"cuda"', '"mps"', '"xpu"', '"npu"')
 _EQUALITIES = ("==", "!=", "is", "is not", "in", "not in")
 _LONGEST_KEY = 60
-
-
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """What a stored truth value proves: `use_cuda = torch.cuda.is_available() and args.cuda`."""
-
-    key: tuple[str, bool] | None
-    true: Known
-    false: Known
 
 
 def truth(frame: Frame, node: ir.Expr, value: Value) -> Value:
@@ -64,9 +56,10 @@ def implied(frame: Frame, node: ir.Expr, holds: bool) -> Known:
         case ir.Unary(op="not", operand=operand):
             return implied(frame, operand, not holds)
         case ir.Boolean(op=op, left=left, right=right):
+            sides = implied(frame, left, holds), implied(frame, right, holds)
             if (op == "and") is holds:
-                return implied(frame, left, holds) + implied(frame, right, holds)
-            return ()
+                return sides[0] + sides[1]
+            return tuple(each for each in sides[0] if each in sides[1])
         case ir.Walrus(value=inner):
             return implied(frame, inner, holds)
         case ir.Name(id=name):
@@ -90,7 +83,7 @@ def implied(frame: Frame, node: ir.Expr, holds: bool) -> Known:
 
 def _by_name(frame: Frame, node: ir.Expr, holds: bool) -> Known:
     """What the words of a condition say; worked out once for each."""
-    hints = frame.world.hints
+    hints = frame.file.hints
     if (node, holds) not in hints:
         hints[node, holds] = _hint(node, holds)
     return hints[node, holds]
@@ -105,7 +98,8 @@ def _hint(node: ir.Expr, holds: bool) -> Known:
         negative = (node.op in ("==", "is", "in")) is of_none and node.op in _EQUALITIES
     else:
         negative = _ASKS_FOR_CPU.search(text) is not None
-    return ((ACCELERATOR_CHOSEN, True),) if holds is not negative else ()
+    asked = ((DEVICE_ASKED, holds),)
+    return (*asked, (ACCELERATOR_CHOSEN, True)) if holds is not negative else asked
 
 
 def _proves_cuda(frame: Frame, node: ir.Expr) -> bool:
@@ -139,7 +133,9 @@ def key_of(frame: Frame, node: ir.Expr) -> tuple[str, bool] | None:
             return None if key is None else (key[0], not key[1])
         case ir.Call(func=func):
             name = dotted(frame, func)
-            return (f"{name}()", True) if name.endswith(".is_available") else None
+            return (
+                (f"{name}()", True) if name.endswith(".is_available") else _type(frame, node, name)
+            )
         case ir.Name(id=name):
             value = frame.look_up(name)
             if value is not None and isinstance(value.data, Condition):
@@ -147,9 +143,9 @@ def key_of(frame: Frame, node: ir.Expr) -> tuple[str, bool] | None:
     absent = absent_argument(frame, node)
     if absent is not None:
         return f"{absent}{IS_NONE}", node.op == "is"  # type: ignore[attr-defined]
-    stable = frame.world.stable.get(node)
+    stable = frame.file.stable.get(node)
     if stable is None:
-        stable = frame.world.stable[node] = _is_stable(frame, node)
+        stable = frame.file.stable[node] = _is_stable(frame, node)
     if not stable:
         return None
     text = ir.render(node, 200)
@@ -161,6 +157,37 @@ def key_of(frame: Frame, node: ir.Expr) -> tuple[str, bool] | None:
         positive = {"!=": "==", "is not": "is", "not in": "in"}[node.op]
         return ir.render(ir.Compare(positive, node.left, node.right), 200), False
     return text, True
+
+
+def _type(frame: Frame, node: ir.Call, name: str) -> tuple[str, bool] | None:
+    """The key of a test whether an argument is a tensor, or something of which one may be made."""
+    if name not in ("builtins.isinstance", "torch.is_tensor"):
+        return None
+    if node not in frame.file.types:
+        frame.file.types[node] = _asked_type(frame, node)
+    return frame.file.types[node]
+
+
+def _asked_type(frame: Frame, node: ir.Call) -> tuple[str, bool] | None:
+    subject = node.args[0].value if node.args else node
+    text = ir.render(node, 200)
+    if not isinstance(subject, ir.Name) or len(text) > _LONGEST_KEY:
+        return None
+    if len(node.args) == 1:
+        return f"not {text}", False
+    types = node.args[1].value
+    members = types.items if isinstance(types, ir.Display) else (types,)
+    names = {dotted(frame, member) for member in members}
+    if names == {"torch.Tensor"}:
+        return f"not {text}", False
+    return (text, True) if names <= _MADE_TENSORS_OF else None
+
+
+_MADE_TENSORS_OF = frozenset(
+    ("builtins.list", "builtins.tuple", "builtins.int", "builtins.float", "builtins.bool",
+     "numbers.Number", "numbers.Real", "numpy.ndarray", "typing.Sequence", "typing.Iterable",
+     "collections.abc.Sequence", "collections.abc.Iterable")
+)  # fmt: skip
 
 
 _MAY_BE_ABSENT = (Kind.UNKNOWN, Kind.TENSOR, Kind.BATCH, Kind.PLACED)
@@ -195,39 +222,8 @@ def _is_stable(frame: Frame, node: ir.Expr) -> bool:
 def _is_assigned(frame: Frame, name: str) -> bool:
     """Whether the running function assigns the name itself (then it may differ next time)."""
     if isinstance(frame.function, ir.Function):
-        return frame.world.scan(frame.function).assigned[name] > 0
+        return frame.file.scan(frame.function).assigned[name] > 0
     return False
-
-
-def settled(frame: Frame, node: ir.Expr) -> bool | None:
-    """Whether a condition is known to hold or not to hold here."""
-    if isinstance(node, ir.Constant):
-        return bool(node.value)
-    told = _compared_strings(frame, node)
-    if told is not None:
-        return told
-    key = key_of(frame, node)
-    if key is None:
-        return None
-    known = frame.state.known.get(key[0])
-    return None if known is None else known is key[1]
-
-
-def _compared_strings(frame: Frame, node: ir.Expr) -> bool | None:
-    """What comes of comparing a name that holds a known string with strings."""
-    match node:
-        case ir.Compare(op="==" | "!=" | "in" | "not in" as op, left=ir.Name(id=name), right=right):
-            value = frame.look_up(name)
-            if value is None or value.kind is not Kind.STRING or not isinstance(value.data, str):
-                return None
-            items = right.items if isinstance(right, ir.Display) else (right,)
-            texts = [item.value for item in items if isinstance(item, ir.Constant)]
-            if len(texts) != len(items) or (op in ("in", "not in")) is not isinstance(
-                right, ir.Display
-            ):
-                return None
-            return (value.data in texts) is (op in ("==", "in"))
-    return None
 
 
 def merge_states(yes: State, no: State, key: tuple[str, bool] | None) -> State:
@@ -242,6 +238,15 @@ def merge_values(yes: Value, no: Value, key: tuple[str, bool] | None) -> Value:
     if key is None:
         return join_values(yes, no)
     return join_values(yes, no, key[0]) if key[1] else join_values(no, yes, key[0])
+
+
+def defaulted(frame: Frame, node: ir.Boolean, given: Value, default: Value) -> Value:
+    """`mask or torch.ones(3)`: a tensor that stands in for an argument which was left out."""
+    if default.kind is Kind.TENSOR and isinstance(node.left, ir.Name):
+        key = key_of(frame, ir.Compare("is", node.left, ir.Constant(None)))
+        if key is not None:
+            return merge_values(default, given, key)
+    return join_values(given, default)
 
 
 def assume(frame: Frame, node: ir.Expr, holds: bool) -> None:
@@ -262,16 +267,31 @@ def _narrow(frame: Frame, node: ir.Expr, holds: bool) -> None:
             if isinstance(right, ir.Constant) and right.value is None:
                 if (op == "is") is holds:
                     frame.state.env[name] = NONE
+        case ir.Compare(op="==" | "!=" as op, left=left, right=right) if (op == "==") is holds:
+            same_place.narrow(frame, left, right)
         case ir.Call(func=ir.Name(id="isinstance"), args=(subject, types)):
             _narrow_instance(frame, subject.value, types.value, holds)
         case ir.Call(func=func, args=(subject,)) if dotted(frame, func) == "torch.is_tensor":
+            unions.forget(frame, node)
             if holds:
                 _narrow_to_tensor(frame, subject.value)
+        case ir.Call():
+            unions.forget(frame, node)
+
+
+_PLAIN_TYPES: Mapping[str, Kind] = {
+    "builtins.list": Kind.LIST, "builtins.tuple": Kind.TUPLE, "builtins.int": Kind.NUMBER,
+    "builtins.float": Kind.NUMBER, "numbers.Number": Kind.NUMBER, "numpy.ndarray": Kind.NDARRAY,
+}  # fmt: skip
 
 
 def _narrow_instance(frame: Frame, subject: ir.Expr, types: ir.Expr, holds: bool) -> None:
     members = types.items if isinstance(types, ir.Display) else (types,)
     names = {dotted(frame, member) for member in members}
+    if holds and frame.owner is not None and isinstance(types, ir.Name):
+        frame.state.known[f"isinstance({ir.render(subject)}, {types.id})"] = True
+    if isinstance(subject, ir.Name) and unions.narrow_instance(frame, subject.id, names, holds):
+        return
     if holds and names == {"builtins.str"}:
         bound = frame.state.env if isinstance(subject, ir.Name) else frame.state.paths
         bound[ir.render(subject, 80)] = Value(Kind.STRING)
@@ -279,7 +299,13 @@ def _narrow_instance(frame: Frame, subject: ir.Expr, types: ir.Expr, holds: bool
     if not isinstance(subject, ir.Name):
         return
     value = frame.look_up(subject.id)
-    if holds and names == {"torch.Tensor"}:
+    plain = {_PLAIN_TYPES.get(name) for name in names}
+    if plain == {Kind.LIST, Kind.TUPLE}:
+        plain = {Kind.LIST}
+    if holds and len(plain) == 1 and None not in plain:
+        if value is None or value.kind is Kind.UNKNOWN:
+            frame.state.env[subject.id] = Value(plain.pop() or Kind.UNKNOWN)
+    elif holds and names == {"torch.Tensor"}:
         _narrow_to_tensor(frame, subject)
     elif holds and value is not None and value.kind in (Kind.BATCH, Kind.TENSOR, Kind.PLACED):
         frame.state.env[subject.id] = NOTHING if value.kind is not Kind.TENSOR else value

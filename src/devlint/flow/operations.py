@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from devlint import ir
-from devlint.flow import meet, narrow
+from devlint.flow import arrivals, meet, narrow, unions
 from devlint.flow.facts import Comparison
-from devlint.flow.frame import Frame, path_value
+from devlint.flow.frame import Frame, path_value, place_of_path
 from devlint.flow.lattice import UNKNOWN, Known
+from devlint.flow.overheard import local_name
 from devlint.flow.state import Object, Path, join_all, join_values
 from devlint.flow.values import NOTHING, Kind, Origin, Trace, Value
 
@@ -21,12 +22,16 @@ def binary(frame: Frame, node: ir.Binary | ir.Augment, left: Value, right: Value
     first = node.left if isinstance(node, ir.Binary) else node.target
     second = node.right if isinstance(node, ir.Binary) else node.value
     if left.kind in _TENSORS or right.kind in _TENSORS:
+        arrivals.read(frame, node, (first, left), (second, right))
+        inplace = isinstance(node, ir.Augment) and left.kind is Kind.TENSOR
         return meet.meet(
-            frame, node, node.op, [(first, left), (second, right)], free_scalars=node.op != "@"
-        )
+            frame, node, node.op, [(first, left), (second, right)],
+            free_scalars=node.op != "@", inplace=inplace,
+        )  # fmt: skip
     if left.kind is Kind.STRING and node.op in "+%":
         return _concatenated(left, right)
     if left.kind is Kind.NUMBER and right.kind is Kind.NUMBER:
+        arrivals.subtract(frame, node, left, right)
         return Value(Kind.NUMBER)
     if left.kind.is_container and node.op in ("+", "*", "|"):
         return _combined(frame, node, left, right)
@@ -48,6 +53,10 @@ def _concatenated(left: Value, right: Value) -> Value:
 
 def formatted(frame: Frame, parts: list[tuple[ir.Expr, Value]]) -> Value:
     """An f-string: `f"cuda:{index}"` names an accelerator."""
+    for part, value in parts:
+        arrivals.read(frame, part, (part, value))
+        if value.kind in _TENSORS:
+            arrivals.wait_for(frame, value)
     if len(parts) > 1 and parts[0][1].kind is Kind.STRING:
         return _concatenated(parts[0][1], parts[1][1] if len(parts) == 2 else NOTHING)
     return Value(Kind.STRING)
@@ -57,14 +66,16 @@ def _combined(frame: Frame, node: ir.Binary | ir.Augment, left: Value, right: Va
     one, other = frame.object(left), frame.object(right)
     if one is None:
         return NOTHING
+    if node.op == "*":
+        repeated = Object(element=one.elements())
+        return Value(left.kind, data=frame.allocate(node, repeated))
     if other is None or right.kind is not left.kind:
-        other = Object() if right.kind is Kind.NUMBER else Object(element=NOTHING)
+        other = Object(element=NOTHING)
     both = [o.elements() for o in (one, other) if o.items != ()]
     if node.op == "+" and one.items is not None and other.items is not None:
         found = Object(items=one.items + other.items)
     else:
-        unknown = right.kind not in (left.kind, Kind.NUMBER)
-        found = Object(element=NOTHING if unknown else join_all(both))
+        found = Object(element=NOTHING if right.kind is not left.kind else join_all(both))
     return Value(left.kind, data=frame.allocate(node, found))
 
 
@@ -76,16 +87,27 @@ def compare(frame: Frame, node: ir.Compare, left: Value, right: Value) -> Value:
     if node.op not in ("in", "not in", "is", "is not") and (
         left.kind in _TENSORS or right.kind in _TENSORS
     ):
+        arrivals.read(frame, node, (node.left, left), (node.right, right))
         found = meet.meet(frame, node, node.op, [(node.left, left), (node.right, right)])
         if found is not NOTHING:
             return found.but(grad=False)
-    about = (Kind.DEVICE in (left.kind, right.kind)) or "device.type" in (left.note, right.note)
-    if about and frame.tells:
+    if frame.tells and _is_about_devices(frame, node, left, right):
         one, other = frame.operand(node.left, left), frame.operand(node.right, right)
         of_type = left.note == "device.type"
         frame.record(Comparison(node, frame.context(), node.op, one, other, of_type))
     plain = left if left.kind is not Kind.NUMBER or right.kind is not Kind.UNKNOWN else right
     return narrow.truth(frame, node, plain)
+
+
+def _is_about_devices(frame: Frame, node: ir.Compare, left: Value, right: Value) -> bool:
+    if Kind.DEVICE in (left.kind, right.kind):
+        return True
+    for side, value in ((node.left, left), (node.right, right)):
+        if value.note in ("device.type", "device.text"):
+            return True
+        if value.note == unions.DEVICE_OR_STRING and isinstance(side, ir.Name):
+            return not unions.is_compared_both_ways(frame.function, side.id)
+    return False
 
 
 # --- subscripts ----------------------------------------------------------------------------
@@ -95,11 +117,13 @@ def subscript(frame: Frame, node: ir.Subscript, base: Value, index: Value) -> Va
     """`base[index]`, read."""
     kind = base.kind
     if kind in (Kind.TENSOR, Kind.PLACED):
-        meet.index(frame, node, (node.value, base), index_parts(frame, node.index, index))
-        keeps = _keeps_dimensions(index)
-        scalar = False if keeps and base.scalar is False else None
+        parts = index_parts(frame, node.index, index)
+        meet.index(frame, node, (node.value, base), parts)
+        sliced = any(part.note == "slice" or part.kind is Kind.NONE for _, part in parts)
+        keeps = sliced or _keeps_dimensions(index)
+        scalar = False if sliced or (keeps and base.scalar is False) else None
         note = base.note if base.note == "guarded" else ("" if keeps else "element")
-        return base.alike(scalar=scalar, note=note)
+        return base.view(scalar=scalar, note=note)
     if kind is Kind.BATCH:
         return base.but(scalar=None)
     if kind is Kind.ENCODING:
@@ -126,7 +150,7 @@ def subscript(frame: Frame, node: ir.Subscript, base: Value, index: Value) -> Va
 
 
 def _keeps_dimensions(index: Value) -> bool:
-    return index.note == "slice" or index.kind in _TENSORS or index.kind is Kind.NONE
+    return index.kind in _TENSORS
 
 
 def _item(found: Object, kind: Kind, index: Value) -> Value:
@@ -145,7 +169,9 @@ def _item(found: Object, kind: Kind, index: Value) -> Value:
 def index_parts(frame: Frame, node: ir.Expr, index: Value) -> list[tuple[ir.Expr, Value]]:
     """The indices of `x[a, b]`, one by one."""
     found = frame.object(index)
-    if isinstance(node, ir.Display) and found is not None and found.items is not None:
+    several = isinstance(node, ir.Display) and node.kind == "tuple"
+    if several and found is not None and found.items is not None:
+        assert isinstance(node, ir.Display)
         if len(found.items) == len(node.items):
             return list(zip(node.items, found.items, strict=True))
     return [(node, index)]
@@ -164,19 +190,30 @@ def element_of(frame: Frame, value: Value, node: ir.Node | None = None) -> Value
         if node is not None:
             trace = Trace(node, "comes from a DataLoader here: on the CPU", trace)
         if found is not None and found.managed:
-            return NOTHING
+            return Value(Kind.UNKNOWN, note="managed")
         return Value(Kind.BATCH, device, origin=Origin.LOADED, trace=trace)
     if kind is Kind.TENSOR:
         return value.but(scalar=None, data=None, note="element")
     if kind is Kind.BATCH:
         return value
+    if kind is Kind.PLACED:
+        return value.but(scalar=None, data=None, note="")
     if kind is Kind.MODULE:
         return child_of(frame, value)
     if kind is Kind.DICT:
         return Value(Kind.UNKNOWN)
+    if kind is Kind.UNKNOWN:
+        return _part(value, "i")
     found = frame.object(value)
     if found is not None and kind.is_container:
         return found.elements()
+    return value if value.note == "managed" else NOTHING
+
+
+def _part(value: Value, index: object) -> Value:
+    """An element of something that came in through a parameter: it came in, too."""
+    if isinstance(value.data, Path) and value.data.given and not value.note:
+        return path_value(f"{value.data.text}[{index}]", given=True)
     return NOTHING
 
 
@@ -197,10 +234,12 @@ def child_of(frame: Frame, value: Value) -> Value:
 def bind(frame: Frame, target: ir.Expr, value: Value) -> None:
     """Bind a name or unpack into several. Attributes and items are the statements' business."""
     if isinstance(target, ir.Name):
+        if value.kind is Kind.UNKNOWN:
+            value = _as_used(frame, target.id, value)
         if value is NOTHING:
-            value = path_value(target.id)
-        if target.id in frame.globals:
-            frame.world.globals[target.id] = value
+            value = path_value(local_name(frame, target.id))
+        if target.id in frame.globals and frame.file.guest is None:
+            frame.file.names[target.id] = value
         frame.state.bind(target.id, value)
     elif isinstance(target, ir.Display):
         for item, part in zip(target.items, unpack(frame, value, target.items), strict=True):
@@ -209,6 +248,21 @@ def bind(frame: Frame, target: ir.Expr, value: Value) -> None:
         bind(frame, target.value, NOTHING)
     else:
         frame.world.store(frame, target, value)
+
+
+def _as_used(frame: Frame, name: str, value: Value) -> Value:
+    """A value that isn't known is a tensor where the function that binds it, once, uses it as only
+    tensors are used."""
+    if not isinstance(frame.function, ir.Function) or value.note:
+        return value
+    scan = frame.file.scan(frame.function)
+    if name not in scan.used or name in scan.data or scan.assigned[name] != 1:
+        return value
+    if value is NOTHING:
+        return Value(Kind.TENSOR) if name in scan.passed else value
+    if isinstance(value.data, Path) and value.data.given:
+        return Value(Kind.TENSOR, place_of_path(value.data), origin=Origin.INPUT)
+    return value
 
 
 def unpack(frame: Frame, value: Value, targets: tuple[ir.Expr, ...]) -> list[Value]:
@@ -225,6 +279,10 @@ def unpack(frame: Frame, value: Value, targets: tuple[ir.Expr, ...]) -> list[Val
         return [value.but(scalar=None, data=None, note="element")] * count
     if found is not None and value.kind.is_container and value.kind is not Kind.DICT:
         return [found.elements()] * count
+    if value.note == "managed":
+        return [value] * count
+    if value.kind is Kind.UNKNOWN and not starred:
+        return [_part(value, index) for index in range(count)]
     return [NOTHING] * count
 
 

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from devlint import ir
-from devlint.flow import meet
+from devlint.flow import frameworks, meet
 from devlint.flow.arguments import Arguments
+from devlint.flow.collectives import collective, init_process_group
 from devlint.flow.devices import use_device
 from devlint.flow.frame import Frame, as_device
 from devlint.flow.lattice import CPU, UNKNOWN, Device, Known
-from devlint.flow.model_overlays import from_pretrained
+from devlint.flow.library import dotted, library_value
+from devlint.flow.model_overlays import distribution, draw, from_pretrained, quantization
 from devlint.flow.narrow import truth
+from devlint.flow.placement import held_place
 from devlint.flow.python_overlays import PYTHON_OVERLAYS, Overlay, pairs
-from devlint.flow.state import Object
+from devlint.flow.state import Object, Owned
 from devlint.flow.values import NONE, NOTHING, Kind, Origin, Trace, Value
 from devlint.torchapi.effects import Row
 
@@ -118,21 +121,36 @@ def _normal(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     return Value(Kind.TENSOR, frame.state.default, origin=Origin.DEFAULT, scalar=False, trace=told)
 
 
+def _sparse_tensor(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """`torch.sparse_coo_tensor(indices, values)`: with a device it moves both, else they meet."""
+    given = [found for found in (args.find((0, "indices")), args.find((1, "values"))) if found]
+    device = args.keyword("device")
+    if device is not None and device[1].kind is not Kind.NONE:
+        place = use_device(frame, *device, via="device")
+        return Value(Kind.TENSOR, place, origin=Origin.MOVED, scalar=False)
+    if len(given) < 2 or any(value.kind not in _TENSORS for _, value in given):
+        return Value(Kind.TENSOR, UNKNOWN, scalar=False)
+    return meet.meet(frame, node, "sparse_coo_tensor", given, free_scalars=False).but(scalar=False)
+
+
 def _parameters(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     """An iterator over tensors that are where the module is."""
     if args.receiver is None:
         return NOTHING
-    value = args.receiver[1]
-    device = frame.place(value)
-    inside = Value(Kind.TENSOR, device, origin=Origin.FOLLOWS, grad=True)
+    inside = _parameter_of(frame, args.receiver[1])
     return Value(Kind.TUPLE, data=frame.allocate(node, Object(element=inside)), note="lazy")
+
+
+def _parameter_of(frame: Frame, module: Value) -> Value:
+    """Any parameter of a module: it is where the module is, and knows whose it is."""
+    owner = None if frame.object(module) is None else Owned(module.data)
+    return Value(Kind.TENSOR, held_place(frame, module), owner, Origin.FOLLOWS, grad=True)
 
 
 def _named_parameters(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     if args.receiver is None:
         return NOTHING
-    device = frame.place(args.receiver[1])
-    inside = Value(Kind.TENSOR, device, origin=Origin.FOLLOWS, grad=True)
+    inside = _parameter_of(frame, args.receiver[1])
     return pairs(frame, node, Value(Kind.STRING), inside)
 
 
@@ -189,25 +207,67 @@ def _tensor_type(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Valu
     return value.but(device=UNKNOWN, data=None)
 
 
+def _load_audio(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """`torchaudio.load(path)`: a waveform on the host, and its sample rate."""
+    trace = Trace(node, "read from a file here: on the CPU")
+    wave = Value(Kind.TENSOR, CPU, origin=Origin.HOST_DATA, scalar=False, trace=trace)
+    inside = Object(items=(wave, Value(Kind.NUMBER)))
+    return Value(Kind.TUPLE, data=frame.allocate(node, inside))
+
+
+_TO_TENSOR = "torchvision.transforms.functional.to_tensor"
+
+
+def _to_tensor(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """`ToTensor()`: called with an image, it does what the function does."""
+    return library_value(_TO_TENSOR)
+
+
+def _composed(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """`Compose([..., ToTensor(), Normalize(...)])`: all of torchvision's own after the image has
+    become a tensor leave it where it is."""
+    given = args.find((0, "transforms"))
+    if given is None or not isinstance(given[0], ir.Display):
+        return NOTHING
+    found = NOTHING
+    for item in given[0].items:
+        name = dotted(frame, item.func) if isinstance(item, ir.Call) else ""
+        if name.endswith(("transforms.ToTensor", "transforms.PILToTensor")):
+            found = library_value(_TO_TENSOR)
+        elif not name.startswith("torchvision.transforms.") or name.endswith(".Lambda"):
+            found = NOTHING
+    return found
+
+
 OVERLAYS: Mapping[str, Overlay] = {
     **PYTHON_OVERLAYS,
+    "accelerator": frameworks.make,
     "children": _children,
+    "collective": collective,
+    "composed": _composed,
     "device": _device,
+    "distribution": distribution,
+    "draw": draw,
     "extremum": _extremum,
     "from_pretrained": from_pretrained,
     "get_default_device": _get_default_device,
     "get_device": _get_device,
+    "init_process_group": init_process_group,
     "is_tensor": _is_tensor,
     "load": _load,
+    "load_audio": _load_audio,
     "named_children": _named_children,
     "named_parameters": _named_parameters,
     "normal": _normal,
     "parameters": _parameters,
     "placed": _placed,
+    "quantization": quantization,
     "set_default_device": _set_default_device,
     "set_default_tensor_type": _set_default_tensor_type,
     "size": _size,
+    "sparse_tensor": _sparse_tensor,
     "state_dict": _state_dict,
     "tensor_type": _tensor_type,
+    "to_tensor": _to_tensor,
 }
 """The overlays by the name that rows use."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from devlint.flow.frame import Frame
 from devlint.flow.lattice import CPU, UNKNOWN, Device
-from devlint.flow.state import Object
+from devlint.flow.state import REGISTERED, Object
 from devlint.flow.values import Kind, Origin, Trace, Value
 
 _DEEPEST = 9
@@ -20,6 +20,10 @@ def place_module(
     found = frame.object(value)
     if found is None or depth == 0 or found.stateless:
         return
+    if isinstance(value.data, frozenset):
+        for ref in value.data:
+            if ref != value.data:
+                place_module(frame, value.but(data=ref), device, trace, depth - 1)
     if value.kind is Kind.MODULE:
         if found.device == device and depth < _DEEPEST:
             return
@@ -34,6 +38,21 @@ def place_module(
             place_module(frame, each, device, trace, depth - 1)
 
 
+def held_place(frame: Frame, value: Value) -> Device:
+    """Where a module is; of one that is still being made, where what it holds so far is."""
+    place = frame.place(value)
+    found = frame.object(value)
+    if place != UNKNOWN or found is None or value.kind is not Kind.MODULE:
+        return place
+    inside = [
+        frame.place(held)
+        for held in found.entries.values()
+        if held.kind is Kind.MODULE or is_registered(held)
+    ]
+    known = {device for device in inside if device != UNKNOWN}
+    return known.pop() if len(known) == 1 else UNKNOWN
+
+
 def give_away(frame: Frame, values: Iterable[Value]) -> None:
     """Something that isn't seen is given these: it may move a module that nobody has moved yet,
     and change what a container holds."""
@@ -44,10 +63,36 @@ def give_away(frame: Frame, values: Iterable[Value]) -> None:
         if value.kind is Kind.MODULE:
             if found.trace is None or found.device == CPU:
                 place_module(frame, value, UNKNOWN)
+            else:
+                _forget_parts(frame, found)
         elif value.kind in (Kind.LIST, Kind.DICT, Kind.SET):
             frame.update(value, Object(source=found.source))
+        elif value.kind is Kind.OPTIMIZER:
+            forget_optimizer(frame, value)
+
+
+def forget_optimizer(frame: Frame, value: Value) -> None:
+    """Somebody may move its state by hand: nothing more is said of it."""
+    found = frame.object(value)
+    if found is not None:
+        drop_left(frame, value)
+        frame.update(value, Object(source=found.source, managed=True))
+
+
+def drop_left(frame: Frame, value: Value) -> None:
+    """What was to be told of an optimizer doesn't hold any more."""
+    refs = value.data if isinstance(value.data, frozenset) else (value.data,)
+    for ref in refs:
+        frame.world.left.pop(ref, None)
+
+
+def _forget_parts(frame: Frame, found: Object) -> None:
+    """What was put into a module after its move may be moved now."""
+    for held in found.entries.values():
+        if held.kind is Kind.MODULE and frame.place(held) == CPU:
+            place_module(frame, held, UNKNOWN)
 
 
 def is_registered(value: Value) -> bool:
     """Whether a tensor is a parameter or a buffer of the module that holds it."""
-    return value.kind is Kind.TENSOR and value.note in ("parameter", "buffer")
+    return value.kind is Kind.TENSOR and value.note in REGISTERED

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from devlint import ir
-from devlint.flow import operations
+from devlint.flow import arrivals, narrow, operations
 from devlint.flow.arguments import Arguments
-from devlint.flow.frame import Frame, as_device, place_of_path
+from devlint.flow.frame import (
+    MADE_ON_HOST,
+    Frame,
+    as_device,
+    is_making,
+    path_value,
+    place_of_path,
+)
+from devlint.flow.instances import is_instance
 from devlint.flow.lattice import UNKNOWN
 from devlint.flow.state import Object, Path
-from devlint.flow.values import NONE, NOTHING, Kind, Origin, Value
+from devlint.flow.values import NONE, NOTHING, Kind, Origin, Trace, Value
 from devlint.torchapi.effects import Row
 
 Overlay = Callable[[Frame, ir.Call, Row, Arguments], Value]
@@ -52,6 +61,15 @@ def _enumerate(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     return pairs(frame, node, Value(Kind.NUMBER), operations.element_of(frame, given[1], given[0]))
 
 
+def _filter(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """`filter(f, x)` yields some of what iterating `x` yields."""
+    given = args.find((1,))
+    element = NOTHING if given is None else operations.element_of(frame, given[1], given[0])
+    if element is NOTHING:
+        return NOTHING
+    return Value(Kind.TUPLE, data=frame.allocate(node, Object(element=element)), note="lazy")
+
+
 def _zip(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     inside = tuple(operations.element_of(frame, value, n) for n, value in args.positional())
     row_value = Value(Kind.TUPLE, data=((node, "row"), frame.site))
@@ -86,7 +104,8 @@ def _string(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     if given is not None and given[1].kind is Kind.NUMBER:
         return Value(Kind.STRING, note="digits")
     device = UNKNOWN if given is None else as_device(given[1])
-    return Value(Kind.STRING, device, note="built")
+    of_tensor = given is not None and given[1].note == "tensor-device"
+    return Value(Kind.STRING, device, note="device.text" if of_tensor else "built")
 
 
 def _range(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
@@ -107,6 +126,19 @@ def _set_attribute(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Va
     return NONE
 
 
+_SETTINGS = (Kind.STRING, Kind.NUMBER, Kind.BOOL, Kind.DEVICE)
+
+
+def _execute(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """`exec(open("overrides.py").read())` at the top of a file: any setting may be another now."""
+    text = args.find((0,))
+    if frame.function is None and args.count == 1 and text is not None and text[1].data is None:
+        for name, value in frame.state.env.items():
+            if value.kind in _SETTINGS:
+                frame.state.env[name] = path_value(name)
+    return NONE
+
+
 def _copy(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     """A copy is where the original is, and moves on its own from there."""
     given = args.find((0, "x"))
@@ -115,6 +147,8 @@ def _copy(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     found = frame.object(given[1])
     if found is None or given[1].kind is Kind.METHOD:
         return given[1].but(note="")
+    if found.trace is not None and is_making(found.trace):
+        found = replace(found, trace=Trace(node, f"copied {MADE_ON_HOST}"))
     return given[1].but(data=frame.allocate(node, found), note="")
 
 
@@ -133,13 +167,27 @@ def _dict(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
 
 
 def _is_instance(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
-    return Value(Kind.BOOL)
+    told = is_instance(frame, node)
+    if told is not None:
+        return Value(Kind.BOOL, data=told)
+    return narrow.truth(frame, node, _TRUTH)
+
+
+_TRUTH = Value(Kind.BOOL)
+
+
+def _clock(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """Whether an accelerator is still at work when the clock is read is known only there."""
+    return arrivals.clock(frame, node)
 
 
 PYTHON_OVERLAYS: Mapping[str, Overlay] = {
+    "clock": _clock,
     "copy": _copy,
     "dict": _dict,
     "enumerate": _enumerate,
+    "exec": _execute,
+    "filter": _filter,
     "float": _number,
     "int": _number,
     "isinstance": _is_instance,

@@ -15,7 +15,8 @@ TENSOR_ONLY = frozenset(
     "requires_grad requires_grad_ backward unbind chunk bmm matmul view_as to cuda cpu device "
     "index_select gather scatter scatter_ softmax log_softmax sigmoid tanh relu logsumexp "
     "unfold narrow float half bfloat16 long grad_fn ndimension data_ptr index_add_ topk "
-    "repeat_interleave clamp clamp_ addmm add_ mul_ div_ sub_ zero_ fill_".split()
+    "repeat_interleave clamp clamp_ addmm add_ mul_ div_ sub_ zero_ fill_ "
+    "exp exp_ sqrt rsqrt mul mm".split()
 )
 """Attributes that tensors have and arrays, lists and numbers have not; `to`, `cuda`, `cpu` and
 `device` are shared with modules, so they don't count alone (see `_WEAK`)."""
@@ -40,13 +41,22 @@ class Scan:
 
     assigned: Counter[str] = field(default_factory=Counter)
     tensors: set[str] = field(default_factory=set)
+    used: set[str] = field(default_factory=set)
+    """Names with an attribute that tensors alone have, or given to a function of tensors."""
+    passed: set[str] = field(default_factory=set)
+    """Names given to a function of tensors."""
+    sliced: set[str] = field(default_factory=set)
+    """Names indexed in several dimensions (`x[:, 0]`): tensors or arrays, and no lists."""
     data: set[str] = field(default_factory=set)
-    """Names of which tensors are made (`torch.tensor(rows)`): they are none yet."""
+    """Names of which tensors are made (`torch.tensor(rows)`), or taken (`x, sizes = x`): they are
+    none yet."""
     moved: set[str] = field(default_factory=set)
     called: set[str] = field(default_factory=set)
     self_stores: set[str] = field(default_factory=set)
     self_moves: set[str] = field(default_factory=set)
     self_calls: set[str] = field(default_factory=set)
+    methods: set[str] = field(default_factory=set)
+    """Methods that are called, of whatever."""
     self_inputs: set[tuple[str, str]] = field(default_factory=set)
     """(attribute, name): `self.attribute(name)`."""
     wrapped: set[str] = field(default_factory=set)
@@ -69,6 +79,10 @@ class Scan:
     dynamic: bool = False
     """It writes attributes by names that aren't spelled out (`self.__dict__.update(...)`)."""
     yields: bool = False
+
+    def mentions(self, name: str) -> bool:
+        """Whether a name stands anywhere in the body."""
+        return any(mentions(statement, name) for statement in self.body)
 
     def only_indexes(self, name: str) -> bool:
         """Whether a name is used as an index and as nothing else: it may then be on the CPU."""
@@ -115,6 +129,11 @@ def descendants(node: ir.Node) -> Iterator[ir.Node]:
                 stack.extend(part for part in pair if part is not None)
 
 
+def mentions(node: ir.Node, name: str) -> bool:
+    """Whether a name stands in a node, to be read or to be bound."""
+    return any(isinstance(each, ir.Name) and each.id == name for each in descendants(node))
+
+
 _OR_ARRAY = frozenset(
     "shape reshape transpose sum mean max min argmax flatten squeeze dtype ndim clip std var "
     "cumsum repeat masked_select norm".split()
@@ -122,18 +141,20 @@ _OR_ARRAY = frozenset(
 """Attributes that tensors share with arrays: they count where numpy isn't imported."""
 
 
-def scan(function: ir.Function, takes_tensor: Callable[[ir.Expr], bool], has_arrays: bool) -> Scan:
-    """Look over a function. `takes_tensor(func)` says whether a called function's first argument
-    is a tensor for sure; `has_arrays`, whether the file has to do with numpy."""
+def scan(function: ir.Function, takes_tensors: Callable[[ir.Expr], int], has_arrays: bool) -> Scan:
+    """Look over a function. `takes_tensors(func)` says how many arguments of a called function,
+    from the first on, are tensors for sure; `has_arrays`, whether the file has to do with numpy."""
     found = Scan(body=function.body)
     this = function.params[0].name if function.params else ""
     for statement in function.body:
         for node in descendants(statement):
             kind = type(node)
             if kind is ir.Call:
-                _call(found, node, this, takes_tensor)  # type: ignore[arg-type]
+                _call(found, node, this, takes_tensors)  # type: ignore[arg-type]
             elif kind is ir.Attribute:
                 _attribute(found, node, this, has_arrays)  # type: ignore[arg-type]
+            elif kind is ir.Subscript:
+                _subscript(found, node)  # type: ignore[arg-type]
             elif isinstance(node, ir.Stmt):
                 found.size += 1
                 _statement(found, node, this)
@@ -146,12 +167,13 @@ def scan(function: ir.Function, takes_tensor: Callable[[ir.Expr], bool], has_arr
     return found
 
 
-def _call(found: Scan, call: ir.Call, this: str, takes_tensor: Callable[[ir.Expr], bool]) -> None:
+def _call(found: Scan, call: ir.Call, this: str, takes_tensors: Callable[[ir.Expr], int]) -> None:
     func = call.func
     if isinstance(func, ir.Name):
         found.called.add(func.id)
         found.answers |= func.id in _CHANGES
     elif isinstance(func, ir.Attribute):
+        found.methods.add(func.attr)
         if isinstance(func.value, ir.Name) and func.value.id == this:
             found.self_calls.add(func.attr)
             found.registers |= func.attr in ("register_buffer", "register_parameter")
@@ -182,8 +204,11 @@ def _call(found: Scan, call: ir.Call, this: str, takes_tensor: Callable[[ir.Expr
         attr = self_attribute(value, this)
         if attr:
             found.wrapped.add(attr)
-    if call.args and isinstance(call.args[0].value, ir.Name) and takes_tensor(func):
-        found.tensors.add(call.args[0].value.id)
+    if any(isinstance(argument.value, ir.Name) for argument in call.args):
+        for argument in call.args[: takes_tensors(func)]:
+            if isinstance(argument.value, ir.Name) and not (argument.keyword or argument.star):
+                for names in (found.tensors, found.used, found.passed):
+                    names.add(argument.value.id)
 
 
 def _indexes(node: ir.Subscript, name: str) -> int:
@@ -192,12 +217,20 @@ def _indexes(node: ir.Subscript, name: str) -> int:
     return sum(isinstance(part, ir.Name) and part.id == name for part in parts)
 
 
+def _subscript(found: Scan, node: ir.Subscript) -> None:
+    if isinstance(node.value, ir.Name) and isinstance(node.index, ir.Display):
+        if any(isinstance(part, ir.Slice) for part in node.index.items):
+            found.sliced.add(node.value.id)
+
+
 def _attribute(found: Scan, node: ir.Attribute, this: str, has_arrays: bool) -> None:
     name = node.value
     if node.attr == "__dict__":
         found.dynamic = True
     if isinstance(name, ir.Name) and name.id != this:
         strong = node.attr in TENSOR_ONLY and node.attr not in _WEAK
+        if strong:
+            found.used.add(name.id)
         if strong or (node.attr in _OR_ARRAY and not has_arrays):
             found.tensors.add(name.id)
 
@@ -206,6 +239,8 @@ def _statement(found: Scan, node: ir.Stmt, this: str) -> None:
     if isinstance(node, ir.Assign):
         for target in node.targets:
             _target(found, target, this)
+            if isinstance(node.value, ir.Name) and isinstance(target, ir.Display):
+                found.data |= {node.value.id} & {i.id for i in target.items if type(i) is ir.Name}
             found.answers |= not isinstance(target, (ir.Name, ir.Display))
             if isinstance(node.value, ir.Call) and self_attribute(target, this):
                 found.makes |= _may_make(node.value.func)

@@ -4,9 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
-from devlint.flow.lattice import CPU, IS_NONE, UNKNOWN, Device, Symbol, choose, given, join
-from devlint.flow.values import NONE, NOTHING, Kind, Origin, Trace, Value
+from devlint.flow.lattice import (
+    CPU,
+    UNKNOWN,
+    Device,
+    Symbol,
+    asks_type,
+    choose,
+    given,
+    join,
+    stands_in,
+)
+from devlint.flow.mixtures import mix
+from devlint.flow.values import NONE, NOTHING, Condition, Kind, Origin, Trace, Value
 
 Ref = Hashable
 """Where an object was allocated: the node that made it and the calls that led there."""
@@ -22,6 +34,22 @@ class Path:
 
     text: str
     given: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered(Path):
+    """A device that a module stored when it was made: `owner` is its class and the attribute.
+    `moves`: a move to it is one, also where the constructor was given no device."""
+
+    owner: object = None
+    moves: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Owned:
+    """Marks a tensor as a parameter of the module at `ref`."""
+
+    ref: Ref
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +82,7 @@ class Object:
         inside = list(self.items or ()) + list(self.entries.values())
         if self.items is None and self.element is not NOTHING:
             inside.append(self.element)
-        return join_all(inside)
+        return join_held(inside)
 
 
 class Heap(dict[Ref, Object]):
@@ -76,15 +104,21 @@ class Heap(dict[Ref, Object]):
         return Heap(self, self.written)
 
 
+WAITED = "waited"
+NO_COPIES: Mapping[Hashable, bool] = MappingProxyType({})
+
+
 class State:
     """The abstract state. Branches work on forks; nothing else shares one.
 
     `env` are names, `paths` what was written to attributes and items of values that aren't known
     (`args.device`), `heap` the objects, `known` the conditions that are settled, `default` where
-    tensors are made that nobody places.
+    tensors are made that nobody places, `copies` the copies to the host that were begun and not
+    waited for, and whether they may still be under way, `busy` what an accelerator was given to do
+    since the clock was read: None for nothing, `WAITED` where the program has waited since.
     """
 
-    __slots__ = ("alive", "default", "env", "heap", "known", "paths")
+    __slots__ = ("alive", "busy", "copies", "default", "env", "heap", "known", "paths")
 
     def __init__(
         self,
@@ -99,6 +133,8 @@ class State:
         self.known = {} if known is None else known
         self.default = default
         self.paths = {} if paths is None else paths
+        self.copies: Mapping[Hashable, bool] = NO_COPIES
+        self.busy: Hashable = WAITED
         self.alive = True
 
     def fork(self) -> State:
@@ -106,6 +142,7 @@ class State:
         paths = dict(self.paths) if self.paths else None
         other = State(dict(self.env), self.heap.fork(), dict(self.known), self.default, paths)
         other.alive = self.alive
+        other.copies, other.busy = self.copies, self.busy
         return other
 
     def same_as(self, other: State) -> bool:
@@ -118,6 +155,8 @@ class State:
             )
             and self.default == other.default
             and self.paths == other.paths
+            and self.copies == other.copies
+            and self.busy == other.busy
         )
 
     def bind(self, name: str, value: Value) -> None:
@@ -135,6 +174,7 @@ class State:
         return device
 
 
+_MADE = (Origin.DEFAULT, Origin.HOST_DATA)
 _PLACES = (Kind.TENSOR, Kind.BATCH, Kind.PLACED)
 _NAMED = (Kind.DEVICE, Kind.STRING)
 
@@ -143,6 +183,8 @@ def join_values(a: Value, b: Value, key: str | None = None) -> Value:
     """What is known of a value that is `a` on one path (where `key` holds) and `b` on the other."""
     if a is b or a == b:
         return a
+    if key is not None and asks_type(key) and a.origin not in _MADE:
+        key = None  # what isn't made of something else than a tensor may be that
     if a.kind is b.kind is Kind.NONE:
         return NONE
     if a.kind is Kind.NONE and b.kind is not Kind.UNKNOWN:
@@ -150,22 +192,63 @@ def join_values(a: Value, b: Value, key: str | None = None) -> Value:
     if b.kind is Kind.NONE and a.kind is not Kind.UNKNOWN:
         return a
     kind = _join_kinds(a.kind, b.kind)
-    if key is not None and key.endswith(IS_NONE) and a.kind in _PLACES:
+    if key is not None and kind is Kind.BOOL and isinstance(a.data, bool):
+        return Value(kind, data=_condition(a, b, key))
+    if key is not None and stands_in(key) and a.kind in _PLACES:
         return _join_default(a, b, key)
     if kind is Kind.UNKNOWN:
         return _join_unproven(a, b)
-    device = join(a.device, b.device) if key is None else choose(key, a.device, b.device)
+    device = join(a.device, b.device) if key is None else choose(key, *_bound(a, b))
     longer = a if a.trace is not None and a.origin is not Origin.DEFAULT else b
     return Value(
         kind=kind,
         device=device,
-        data=a.data if a.data == b.data else None,
+        data=_join_references(a, b, kind),
         origin=a.origin if a.origin is b.origin else Origin.MOVED,
         scalar=a.scalar if a.scalar == b.scalar else None,
         grad=a.grad or b.grad,
         note=_join_notes(a, b, kind),
         trace=longer.trace,
     )
+
+
+def _bound(a: Value, b: Value) -> tuple[Device, Device]:
+    """Where two values are; UNKNOWN of the one that may be a 0-dimensional tensor on the host,
+    which may meet any device, unless the other one is what a move made of it."""
+    if a.kind not in _PLACES or b.kind not in _PLACES:
+        return a.device, b.device
+    yes = UNKNOWN if _is_free(a) and not _came_from(b, a) else a.device
+    return yes, UNKNOWN if _is_free(b) and not _came_from(a, b) else b.device
+
+
+def _is_free(value: Value) -> bool:
+    host = value.device == CPU and value.scalar is not False
+    return host and (value.scalar is True or value.origin not in _SHAPED)
+
+
+_SHAPED = (Origin.LOADED, Origin.ENCODED)
+
+
+def _came_from(moved: Value, value: Value) -> bool:
+    link = moved.trace
+    while link is not None and link is not value.trace:
+        link = link.before
+    return link is not None
+
+
+def _condition(a: Value, b: Value, key: str) -> Condition | None:
+    """`cuda = True` where a condition holds, else `False`: the condition by another name."""
+    if a.data is b.data or not isinstance(b.data, bool):
+        return None
+    where_true, where_false = ((key, a.data is holds) for holds in (True, False))
+    return Condition(where_true, (where_true,), (where_false,))
+
+
+def _join_references(a: Value, b: Value, kind: Kind) -> object:
+    """One of several modules: whatever is done to it is done to each."""
+    if kind is Kind.MODULE and a.data != b.data and a.data is not None and b.data is not None:
+        return both(a.data) | both(b.data)
+    return a.data if a.data == b.data else None
 
 
 def _join_default(a: Value, b: Value, key: str) -> Value:
@@ -177,23 +260,24 @@ def _join_default(a: Value, b: Value, key: str) -> Value:
     if b.kind not in _PLACES:
         return NOTHING
     return a.but(
-        device=choose(key, a.device, b.device),
+        device=choose(key, *_bound(a, b)),
         data=None,
         scalar=a.scalar if a.scalar == b.scalar or b.scalar is None else None,
-        note=a.note if a.note in _REGISTERED else "",
+        note=a.note if a.note in REGISTERED else "",
     )
 
 
-_REGISTERED = ("parameter", "buffer")
+REGISTERED = ("parameter", "buffer")
+"""The notes of tensors that a module holds and takes along."""
 
 
 def _join_notes(a: Value, b: Value, kind: Kind) -> str:
     if a.note == b.note:
         return a.note
-    if {a.note, b.note} == set(_REGISTERED):
+    if {a.note, b.note} == set(REGISTERED):
         return "buffer"
     for one, other in ((a, b), (b, a)):  # what held its place before it was registered
-        if one.note in _REGISTERED and other.device == UNKNOWN:
+        if one.note in REGISTERED and other.device == UNKNOWN:
             return one.note
     return "choice" if kind in _NAMED else ""
 
@@ -225,6 +309,16 @@ def join_all(values: list[Value]) -> Value:
     return joined
 
 
+def join_held(values: list[Value]) -> Value:
+    """What a list holds of which these are elements, all of them; NOTHING of none."""
+    if not values:
+        return NOTHING
+    joined = values[0]
+    for value in values[1:]:
+        joined = mix(joined, value) or join_values(joined, value)
+    return joined
+
+
 def join_objects(a: Object, b: Object, key: str | None = None) -> Object:
     """What is known of an object after two paths."""
     if a is b or a == b:
@@ -242,7 +336,7 @@ def join_objects(a: Object, b: Object, key: str | None = None) -> Object:
         device=choose(key, a.device, b.device) if key else join(a.device, b.device),
         items=items,
         entries=entries,
-        element=_join_elements(a, b, items),
+        element=_join_elements(a, b, items, key),
         source=a.source if a.source == b.source else None,
         guarded=a.guarded or b.guarded or (moved and key is not None),
         managed=a.managed or b.managed,
@@ -257,11 +351,13 @@ def _entry(found: Object, name: str, other: Value) -> Value:
     return found.entries.get(name, found.element if opened else other)
 
 
-def _join_elements(a: Object, b: Object, items: tuple[Value, ...] | None) -> Value:
+def _join_elements(a: Object, b: Object, items: tuple[Value, ...] | None, key: str | None) -> Value:
     if items is not None:
         return join_values(a.element, b.element)
     present = [o.elements() for o in (a, b) if o.items != ()]
-    return join_all(present)
+    if key is not None and len(present) == 2:
+        return join_values(present[0], present[1], key)
+    return join_held(present)
 
 
 def join_states(a: State, b: State, key: str | None = None) -> State:
@@ -271,11 +367,17 @@ def join_states(a: State, b: State, key: str | None = None) -> State:
     if not b.alive:
         return a
     joined = State(default=join(a.default, b.default))
+    held = None if key is not None and asks_type(key) else key
     joined.heap = a.heap.fork()
+    differing: list[tuple[Ref, Object, Object]] = []
     for ref in a.heap.written | b.heap.written:
         ours, theirs = a.heap.get(ref), b.heap.get(ref)
         if ours is not theirs and theirs is not None:
-            joined.heap[ref] = theirs if ours is None else join_objects(ours, theirs, key)
+            joined.heap[ref] = theirs if ours is None else join_objects(ours, theirs, held)
+            if ours is not None:
+                differing.append((ref, ours, theirs))
+    for ref, ours, theirs in differing:
+        joined.heap[ref] = _with_joined_objects(joined, ref, ours, theirs, held)
     env = dict(a.env)
     for name, other in b.env.items():
         mine = a.env.get(name)
@@ -283,15 +385,58 @@ def join_states(a: State, b: State, key: str | None = None) -> State:
             env[name] = other
         elif mine is not other:
             env[name] = _join_bindings(joined, mine, other, key)
+            if "device" in name and env[name].device == UNKNOWN and env[name].kind in _UNPROVEN:
+                env[name] = _join_places(name, mine, other, env[name])
     joined.env = env
     if a.paths or b.paths:
         joined.paths = {
-            path: join_values(value, b.paths[path], key)
+            path: join_values(value, b.paths[path], held)
             for path, value in a.paths.items()
             if path in b.paths
         }
     joined.known = {k: v for k, v in a.known.items() if b.known.get(k) is v}
+    joined.copies = _join_copies(a.copies, b.copies)
+    joined.busy = WAITED if WAITED in (a.busy, b.busy) else b.busy if a.busy is None else a.busy
     return joined
+
+
+def _join_places(name: str, a: Value, b: Value, joined: Value) -> Value:
+    """A name that stands for one device on one path and for another on the other names a place
+    still: its own."""
+    if joined.data is not None or not (_names_place(a) and _names_place(b)):
+        return joined
+    if joined.kind in _NAMED:
+        return joined.but(device=Symbol(name, name))
+    return Value(Kind.UNKNOWN, data=Path(name))
+
+
+_UNPROVEN = (Kind.UNKNOWN, Kind.DEVICE, Kind.STRING)
+
+
+def _names_place(value: Value) -> bool:
+    if value.kind in _NAMED:
+        return value.device != UNKNOWN
+    return value.kind is Kind.UNKNOWN and isinstance(value.data, Path)
+
+
+def _join_copies(a: Mapping[Hashable, bool], b: Mapping[Hashable, bool]) -> Mapping[Hashable, bool]:
+    """A copy is under way where no path on which it was begun has waited for it."""
+    if a is b or not b:
+        return a
+    return {call: a.get(call, True) and b.get(call, True) for call in {**a, **b}}
+
+
+def _with_joined_objects(state: State, ref: Ref, a: Object, b: Object, key: str | None) -> Object:
+    """The joined object at `ref`; attributes that are objects of one kind on both paths are joined
+    as objects, too."""
+    found = state.heap[ref]
+    for name, ours in a.entries.items():
+        theirs = b.entries.get(name)
+        if theirs is not None and ours.kind is theirs.kind and ours.data != theirs.data:
+            joined = _join_bindings(state, ours, theirs, key)
+            if joined.data is not None:
+                found = found.with_entry(name, joined)
+    return found
 
 
 def widened(before: State, after: State) -> State:
@@ -310,17 +455,27 @@ def widened(before: State, after: State) -> State:
 
 def _join_bindings(state: State, a: Value, b: Value, key: str | None) -> Value:
     """As `join_values`, and where both are objects of one kind, the join is a new object."""
+    if key is not None and asks_type(key) and a.origin not in _MADE:
+        key = None
     if a.kind is b.kind and a.data != b.data:
         mine, theirs = state.heap.get(a.data), state.heap.get(b.data)
         if mine is not None and theirs is not None:
-            ref = _both(a.data) | _both(b.data)
-            state.heap[ref] = join_objects(mine, theirs, key)
+            ref = both(a.data) | both(b.data)
+            found = join_objects(mine, theirs, key)
+            if found.items is None and found.element.kind in _HELD:
+                element = _join_bindings(state, mine.elements(), theirs.elements(), key)
+                found = replace(found, element=element)
+            state.heap[ref] = found
             return a.but(data=ref)
-    guarded = key is not None and not key.endswith(IS_NONE)
+    guarded = key is not None and not stands_in(key)
     if guarded and a.kind in _PLACES and b.kind in _PLACES and a.device != b.device:
         return join_values(a, b, key).but(note="guarded")
     return join_values(a, b, key)
 
 
-def _both(ref: object) -> frozenset[object]:
+_HELD = (Kind.MODULE, Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.INSTANCE)
+
+
+def both(ref: object) -> frozenset[object]:
+    """The references that a reference stands for."""
     return ref if isinstance(ref, frozenset) else frozenset((ref,))

@@ -11,7 +11,9 @@ from devlint.flow import (
     branches,
     containers,
     definitions,
+    frameworks,
     library,
+    meet,
     narrow,
     operations,
 )
@@ -32,7 +34,7 @@ def run(frame: Frame, body: ir.Body) -> None:
         if not frame.state.alive:
             return
         if frame.site:
-            frame.world.budget -= 1
+            frame.spend()
         _STATEMENTS[type(statement)](frame, statement)
 
 
@@ -58,7 +60,7 @@ def _assign(frame: Frame, node: ir.Assign) -> None:
     if value.kind is Kind.UNKNOWN and value.note == "shape" and len(node.targets) == 1:
         value = NOTHING if isinstance(node.targets[0], ir.Display) else value
     for target in node.targets:
-        store(frame, target, value, node)
+        store(frame, target, frameworks.named(target, value), node)
         if isinstance(target, ir.Name) and target.id == "pytestmark" and frame.function is None:
             frame.guard = guard_of(frame.guard, (node.value,), frame)
 
@@ -70,7 +72,7 @@ def store(frame: Frame, target: ir.Expr, value: Value, statement: ir.Stmt | None
     elif isinstance(target, ir.Attribute):
         attributes.store(frame, target, value, statement or ir.Evaluate(target))
     elif isinstance(target, ir.Subscript):
-        _store_item(frame, target, value)
+        _store_item(frame, target, value, statement)
     elif isinstance(target, ir.Display) and statement is not None:
         for item, part in zip(
             target.items, operations.unpack(frame, value, target.items), strict=True
@@ -80,10 +82,18 @@ def store(frame: Frame, target: ir.Expr, value: Value, statement: ir.Stmt | None
         operations.bind(frame, target, value)
 
 
-def _store_item(frame: Frame, target: ir.Subscript, value: Value) -> None:
+def _store_item(
+    frame: Frame, target: ir.Subscript, value: Value, statement: ir.Stmt | None
+) -> None:
     """`base[index] = value`. What is written may come from another device, and so may the index:
-    `index_put_` moves it, unlike a read."""
+    `index_put_` moves it, unlike a read. But at places that a tensor or a list names, several
+    values must be where the base is."""
     base, index = frame.evaluate(target.value), frame.evaluate(target.index)
+    if base.kind is Kind.TENSOR and value.kind is Kind.TENSOR and value.scalar is False:
+        parts = operations.index_parts(frame, target.index, index)
+        if isinstance(statement, ir.Assign) and any(_picks(part) for _, part in parts):
+            written = (statement.value or target, value)
+            meet.meet(frame, statement, "[]=", [(target.value, base), written], inplace=True)
     if base.kind is Kind.BATCH and isinstance(target.value, ir.Name):
         frame.state.env[target.value.id] = NOTHING
     elif base.kind is Kind.UNKNOWN and isinstance(base.data, Path):
@@ -91,6 +101,12 @@ def _store_item(frame: Frame, target: ir.Subscript, value: Value) -> None:
             frame.state.paths[f'{base.data.text}["{index.data}"]'] = value
     else:
         containers.store_item(frame, base, index, value)
+        attributes.put_in(frame, target, value)
+
+
+def _picks(index: Value) -> bool:
+    """Whether an index is a tensor, or a list, that may name several places."""
+    return index.kind is Kind.LIST or (index.kind is Kind.TENSOR and index.scalar is False)
 
 
 def _augment(frame: Frame, node: ir.Augment) -> None:

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from devlint import ir
-from devlint.flow import meet, overlays
+from devlint.flow import arrivals, meet, optimizers, overlays, pinning, wrapping
 from devlint.flow.arguments import Arguments, Given
 from devlint.flow.creation import create, create_like, tensor_like
 from devlint.flow.dimensions import dimensions
-from devlint.flow.facts import HostRead
-from devlint.flow.frame import Frame, is_place_of_argument
-from devlint.flow.lattice import CPU, UNKNOWN, Device, Known, may_be_accelerator, names_accelerator
-from devlint.flow.model_overlays import CONTAINERS, children, device_of_children, loader
-from devlint.flow.state import Object, Path
-from devlint.flow.use import TENSORS, Use, device_argument
+from devlint.flow.draws import draw
+from devlint.flow.frame import Frame
+from devlint.flow.host import read_cpu_only, tell_read
+from devlint.flow.lattice import CPU, UNKNOWN, Device, Known
+from devlint.flow.model_overlays import CONTAINERS, FIXED, children, device_of_children, loader
+from devlint.flow.state import REGISTERED, Object, Path
+from devlint.flow.use import TENSORS, Use, arguments_of, device_argument, flatten, operands
 from devlint.flow.values import NONE, NOTHING, Kind, Origin, Trace, Value
-from devlint.torchapi.effects import Arg, Effect, Row
+from devlint.torchapi.effects import Effect, Row
 
 _KINDS = {kind.name.lower(): kind for kind in Kind}
 
@@ -24,8 +25,25 @@ _KINDS = {kind.name.lower(): kind for kind in Kind}
 def apply(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     """The value of a call that a row describes."""
     use = Use(frame, node, row, args)
-    _read_cpu_only(use)
-    return _EFFECTS[row.effect](use)
+    if frame.loop is not None and (row.effect is Effect.READ or row.name == "builtins.print"):
+        for each in _given(args):
+            arrivals.in_loop(frame, node, row.name.rpartition(".")[2], each)
+    if arrivals.watches(frame):
+        arrivals.of_row(frame, node, row, args)
+    if args.receiver is not None and args.receiver[1].note == "pinned":
+        arrivals.into_pinned(frame, node, row, args)
+    if row.cpu_only:
+        read_cpu_only(use)
+    value = _EFFECTS[row.effect](use)
+    if row.generator:
+        draw(use, value)
+    return value
+
+
+def _given(args: Arguments) -> list[Given]:
+    """The receiver and the arguments."""
+    first = [] if args.receiver is None else [args.receiver]
+    return first + [(argument.value, value) for argument, value in args.all]
 
 
 def _result_kind(row: Row) -> Kind:
@@ -70,7 +88,23 @@ def _at(value: Value, device: Device, told: Trace) -> Value:
     return value
 
 
-_KEPT_AS = {"torch.nn.Parameter": "parameter", "torch.nn.Buffer": "buffer"}
+_KEPT_AS = {
+    "torch.nn.Parameter": "parameter",
+    "torch.nn.Buffer": "buffer",
+}
+
+
+_ITSELF = frozenset(
+    "requires_grad_ detach_ share_memory_ contiguous coalesce resolve_conj resolve_neg type "
+    "float double half bfloat16 int long short char byte bool cfloat cdouble chalf".split()
+)
+"""Methods that give the tensor itself, always or where it is as it is asked to be."""
+
+
+def _registered_note(row: Row, value: Value) -> str:
+    """`nn.Parameter(x).requires_grad_(False)` is the parameter still."""
+    itself = row.inplace or row.name.rpartition(".")[2] in _ITSELF
+    return value.note if itself and value.note in REGISTERED else ""
 
 
 def _keep(use: Use) -> Value:
@@ -82,14 +116,19 @@ def _keep(use: Use) -> Value:
     if row.managed:
         return NOTHING
     if value.kind is Kind.MODULE or (kind is Kind.MODULE and value.kind is Kind.UNKNOWN):
-        return value
+        wrapped = value.note.startswith(FIXED) and use.args.receiver is None
+        return value.but(note="") if wrapped else value  # a wrapper has methods of its own
     if value.kind in TENSORS:
         if kind is not Kind.TENSOR:
             return _plain(row)
         scalar = dimensions(use.args, row, value)
-        note = _KEPT_AS.get(row.name, "")
+        note = _KEPT_AS.get(row.name, "") or _registered_note(row, value)
         grad = row.grad or (value.grad and row.name.rpartition(".")[2] not in ("detach", "detach_"))
-        kept = value.alike(scalar=scalar, grad=grad, note=note)
+        like = value.view if row.name.rpartition(".")[2] in arrivals.VIEWS else value.alike
+        kept = like(scalar=scalar, grad=grad, note=note)
+        if row.name == "torch.Tensor.pin_memory":
+            pinning.method(use.frame, use.node, use.args)
+            return pinning.pinned(use.frame, kept, use.node)
         return _parts(use, kept) if row.parts else kept
     if row.name == "torch.nn.Parameter":
         return Value(Kind.TENSOR, UNKNOWN, grad=True, note="parameter")
@@ -103,32 +142,6 @@ def _keep(use: Use) -> Value:
 
 def _parts(use: Use, value: Value) -> Value:
     return Value(Kind.TUPLE, data=use.frame.allocate(use.node, Object(element=value)))
-
-
-def operands(use: Use, parameters: tuple[tuple[Arg, ...], ...]) -> list[Given]:
-    """The arguments that meet, lists of tensors flattened."""
-    found: list[Given] = []
-    for parameter in parameters:
-        if parameter == ("*",):
-            given = use.args.positional()
-        else:
-            one = use.find(parameter)
-            given = [] if one is None else [one]
-        for node, value in given:
-            found.extend(_flatten(use.frame, node, value))
-    return found
-
-
-def _flatten(frame: Frame, node: ir.Expr, value: Value) -> list[Given]:
-    found = frame.object(value)
-    if found is None or not value.kind.is_container:
-        return [(node, value)]
-    if found.items is not None:
-        nodes: tuple[ir.Expr, ...] = (node,) * len(found.items)
-        if isinstance(node, ir.Display) and len(node.items) == len(found.items):
-            nodes = node.items
-        return list(zip(nodes, found.items, strict=True))
-    return [(node, found.elements())]
 
 
 def _join(use: Use) -> Value:
@@ -161,14 +174,8 @@ def _index(use: Use) -> Value:
 def _read_on_host(use: Use) -> Value:
     receiver, force = use.args.receiver, use.args.keyword("force")
     forced = force is not None and force[1].data is True
-    if receiver is not None and receiver[1].kind in TENSORS and not forced:
-        frame = use.frame
-        operand = frame.operand(*receiver)
-        followed = receiver[1].origin in (Origin.MOVED, Origin.FOLLOWS)
-        followed = followed and not is_place_of_argument(operand.device)
-        if may_be_accelerator(operand.device) and (followed or names_accelerator(operand.device)):
-            grad = receiver[1].grad
-            frame.record(HostRead(use.node, frame.context(), operand, use.row.host, grad))
+    if receiver is not None and not forced:
+        tell_read(use, receiver, use.row.host)
     kind = _result_kind(use.row)
     if kind is Kind.TENSOR and receiver is not None:
         return receiver[1]
@@ -180,13 +187,14 @@ def _read(use: Use) -> Value:
 
 
 def _host_only(use: Use) -> Value:
-    for node, value in operands(use, use.row.operands):
-        if value.kind in TENSORS:
-            operand = use.frame.operand(node, value)
-            if may_be_accelerator(operand.device):
-                context = use.frame.context()
-                use.frame.record(HostRead(use.node, context, operand, "__array__", value.grad))
-    return _plain(use.row)
+    row = use.row
+    for node, value in arguments_of(use, row.operands):
+        if value.kind in TENSORS and row.inside != "only":
+            tell_read(use, (node, value), "__array__")
+        elif value.kind in (Kind.LIST, Kind.TUPLE) and row.inside != "never":
+            for inner, each in flatten(use.frame, node, value):
+                tell_read(use, (inner, each), "__array__", container=inner is node)
+    return _plain(row)
 
 
 def _register(use: Use) -> Value:
@@ -205,20 +213,29 @@ def _register(use: Use) -> Value:
 def _construct(use: Use) -> Value:
     frame, row, kind = use.frame, use.row, _result_kind(use.row)
     if row.managed:
+        if kind is Kind.MODULE:
+            return wrapping.wrap(frame, use.node, row, use.args)
         made = Object(source=row.name, managed=True)
         return Value(kind, data=frame.allocate(use.node, made))
     if kind is Kind.MODULE:
         return _module(use)
     if kind is Kind.GENERATOR:
         device = device_argument(use)
-        return Value(kind, CPU if device is None else device)
+        where = CPU if device is None else device
+        return Value(kind, where, trace=Trace(use.node, f"made on {_words(where)} here"))
     if kind in (Kind.LOADER, Kind.DATASET):
         return loader(frame, use.node, row, use.args, kind)
     if kind is Kind.TENSOR:
         return create(use)
-    if kind in (Kind.OPTIMIZER, Kind.TOKENIZER):
+    if kind is Kind.OPTIMIZER:
+        return optimizers.build(frame, use.node, row, use.args)
+    if kind is Kind.TOKENIZER:
         return Value(kind, data=frame.allocate(use.node, Object(source=row.name)))
     return _plain(row)
+
+
+def _words(device: Device) -> str:
+    return "the CPU" if device == CPU else str(device)
 
 
 def _module(use: Use) -> Value:
@@ -231,7 +248,7 @@ def _module(use: Use) -> Value:
         if tensors:  # a 0-dimensional weight may stay on the CPU
             device = UNKNOWN if tensors[0].scalar is not False else frame.place(tensors[0])
         device = device_of_children(frame, row, use.args, device)
-    told = Trace(use.node, f"made on {device} here" if device != CPU else "made on the CPU here")
+    told = Trace(use.node, f"made on {_words(device)} here")
     inside = children(use.args)
     empty = not row.parameters and not any(given is not None for given in weights)
     if inside is not None:
@@ -259,16 +276,6 @@ def _overlay(use: Use) -> Value:
     if function is None:
         return NOTHING
     return function(use.frame, use.node, use.row, use.args)
-
-
-def _read_cpu_only(use: Use) -> None:
-    """Arguments that must be on the host are read there."""
-    for node, value in operands(use, use.row.cpu_only) if use.row.cpu_only else ():
-        if value.kind in TENSORS:
-            operand = use.frame.operand(node, value)
-            if may_be_accelerator(operand.device):
-                context = use.frame.context()
-                use.frame.record(HostRead(use.node, context, operand, "cpu-only", value.grad))
 
 
 _EFFECTS: dict[Effect, Callable[[Use], Value]] = {

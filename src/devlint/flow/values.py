@@ -29,6 +29,7 @@ class Kind(Enum):
     NDARRAY = auto()
     DEVICE = auto()  # a torch.device
     GENERATOR = auto()
+    DISTRIBUTION = auto()  # of torch.distributions: what it draws is where its parameters are
     STRING = auto()
     NUMBER = auto()
     BOOL = auto()
@@ -63,6 +64,7 @@ class Origin(Enum):
     FOLLOWS = auto()  # an argument of a module's method, its parameters, its outputs
     INPUT = auto()  # an argument of any other function
     ATTRIBUTE = auto()  # a plain attribute of a module
+    STALE = auto()  # made on, or moved to, a device that a module stored when it was made
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,15 +86,38 @@ class Trace:
 
 
 @dataclass(frozen=True, slots=True)
+class Copy:
+    """A copy to the host that isn't waited for: the call that begins it, and the argument that
+    says so."""
+
+    call: ir.Call
+    argument: ir.Argument
+
+
+Known = tuple[tuple[str, bool], ...]
+"""Conditions, each with whether it holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What a stored truth value proves: `use_cuda = torch.cuda.is_available() and args.cuda`."""
+
+    key: tuple[str, bool] | None
+    true: Known
+    false: Known
+
+
+@dataclass(frozen=True, slots=True)
 class Value:
     """One abstract value.
 
     `device` is where a tensor is, or what a device object or device string names. `data`
     depends on the kind: the constant of a STRING, NUMBER or BOOL; the dotted name of a LIBRARY;
     the summary of a FUNCTION, CLASS or METHOD; the heap reference of a MODULE, a container or an
-    INSTANCE. `scalar` is True for a tensor proved to be 0-dimensional, False for one proved not
-    to be, None where it isn't known. `grad`: the tensor requires a gradient. `note` marks a few
-    values that rules ask about: "get_device", "choice", "moved-parameter", "moved-leaf" ...
+    INSTANCE; the `Copy` that a tensor is. `scalar` is True for a tensor proved to be
+    0-dimensional, False for one proved not to be, None where it isn't known. `grad`: the tensor
+    requires a gradient. `note` marks a few values that rules ask about: "get_device", "choice",
+    "moved-parameter", "moved-leaf", "part" (of an output, which may be no tensor) ...
     """
 
     kind: Kind
@@ -121,14 +146,21 @@ class Value:
     def alike(self, **changes: object) -> Value:
         """The value of another tensor that is where this one is: it has no note of its own, and
         remembers only whose plain attribute it came from."""
-        data = self.data if self.origin is Origin.ATTRIBUTE else None
+        data = self.data if self.origin in _OF_ATTRIBUTES else None
         return self.but(**{"data": data, "note": "", **changes})
+
+    def view(self, **changes: object) -> Value:
+        """As `alike`, of a tensor that shares the memory of this one: what is under way to the
+        one is under way to the other."""
+        data = self.data if isinstance(self.data, Copy) else self.alike().data
+        return self.alike(**{"data": data, **changes})
 
     def step(self, node: ir.Node, message: str) -> Value:
         """A copy whose trace is longer by one step."""
         return self.but(trace=Trace(node, message, self.trace))
 
 
+_OF_ATTRIBUTES = (Origin.ATTRIBUTE, Origin.STALE)
 NOTHING = Value(Kind.UNKNOWN)
 NONE = Value(Kind.NONE)
 HOST_TENSOR = Value(Kind.TENSOR, CPU)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from devlint.findings import Edit, Finding, Fix, Safety, Span
+from devlint.findings import Confidence, Edit, Finding, Fix, Safety, Span
 from devlint.report.cells import excerpt
 from devlint.report.closing import closing
 from devlint.report.context import Context, severity
@@ -53,7 +53,7 @@ def _diagnostic(finding: Finding, source: LineIndex | None) -> list[Line]:
 
 
 def _digits(finding: Finding) -> int:
-    spans = [finding.span, *(step.span for step in finding.trace)]
+    spans = [finding.span, *(step.span for step in finding.trace if not step.filename)]
     spans += [edit.span for edit in finding.fix.edits] if finding.fix else []
     added = sum(edit.content.count("\n") for edit in finding.fix.edits) if finding.fix else 0
     return len(str(max(span.end_row for span in spans) + added))
@@ -61,11 +61,18 @@ def _digits(finding: Finding) -> int:
 
 def _labels(finding: Finding) -> list[Label]:
     primary = Label(finding.span, "", level_style(finding.level), primary=True)
-    return [primary, *(Label(step.span, step.message, "label") for step in finding.trace)]
+    own = (step for step in finding.trace if not step.filename)
+    return [primary, *(Label(step.span, step.message, "label") for step in own)]
 
 
 def _notes(finding: Finding, digits: int) -> list[Line]:
-    notes = []
+    notes = [
+        ("note", f"{step.message}, in {step.filename}:{step.span.row}:{step.span.column}")
+        for step in finding.trace
+        if step.filename
+    ]
+    if finding.confidence is Confidence.MEDIUM:
+        notes.append(("confidence", "medium, a run decides where one side is"))
     if finding.help:
         notes.append(("help", finding.help))
     if finding.fix is not None:

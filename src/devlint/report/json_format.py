@@ -24,11 +24,13 @@ def as_object(finding: Finding) -> dict[str, object]:
         "code": finding.code,
         "name": finding.name,
         "level": severity(finding.level),
+        "confidence": finding.confidence.value,
         "message": finding.message,
         "url": page_url(finding.name),
         "trace": [
             {
                 "message": step.message,
+                "filename": step.filename or finding.filename,
                 "location": _start(step.span),
                 "end_location": _end(step.span),
             }

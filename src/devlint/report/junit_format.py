@@ -67,7 +67,8 @@ def _case(suite: ElementTree.Element, finding: Finding, path: str) -> None:
     )
     lines = [f"{path}:{span.row}:{span.column}: {finding.code} {finding.message}"]
     lines += [
-        f"{path}:{step.span.row}:{step.span.column}: {step.message}" for step in finding.trace
+        f"{step.filename or path}:{step.span.row}:{step.span.column}: {step.message}"
+        for step in finding.trace
     ]
     lines += [f"help: {finding.help}"] if finding.help else []
     _message(case, "failure", finding.message, severity(finding.level), "\n".join(lines))

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from devlint import __version__
-from devlint.findings import Finding, Fix, Level, Span
+from devlint.findings import Confidence, Finding, Fix, Level, Span
 from devlint.report.context import Context, Failure, severity
 from devlint.report.linehash import line_hashes
 from devlint.rulebook import HOMEPAGE, Page, page_url, pages
@@ -17,6 +17,8 @@ Json = dict[str, object]
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 _PRECISION = {"error": "high", "warning": "medium", "note": "low"}
+_RANK = {Confidence.HIGH: 90.0, Confidence.MEDIUM: 50.0}
+"""Of 100: what viewers sort results by."""
 _PROBLEM = {"error": "error", "warning": "warning", "note": "recommendation"}
 _LONGEST_DESCRIPTION = 1024  # GitHub's limit
 
@@ -90,20 +92,21 @@ def _result(
         "ruleId": finding.code,
         "ruleIndex": rule_index,
         "level": severity(finding.level),
+        "rank": _RANK[finding.confidence],
         "message": {"text": message},
         "locations": [_location(uri, finding.span)],
         "partialFingerprints": {"primaryLocationLineHash": own_hash, "devlint/v1": mark},
     }
     if finding.trace:
-        steps = [(step.span, step.message) for step in finding.trace]
-        flow = [
-            {"location": _location(uri, span, text)}
-            for span, text in (*steps, (finding.span, finding.message))
+        steps = [
+            _location(context.uri(step.filename) if step.filename else uri, step.span, step.message)
+            for step in finding.trace
         ]
+        last = _location(uri, finding.span, finding.message)
+        flow = [{"location": location} for location in (*steps, last)]
         result["codeFlows"] = [{"threadFlows": [{"locations": flow}]}]
         result["relatedLocations"] = [
-            {"id": number, **_location(uri, span, text)}
-            for number, (span, text) in enumerate(steps, start=1)
+            {"id": number, **location} for number, location in enumerate(steps, start=1)
         ]
     if finding.fix is not None:
         result["fixes"] = [_fix(finding.fix, uri)]

@@ -1,7 +1,8 @@
 """What the rules about two devices share: which pair is reported, by whom, and in what words.
 
 Exactly one rule speaks of a pair: the rule on uneven guards where `uneven` holds, the rule on
-unregistered tensors where one side is a plain attribute of a module, DEV203 where
+unregistered tensors where one side is a plain attribute of a module, the one on stale devices
+where one side is on such a device, DEV203 where
 `made_on_default` holds, and DEV201 or DEV202 otherwise.
 """
 
@@ -11,21 +12,37 @@ import re
 from collections.abc import Iterable
 
 from devlint import ir
-from devlint.findings import Change, Hop, Rewrite, Safety, insert_after, insert_before
+from devlint.findings import (
+    Anchor,
+    Change,
+    Confidence,
+    Hop,
+    Rewrite,
+    Safety,
+    insert_after,
+    insert_before,
+    replace_tail,
+)
 from devlint.flow.facts import (
     CUDA_AVAILABLE,
+    UNKNOWN,
     Context,
     Device,
+    Guarded,
     Known,
     Operand,
     Origin,
     Role,
     Symbol,
+    asks_type,
     difference,
+    is_chosen,
     left_out,
     may_be_accelerator,
+    stands_in,
 )
 
+_OF_ATTRIBUTES = (Origin.ATTRIBUTE, Origin.STALE)
 _UNCUT = 10_000  # characters: more than any expression that is worth reading
 _EXPRESSION = re.compile(r"[A-Za-z_][\w.]*(\[[^\[\]]+\])?")
 _ATOMS = (ir.Name, ir.Attribute, ir.Subscript, ir.Call)
@@ -51,15 +68,34 @@ def fresh(operand: Operand) -> bool:
 
 def made_on_default(odd: Operand, partner: Operand, context: Context) -> bool:
     """Whether a fresh tensor meets something that goes wherever the model or the input goes."""
-    if not fresh(odd) or not isinstance(partner.device, Symbol):
+    if not fresh(odd):
+        return False
+    if isinstance(partner.device, Guarded):
+        return _stood_in(odd, partner)
+    if not isinstance(partner.device, Symbol):
         return False
     return context.role is Role.MODULE or partner.origin in (Origin.FOLLOWS, Origin.INPUT)
+
+
+def _come_together(when: tuple[tuple[str, bool], ...]) -> bool:
+    """Whether they differ only where one argument is a tensor and another is none: most likely
+    both are of one type."""
+    asked = [(key, holds) for key, holds in when if stands_in(key)]
+    return len({holds for _, holds in asked}) > 1 and any(asks_type(key) for key, _ in asked)
+
+
+def _stood_in(odd: Operand, partner: Operand) -> bool:
+    """Whether the partner is an argument, or what was made where that is no tensor."""
+    found = difference(odd.device, partner.device)
+    if found is None or not all(stands_in(key) for key, _ in found.when):
+        return False
+    return isinstance(device_at(partner.device, found.when), Symbol)
 
 
 def clash(odd: Operand, partner: Operand, context: Context) -> bool:
     """Whether `odd` and `partner` are on two devices, and no other rule says so."""
     pair = (odd, partner)
-    if uneven(odd, partner) or any(o.origin is Origin.ATTRIBUTE for o in pair):
+    if uneven(odd, partner) or any(o.origin in _OF_ATTRIBUTES for o in pair):
         return False
     if context.role is Role.DATA:  # host code on purpose
         return False
@@ -69,27 +105,72 @@ def clash(odd: Operand, partner: Operand, context: Context) -> bool:
     if argument and (not fresh(odd) or context.role is Role.TEST):
         return False  # an argument may well be meant to be on the CPU; a fresh tensor ties it
     found = difference(odd.device, partner.device)
-    if found is None:
+    if found is None or _falls_through(found.when) or _come_together(found.when):
         return False
     if context.role is Role.TEST and not found.certain:
         return False  # a test's own modules stay where the test leaves them
-    # Where CUDA is absent a bare "cuda" fails by itself: that is another rule's business.
+    # Where CUDA is absent a bare "cuda" fails by itself: that is another rule's business. What
+    # only a run can tell is most likely on the host there.
     absent = (CUDA_AVAILABLE, False) in found.when
-    return not (absent and any(_is_cuda(o.device) for o in pair))
+    return not (absent and (not found.certain or any(_is_cuda(o.device) for o in pair)))
+
+
+def _falls_through(when: tuple[tuple[str, bool], ...]) -> bool:
+    """Whether it takes a value that is none of those that an `if` and its `elif` compare it with:
+    they most likely are all that there are."""
+    refused = [key.partition(" == ")[0] for key, holds in when if " == " in key and not holds]
+    return len(set(refused)) < len(refused)
+
+
+def is_left(module: Operand) -> bool:
+    """Whether a module was made on the host and never moved."""
+    host = isinstance(module.device, Known) and module.device.is_host
+    return host and module.origin is Origin.DEFAULT and not module.guarded
+
+
+def apart(module: Operand, other: Operand, context: Context) -> bool:
+    """Whether a module that was left behind meets something that is elsewhere for sure."""
+    found = difference(module.device, other.device)
+    if found is None or uneven(module, other) or other.origin is Origin.ATTRIBUTE:
+        return False
+    if context.role is Role.DATA or (context.role is Role.TEST and not found.certain):
+        return False
+    absent = (CUDA_AVAILABLE, False) in found.when
+    return not (absent and _is_cuda(other.device))
 
 
 def pairs(placed: tuple[Operand, ...], context: Context) -> Iterable[tuple[Operand, Operand]]:
     """The operands of one operation that are elsewhere, each with the one it should be with."""
     if not placed:
         return
-    partner = min(placed, key=lambda o: (not may_be_accelerator(o.device), not named(o.node)))
+    partner = min(placed, key=_trust)
     for odd in placed:
         if odd is not partner and clash(odd, partner, context):
             yield odd, partner
 
 
+def _trust(operand: Operand) -> tuple[bool, bool, bool]:
+    """How well an operand tells where the others should be: the best comes first."""
+    usual = may_be_accelerator(left_out(operand.device))
+    return not usual, not may_be_accelerator(operand.device), not named(operand.node)
+
+
+def device_at(device: Device, when: tuple[tuple[str, bool], ...]) -> Device:
+    """The device where the conditions are as `when` says."""
+    while isinstance(device, Guarded):
+        device = device.yes if (device.key, True) in when else device.no
+    return device
+
+
 def _is_cuda(device: Device) -> bool:
     return isinstance(device, Known) and device.type == "cuda"
+
+
+def confidence(*operands: Operand) -> Confidence:
+    """High where the source, or whoever runs it, says where each of them is; else it takes somebody
+    who moves the model, or passes a tensor of an accelerator."""
+    chosen = all(is_chosen(left_out(operand.device)) for operand in operands)
+    return Confidence.HIGH if chosen else Confidence.MEDIUM
 
 
 # --- in what words -------------------------------------------------------------------------
@@ -97,7 +178,8 @@ def _is_cuda(device: Device) -> bool:
 
 def place(device: Device) -> str:
     """ "on cpu", "on `args.device`", "where `x` is"."""
-    text = str(left_out(device))
+    usual = left_out(device)
+    text = str(device if usual == UNKNOWN else usual)
     return text if text.startswith("where") else f"on {text}"
 
 
@@ -197,10 +279,10 @@ def own_device(operand: Operand) -> str:
 
 def put_on(node: ir.Expr, device: str) -> tuple[Rewrite, ...]:
     """Put what an expression gives on `device`: in its creation call, or by a move behind it."""
-    return _in_creation(node, device) or suffix(node, f".to({device})")
+    return put_in_creation(node, device) or suffix(node, f".to({device})")
 
 
-def _in_creation(node: ir.Expr, device: str) -> tuple[Rewrite, ...]:
+def put_in_creation(node: ir.Expr, device: str) -> tuple[Rewrite, ...]:
     """`torch.ones(3)` -> `torch.ones(3, device=...)`."""
     match node:
         case ir.Call(func=ir.Attribute(value=ir.Name(id="torch"), attr=attr), args=args) if (
@@ -210,3 +292,13 @@ def _in_creation(node: ir.Expr, device: str) -> tuple[Rewrite, ...]:
         ):
             return (insert_after(args[-1], f", device={device}"),)
     return ()
+
+
+def without(call: ir.Call, argument: ir.Argument) -> tuple[Rewrite, ...]:
+    """Take an argument out of a call, with the comma before or after it."""
+    index = call.args.index(argument)
+    if index:
+        return (replace_tail(call.args[index - 1], argument, ""),)
+    if len(call.args) > 1:
+        return (Rewrite(Anchor(argument, "start"), Anchor(call.args[1], "start"), ""),)
+    return (Rewrite(Anchor(argument, "start"), Anchor(argument, "end"), ""),)

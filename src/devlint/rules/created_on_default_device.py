@@ -6,10 +6,22 @@ from collections.abc import Iterator
 
 from devlint import ir
 from devlint.findings import Change, Hop, Level, Report, Safety
-from devlint.flow.facts import Fact, Join, ModuleCall, Operand, Origin, Role, Symbol
+from devlint.flow.facts import (
+    Fact,
+    Guarded,
+    Join,
+    ModuleCall,
+    Operand,
+    Origin,
+    Role,
+    Symbol,
+    difference,
+)
 from devlint.rules import rule
 from devlint.rules._meetings import (
     clash,
+    confidence,
+    device_at,
     distinct,
     fresh,
     is_own_place,
@@ -63,6 +75,7 @@ def _report(
         fix=fix,
         help=help,
         level=level,
+        confidence=confidence(odd, partner),
     )
 
 
@@ -79,6 +92,10 @@ def _sentence(odd: Operand, partner: Operand) -> str:
         return f"this tensor is made {place(odd.device)}, but others in `{odd}` are not"
     if is_own_place(partner):
         return f"{made} meets `{partner}`, which may be on an accelerator"
+    found = difference(odd.device, partner.device)
+    if isinstance(partner.device, Guarded) and found is not None:
+        there = device_at(partner.device, found.when)
+        return f"{made} meets `{partner}`, which may be {place(there)}"
     return f"{made} meets `{partner}`, which is {place(partner.device)}"
 
 

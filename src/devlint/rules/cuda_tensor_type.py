@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from devlint import ir
-from devlint.findings import Change, Report, Safety, replace
+from devlint.findings import Change, Report, Safety, replace, replace_tail
 from devlint.flow.facts import (
     ApiCall,
     ApiRead,
@@ -66,6 +66,18 @@ def type_method(move: Move) -> Iterator[Report]:
     if move.method != "type" or not move.arguments:
         return
     (argument, given), *_ = move.arguments
+    like = _asked_for_type(argument.value)
+    if like is not None:
+        if move.context.guard is not Guard.NONE or move.context.role is Role.DATA:
+            return
+        yield Report(
+            at=argument.value,
+            message=f"`{ir.render(argument.value)}` names a device without its index, and no type "
+            "that PyTorch reads again where that isn't the CPU, CUDA or XPU",
+            fix=_as_the_other(move, like),
+            help=f"take both from the tensor: `.to({ir.render(like)})`",
+        )
+        return
     name = _spelled(given)
     if _CUDA_TYPE.fullmatch(name):
         if given.kind is Kind.STRING and move.context.guard is Guard.NONE:
@@ -82,6 +94,22 @@ def type_method(move: Move) -> Iterator[Report]:
             fix=_by_dtype(argument.value, _DTYPES[found[1]]),
             help=f"`torch.{_DTYPES[found[1]]}` changes the type and leaves the tensor where it is",
         )
+
+
+def _asked_for_type(node: ir.Expr) -> ir.Expr | None:
+    """`y` of `x.type(y.type())`."""
+    match node:
+        case ir.Call(func=ir.Attribute(attr="type", value=like), args=()):
+            return like
+    return None
+
+
+def _as_the_other(move: Move, like: ir.Expr) -> Change | None:
+    """`x.type(y.type())` -> `x.to(y)`."""
+    if len(move.arguments) != 1 or move.arguments[0][0].keyword is not None:
+        return None
+    rewrite = replace_tail(move.receiver.node, move.node, f".to({ir.render(like, 10_000)})")
+    return Change(f"Use `.to({ir.render(like)})`", (rewrite,), Safety.UNSAFE)
 
 
 def _spelled(operand: Operand) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from devlint import ir
 from devlint.findings import (
     Anchor,
     Change,
+    Level,
     Report,
     Rewrite,
     Safety,
@@ -22,6 +24,13 @@ _EQUALITY = frozenset({"==", "!="})
 _MEMBERSHIP = frozenset({"in", "not in"})
 _OF_TENSOR = "tensor-device"
 """The note of a value that is `x.device` of a tensor or a module: a new object at each read."""
+_TEXT_OF_TENSOR = "device.text"
+"""The note of `str(x.device)`."""
+_EITHER = "device or string"
+"""The note of a parameter whose annotation allows both."""
+_NAMES = re.compile(r"(cpu|cuda|mps|xpu|hpu|npu)(:\d+)?")
+_WITH_INDEX = ("cuda", "mps", "xpu", "hpu", "npu")
+"""The types of which a tensor's device always has an index."""
 _IDENTITY = {"is": "==", "is not": "!="}
 
 
@@ -103,6 +112,55 @@ def devices_never_equal(fact: Comparison) -> Iterator[Report]:
             because=(*left.trace, *right.trace),
             help="compare their `.type`, or give both an index",
         )
+
+
+@rule("device-compared-with-string", on=Comparison)
+def text_without_index(fact: Comparison) -> Iterator[Report]:
+    """`str(x.device) == "cuda"`: the text of a tensor's device has an index."""
+    text, other = _noted_first(fact, _TEXT_OF_TENSOR)
+    strings = _strings(other)
+    equal = fact.op in _EQUALITY or (fact.op in _MEMBERSHIP and text is fact.left)
+    if text.value.note != _TEXT_OF_TENSOR or not equal or not strings:
+        return
+    if other.kind is Kind.STRING and fact.op in _MEMBERSHIP:
+        return  # a part of a text
+    if not all(each in _WITH_INDEX for each in strings):
+        return
+    yield Report(
+        at=fact.node,
+        message=f'`{text}` has an index, as in "{strings[0]}:0": `{fact.op}` is always '
+        f"{fact.op in ('!=', 'not in')} here",
+        help="compare the device's `.type`, which has none",
+    )
+
+
+@rule("device-compared-with-string", on=Comparison)
+def either_compared(fact: Comparison) -> Iterator[Report]:
+    """A parameter that may be a device or a string, compared as if it were always a string."""
+    given, other = _noted_first(fact, _EITHER)
+    strings = _strings(other)
+    if given.value.note != _EITHER or not strings or fact.op not in _EQUALITY | _MEMBERSHIP:
+        return
+    if fact.op in _MEMBERSHIP and (given is fact.right or other.kind is Kind.STRING):
+        return
+    if not all(_NAMES.fullmatch(text) for text in strings):
+        return  # another string is no device: "auto"
+    wrong = fact.op in ("!=", "not in")
+    rewrites = (insert_before(given.node, "str("), insert_after(given.node, ")"))
+    yield Report(
+        at=fact.node,
+        message=f"`{given}` may be a torch.device, and no device equals a string: `{fact.op}` is "
+        f"then always {wrong}",
+        fix=Change("Compare what the device spells", rewrites, Safety.SAFE),
+        help=f"compare `torch.device({given}).type`, or make it a device first",
+        level=Level.WARNING,
+    )
+
+
+def _noted_first(fact: Comparison, note: str) -> tuple[Operand, Operand]:
+    """Both sides, that of the note first if one has it."""
+    left, right = fact.left, fact.right
+    return (left, right) if left.value.note == note else (right, left)
 
 
 def _device_first(fact: Comparison) -> tuple[Operand, Operand]:

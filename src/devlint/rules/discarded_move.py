@@ -28,9 +28,16 @@ def discarded_move(move: Move) -> Iterator[Report]:
 
 
 def _is_made_here(node: ir.Expr) -> bool:
-    """Whether no name holds the tensor: it was made to wake a device up, or to wait for one."""
+    """Whether no name holds the tensor: it was made to wake a device up, or to wait for one.
+
+    What converts data that has a name was meant to give the data a place.
+    """
     while True:
         match node:
+            case ir.Call(func=ir.Attribute(value=ir.Name(id="torch"), attr=attr), args=(data,)) if (
+                attr in ("tensor", "as_tensor", "from_numpy")
+            ):
+                return not isinstance(data.value, (ir.Name, ir.Attribute, ir.Subscript))
             case ir.Name():
                 return False
             case ir.Attribute(value=inner) | ir.Subscript(value=inner):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from devlint.findings import Report
 from devlint.flow.facts import ModuleCall, Origin, Role, Symbol
 from devlint.rules import rule
-from devlint.rules._meetings import because, clash, fresh, remedy, sentence
+from devlint.rules._meetings import because, clash, confidence, fresh, is_left, remedy, sentence
 
 
 @rule("input-on-other-device", on=ModuleCall)
@@ -16,6 +16,8 @@ def input_on_other_device(call: ModuleCall) -> Iterator[Report]:
     module = call.module
     if module.origin is Origin.INPUT and isinstance(module.device, Symbol):
         return  # a model that came as an argument may well be meant to be on the CPU
+    if is_left(module):
+        return  # DEV208 says it
     for given in call.inputs:
         if fresh(given) and call.context.role is Role.MODULE:
             continue  # DEV203 says it
@@ -25,4 +27,5 @@ def input_on_other_device(call: ModuleCall) -> Iterator[Report]:
                 message=sentence(given, module),
                 because=because(given, module),
                 help=remedy(given, module, module=True),
+                confidence=confidence(given, module),
             )

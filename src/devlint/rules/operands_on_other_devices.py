@@ -7,7 +7,15 @@ from collections.abc import Iterator
 from devlint.findings import Report
 from devlint.flow.facts import Join
 from devlint.rules import rule
-from devlint.rules._meetings import because, made_on_default, move_to, pairs, remedy, sentence
+from devlint.rules._meetings import (
+    because,
+    confidence,
+    made_on_default,
+    move_to,
+    pairs,
+    remedy,
+    sentence,
+)
 
 
 @rule("operands-on-other-devices", on=Join)
@@ -23,4 +31,5 @@ def operands_on_other_devices(join: Join) -> Iterator[Report]:
             because=because(odd, partner),
             fix=None if target else move_to(odd, partner),
             help=remedy(odd, partner),
+            confidence=confidence(odd, partner),
         )

@@ -6,7 +6,6 @@ from devlint.findings import Report
 from devlint.flow.facts import (
     CUDA_AVAILABLE,
     Device,
-    Guarded,
     Join,
     Known,
     ModuleCall,
@@ -15,6 +14,7 @@ from devlint.flow.facts import (
     difference,
 )
 from devlint.rules import rule
+from devlint.rules._meetings import device_at
 
 
 @rule("uneven-guard", on=ModuleCall)
@@ -37,7 +37,7 @@ def _uneven(operands: tuple[Operand, ...], role: Role) -> Iterator[Report]:
         if found is None or not found.certain or len(found.when) != 1:
             continue
         ((condition, holds),) = found.when
-        there, here = _at(moved.device, found.when), _at(other.device, found.when)
+        there, here = device_at(moved.device, found.when), device_at(other.device, found.when)
         if condition == CUDA_AVAILABLE and not holds and _is_cuda(here):
             continue  # the bare "cuda" raises there by itself
         when = "when" if holds else "unless"
@@ -47,13 +47,6 @@ def _uneven(operands: tuple[Operand, ...], role: Role) -> Iterator[Report]:
             because=(*moved.trace, *other.trace),
             help="move both under one condition, or both to one `device` without any",
         )
-
-
-def _at(device: Device, when: tuple[tuple[str, bool], ...]) -> Device:
-    """The device where the conditions are as `when` says."""
-    while isinstance(device, Guarded):
-        device = device.yes if (device.key, True) in when else device.no
-    return device
 
 
 def _is_cuda(device: Device) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devlint import ir
-from devlint.findings import Anchor, Change, Report, Rewrite, Safety, insert_after
+from devlint.findings import Anchor, Change, Confidence, Report, Rewrite, Safety, insert_after
 from devlint.flow.facts import KeptTensor
 from devlint.rules import rule
 
@@ -21,6 +21,7 @@ def unregistered_tensor(kept: KeptTensor) -> Iterator[Report]:
             because=(*kept.value.trace, *kept.uses),
             fix=_register(kept),
             help=f'make it a buffer: `self.register_buffer("{kept.attr}", ..., persistent=False)`',
+            confidence=Confidence.MEDIUM,
         )
 
 

@@ -19,9 +19,13 @@ from devlint.source.lower_literals import (
     imaginary,
     integer,
     name,
+    piece_value,
+    spelled,
     string,
+    string_value,
 )
 from devlint.source.origins import Between
+from devlint.source.pieces import Pieces
 
 # `Any` stands for "a LibCST node of the type under which the table lists the function".
 Lower = Callable[[Any], ir.Expr]
@@ -40,43 +44,51 @@ def optional(node: Any) -> ir.Expr | None:
 # --- text ----------------------------------------------------------------------------------
 
 
-def _pieces(parts: Iterable[Any], found: list[ir.Expr]) -> None:
+def _collect(parts: Iterable[Any], prefix: str, pieces: Pieces) -> None:
     """The literal pieces and the expressions of an f-string, format specifications included."""
     for part in parts:
         if type(part) in _LITERAL_PIECES:
-            found.append(ir.Constant(part.value, part))
-        else:
-            found.append(expression(part.expression))
-            if part.format_spec:
-                _pieces(part.format_spec, found)
+            pieces.text(piece_value(part.value, prefix), part)
+            continue
+        if part.equal is not None:
+            pieces.text(_before_equal(part), part)
+        inner = Pieces()
+        _collect(part.format_spec or (), prefix, inner)
+        pieces.expression(expression(part.expression), inner.parts())
+
+
+def _before_equal(part: cst.FormattedStringExpression | cst.TemplatedStringExpression) -> str:
+    """`x=` of `{x=!r}`: what it prints before the value."""
+    bare: Any = part.with_changes(conversion=None, format_spec=None)
+    return cst.Module([]).code_for_node(bare)[1:-1]
 
 
 def _text(node: cst.FormattedString | cst.TemplatedString) -> ir.Expr:
-    found: list[ir.Expr] = []
-    _pieces(node.parts, found)
-    return ir.Text(tuple(found), node)
+    pieces = Pieces()
+    _collect(node.parts, node.prefix, pieces)
+    return ir.Text(pieces.parts(), node)
 
 
 def _concatenated(node: cst.ConcatenatedString) -> ir.Expr:
     # A loop: LibCST nests `"a" "b" "c"` to the right, and tables of text have thousands.
-    lowered: list[ir.Expr] = []
+    literals: list[Any] = []
     rest: Any = node
     while type(rest) is cst.ConcatenatedString:
-        lowered.append(expression(rest.left))
+        literals.append(rest.left)
         rest = rest.right
-    lowered.append(expression(rest))
-    values = [piece.value for piece in lowered if isinstance(piece, ir.Constant)]
-    if len(values) == len(lowered):
+    literals.append(rest)
+    if all(type(literal) is cst.SimpleString for literal in literals):
+        values = [string_value(literal.value) for literal in literals]
         if all(isinstance(value, bytes) for value in values):
             return ir.Constant(b"".join(v for v in values if isinstance(v, bytes)), node)
         return ir.Constant("".join(v for v in values if isinstance(v, str)), node)
-    parts: list[ir.Expr] = []
-    for piece in lowered:
-        if isinstance(piece, ir.Text):
-            parts.extend(piece.parts)
+    pieces = Pieces()
+    for literal in literals:
+        if type(literal) is cst.SimpleString:
+            pieces.text(str(string_value(literal.value)), literal)
         else:
-            parts.append(piece)
-    return ir.Text(tuple(parts), node)
+            _collect(literal.parts, literal.prefix, pieces)
+    return ir.Text(pieces.parts(), node)
 
 
 # --- access and calls ----------------------------------------------------------------------
@@ -84,7 +96,7 @@ def _concatenated(node: cst.ConcatenatedString) -> ir.Expr:
 
 def _attribute(node: cst.Attribute) -> ir.Expr:
     value = node.value
-    return ir.Attribute(_EXPRESSIONS[type(value)](value), node.attr.value, node)
+    return ir.Attribute(_EXPRESSIONS[type(value)](value), spelled(node.attr.value), node)
 
 
 def _subscript(node: cst.Subscript) -> ir.Expr:
@@ -124,7 +136,7 @@ def argument(node: cst.Arg) -> ir.Argument:
     keyword = node.keyword
     return ir.Argument(
         _EXPRESSIONS[type(value)](value),
-        None if keyword is None else keyword.value,
+        None if keyword is None else spelled(keyword.value),
         node.star,
         node,
     )
@@ -184,7 +196,11 @@ def _comparison(node: cst.Comparison) -> ir.Expr:
 
 def _conditional(node: cst.IfExp) -> ir.Expr:
     return ir.Conditional(
-        expression(node.test), expression(node.body), expression(node.orelse), node
+        expression(node.test),
+        expression(node.body),
+        expression(node.orelse),
+        node,
+        isinstance(node.body, cst.BooleanOperation) and bool(node.body.lpar),
     )
 
 
@@ -261,7 +277,7 @@ def parameters(node: cst.Parameters) -> tuple[ir.Parameter, ...]:
 def _parameter(node: cst.Param, kind: str) -> ir.Parameter:
     annotation = node.annotation
     return ir.Parameter(
-        node.name.value,
+        spelled(node.name.value),
         kind,
         optional(node.default),
         None if annotation is None else expression(annotation.annotation),
@@ -278,7 +294,7 @@ def _walrus(node: cst.NamedExpr) -> ir.Expr:
     value = expression(node.value)
     if not isinstance(target, cst.Name):  # LibCST's type is wide, its grammar isn't
         return value
-    return ir.Walrus(ir.Name(target.value, target), value, node)
+    return ir.Walrus(ir.Name(spelled(target.value), target), value, node)
 
 
 def _await(node: cst.Await) -> ir.Expr:

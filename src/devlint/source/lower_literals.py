@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import re
+import unicodedata
 import warnings
 from collections.abc import Mapping
 
@@ -26,12 +28,21 @@ OPERATORS: Mapping[type, str] = {
 _SINGLETONS: Mapping[str, bool | None] = {"True": True, "False": False, "None": None}
 
 
+_ODD = re.compile(r'\\(?:\r\n|.)|\r\n?|\n|"', re.DOTALL)
+"""Escapes, and what can't stand as it is between simple double quotes."""
+
+
+def spelled(word: str) -> str:
+    """A name as Python reads it: `ﬁt` and `fit` are one."""
+    return word if word.isascii() else unicodedata.normalize("NFKC", word)
+
+
 def name(node: cst.Name) -> ir.Expr:
     """A name, or one of the constants that LibCST reads as names."""
     value = node.value
     if value in _SINGLETONS:
         return ir.Constant(_SINGLETONS[value], node)
-    return ir.Name(value, node)
+    return ir.Name(spelled(value), node)
 
 
 def ellipsis(node: cst.Ellipsis) -> ir.Expr:
@@ -75,6 +86,22 @@ def string_value(literal: str) -> str | bytes:
         except (SyntaxError, ValueError):
             return literal
     return value if isinstance(value, (str, bytes)) else literal
+
+
+def piece_value(text: str, prefix: str) -> str:
+    """The value of a literal piece of an f-string or template string with a prefix."""
+    if "{" in text or "}" in text:
+        text = text.replace("{{", "{").replace("}}", "}")
+    if "r" in prefix.lower() or not ("\\" in text or "\r" in text):
+        return text
+    return str(string_value(f'"{_ODD.sub(_plain, text)}"'))
+
+
+def _plain(odd: re.Match[str]) -> str:
+    text = odd.group()
+    if text == '"':
+        return '\\"'
+    return text if text.startswith("\\") else "\\n"
 
 
 def string(node: cst.SimpleString) -> ir.Expr:

@@ -8,6 +8,7 @@ import libcst as cst
 
 from devlint import ir
 from devlint.source.lower_expressions import expression
+from devlint.source.lower_literals import spelled
 
 
 def values(pattern: cst.MatchPattern) -> list[ir.Expr]:
@@ -54,8 +55,8 @@ def collect_names(pattern: Any, found: list[str]) -> None:
 
 
 def _add(name: cst.Name | None, found: list[str]) -> None:
-    if name is not None and name.value not in found:
-        found.append(name.value)
+    if name is not None and spelled(name.value) not in found:
+        found.append(spelled(name.value))
 
 
 def takes_all(pattern: cst.MatchPattern) -> bool:

@@ -9,7 +9,7 @@ import libcst as cst
 
 from devlint import ir
 from devlint.source.lower_expressions import argument, expression, optional, parameters
-from devlint.source.lower_literals import OPERATORS
+from devlint.source.lower_literals import OPERATORS, spelled
 from devlint.source.lower_patterns import collect_names, takes_all, values
 
 # `Any` stands for "a LibCST node of the type under which the table lists the function".
@@ -59,10 +59,14 @@ def _type_alias(node: cst.TypeAlias) -> ir.Stmt:
 
 
 def _delete(node: cst.Del) -> ir.Stmt:
-    target = node.target
-    if isinstance(target, (cst.Tuple, cst.List)):
-        return ir.Delete(tuple([expression(each.value) for each in target.elements]), node)
-    return ir.Delete((expression(target),), node)
+    return ir.Delete(tuple(map(expression, _flat(node.target))), node)
+
+
+def _flat(target: Any) -> list[Any]:
+    """What `del` deletes: brackets group only."""
+    if not isinstance(target, (cst.Tuple, cst.List)):
+        return [target]
+    return [each for element in target.elements for each in _flat(element.value)]
 
 
 def _return(node: cst.Return) -> ir.Stmt:
@@ -87,7 +91,7 @@ def _assert(node: cst.Assert) -> ir.Stmt:
 
 def _scope(kind: str) -> Lower:
     def lower(node: cst.Global | cst.Nonlocal) -> ir.Stmt:
-        return ir.Scope(kind, tuple([item.name.value for item in node.names]), node)
+        return ir.Scope(kind, tuple([spelled(item.name.value) for item in node.names]), node)
 
     return lower
 
@@ -102,7 +106,7 @@ def _dotted(node: Any) -> str:
         node = node.value
     if node is not None:
         parts.append(node.value)
-    return ".".join(reversed(parts))
+    return spelled(".".join(reversed(parts)))
 
 
 def _alias(node: cst.ImportAlias) -> ir.Alias:
@@ -110,7 +114,9 @@ def _alias(node: cst.ImportAlias) -> ir.Alias:
 
 
 def _bound(node: cst.AsName | None) -> str | None:
-    return node.name.value if node is not None and isinstance(node.name, cst.Name) else None
+    if node is None or not isinstance(node.name, cst.Name):
+        return None
+    return spelled(node.name.value)
 
 
 def _import(node: cst.Import | cst.LazyImport) -> ir.Stmt:
@@ -179,7 +185,7 @@ def _try(node: cst.Try | cst.TryStar) -> ir.Stmt:
 def _function(node: cst.FunctionDef) -> ir.Stmt:
     returns = node.returns
     return ir.Function(
-        node.name.value,
+        spelled(node.name.value),
         parameters(node.params),
         statements(node.body.body),
         tuple([expression(each.decorator) for each in node.decorators]),
@@ -191,7 +197,7 @@ def _function(node: cst.FunctionDef) -> ir.Stmt:
 
 def _class(node: cst.ClassDef) -> ir.Stmt:
     return ir.Class(
-        node.name.value,
+        spelled(node.name.value),
         tuple([argument(each) for each in (*node.bases, *node.keywords)]),
         statements(node.body.body),
         tuple([expression(each.decorator) for each in node.decorators]),

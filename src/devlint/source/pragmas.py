@@ -116,7 +116,7 @@ class Pragmas:
         self._document = document
         self._known = known
         self._any = _ANY.search(document.text) is not None
-        self._ours = self._any and _OURS.search(document.text) is not None
+        self._ours = self._any and has_own_pragmas(document.text)
 
     @property
     def problems(self) -> tuple[Problem, ...]:
@@ -248,6 +248,14 @@ class Pragmas:
             if text and not text.startswith("#"):
                 return below, below
         return row, row
+
+
+def has_own_pragmas(text: str) -> bool:
+    """Whether a text has suppressions that are to be judged, or what looks like them.
+
+    Where it hasn't, comments only matter to what is found.
+    """
+    return _OURS.search(text) is not None
 
 
 def read_pragmas(document: Document, known: Mapping[str, str]) -> Pragmas:

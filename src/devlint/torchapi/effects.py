@@ -99,6 +99,11 @@ class Row:
     """The parameter with the size, for `dims = "shape"`; -1 is the last positional one."""
     free_scalars: bool = True
     """join: a 0-dimensional CPU tensor may meet any device (`add`: yes; `cat`, `matmul`: no)."""
+    generator: tuple[Arg, ...] = ()
+    """The parameter with the generator that random numbers come from: it has to be where they are.
+    What makes no tensor draws on the default device (a loader's order, `random_split`)."""
+    own_generator: bool = False
+    """Without one it takes a generator of the CPU, whatever the default device is."""
     inplace: bool = False
     """It writes into the receiver and returns it (`add_`)."""
     grad: bool = False
@@ -107,6 +112,9 @@ class Row:
     """construct of a module: it has parameters or buffers of its own, so it lives on a device."""
     weights: tuple[tuple[Arg, ...], ...] = ()
     """With `parameters = false`: it does hold a tensor where one of these is given."""
+    state: str = ""
+    """construct of an optimizer: "built" where it makes its state when it is built; else the first
+    step makes it. With `parameters = false` it keeps none, unless one of `weights` is given."""
     has_device: bool = False
     """construct of a module: it has a `device` attribute, which a plain `nn.Module` lacks."""
     managed: bool = False
@@ -114,6 +122,9 @@ class Row:
     `DataParallel`): nothing is said of where it is, or of what it is called with."""
     cuda: bool = False
     """It needs CUDA at run time and raises without it (`torch.cuda.synchronize`)."""
+    inside: str = ""
+    """host-only: "only" what lists hold is read ("numpy.mean" asks a tensor for its own `mean`), or
+    "never" (a list of tensors is kept as it is)."""
     host: str = ""
     """read-on-host: how the rule calls it ("numpy")."""
     overlay: str = ""

@@ -44,7 +44,7 @@ KINDS = frozenset({
 })  # fmt: skip
 """The kinds that a row may name, from `flow.values.Kind`."""
 
-_PARAMETER = ("device", "like", "data", "of", "size")
+_PARAMETER = ("device", "like", "data", "of", "size", "generator")
 _PARAMETERS = ("operands", "cpu_only", "weights")
 _TYPES: dict[str, type] = {
     item.name: type(item.default)

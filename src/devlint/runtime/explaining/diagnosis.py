@@ -55,7 +55,10 @@ def _on_host(scene: Scene, words: Words, operands: Operands) -> Mistake | None:
     lines += because(named, part, facts.device)
     lines += origin(scene, source, text if part is None else part.text, index)
     thrown_away = discarded(scene, text, index, "cpu")
-    rule = "numpy-on-accelerator" if is_numpy else ""
+    rule = "cpu-only-argument"
+    if is_numpy:
+        is_method = ".numpy(" in scene.failing_text(index)
+        rule = "numpy-on-accelerator" if is_method else "accelerator-tensor-in-host-library"
     if thrown_away is not None:
         line, statement = thrown_away
         where = place_of(scene.stack[index].file, line)
@@ -140,6 +143,7 @@ def _generator(scene: Scene, words: Words, operands: Operands) -> Mistake | None
         f"the generator is on {found}, but the numbers are to be on {wanted}",
         lines,
         f'make it for that device: torch.Generator(device="{wanted}")',
+        "generator-on-other-device",
         module=scene.home_label,
         argument=written,
         devices=(found, wanted),
@@ -179,7 +183,8 @@ def _pinned(scene: Scene, words: Words, operands: Operands) -> Mistake | None:
     lines += origin(scene, facts, text, scene.use)
     head = f"{text} is on {facts.device}, and only memory of the host can be pinned"
     fix = "pin it before it is moved, or leave the pinning out"
-    return _one(scene, head, lines, fix, "", "" if named is None else text, facts)
+    rule = "pinned-memory-misuse"
+    return _one(scene, head, lines, fix, rule, "" if named is None else text, facts)
 
 
 def _state(scene: Scene, words: Words, operands: Operands) -> Mistake | None:
@@ -194,7 +199,7 @@ def _state(scene: Scene, words: Words, operands: Operands) -> Mistake | None:
         fix = f'load it with map_location="cpu", or copy the state to the host: {named.text}.cpu()'
     head = f"{named.text}, the state of random numbers, is on {facts.device}, and is needed on cpu"
     lines = [described("state", named.text, facts), *found]
-    return _one(scene, head, lines, fix, "", named.text, facts)
+    return _one(scene, head, lines, fix, "cpu-only-argument", named.text, facts)
 
 
 def _lengths(scene: Scene, words: Words, operands: Operands) -> Mistake | None:
@@ -207,7 +212,8 @@ def _lengths(scene: Scene, words: Words, operands: Operands) -> Mistake | None:
     own = scene.as_named(facts, named)
     lines = [described("lengths", text, own), *origin(scene, own, text, scene.use)]
     head = f"{text}, the lengths of the sequences, is on {facts.device}, and is needed on cpu"
-    return _one(scene, head, lines, f"copy the lengths to the host: {text}.cpu()", "", text, facts)
+    fix = f"copy the lengths to the host: {text}.cpu()"
+    return _one(scene, head, lines, fix, "cpu-only-argument", text, facts)
 
 
 def _one(

@@ -39,17 +39,19 @@ def _single(scene: Scene, words: Words) -> Mistake | None:
     found = f"on {words.device}" if words.device else "on an accelerator"
     rule, fix = "", ""
     if words.kind == "numpy":
-        rule = "numpy-on-accelerator"
-        fix = f"copy it to the host first: {_copied(scene) or '.cpu()'}"
+        copied = _copied(scene)
+        is_method = bool(copied) or scene.use < 0
+        rule = "numpy-on-accelerator" if is_method else "accelerator-tensor-in-host-library"
+        fix = f"copy it to the host first: {copied or '.cpu()'}"
         head = f"{shown or 'numpy'} reads a tensor {found} as an array, which needs it on cpu"
     elif words.kind == "host":
-        fix = "copy it to the host first: .cpu()"
+        rule, fix = "cpu-only-argument", "copy it to the host first: .cpu()"
         head = f"{shown or words.operation} reads a tensor {found}, and needs it on cpu"
     elif words.kind == "index":
         rule, fix = "index-on-other-device", "move the index to where the tensor is"
         head = f"{shown or 'an operation'} indexes a tensor on {words.home} from another device"
     elif words.kind == "lengths":
-        fix = "copy the lengths to the host: .cpu()"
+        rule, fix = "cpu-only-argument", "copy the lengths to the host: .cpu()"
         head = f"{shown or 'packing'} takes the lengths of the sequences {found}, not on cpu"
     elif words.kind == "pinned":
         fix = "pin it before it is moved, or leave the pinning out"

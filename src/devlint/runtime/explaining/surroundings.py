@@ -21,6 +21,7 @@ class _DeviceName(ast.Constant):
     value: str
 
 
+_OPTIMIZER = "optimizer-before-move"
 _OPTIMIZER_REPAIR = (
     "move the model before the optimizer is made or its state is loaded, and don't move it later"
 )
@@ -52,7 +53,9 @@ def of_optimizer(scene: Scene, met: Mistake) -> Mistake:
         name = scene.source(scene.use).text_of(called.func.value)
         found = assigned(scene, name, scene.use)
         lines += [] if found is None else [("optimizer", found.place())]
-    return replace(met, headline=head, lines=lines, fix=_OPTIMIZER_REPAIR, argument="")
+    return replace(
+        met, headline=head, lines=lines, fix=_OPTIMIZER_REPAIR, argument="", rule=_OPTIMIZER
+    )
 
 
 def _load(scene: Scene, words: Words) -> Mistake:
@@ -121,6 +124,7 @@ def _fork(scene: Scene, words: Words) -> Mistake:
         (),
         'leave the accelerator out of the code of workers, or start them with "spawn" '
         '(a DataLoader: multiprocessing_context="spawn")',
+        rule="accelerator-in-worker",
         devices=(words.device,),
     )
 
@@ -144,6 +148,7 @@ def _backend(scene: Scene, words: Words) -> Mistake:
         (),
         "move the tensor to the accelerator of this rank first, or name a backend for each device: "
         'init_process_group("cpu:gloo,cuda:nccl")',
+        "cpu-tensor-in-collective" if device == "cpu" else "",
         devices=(device,),
     )
 
@@ -165,7 +170,8 @@ def _replica(scene: Scene, words: Words) -> Mistake:
         fix = "move the whole module to the device of this rank before it is wrapped"
     devices = tuple(device for device in (words.device, words.home) if device)
     module = scene.label(scene.called[0].module) if scene.called else scene.home_label
-    return Mistake(head, lines, fix, module=module, argument=name, devices=devices)
+    rule = "wrapped-before-move"
+    return Mistake(head, lines, fix, rule, module=module, argument=name, devices=devices)
 
 
 def _parameters(scene: Scene, words: Words) -> Mistake:
@@ -182,6 +188,7 @@ def _optimizer(scene: Scene, words: Words) -> Mistake:
         "a parameter, its gradient and the optimizer's state for it aren't all on one device",
         (),
         _OPTIMIZER_REPAIR,
+        _OPTIMIZER,
     )
 
 

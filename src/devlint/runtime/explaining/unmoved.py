@@ -90,14 +90,18 @@ def _why_behind(
         holder = scene.owners.holder(owner)
         kind = type(root).__name__
         if holder is None:
-            return "", f"{type(owner).__name__} isn't a part of {kind}: move it as well", -1
+            return (
+                "module-left-behind",
+                f"{type(owner).__name__} isn't a part of {kind}: move it as well",
+                -1,
+            )
         return "unregistered-modules", _registered(holder), -1
     path = scene.owners.path(owner)
     entry = next((m for m in scene.modules if m.is_call), None)
     callee, index = scene.callee(entry) if entry is not None else ("", -1)
     if path and scene.owners.has_any_on(device):
         return (
-            "input-on-other-device",
+            "module-left-behind",
             (
                 f"the rest of {type(root).__name__} is on {device}: "
                 f"make {path} before the model is moved, or move it as well"
@@ -110,4 +114,4 @@ def _why_behind(
     target = device_text(scene, -1, device, "", named)
     moved_module = f": {callee}.to({target})" if callee else ""
     index = index if callee else -1
-    return "input-on-other-device", f"move the module before the call{moved_module}", index
+    return "module-left-behind", f"move the module before the call{moved_module}", index

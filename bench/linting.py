@@ -1,0 +1,94 @@
+"""Runs devlint in a process of its own, as a user would, and keeps what it took and gave."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+Finding = dict[str, object]
+"""A finding as devlint's JSON has it, or as a bench stores it."""
+
+OPTIONS = ("--isolated", "--no-cache", "--no-respect-gitignore", "--exit-zero")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run took and gave. `crash` is why there are no findings, or ""."""
+
+    findings: tuple[Finding, ...]
+    seconds: float
+    peak_mib: float
+    """Of the first process: the whole run's where `jobs` is 1."""
+    crash: str
+    complaints: tuple[str, ...]
+
+
+def devlint(
+    paths: Iterable[Path],
+    *,
+    folder: Path | None = None,
+    jobs: int = 1,
+    select: str = "ALL",
+    source: Path | None = None,
+) -> Outcome:
+    """Lint `paths` from `folder` with the devlint of `source`, or this interpreter's own.
+
+    Needs POSIX, which tells the peak memory of a child that has ended.
+    """
+    command = [sys.executable, "-m", "devlint", "check", *map(str, paths), *OPTIONS]
+    command += ["--select", select, "--output-format", "json", "--jobs", str(jobs)]
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        start = time.perf_counter()
+        process = subprocess.Popen(
+            command, stdout=out, stderr=err, cwd=folder, env=_environment(source)
+        )
+        _, status, usage = os.wait4(process.pid, 0)
+        seconds = time.perf_counter() - start
+        process.returncode = os.waitstatus_to_exitcode(status)
+        out.seek(0)
+        err.seek(0)
+        printed, complaints = out.read(), err.read().decode(errors="replace")
+    crash, found = "", []
+    try:
+        found = json.loads(printed)
+    except ValueError:
+        crash = complaints.strip()[-2000:] or f"no output, exit code {process.returncode}"
+    if process.returncode not in (0, 2):
+        crash = complaints.strip()[-2000:] or f"exit code {process.returncode}"
+    return Outcome(
+        tuple(found), seconds, usage.ru_maxrss / 1024, crash, tuple(complaints.splitlines())
+    )
+
+
+def _environment(source: Path | None) -> dict[str, str]:
+    """The environment of a run: a project's own modules must not hide those that devlint needs."""
+    own = [] if source is None else [str(source)]
+    given = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    python_path = os.pathsep.join(str(Path(path).resolve()) for path in (*own, *given) if path)
+    return os.environ | {"PYTHONPATH": python_path, "PYTHONSAFEPATH": "1"}
+
+
+def row(finding: Finding, which: str = "location") -> int:
+    """The first row that a finding underlines; with "end_location" the last one."""
+    location = finding[which]
+    assert isinstance(location, dict)
+    return int(location["row"])
+
+
+def record(finding: Finding, package: str, version: str, path: str) -> Finding:
+    """A finding as it is stored and labelled: where it is inside its package, and devlint's own."""
+    own = ("code", "name", "level", "confidence", "message", "trace")
+    return {
+        "package": package,
+        "version": version,
+        "path": path,
+        "line": row(finding),
+        **{key: finding[key] for key in own if key in finding},
+    }

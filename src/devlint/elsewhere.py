@@ -1,0 +1,77 @@
+"""What a call of the linted file leads to in another file: told at the call, with the way there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from pathlib import PurePath
+
+from devlint.findings import Change, Hop, Located, Report
+from devlint.flow.facts import Elsewhere
+from devlint.source.spots import path_of
+
+
+def nodes_of(report: Report) -> Iterator[Located]:
+    """What a report points at."""
+    yield report.at
+    yield from (hop.node for hop in report.because)
+
+
+def brought_home(report: Report, fact: Located, here: str | None) -> Report | None:
+    """A report of this file that may point at another one, where a tensor or a module was made: it
+    points at what is nearest here then, and offers no fix. None where nothing is here."""
+
+    def is_here(node: Located) -> bool:
+        return path_of(node.origin) in (None, here)
+
+    fix = report.fix
+    if fix is not None and not all(map(is_here, _touched(fix))):
+        fix = None
+    if is_here(report.at):
+        return report if fix is report.fix else replace(report, fix=fix)
+    nearest = (fact, *(hop.node for hop in reversed(report.because)))
+    at = next(filter(is_here, nearest), None)
+    if at is None:
+        return None
+    return replace(report, at=at, message=report.message.replace(" here, but", ", but"), fix=None)
+
+
+def _touched(fix: Change) -> Iterator[Located]:
+    yield from fix.together
+    for rewrite in fix.rewrites:
+        yield from (rewrite.start.node, rewrite.end.node)
+
+
+def reported(
+    led: Elsewhere, reports: Iterable[Report], told: Callable[[str], frozenset[Located]]
+) -> Iterator[Report]:
+    """What rules say of a fact in another file, as this file is told of it.
+
+    `told` gives the nodes that the other file's own findings are about: what it is told of itself
+    isn't told once more. Where this file made what goes wrong, that is what is pointed at.
+    """
+    path = path_of(led.fact.node.origin)
+    here = path_of(led.node.origin)
+    if path is None:
+        return
+    for report in reports:
+        own = told(path)
+        if led.fact.node in own or report.at in own:
+            continue
+        at_home = path_of(report.at.origin) == here
+        message = report.message if at_home else _led(led, path, report.message)
+        way = [Hop(led.node, f"`{led.function}` is called here")]
+        if not any(hop.node is led.fact.node for hop in report.because):
+            way.append(Hop(led.fact.node, "it fails here"))
+        yield replace(
+            report,
+            at=report.at if at_home else led.node,
+            message=message,
+            because=(*report.because, *way),
+            fix=None,
+            help=f"in `{led.function}`: {report.help}" if report.help else "",
+        )
+
+
+def _led(led: Elsewhere, path: str, message: str) -> str:
+    return f"in `{led.function}` ({PurePath(path).name}), called here: {message}"

@@ -1,0 +1,137 @@
+"""What the calls in a file give to its functions.
+
+Anybody may call a public function, with tensors of any device; but where all calls in its own
+file bring something from the host, it is most likely a piece of what makes things there. A private
+one is called where it is written, and so is every function of a file that never speaks of devices:
+what one of these calls brings from the host stays there, and a flag that all of them leave at its
+default is that.
+"""
+
+from __future__ import annotations
+
+import re
+
+from devlint import ir
+from devlint.flow.arguments import Arguments
+from devlint.flow.facts import Guard, Role
+from devlint.flow.frame import Closure, File, Frame
+from devlint.flow.lattice import UNKNOWN, left_out, may_be_accelerator
+from devlint.flow.values import Kind, Value
+
+_TRIAL = re.compile(r"^_*(main|test|demo|example|check|debug|run_test)(_|$)")
+"""Functions that try others out."""
+_CALLED_BY_OTHERS = ("forward", "backward")
+
+
+def is_private(name: str) -> bool:
+    """Whether a function is meant for its own file (`_shift`); `__call__` is Python's."""
+    return name.startswith("_") and not name.endswith("__")
+
+
+def is_for_the_file(file: File, name: str) -> bool:
+    """Whether the calls in its file tell where a function's arguments are."""
+    return is_private(name) or not file.speaks_of_devices
+
+
+def calls_tell(closure: Closure) -> bool:
+    """Whether the calls in its file may tell something of a function's arguments."""
+    if not closure.scopes and closure.name not in _CALLED_BY_OTHERS:
+        return not closure.name.startswith("__")
+    return is_for_the_file(closure.file, closure.name)
+
+
+def remember_call(frame: Frame, closure: Closure, args: Arguments, has_receiver: bool) -> None:
+    """Remember which arguments of a function may be on an accelerator in this call."""
+    function = closure.node
+    if closure.file is not frame.world.home:
+        return  # that file tells of it
+    if not isinstance(function, ir.Function) or not calls_tell(closure):
+        return
+    own = is_for_the_file(closure.file, function.name)
+    if not own and _is_trial(frame):
+        return
+    names = [parameter.name for parameter in function.params if parameter.kind == "positional"]
+    open_so_far = frame.world.given.setdefault(function, {})
+    _remember_flags(frame, function, args, int(has_receiver))
+    asked = frame.context().guard is not Guard.NONE
+    frame.world.asked[function] = frame.world.asked.get(function, True) and asked
+    if args.unpacked:
+        open_so_far.update(dict.fromkeys((p.name for p in function.params), not own))
+        return
+    position = int(has_receiver)
+    for argument, value in args.all:
+        name = argument.keyword
+        if name is None:
+            name = names[position] if position < len(names) else ""
+            position += 1
+        may_be = _may_be_accelerator(frame, value)
+        before = open_so_far.get(name, own)
+        open_so_far[name] = (before and may_be) if own else (before or may_be)
+
+
+def is_asked_for(frame: Frame, function: ir.Function) -> bool:
+    """Whether every call of a function in its file stands where an accelerator was asked for."""
+    return frame.world.asked.get(function, False)
+
+
+def _is_trial(frame: Frame) -> bool:
+    """Whether the running code only tries something out: what it brings says little."""
+    outermost = list(frame.chain())[-1]
+    function = outermost.function
+    if not isinstance(function, ir.Function) or outermost.role is Role.TEST:
+        return True
+    return _TRIAL.search(function.name) is not None
+
+
+def is_asked_by_constructors(file: File, method: str) -> bool:
+    """Whether the calls of a method of that name in a file all stand in constructors, of what has
+    the called object as a part."""
+    early, late = False, False
+    for statement in file.body:
+        if isinstance(statement, ir.Class):
+            functions = [each for each in statement.body if isinstance(each, ir.Function)]
+        else:
+            functions = [statement] if isinstance(statement, ir.Function) else []
+        for function in functions:
+            if method in file.scan(function).methods:
+                early |= function.name == "__init__"
+                late |= function.name != "__init__" or method in file.scan(function).self_calls
+    return early and not late
+
+
+def _remember_flags(frame: Frame, function: ir.Function, args: Arguments, position: int) -> None:
+    """Remember which parameters a call sets to `True` or `False`, or leaves at it."""
+    given: dict[str | None, ir.Expr] = {}
+    for argument, _ in args.all:
+        if argument.keyword is None and position < len(function.params):
+            given[function.params[position].name] = argument.value
+            position += 1
+        else:
+            given[argument.keyword] = argument.value
+    flags = frame.world.flags.setdefault(function, {})
+    for parameter in function.params:
+        node = given.get(parameter.name, parameter.default)
+        literal = node.value if isinstance(node, ir.Constant) else None
+        value = literal if isinstance(literal, bool) and not args.unpacked else None
+        flags[parameter.name] = value if flags.get(parameter.name, value) is value else None
+
+
+def flag(frame: Frame, function: ir.Function, parameter: str) -> bool | None:
+    """What every call in the file sets a private function's parameter to: `True` or `False`."""
+    if not is_private(function.name):
+        return None
+    return frame.world.flags.get(function, {}).get(parameter)
+
+
+def may_be_given(frame: Frame, function: ir.Function, parameter: str) -> bool:
+    """Whether a function's parameter may be on an accelerator for all that is known of its calls:
+    of one that others call too, all calls in the file have to give it from the host."""
+    return frame.world.given.get(function, {}).get(parameter, True)
+
+
+def _may_be_accelerator(frame: Frame, value: Value) -> bool:
+    """Whether a value may be on an accelerator for all that is known of it."""
+    if value.kind in (Kind.UNKNOWN, Kind.NONE):
+        return True
+    place = left_out(frame.place(value))
+    return may_be_accelerator(place) or (value.kind is Kind.TENSOR and place == UNKNOWN)

@@ -1,0 +1,115 @@
+"""Conditions of which it is known whether they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from devlint import ir
+from devlint.flow import narrow
+from devlint.flow.frame import Frame
+from devlint.flow.instances import is_instance
+from devlint.flow.library import dotted
+from devlint.flow.values import Kind
+
+
+def settled(frame: Frame, node: ir.Expr) -> bool | None:
+    """Whether a condition is known to hold or not to hold here."""
+    match node:
+        case ir.Constant(value=value):
+            return bool(value)
+        case ir.Unary(op="not", operand=operand):
+            inner = settled(frame, operand)
+            return None if inner is None else not inner
+        case ir.Boolean(op=op, left=left, right=right):
+            sides = (settled(frame, left), settled(frame, right))
+            decides = op == "or"
+            return decides if decides in sides else sides[0] if None not in sides else None
+    if _asks_for_proxy(frame, node):
+        return False
+    told = is_instance(frame, node)
+    if told is None:
+        told = _given_flag(frame, node)
+    if told is None:
+        told = _compared_strings(frame, node)
+    if told is None and frame.site:
+        told = _of_a_type(frame, node)
+    if told is not None:
+        return told
+    key = narrow.key_of(frame, node)
+    if key is None:
+        return None
+    known = frame.state.known.get(key[0])
+    return None if known is None else known is key[1]
+
+
+_PROXIES = ("torch.fx.Proxy", "torch.fx.proxy.Proxy")
+_PROXY_TESTS = ("is_torch_fx_proxy", "is_fx_tracing", "is_fx_symbolic_tracing")
+
+
+def _asks_for_proxy(frame: Frame, node: ir.Expr) -> bool:
+    """Whether a condition holds for the proxies of `torch.fx` alone, which stand for tensors while
+    a graph is drawn: never where tensors are computed."""
+    match node:
+        case ir.Call(func=ir.Name(id="isinstance"), args=(_, types)):
+            return dotted(frame, types.value) in _PROXIES
+        case ir.Call(func=ir.Name(id=name) | ir.Attribute(attr=name)):
+            return name in _PROXY_TESTS
+    return False
+
+
+def _given_flag(frame: Frame, node: ir.Expr) -> bool | None:
+    """What a parameter or a name of the running function is that is `True` or `False` and stays so.
+    Names of the file are left open: they are there to be changed."""
+    function = frame.function
+    if not isinstance(node, ir.Name) or not isinstance(function, ir.Function):
+        return None
+    value = frame.state.env.get(node.id)
+    bindings = frame.file.scan(function).assigned[node.id]
+    if bindings + any(parameter.name == node.id for parameter in function.params) != 1:
+        return None
+    known = value is not None and value.kind is Kind.BOOL and isinstance(value.data, bool)
+    return value.data if known else None  # type: ignore[union-attr,return-value]
+
+
+def _compared_strings(frame: Frame, node: ir.Expr) -> bool | None:
+    """What comes of comparing a name that holds a known string with strings."""
+    match node:
+        case ir.Compare(op="==" | "!=" | "in" | "not in" as op, left=ir.Name(id=name), right=right):
+            value = frame.look_up(name)
+            if value is None or value.kind is not Kind.STRING or not isinstance(value.data, str):
+                return None
+            items = right.items if isinstance(right, ir.Display) else (right,)
+            texts = [item.value for item in items if isinstance(item, ir.Constant)]
+            if len(texts) != len(items) or (op in ("in", "not in")) is not isinstance(
+                right, ir.Display
+            ):
+                return None
+            return (value.data in texts) is (op in ("==", "in"))
+    return None
+
+
+def _of_a_type(frame: Frame, node: ir.Expr) -> bool | None:
+    """What `isinstance(x, types)` gives for what a call has passed: a tensor is no array. Where a
+    function runs on its own, what its parameters are is guessed by what is done to them."""
+    match node:
+        case ir.Call(func=ir.Name(id="isinstance"), args=(subject, types)):
+            pass
+        case _:
+            return None
+    value = frame.look_up(subject.value.id) if isinstance(subject.value, ir.Name) else None
+    if value is None or value.kind not in _TYPES or value.note == "any":
+        return None
+    asked = types.value.items if isinstance(types.value, ir.Display) else (types.value,)
+    names = {dotted(frame, each) for each in asked}
+    if _TYPES[value.kind] in names:
+        return True
+    return False if names <= set(_TYPES.values()) | _OTHERS else None
+
+
+_TYPES: Mapping[Kind, str] = {
+    Kind.TENSOR: "torch.Tensor", Kind.NDARRAY: "numpy.ndarray", Kind.LIST: "builtins.list",
+    Kind.TUPLE: "builtins.tuple", Kind.DICT: "builtins.dict",
+}  # fmt: skip
+_OTHERS = frozenset(
+    ("builtins.bool", "builtins.bytes", "builtins.float", "builtins.int", "builtins.str")
+)

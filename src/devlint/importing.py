@@ -1,0 +1,157 @@
+"""Where the modules lie that a file of a project imports.
+
+An absolute import is looked for in the folders that Python would have on its path when the
+project runs: the one that holds the file's package, those above it up to the root of the project,
+and their `src`. Installed packages, the standard library and torch are nobody's project.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from functools import lru_cache
+
+_MARKS = (".git", "pyproject.toml", "setup.py", "setup.cfg")
+"""What lies in the root of a project."""
+
+_INSTALLED = ("site-packages", "dist-packages")
+_HIGHEST = 12
+"""Folders above a file that are looked at."""
+
+_NEVER = frozenset(sys.stdlib_module_names) | {"torch"}
+
+
+class Finder:
+    """Finds modules, and remembers in `consulted` what that hung on.
+
+    A module is known by its path: a file, or a folder (ending with a separator) without
+    `__init__.py`. In `consulted` are the files that were found, and where none was found the path
+    without a suffix that a module of that name would have.
+    """
+
+    def __init__(self) -> None:
+        self.consulted: set[str] = set()
+
+    def absolute(self, importer: str, name: str) -> str | None:
+        """The module that `import name` means in a file."""
+        first, _, rest = name.partition(".")
+        places, own = _places(os.path.dirname(importer))
+        if first in _NEVER or (own is not None and first != own):
+            return None
+        for place in places:
+            found = self.submodule(place, first)
+            if found is not None:
+                return self._below(found, rest)
+        return None
+
+    def relative(self, importer: str, level: int, name: str) -> tuple[str, str] | None:
+        """The module that `from ..name import` means in a file, and its dotted name."""
+        folder = os.path.dirname(importer)
+        for _ in range(level - 1):
+            folder = os.path.dirname(folder)
+        found = self._below(self._package(folder), name)
+        if found is None:
+            return None
+        return ".".join(part for part in (_dotted(folder), name) if part), found
+
+    def submodule(self, module: str, name: str) -> str | None:
+        """A module of a package; None where the module is a plain file, or has none such."""
+        folder, file = os.path.split(module)
+        if file not in ("", "__init__.py"):
+            return None
+        names = _listing(folder)
+        path = os.path.join(folder, name)
+        if f"{name}/" in names and "__init__.py" in _listing(path):
+            return os.path.join(path, "__init__.py")
+        if f"{name}.py" in names:
+            return f"{path}.py"
+        if f"{name}/" in names and any(each.endswith(".py") for each in _listing(path)):
+            return os.path.join(path, "")
+        self.consulted.add(path)
+        return None
+
+    def _package(self, folder: str) -> str:
+        own = "__init__.py" if "__init__.py" in _listing(folder) else ""
+        return os.path.join(folder, own)
+
+    def _below(self, module: str, name: str) -> str | None:
+        found: str | None = module
+        for part in name.split(".") if name else ():
+            if found is None:
+                return None
+            found = self.submodule(found, part)
+        return found
+
+
+def is_absent(path: str) -> bool:
+    """Whether there is no module of that path, which has no suffix."""
+    folder, name = os.path.split(path.rstrip(os.sep))
+    names = _listing(folder)
+    if f"{name}.py" in names:
+        return False
+    return not (f"{name}/" in names and any(n.endswith(".py") for n in _listing(path)))
+
+
+def _listing(folder: str) -> frozenset[str]:
+    """The modules of a folder: files as they are called, folders with a slash."""
+    try:
+        changed = os.stat(folder).st_mtime_ns
+    except OSError:
+        return frozenset()
+    return _list(folder, changed)
+
+
+@lru_cache(maxsize=4096)
+def _list(folder: str, changed: int) -> frozenset[str]:
+    found: set[str] = set()
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.name.endswith(".py"):
+                    found.add(entry.name)
+                elif "." not in entry.name and entry.is_dir():
+                    found.add(f"{entry.name}/")
+    except OSError:
+        return frozenset()
+    return frozenset(found)
+
+
+@lru_cache(maxsize=1024)
+def _places(folder: str) -> tuple[tuple[str, ...], str | None]:
+    """Where absolute imports in files of a folder start, as paths of folders, nearest first; and
+    for installed packages the only name that is looked for there: their own."""
+    top = _above_package(folder)
+    if os.path.basename(top) in _INSTALLED:
+        return (os.path.join(top, ""),), os.path.relpath(folder, top).split(os.sep)[0]
+    places, place = [top], top
+    for _ in range(_HIGHEST):
+        if any(os.path.exists(os.path.join(place, mark)) for mark in _MARKS):
+            break
+        above = os.path.dirname(place)
+        if above == place:  # no root of a project was met: only the package itself is known
+            places = [top]
+            break
+        place = above
+        places.append(place)
+    else:
+        places = [top]
+    sources = os.path.join(places[-1], "src")
+    if sources not in places and os.path.isdir(sources):
+        places.append(sources)
+    return tuple(os.path.join(each, "") for each in places), None
+
+
+def _above_package(folder: str) -> str:
+    """The folder that holds the outermost package that a folder is in; itself if it is in none."""
+    while os.path.isfile(os.path.join(folder, "__init__.py")):
+        above = os.path.dirname(folder)
+        if above == folder:
+            break
+        folder = above
+    return folder
+
+
+def _dotted(folder: str) -> str:
+    """The name of the package that a folder is; "" if it is none."""
+    top = _above_package(folder)
+    return "" if folder == top else os.path.relpath(folder, top).replace(os.sep, ".")

@@ -1,0 +1,71 @@
+"""The files around linted ones: found, and read."""
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict
+
+from devlint.flow.project import Text
+from devlint.importing import Finder, is_absent
+from devlint.purpose import role_of_file, speaks_of_devices
+from devlint.source.encoding import decode
+from devlint.source.errors import SourceError
+from devlint.source.scout import scout_text
+
+_KEPT = 4_000_000
+"""Characters of the files that are remembered; what was read of them takes some twenty bytes for
+each."""
+
+
+class Neighbours(Finder):
+    """What a linted file is given to look around with.
+
+    `largest` is the size in bytes up to which files are read. Raises nothing: a neighbour that
+    can't be read or parsed is as if it weren't there, but `consulted` tells that it was asked for.
+    """
+
+    def __init__(self, largest: int) -> None:
+        super().__init__()
+        self._largest = largest
+        self._contents: OrderedDict[str, tuple[str, Text]] = OrderedDict()
+        self._size = 0
+
+    def read(self, path: str) -> Text | None:
+        """What stands in a file; None where that can't be told."""
+        try:
+            with open(path, "rb") as file:
+                data = file.read(self._largest + 1)
+            if len(data) > self._largest:
+                return None
+            text = decode(data).text
+        except (OSError, SourceError):
+            return None
+        return self.content(path, text)
+
+    def content(self, path: str, text: str) -> Text | None:
+        """What a text says as the file of a path; None where the scout can't read it.
+
+        It is read once for the run over the file itself and for the files that import it.
+        """
+        kept = self._contents.pop(path, None)
+        if kept is None or kept[0] != text:
+            module = scout_text(text, path)
+            if module is None:
+                return None
+            self._size += len(text) - (0 if kept is None else len(kept[0]))
+            kept = text, Text(module, role_of_file(path), speaks_of_devices(text))
+        self._contents[path] = kept
+        while self._size > _KEPT and len(self._contents) > 1:
+            self._size -= len(self._contents.popitem(last=False)[1][0])
+        return kept[1]
+
+    def stamp(self, path: str) -> object:
+        """What changes when a file does: its time and size; None where there is no such file, or
+        no module of that path."""
+        if not path.endswith(".py"):
+            return None if is_absent(path) else (0, 0)
+        try:
+            status = os.stat(path)
+        except OSError:
+            return None
+        return status.st_mtime_ns, status.st_size

@@ -1,0 +1,35 @@
+"""What the rules about tensors that the host reads share."""
+
+from __future__ import annotations
+
+from devlint import ir
+from devlint.findings import Change, Safety, insert_after
+from devlint.flow.facts import HostRead, Known, Origin, Role, Symbol, may_be_accelerator
+
+
+def is_told(read: HostRead) -> bool:
+    """Whether the source gives a reason to think of an accelerator."""
+    receiver = read.receiver
+    if not may_be_accelerator(receiver.device):
+        return False
+    if receiver.origin is Origin.INPUT and isinstance(receiver.device, Symbol):
+        return False  # a helper may well be meant for CPU tensors only
+    return read.context.role is not Role.DATA or isinstance(receiver.device, Known)
+
+
+def missing(read: HostRead) -> str:
+    """What has to stand before the read."""
+    match read.receiver.node:
+        case ir.Call(func=ir.Attribute(attr="detach")):
+            return ".cpu()"
+    return ".detach().cpu()" if read.grad else ".cpu()"
+
+
+def copied(read: HostRead) -> Change | None:
+    """Copy the tensor to the host first: that is the tensor itself where it is there."""
+    if read.container or not isinstance(
+        read.receiver.node, (ir.Name, ir.Attribute, ir.Subscript, ir.Call)
+    ):
+        return None
+    calls = missing(read)
+    return Change(f"Insert `{calls}`", (insert_after(read.receiver.node, calls),), Safety.SAFE)

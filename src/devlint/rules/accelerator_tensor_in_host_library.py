@@ -1,0 +1,28 @@
+"""DEV206: a tensor on an accelerator is given to a library that computes on the host."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from devlint import ir
+from devlint.findings import Report
+from devlint.flow.facts import HostRead
+from devlint.rules import rule
+from devlint.rules._host import copied, is_told, missing
+from devlint.rules._meetings import followed_by, place
+
+
+@rule("accelerator-tensor-in-host-library", on=HostRead)
+def accelerator_tensor_in_host_library(read: HostRead) -> Iterator[Report]:
+    """Report the argument of a function of numpy, matplotlib, scikit-learn and their like."""
+    if read.method != "__array__" or isinstance(read.node.func, ir.Call) or not is_told(read):
+        return
+    given, function = read.receiver, ir.render(read.node.func)
+    where, calls = place(given.device), missing(read)
+    if read.container:
+        message = f"`{given}` holds tensors {where} but `{function}` needs them on cpu"
+        help = f"copy them to the host first: `[each{calls} for each in {given}]`"
+    else:
+        message = f"`{given}` is {where} but `{function}` needs it on cpu"
+        help = f"copy it to the host first: `{followed_by(given, calls)}`"
+    yield Report(at=given.node, message=message, because=given.trace, fix=copied(read), help=help)

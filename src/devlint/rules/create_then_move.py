@@ -1,0 +1,51 @@
+"""DEV504: a tensor is made on the host and moved at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from devlint import ir
+from devlint.findings import Change, Report, Rewrite, Safety, replace_tail
+from devlint.flow.facts import CPU, UNKNOWN, Move, Origin
+from devlint.rules import rule
+from devlint.rules._meetings import put_in_creation
+
+_DRAWN = ("rand", "randn", "randint", "randperm")
+
+
+@rule("create-then-move", on=Move)
+def create_then_move(move: Move) -> Iterator[Report]:
+    """Report `torch.zeros(n).to(device)`."""
+    node, receiver = move.receiver.node, move.receiver
+    if receiver.origin is not Origin.DEFAULT or receiver.value.grad or receiver.device != CPU:
+        return
+    if not isinstance(node, ir.Call) or move.device in (CPU, UNKNOWN) or move.discarded:
+        return
+    device = _device(move)
+    rewrites = put_in_creation(node, device) if device else ()
+    if not rewrites:
+        return
+    yield Report(
+        at=move.node,
+        message=f"makes a tensor on the host and copies it: `device={device}` makes it in place",
+        fix=_fix(move, node, rewrites, device),
+        help=f"make it there: `device={device}`",
+    )
+
+
+def _device(move: Move) -> str:
+    """The device as the source writes it; "" where something else is given as well."""
+    if not move.arguments:
+        return f'"{move.method}"' if move.method in ("cuda", "xpu") else ""
+    if len(move.arguments) > 1 or move.target is None or move.method != "to":
+        return ""
+    return ir.render(move.target.node, 200) if move.target.kind.name != "TENSOR" else ""
+
+
+def _fix(move: Move, made: ir.Call, rewrites: tuple[Rewrite, ...], device: str) -> Change:
+    """What is drawn comes from the generator of the device, so that its values change."""
+    func = made.func
+    drawn = isinstance(func, ir.Attribute) and func.attr in _DRAWN
+    safety = Safety.UNSAFE if drawn else Safety.SAFE
+    tail = replace_tail(made, move.node, "")
+    return Change(f"Make it with `device={device}`", (*rewrites, tail), safety)

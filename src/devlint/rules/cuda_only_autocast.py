@@ -1,0 +1,110 @@
+"""DEV107: mixed precision for CUDA alone where the device is a choice, or of a whole device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from devlint import ir
+from devlint.findings import Change, Hop, Report, Rewrite, Safety, insert_before, replace
+from devlint.flow.facts import Guard, Known, MixedPrecision, Operand, Role
+from devlint.rules import rule
+
+
+@rule("cuda-only-autocast", on=MixedPrecision)
+def autocast_of_a_whole_device(fact: MixedPrecision) -> Iterator[Report]:
+    """`torch.autocast("cuda:0")`, `torch.autocast(str(device))`."""
+    given = fact.device_type
+    if given is None or not fact.name.endswith("autocast"):
+        return
+    if fact.whole is not None:
+        yield Report(
+            at=given.node,
+            message=f"`{given}` may have an index: `device_type` is a bare type",
+            because=fact.whole.trace,
+            fix=Change("Give the type", (replace(given.node, f"{fact.whole}.type"),), Safety.SAFE),
+            help=f"give `{fact.whole}.type`",
+        )
+    elif fact.indexed is not None:
+        kind = f"torch.device({given}).type"
+        fix = Change("Give the type", (replace(given.node, kind),), Safety.SAFE)
+        yield Report(
+            at=given.node,
+            message=f"`{given}` may have an index: `device_type` is a bare type",
+            because=(Hop(fact.indexed, "with an index here"),),
+            fix=fix if fact.torch else None,
+            help=f"give `{kind}`",
+        )
+    elif isinstance(given.constant, str) and _has_index(given):
+        bare = given.constant.partition(":")[0]
+        literal = given.trace[-1].node if given.trace else given.node
+        yield Report(
+            at=given.node,
+            message=f'`device_type` is a bare type: "{bare}", not "{given.constant}"',
+            because=given.trace if literal is not given.node else (),
+            fix=Change("Give the type", (replace(given.node, f'"{bare}"'),), Safety.SAFE),
+            help=f'give `"{bare}"`, or `device.type`',
+        )
+
+
+def _has_index(given: Operand) -> bool:
+    return isinstance(given.device, Known) and given.device.index is not None
+
+
+@rule("cuda-only-autocast", on=MixedPrecision)
+def autocast_for_cuda_alone(fact: MixedPrecision) -> Iterator[Report]:
+    """`torch.cuda.amp.autocast()` where things are moved to `device`."""
+    if not fact.chosen or fact.context.guard is not Guard.NONE or _is_switched(fact):
+        return
+    if fact.context.role in (Role.MANAGED, Role.TEST):
+        return
+    given = fact.device_type
+    if given is not None:
+        if given.constant != "cuda" or not isinstance(given.node, ir.Constant):
+            return
+    elif not fact.name.startswith("torch.cuda."):
+        return
+    kind = f"{fact.chosen}.type" if fact.is_device else f"torch.device({fact.chosen}).type"
+    short = fact.name if given is None else f"{fact.name}({given})"
+    yield Report(
+        at=fact.node,
+        message=f"`{short}` is for CUDA alone, and `{fact.chosen}` may be another device",
+        because=fact.because,
+        fix=_fix(fact, kind),
+        help=f"give the type of the device: `{_general(fact)}({kind})`",
+    )
+
+
+def _general(fact: MixedPrecision) -> str:
+    return "torch.autocast" if fact.name.endswith("autocast") else "torch.amp.GradScaler"
+
+
+def _is_switched(fact: MixedPrecision) -> bool:
+    """Whether a flag turns it on: that may well ask for CUDA."""
+    for position, argument in enumerate(fact.node.args):
+        first = argument.keyword is None and position == 0 and fact.device_type is None
+        if argument.star or ((first or argument.keyword == "enabled") and not _is_true(argument)):
+            return True
+    return False
+
+
+def _is_true(argument: object) -> bool:
+    return getattr(getattr(argument, "value", None), "value", None) is True
+
+
+def _fix(fact: MixedPrecision, kind: str) -> Change | None:
+    message, call = "Follow the device", fact.node
+    rewrites: tuple[Rewrite, ...]
+    if not fact.torch and not fact.is_device:
+        return None
+    if fact.device_type is not None:
+        rewrites = (replace(fact.device_type.node, kind),)
+    elif not fact.torch or any(argument.keyword is None for argument in call.args):
+        return None
+    elif not call.args:
+        rewrites = (replace(call, f"{_general(fact)}({kind})"),)
+    else:
+        rewrites = (
+            replace(call.func, _general(fact)),
+            insert_before(call.args[0], f"{kind}, "),
+        )
+    return Change(message, rewrites, Safety.UNSAFE)

@@ -1,0 +1,109 @@
+"""DEV207: a generator of one device draws for a tensor, a sampler or a loader of another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from devlint import ir
+from devlint.findings import Anchor, Change, Report, Rewrite, Safety, insert_after
+from devlint.flow.facts import CUDA_AVAILABLE, Draw, Known, Operand, Role, difference
+from devlint.rules import rule
+from devlint.rules._meetings import device_at, named, place
+
+_DEFAULT = "torch.Generator(device=torch.get_default_device())"
+
+
+@rule("generator-on-other-device", on=Draw)
+def generator_on_other_device(draw: Draw) -> Iterator[Report]:
+    """Report the generator, or the call that takes the CPU's where the default device isn't."""
+    if not _raises(draw):
+        return
+    given = draw.generator
+    yield Report(
+        at=draw.node if given is None else given.node,
+        message=_sentence(draw),
+        because=() if given is None else given.trace,
+        fix=_with_own(draw) if given is None else _move_draw(draw, given),
+        help=_help(draw),
+    )
+
+
+def _raises(draw: Draw) -> bool:
+    """Whether the two are of different types: `cuda:0` may draw for `cuda:1`."""
+    source = Known("cpu") if draw.generator is None else draw.generator.device
+    found = difference(source, draw.device)
+    if found is None or (draw.context.role is Role.TEST and not found.certain):
+        return False
+    ends = [device_at(device, found.when) for device in (source, draw.device)]
+    types = {end.type for end in ends if isinstance(end, Known)}
+    absent = (CUDA_AVAILABLE, False) in found.when
+    return not (absent and "cuda" in types) and not (found.certain and len(types) < 2)
+
+
+def _sentence(draw: Draw) -> str:
+    what = draw.op.removeprefix("torch.utils.data.").replace("torch.Tensor.", ".")
+    if draw.generator is None:
+        return f"`{what}` draws with a generator on cpu, but numbers are made {place(draw.device)}"
+    source = f"the generator `{draw.generator}` is {place(draw.generator.device)}"
+    if not draw.tensors:
+        return f"{source} but `{what}` draws {place(draw.device)}, the default device"
+    if draw.target is not None and draw.placed is None:
+        return f"{source} but `{draw.target}` is {place(draw.device)}"
+    return f"{source} but `{what}` makes its numbers {place(draw.device)}"
+
+
+def _help(draw: Draw) -> str:
+    if draw.generator is None:
+        return f"give it a generator of the default device: `generator={_DEFAULT}`"
+    if not draw.tensors:
+        return "make the generator on the default device: `torch.Generator()` where nothing sets it"
+    if draw.target is not None and draw.placed is None and named(draw.target.node):
+        return f"make the generator there: `torch.Generator(device={draw.target}.device)`"
+    if isinstance(draw.generator.device, Known) and draw.generator.device.is_host:
+        return "draw on the CPU and move what was drawn, or make the generator where the numbers go"
+    return "make numbers and generator on one device"
+
+
+# --- fixes ---------------------------------------------------------------------------------
+
+
+def _move_draw(draw: Draw, generator: Operand) -> Change | None:
+    """Draw where the generator is: that keeps the numbers that a seed gives."""
+    if not draw.tensors or not isinstance(draw.node.func, (ir.Attribute, ir.Name)):
+        return None
+    if draw.placed is None:
+        return _beside(draw, generator)
+    host = isinstance(generator.device, Known) and generator.device.is_host
+    if not host or draw.target is not None:
+        return None
+    position = draw.node.args.index(draw.placed)
+    if position == 0:
+        return None
+    device = ir.render(draw.placed.value, 200)
+    before = Anchor(draw.node.args[position - 1], "end")
+    rewrites = (
+        Rewrite(before, Anchor(draw.placed, "end"), ""),
+        insert_after(draw.node, f".to({device})"),
+    )
+    return Change(f"Draw on the CPU, then move to `{device}`", rewrites, Safety.UNSAFE)
+
+
+def _beside(draw: Draw, generator: Operand) -> Change | None:
+    """`torch.rand(3, generator=g)` -> `torch.rand(3, generator=g, device=g.device)`."""
+    makes = draw.target is None and not any(arg.star for arg in draw.node.args)
+    if not makes or not named(generator.node) or draw.op == "torch.normal":
+        return None
+    device = f"{ir.render(generator.node, 200)}.device"
+    rewrites = (insert_after(draw.node.args[-1], f", device={device}"),)
+    return Change(f"Make the numbers on `{device}`", rewrites, Safety.UNSAFE)
+
+
+def _with_own(draw: Draw) -> Change | None:
+    """Give a generator of the default device, in a file that calls torch by its name."""
+    root: ir.Expr = draw.node.func
+    while isinstance(root, ir.Attribute):
+        root = root.value
+    if not isinstance(root, ir.Name) or root.id != "torch" or not draw.node.args:
+        return None
+    rewrites = (insert_after(draw.node.args[-1], f", generator={_DEFAULT}"),)
+    return Change("Give it a generator of the default device", rewrites, Safety.UNSAFE)

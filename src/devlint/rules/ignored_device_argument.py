@@ -1,0 +1,148 @@
+"""DEV110: a function takes a device and goes to another one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from devlint import ir
+from devlint.findings import (
+    Anchor,
+    Change,
+    Report,
+    Rewrite,
+    Safety,
+    insert_after,
+    insert_before,
+    replace,
+    replace_tail,
+)
+from devlint.flow.facts import Move, Neglect, NeglectedDevice
+from devlint.rules import rule
+
+
+@rule("ignored-device-argument", on=NeglectedDevice)
+def ignored_device_argument(fact: NeglectedDevice) -> Iterator[Report]:
+    name, function = fact.parameter, fact.function
+    message, remedy, fix = {
+        Neglect.UNREAD: _unread,
+        Neglect.UNUSED: _unused,
+        Neglect.REPLACED: _replaced,
+        Neglect.OPTION: _option,
+        Neglect.UNBOUND: _unbound,
+        Neglect.OVERWRITTEN: _overwritten,
+        Neglect.DROPPED: _dropped,
+        Neglect.LATE: _late,
+    }[fact.how](fact, name, function)
+    yield Report(at=fact.node, message=message, because=fact.instead, fix=fix, help=remedy)
+
+
+_Said = tuple[str, str, Change | None]
+
+
+def _unread(fact: NeglectedDevice, name: str, function: str) -> _Said:
+    return (
+        f"`{function}` never reads `{name}`, and uses another device",
+        f"use `{name}` there, or take no `{name}`",
+        _keep(fact, name) if isinstance(fact.node, ir.Assign) else None,
+    )
+
+
+def _unused(fact: NeglectedDevice, name: str, function: str) -> _Said:
+    return (
+        f"`{function}` only fills in `{name}`, and uses another device",
+        f"use `{name}` there, or take no `{name}`",
+        None,
+    )
+
+
+def _replaced(fact: NeglectedDevice, name: str, function: str) -> _Said:
+    assert isinstance(fact.node, ir.Assign)
+    attribute = ir.render(fact.node.targets[0])
+    return (
+        f"`{attribute}` is chosen a second time, before anything has read the first",
+        "keep the one that is meant",
+        None,
+    )
+
+
+def _unbound(fact: NeglectedDevice, name: str, function: str) -> _Said:
+    return (
+        f"nothing binds `{ir.render(fact.node)}` here: `{function}` was given `{name}`",
+        f"use `{name}`",
+        None,
+    )
+
+
+def _option(fact: NeglectedDevice, name: str, options: str) -> _Said:
+    call = fact.node
+    assert isinstance(call, ir.Call)
+    passed = f"{name}={options}.{name}"
+    rewrite = insert_after(call.args[-1], f", {passed}")
+    return (
+        f"`{fact.callee}` gets other options of `{options}`, and not `{options}.{name}`",
+        f"pass it on: `{passed}`",
+        Change(f"Pass `{options}.{name}` on", (rewrite,), Safety.UNSAFE),
+    )
+
+
+def _overwritten(fact: NeglectedDevice, name: str, function: str) -> _Said:
+    return (
+        f"the `{name}` that `{function}` is given is overwritten before anything reads it",
+        f"choose one only where none is given: `if {name} is None:`",
+        _keep(fact, name),
+    )
+
+
+def _keep(fact: NeglectedDevice, name: str) -> Change | None:
+    """Assign what was chosen only where nothing is given."""
+    if not fact.optional or not isinstance(fact.node, ir.Assign) or fact.node.value is None:
+        return None
+    kept = insert_before(fact.node.value, f"{name} if {name} is not None else ")
+    return Change(f"Choose only where no `{name}` is given", (kept,), Safety.UNSAFE)
+
+
+def _dropped(fact: NeglectedDevice, name: str, function: str) -> _Said:
+    call = fact.node
+    assert isinstance(call, ir.Call)
+    again = "itself" if fact.callee == function else f"`{fact.callee}`"
+    if call.args:
+        lonely = isinstance(call.args[-1].value, ir.Comprehension)
+        rewrite = insert_after(call.args[-1], f", {name}={name}")
+    else:
+        lonely, rewrite = False, replace_tail(call.func, call, f"({name}={name})")
+    fix = None if lonely else Change(f"Pass `{name}` on", (rewrite,), Safety.UNSAFE)
+    return (
+        f"`{function}` calls {again} without the `{name}` that it was given",
+        f"pass it on: `{name}={name}`",
+        fix,
+    )
+
+
+def _late(fact: NeglectedDevice, name: str, function: str) -> _Said:
+    return (
+        f"`{ir.render(fact.node)}` is still the old device here: `{name}` is stored further down",
+        f"use `{name}`",
+        Change(f"Use `{name}`", (replace(fact.node, name),), Safety.UNSAFE),
+    )
+
+
+_OTHER_WAY = {"cpu": ("cuda", "xpu"), "cuda": ("cpu",), "xpu": ("cpu",)}
+
+
+@rule("ignored-device-argument", on=Move)
+def override_that_goes_elsewhere(move: Move) -> Iterator[Report]:
+    """`def cpu(self): return super().cuda()`."""
+    method = move.context.function.rpartition(".")[2]
+    if move.method not in _OTHER_WAY.get(method, ()):
+        return
+    receiver = move.receiver.node
+    inherited = isinstance(receiver, ir.Call) and ir.render(receiver.func) == "super"
+    if not inherited:
+        return
+    tail = Rewrite(Anchor(receiver, "end"), Anchor(move.node, "end"), f".{method}()")
+    yield Report(
+        at=move.node,
+        message=f"`{method}()` calls `{ir.render(receiver)}.{move.method}()`: it goes elsewhere",
+        fix=Change(f"Call `{method}()` of the parent", (tail,), Safety.SAFE),
+        help=f"write `{ir.render(receiver)}.{method}()`",
+    )

@@ -1,0 +1,58 @@
+"""DEV502: memory is pinned that can't be, or where there may be no accelerator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from devlint.findings import Change, Level, Report, Safety, replace_tail
+from devlint.flow.facts import Pinning, Role
+from devlint.rules import rule
+from devlint.rules._meetings import place, without
+
+
+@rule("pinned-memory-misuse", on=Pinning)
+def pinned_memory_misuse(pinning: Pinning) -> Iterator[Report]:
+    """Report what pins a tensor of an accelerator, and what pins although the CPU may be chosen."""
+    if pinning.context.role is Role.TEST:
+        return
+    if pinning.via == "moved":
+        yield from _without_accelerator(pinning)
+    elif pinning.via == "argument" and pinning.argument is not None:
+        yield Report(
+            at=pinning.argument,
+            message=f"the tensors are {place(pinning.device)}, and only memory of the host can be "
+            "pinned",
+            fix=Change(
+                "Remove `pin_memory=True`", without(pinning.node, pinning.argument), Safety.SAFE
+            ),
+            help="leave `pin_memory=True` out",
+            level=Level.ERROR,
+        )
+    else:
+        yield _on_accelerator(pinning)
+
+
+def _on_accelerator(pinning: Pinning) -> Report:
+    operand = pinning.operand
+    tail = replace_tail(operand.node, pinning.node, "")
+    return Report(
+        at=pinning.node,
+        message=f"`{operand}` is {place(operand.device)}, and only memory of the host can be "
+        "pinned",
+        because=operand.trace,
+        fix=Change("Remove `.pin_memory()`", (tail,), Safety.SAFE),
+        help="pin it before it is moved, or leave the pinning out",
+        level=Level.ERROR,
+    )
+
+
+def _without_accelerator(pinning: Pinning) -> Iterator[Report]:
+    if pinning.context.function.rpartition(".")[2] == "pin_memory":
+        return  # a loader calls it, and only where there is an accelerator
+    yield Report(
+        at=pinning.node,
+        message="pins memory on every machine, and raises where there is no accelerator; the "
+        f"tensor goes to {pinning.device}",
+        because=pinning.operand.trace,
+        help="pin only where there is one: `if torch.accelerator.is_available():`",
+    )

@@ -1,0 +1,48 @@
+"""DEV405: a device that a module stores when it is made, and uses after it may have moved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from devlint import ir
+from devlint.findings import Change, Report, Safety, replace
+from devlint.flow.facts import KeptDevice
+from devlint.rules import rule
+
+
+@rule("stale-device", on=KeptDevice)
+def stale_device(kept: KeptDevice) -> Iterator[Report]:
+    """Report the statement that stores it, once something made there meets the module."""
+    yield Report(
+        at=kept.node,
+        message=_sentence(kept),
+        because=(*kept.value.trace, *kept.meetings),
+        fix=_read_again(kept),
+        help="ask for the device where it is needed: `next(self.parameters()).device`, or that "
+        "of an input",
+    )
+
+
+def _is_read(kept: KeptDevice) -> bool:
+    return kept.value.value.note == "tensor-device"
+
+
+def _sentence(kept: KeptDevice) -> str:
+    stays = f"stays as it is when `{kept.class_name}` is moved"
+    if _is_read(kept):
+        return f"`self.{kept.attr}` is where the parameters are made, and {stays}"
+    what = f"None where `{kept.parameter}` is left out" if kept.parameter else "the CPU by default"
+    return f"`self.{kept.attr}` is {what}, and {stays}"
+
+
+def _read_again(kept: KeptDevice) -> Change | None:
+    """Where it was read from a parameter of the module, it can be read anew each time."""
+    if not _is_read(kept) or not kept.uses:
+        return None
+    if not all(isinstance(use, ir.Attribute) and use.attr == kept.attr for use in kept.uses):
+        return None
+    text = ir.render(kept.value.node, 10_000)
+    if not text.startswith(("self.", "next(self.")):
+        return None
+    rewrites = tuple(replace(use, text) for use in kept.uses)
+    return Change(f"Use `{text}` there", rewrites, Safety.UNSAFE)

@@ -1,0 +1,60 @@
+"""Places of nodes that were lowered from Python's own tree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from devlint.findings import Span
+from devlint.spans import LineIndex
+
+
+@dataclass(frozen=True, eq=False)
+class File:
+    """The file that nodes come from; they share one object."""
+
+    path: str
+    text: str = field(repr=False)
+
+    @cached_property
+    def index(self) -> LineIndex:
+        """Rows and columns of offsets."""
+        return LineIndex(self.text)
+
+
+Spot = tuple[File, int, int, int, int]
+"""The file, the first row and column, the last row and column; rows count from 1 and columns
+from 0, in bytes of UTF-8, as `ast` has them. The `origin` of a node of the scout. A plain tuple:
+an object with names for these takes four times as long to make, and each node has one."""
+
+
+def spot(node: Any, file: File) -> Spot:
+    """Where a node of `ast` stands."""
+    return (file, node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)
+
+
+def between(first: Any, last: Any, file: File) -> Spot:
+    """From the start of one node of `ast` to the end of another."""
+    return (file, first.lineno, first.col_offset, last.end_lineno, last.end_col_offset)
+
+
+def path_of(origin: object) -> str | None:
+    """The path of the file that an `origin` is in; None for one that the scout didn't make."""
+    return origin[0].path if isinstance(origin, tuple) else None
+
+
+def span_of(origin: object) -> Span | None:
+    """The span of an `origin` in its own file; None for one that the scout didn't make.
+
+    It is as good as `ast` knows: parentheses around an expression are left out, those of a
+    tuple too where they are; a compound statement is its header, about; in f-strings, Pythons
+    before 3.12 are at a loss.
+    """
+    if not isinstance(origin, tuple):
+        return None
+    file, row, column, end_row, end_column = origin
+    index: LineIndex = file.index
+    start = index.offset(row, index.from_utf8_column(row, column + 1))
+    end = index.offset(end_row, index.from_utf8_column(end_row, end_column + 1))
+    return index.span(start, max(start, end))

@@ -1,0 +1,397 @@
+"""What a call leads to in another file: told at the call, unless that file tells it."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from devlint.findings import Finding
+from devlint.lint import check, check_source
+from devlint.settings import Settings
+
+ENGINE = """
+    def evaluate(model, loader):
+        for x, y in loader:
+            model(x)
+
+    def to_array(x):
+        return x.numpy()
+
+    def dice(pred, target):
+        return (pred * target).sum()
+
+    def choose(table, index):
+        return table[index]
+
+    class Trainer:
+        def __init__(self, model, device):
+            self.model = model
+            self.device = device
+
+        def train(self, loader):
+            for x, _ in loader:
+                self.model(x.to(self.device))
+"""
+
+TRAIN = """
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader
+    from engine import Trainer, choose, dice, evaluate, to_array
+
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    loader = DataLoader([(torch.rand(3), 1)])
+    model = nn.Linear(3, 3).to(device)
+    x = torch.rand(3, 3, device=device)
+    index = torch.tensor([0, 1], device=device)
+"""
+
+
+def write(root: Path, files: dict[str, str]) -> None:
+    (root / "pyproject.toml").touch()
+    for name, text in files.items():
+        (root / name).write_text(textwrap.dedent(text), encoding="utf-8")
+
+
+def lint(root: Path, name: str, settings: Settings | None = None) -> list[Finding]:
+    path = root / name
+    return check_source(path.read_bytes(), str(path), settings or Settings())
+
+
+def found(root: Path, name: str) -> list[str]:
+    return [f"{finding.code}:{finding.span.row}" for finding in lint(root, name)]
+
+
+def train(line: str) -> dict[str, str]:
+    """A script whose row 13 is that line."""
+    return {"engine.py": ENGINE, "train.py": f"{TRAIN}\n    {line}\n"}
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ("evaluate(model, loader)", "DEV201:13"),
+        ("to_array(model(x))", "DEV205:13"),
+        ("dice(model(x), torch.ones(3, 3))", "DEV202:13"),
+        ("choose(torch.ones(3), index)", "DEV204:13"),
+        ("Trainer(nn.Linear(3, 3), device).train(loader)", "DEV208:13"),
+    ],
+)
+def test_it_is_told_at_the_call(tmp_path: Path, line: str, code: str) -> None:
+    write(tmp_path, train(line))
+    assert found(tmp_path, "train.py") == [code]
+    assert found(tmp_path, "engine.py") == []
+    assert lint(tmp_path, "train.py", Settings(follow_imports=False)) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "evaluate(nn.Linear(3, 3), loader)",
+        "to_array(model(x).detach().cpu())",
+        "dice(model(x), torch.ones(3, 3, device=device))",
+        "dice(torch.ones(3), torch.ones(3))",
+        "choose(x, torch.tensor([0]))",
+        "Trainer(model, device).train(loader)",
+    ],
+)
+def test_what_is_right_is_silent(tmp_path: Path, line: str) -> None:
+    write(tmp_path, train(line))
+    assert found(tmp_path, "train.py") == []
+
+
+def test_the_way_there_is_shown(tmp_path: Path) -> None:
+    write(tmp_path, train("dice(model(x), torch.ones(3, 3))"))
+    (finding,) = lint(tmp_path, "train.py")
+    assert finding.message == (
+        "in `dice` (engine.py), called here: `target` is on cpu but `pred` is on cuda "
+        "(or cpu where CUDA is absent)"
+    )
+    call, there = finding.trace[-2:]
+    assert (call.span.row, call.message, call.filename) == (13, "`dice` is called here", "")
+    assert (there.span.row, Path(there.filename).name) == (10, "engine.py")
+    assert finding.fix is None
+
+
+def test_once_for_each_place(tmp_path: Path) -> None:
+    write(tmp_path, train("to_array(model(x))\n    to_array(x)"))
+    assert found(tmp_path, "train.py") == ["DEV205:13"]
+
+
+def test_not_where_the_other_file_tells_it(tmp_path: Path) -> None:
+    helper = """
+        import torch
+
+        def shift(x: torch.Tensor):
+            return x + torch.ones(3)
+    """
+    use = """
+        import torch
+        from helper import shift
+
+        shift(torch.rand(3, device="cuda"))
+    """
+    write(tmp_path, {"helper.py": helper, "use.py": use})
+    assert found(tmp_path, "helper.py") == ["DEV203:5"]
+    assert [code for code in found(tmp_path, "use.py") if code.startswith("DEV2")] == []
+
+
+def test_a_condition_of_the_caller_holds_for_what_it_passes(tmp_path: Path) -> None:
+    use = """
+        import torch
+        from torch import nn
+        from engine import dice
+
+        def run(args):
+            x = torch.ones(3)
+            if args.cuda:
+                x = x.cuda()
+            if not args.cuda:
+                dice(x, torch.ones(3))
+    """
+    write(tmp_path, {"engine.py": ENGINE, "use.py": use})
+    assert [code for code in found(tmp_path, "use.py") if code.startswith("DEV2")] == []
+
+
+def test_a_tensor_left_behind_that_a_helper_uses(tmp_path: Path) -> None:
+    use = """
+        import torch
+        from torch import nn
+        from engine import choose
+
+        class Noise(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.betas = torch.linspace(0, 1, 10)
+
+            def forward(self, x: torch.Tensor, t: torch.Tensor):
+                return x * choose(self.betas, t)
+    """
+    write(tmp_path, {"engine.py": ENGINE, "use.py": use})
+    (finding,) = lint(tmp_path, "use.py")
+    assert (finding.code, finding.span.row) == ("DEV401", 9)
+    assert any(Path(step.filename).name == "engine.py" for step in finding.trace)
+
+
+def test_what_was_brought_to_the_host_for_arguments_that_are_there(tmp_path: Path) -> None:
+    use = """
+        import torch
+        from torch import nn
+        from engine import dice
+
+        class Fit(nn.Module):
+            def refine(self, model: torch.Tensor, points_host: torch.Tensor):
+                return dice(model.detach().cpu(), points_host)
+    """
+    write(tmp_path, {"engine.py": ENGINE, "use.py": use})
+    assert found(tmp_path, "use.py") == []
+
+
+def test_what_the_other_function_found_out_itself(tmp_path: Path) -> None:
+    helper = """
+        import torch
+        from graphs import Index
+
+        def degrees(edges: torch.Tensor, rows: torch.Tensor | None = None):
+            edges = Index(edges)
+            count = torch.tensor([1, 2], device=edges.device)
+            rows = torch.arange(2) if rows is None else rows
+            return rows.repeat_interleave(count)
+    """
+    use = """
+        import torch
+        from torch import nn
+        from helper import degrees
+
+        class Net(nn.Module):
+            def prepare(self, edges: torch.Tensor):
+                return degrees(edges.cpu())
+    """
+    write(tmp_path, {"helper.py": helper, "use.py": use})
+    assert found(tmp_path, "use.py") == []
+
+
+def test_a_choice_of_several_may_leave_no_other(tmp_path: Path) -> None:
+    helper = """
+        def spread(values, index):
+            return values.exp() / index.float()
+    """
+    use = """
+        import torch
+        from torch import nn
+        from helper import spread
+
+        class Attend(nn.Module):
+            def __init__(self, mode):
+                super().__init__()
+                self.mode = mode
+                self.query = nn.Linear(3, 3)
+
+            def forward(self, x: torch.Tensor, index: torch.Tensor):
+                query = torch.matmul(x, self.query.weight)
+                alpha = torch.tensor([0])
+                if self.mode == "additive":
+                    alpha = torch.add(query, query)
+                elif self.mode == "multiplicative":
+                    alpha = query * query
+                return spread(alpha, index)
+    """
+    write(tmp_path, {"helper.py": helper, "use.py": use})
+    assert found(tmp_path, "use.py") == []
+
+
+def test_a_function_that_asks_what_it_is_given(tmp_path: Path) -> None:
+    helper = """
+        import numpy as np
+        import torch
+
+        def convert(box):
+            is_array = isinstance(box, np.ndarray)
+            if is_array:
+                return torch.from_numpy(np.asarray(box)).clone()
+            return box.clone()
+
+        def plain(box):
+            return np.asarray(box)
+
+        def back(box):
+            kind = type(box)
+            if kind is np.ndarray:
+                box = torch.from_numpy(box)
+            box = box * 2
+            if kind is np.ndarray:
+                box = box.numpy()
+            return box
+
+        def array(box):
+            if torch.is_tensor(box):
+                box = box.numpy()
+            return box
+    """
+    use = """
+        import torch
+        from helper import array, back, convert, plain
+
+        box = torch.rand(3, device="cuda")
+        convert(box)
+        plain(box)
+        back(box)
+        array(box)
+    """
+    write(tmp_path, {"helper.py": helper, "use.py": use})
+    assert [code for code in found(tmp_path, "use.py") if code.startswith("DEV2")] == [
+        "DEV206:7",
+        "DEV205:9",
+    ]
+
+
+def test_an_error_that_is_expected(tmp_path: Path) -> None:
+    use = """
+        import pytest
+        import torch
+        from engine import dice
+
+        def check():
+            with pytest.raises(RuntimeError):
+                dice(torch.ones(3, device="cuda"), torch.ones(3))
+    """
+    write(tmp_path, {"engine.py": ENGINE, "use.py": use})
+    assert [code for code in found(tmp_path, "use.py") if code.startswith("DEV2")] == []
+
+
+def test_it_hangs_on_the_other_file(tmp_path: Path) -> None:
+    write(tmp_path, train("to_array(model(x))"))
+    path = tmp_path / "train.py"
+    findings, consulted = check(path.read_bytes(), str(path), Settings())
+    assert len(findings) == 1
+    assert str(tmp_path / "engine.py") in consulted
+    mended = ENGINE.replace("x.numpy()", "x.detach().cpu().numpy()")
+    (tmp_path / "engine.py").write_text(textwrap.dedent(mended), encoding="utf-8")
+    assert found(tmp_path, "train.py") == []
+
+
+MADE = """
+    import torch
+
+    def mask(n):
+        return torch.ones(n, 4)
+
+    def pair(n):
+        return torch.ones(n, 4), torch.zeros(n, 4)
+
+    def same(x):
+        return x
+
+    class Holder:
+        def __init__(self):
+            self.mask = torch.ones(3, 4)
+"""
+
+
+@pytest.mark.parametrize(
+    ("lines", "code", "message", "fixed"),
+    [
+        (("return x + mask(3)",), "DEV203:7", "this tensor is made on cpu here, but meets", True),
+        (("m = mask(3)", "return x + m"), "DEV203:7", "`m` is made on cpu here, but meets", True),
+        (("a, b = pair(3)", "return x + a"), "DEV203:8", "`a` is made on cpu, but meets", False),
+        (("h = Holder()", "return x + h.mask"), "DEV203:8", "made on cpu, but meets", False),
+        (("m = torch.ones(3)", "return x + same(m)"), "DEV203:7", "is made on cpu here, but", True),
+    ],
+)
+def test_a_tensor_that_another_file_makes(
+    tmp_path: Path, lines: tuple[str, ...], code: str, message: str, fixed: bool
+) -> None:
+    use = """
+        import torch
+        from torch import nn
+        from made import Holder, mask, pair, same
+        class Net(nn.Module):
+            def forward(self, x: torch.Tensor):
+    """
+    body = "".join(f"                {line}\n" for line in lines)
+    write(tmp_path, {"made.py": MADE, "use.py": use.rstrip(" ") + body})
+    (finding,) = lint(tmp_path, "use.py")
+    assert f"{finding.code}:{finding.span.row}" == code
+    assert message in finding.message
+    assert (finding.fix is not None) is fixed
+
+
+def test_what_an_inherited_method_uses(tmp_path: Path) -> None:
+    base = """
+        import torch
+        from torch import nn
+
+        class Loss(nn.Module):
+            def forward(self, pred: torch.Tensor):
+                return self.reduce(pred)
+
+            def reduce(self, pred: torch.Tensor):
+                return (pred * self.weight).mean()
+    """
+    use = """
+        import torch
+        from base import Loss
+
+        class Weighted(Loss):
+            def __init__(self):
+                super().__init__()
+                self.weight = torch.tensor([1.0, 2.0])
+
+        class Registered(Loss):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("weight", torch.tensor([1.0, 2.0]))
+
+        class Other(Loss):
+            def __init__(self):
+                super().__init__()
+                self.weight = torch.tensor([1.0, 2.0])
+
+            def reduce(self, pred: torch.Tensor):
+                return pred.mean()
+    """
+    write(tmp_path, {"base.py": base, "use.py": use})
+    assert found(tmp_path, "use.py") == ["DEV401:8"]
+    assert found(tmp_path, "base.py") == []

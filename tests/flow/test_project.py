@@ -1,0 +1,401 @@
+"""Names of other files: found where they are written, and used as those of the same file are."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from devlint.lint import check, check_source
+from devlint.settings import Settings
+
+FOLLOWING = Settings()
+ALONE = Settings(follow_imports=False)
+
+
+class Tree:
+    """A small project on disk."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        (root / "pyproject.toml").touch()
+
+    def write(self, files: dict[str, str]) -> None:
+        for name, text in files.items():
+            path = self.root / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(textwrap.dedent(text), encoding="utf-8")
+
+    def lint(self, name: str, settings: Settings = FOLLOWING) -> list[str]:
+        """The codes found in a file, with their rows."""
+        path = self.root / name
+        findings = check_source(path.read_bytes(), str(path), settings)
+        return [f"{finding.code}:{finding.span.row}" for finding in findings]
+
+    def consulted(self, name: str) -> set[str]:
+        path = self.root / name
+        found = check(path.read_bytes(), str(path), FOLLOWING)[1]
+        return {str(Path(each).relative_to(self.root)) for each in found}
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Tree:
+    return Tree(tmp_path)
+
+
+USE = """
+    import torch
+    {imports}
+
+    x = torch.ones(3, device=accelerator)
+    y = {made}
+    z = x + y
+"""
+
+
+def using(imports: str, made: str, accelerator: str = '"mps"') -> str:
+    return (
+        textwrap.dedent(USE).format(imports=imports, made=made).replace("accelerator", accelerator)
+    )
+
+
+MAKE = """
+    import torch
+
+    def make(n):
+        return torch.zeros(n)
+"""
+
+
+@pytest.mark.parametrize(
+    ("imports", "made"),
+    [
+        ("from helpers import make", "make(3)"),
+        ("from helpers import make as build", "build(3)"),
+        ("import helpers", "helpers.make(3)"),
+        ("import helpers as h", "h.make(3)"),
+        ("from helpers import *", "make(3)"),
+    ],
+)
+def test_a_function_of_another_file(tree: Tree, imports: str, made: str) -> None:
+    tree.write({"helpers.py": MAKE, "train.py": using(imports, made)})
+    assert "DEV202:7" in tree.lint("train.py")
+    assert "DEV202:7" not in tree.lint("train.py", ALONE)
+
+
+@pytest.mark.parametrize(
+    ("imports", "made"),
+    [
+        ("from .helpers import make", "make(3)"),
+        ("from . import helpers", "helpers.make(3)"),
+        ("from pkg.helpers import make", "make(3)"),
+        ("import pkg.helpers", "pkg.helpers.make(3)"),
+        ("import pkg", "pkg.helpers.make(3)"),
+        ("from .sub import make", "make(3)"),
+        ("from .sub.deep import again", "again(3)"),
+        ("from .sub.all import make", "make(3)"),
+    ],
+)
+@pytest.mark.parametrize("source", ["", "src/"])
+def test_packages(tree: Tree, imports: str, made: str, source: str) -> None:
+    files = {
+        "pkg/__init__.py": "",
+        "pkg/helpers.py": MAKE,
+        "pkg/sub/__init__.py": "from ..helpers import make\n",
+        "pkg/sub/deep.py": "from .. import helpers\n\nagain = helpers.make\n",
+        "pkg/sub/all.py": "from pkg.helpers import *\n",
+        "pkg/train.py": using(imports, made),
+    }
+    tree.write({f"{source}{name}": text for name, text in files.items()})
+    assert "DEV202:7" in tree.lint(f"{source}pkg/train.py")
+
+
+def test_a_script_finds_a_package_under_src(tree: Tree) -> None:
+    tree.write(
+        {
+            "src/pkg/__init__.py": "",
+            "src/pkg/helpers.py": MAKE,
+            "scripts/train.py": using("from pkg.helpers import make", "make(3)"),
+        }
+    )
+    assert "DEV202:7" in tree.lint("scripts/train.py")
+
+
+def test_files_that_import_each_other(tree: Tree) -> None:
+    tree.write(
+        {
+            "a.py": using("import b", "b.make(3)") + "\ndef one():\n    return 1\n",
+            "b.py": "import a\n" + textwrap.dedent(MAKE) + "\nNUMBER = a.one()\n",
+        }
+    )
+    assert "DEV202:7" in tree.lint("a.py")
+    assert tree.lint("b.py") == []
+
+
+BASE = """
+    import torch
+    from torch import nn
+
+    class Base(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.proj = nn.Linear(3, 3)
+"""
+NET = """
+    import torch
+    from base import Base
+
+    class Net(Base):
+        def forward(self, x):
+            return self.proj(x)
+
+    net = Net()
+    print(net.device)
+"""
+
+
+def test_a_base_class_of_another_file(tree: Tree) -> None:
+    tree.write({"base.py": BASE, "net.py": NET})
+    assert tree.lint("net.py") == ["DEV303:10"]
+    assert tree.lint("net.py", ALONE) == []
+
+
+def test_a_base_class_that_has_the_attribute(tree: Tree) -> None:
+    own = """
+        @property
+        def device(self):
+            return self.proj.weight.device
+    """
+    base = textwrap.dedent(BASE) + textwrap.indent(textwrap.dedent(own), "    ")
+    tree.write({"base.py": base, "net.py": NET})
+    assert tree.lint("net.py") == []
+
+
+LOOP = """
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader
+    from net import Net
+
+    model = Net().to("mps")
+    for batch in DataLoader([1.0]):
+        model(batch)
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "found"), [("self.fc(x)", True), ("self.fc(x.to(self.fc.weight.device))", False)]
+)
+def test_a_forward_that_moves_its_input(tree: Tree, body: str, found: bool) -> None:
+    net = f"""
+        from torch import nn
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc = nn.Linear(1, 1)
+
+            def forward(self, x):
+                return {body}
+    """
+    tree.write({"net.py": net, "loop.py": LOOP})
+    assert ("DEV201:9" in tree.lint("loop.py")) is found
+
+
+def test_constants_and_loaders_of_another_file(tree: Tree) -> None:
+    settings = """
+        import torch
+        from torch.utils.data import DataLoader
+
+        DEVICE = torch.device("mps")
+        loader = DataLoader([1.0])
+    """
+    loop = """
+        import torch
+        from torch import nn
+        import settings
+        from settings import DEVICE, loader
+
+        model = nn.Linear(1, 1).to(DEVICE)
+        other = nn.Linear(1, 1).to(settings.DEVICE)
+        for batch in loader:
+            model(batch)
+            other(batch.to(DEVICE))
+    """
+    tree.write({"settings.py": settings, "loop.py": loop})
+    assert "DEV201:10" in tree.lint("loop.py")
+    assert "DEV201:11" not in tree.lint("loop.py")
+
+
+def test_a_module_that_its_own_file_moves(tree: Tree) -> None:
+    """What a file does to a name at its top level counts, in functions and as a program not."""
+    shared = """
+        from torch import nn
+
+        model = nn.Linear(1, 1)
+        model.to("mps")
+
+        if __name__ == "__main__":
+            model.to("cpu")
+    """
+    use = """
+        import torch
+        from shared import model
+
+        model(torch.ones(1))
+    """
+    tree.write({"shared.py": shared, "use.py": use})
+    assert "DEV201:5" in tree.lint("use.py")
+
+
+def test_places_that_only_another_file_can_tell_apart(tree: Tree) -> None:
+    """`args` of another file is another `args`."""
+    other = """
+        import argparse, torch
+
+        args = argparse.ArgumentParser().parse_args()
+        DEVICE = torch.device(args.device)
+    """
+    use = """
+        import torch
+        from other import DEVICE
+
+        def run(args):
+            x = torch.ones(3).to(args.device)
+            return x + torch.ones(3).to(DEVICE)
+    """
+    tree.write({"other.py": other, "use.py": use})
+    assert tree.lint("use.py") == []
+
+
+def test_nothing_is_told_of_the_other_file(tree: Tree) -> None:
+    """Its own findings are its own, wherever it is used."""
+    other = """
+        import torch
+
+        def mix(n):
+            x = torch.ones(n, device="mps")
+            return x + torch.zeros(n)
+    """
+    tree.write({"other.py": other, "use.py": "import torch\nfrom other import mix\n\nmix(3)\n"})
+    assert any(found.startswith("DEV202") for found in tree.lint("other.py"))
+    assert tree.lint("use.py") == []
+
+
+@pytest.mark.parametrize(
+    "text", ["def broken(:\n", "\0", "# -*- coding: nonsense -*-\n", "x = " + "(" * 5000]
+)
+def test_a_neighbour_that_cannot_be_read(tree: Tree, text: str) -> None:
+    tree.write({"helpers.py": text, "train.py": using("from helpers import make", "make(3)")})
+    assert "DEV202:7" not in tree.lint("train.py")
+
+
+def test_installed_packages_and_pythons_own_are_not_followed(tree: Tree) -> None:
+    tree.write({"json.py": MAKE, "torch/__init__.py": MAKE})
+    tree.write({"train.py": using("import json", "json.make(3)")})
+    assert "DEV202:7" not in tree.lint("train.py")
+
+
+def test_what_a_result_hangs_on(tree: Tree) -> None:
+    tree.write(
+        {
+            "helpers.py": "from deeper import make\n",
+            "deeper.py": MAKE,
+            "idle.py": MAKE,
+            "train.py": using("import idle, absent\nfrom helpers import make", "make(3)"),
+        }
+    )
+    consulted = tree.consulted("train.py")
+    assert {"helpers.py", "deeper.py", "absent"} <= consulted
+    assert "idle.py" not in consulted
+
+
+def test_a_neighbour_that_changes_is_read_again(tree: Tree) -> None:
+    tree.write({"helpers.py": MAKE, "train.py": using("from helpers import make", "make(3)")})
+    assert "DEV202:7" in tree.lint("train.py")
+    tree.write({"helpers.py": MAKE.replace("zeros(n)", 'zeros(n, device="mps")')})
+    assert "DEV202:7" not in tree.lint("train.py")
+
+
+@pytest.mark.parametrize(
+    ("part", "found"),
+    [("torch.ones(3)", []), ("nn.Linear(3, rate)", ["DEV402:9"]), ("nn.ReLU()", [])],
+)
+def test_a_list_of_modules_of_another_file(tree: Tree, part: str, found: list[str]) -> None:
+    tree.write(
+        {
+            "parts.py": f"""
+                import torch
+                from torch import nn
+
+                class Part(nn.Module):
+                    def __init__(self, rate):
+                        super().__init__()
+                        self.rate = rate
+                        self.inner = {part}
+            """,
+            "net.py": """
+                from torch import nn
+
+                from parts import Part
+
+                class Net(nn.Module):
+                    def __init__(self, rates):
+                        super().__init__()
+                        self.parts = [Part(rate) for rate in rates]
+            """,
+        }
+    )
+    assert tree.lint("net.py") == found
+
+
+def test_a_long_table_of_names_is_not_followed(tree: Tree) -> None:
+    """What a table of all models holds would lead through the whole project."""
+    names = [f"make{number}" for number in range(40)]
+    tree.write({f"m{name}.py": MAKE.replace("make", name) for name in names})
+    imports = "".join(f"from m{name} import {name}\n" for name in names)
+    table = "TABLE = {" + ", ".join(f'"{name}": {name}' for name in names) + "}\n"
+    tree.write({"tables.py": imports + table + "\n\ndef make(n):\n    return TABLE[n]\n"})
+    tree.write({"train.py": using("from tables import TABLE", 'TABLE["make1"](3)')})
+    tree.lint("train.py")
+    assert tree.consulted("train.py") == {"tables.py"}
+
+
+def test_a_file_that_was_linted_before_it_is_followed(tree: Tree) -> None:
+    """Both share one reading, whose nodes LibCST places for a while."""
+    made = f"{textwrap.dedent(MAKE)}\nx = torch.ones(3, device='cuda')\ny = x + make(3)\n"
+    tree.write({"helpers.py": made, "use.py": using("from helpers import make", "make(3)")})
+    path = tree.root / "use.py"
+    (before,) = check_source(path.read_bytes(), str(path), FOLLOWING)
+    assert any(step.filename == str(tree.root / "helpers.py") for step in before.trace)
+    assert "DEV202:8" in tree.lint("helpers.py")
+    assert check_source(path.read_bytes(), str(path), FOLLOWING) == [before]
+    path.write_text(f"{path.read_text()}\n")  # all is found out anew
+    assert check_source(path.read_bytes(), str(path), FOLLOWING) == [before]
+
+
+def test_a_name_that_a_function_binds_anew_may_have_any_value(tree: Tree) -> None:
+    """What stands at the top of its file is only what it starts with."""
+    tree.write(
+        {
+            "dist.py": """
+                rank = -1
+                size = -1
+
+                def start():
+                    global rank
+                    rank = 0
+            """,
+            "train.py": """
+                import torch
+                import dist
+                from dist import rank, size
+
+                a = torch.device("cuda", dist.rank)
+                b = torch.device("cuda", rank)
+                c = torch.device("cuda", size)
+            """,
+        }
+    )
+    assert [each for each in tree.lint("train.py") if "DEV304" in each] == ["DEV304:8"]
