@@ -56,7 +56,7 @@ def test_off(mode: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DEVLINT_GUARD", raising=False)
     if mode is not None:
         monkeypatch.setenv("DEVLINT_GUARD", mode)
-    monkeypatch.delitem(sys.modules, "torch")
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
     before = list(sys.meta_path)
     auto._start()
     assert sys.meta_path == before
