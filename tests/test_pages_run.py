@@ -67,7 +67,6 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runner]:
     threads = torch.get_num_threads()
     yield run_block
     torch.set_num_threads(threads)
-    torch.set_default_device(None)
 
 
 def _run(path: Path) -> Outcome:

@@ -103,6 +103,23 @@ def test_nothing_is_left_behind_where_entering_fails(monkeypatch: pytest.MonkeyP
         assert torch.ones(1, device="cuda").is_cuda
 
 
+@pytest.mark.parametrize("before", [None, "meta"])
+def test_the_default_device_goes_with_the_devices(before: str | None) -> None:
+    torch.set_default_device(before)
+    try:
+        for device in ("cuda:1", torch.device("cuda")):
+            with devlint.emulate("cuda:2"):
+                torch.set_default_device(device)
+                assert torch.ones(1).is_cuda
+            assert torch.ones(1).device.type == (before or "cpu")
+        with devlint.emulate("cuda"):
+            torch.set_default_device("cpu")
+        assert torch.ones(1).device.type == "cpu"  # a device that is still there
+    finally:
+        torch.set_default_device(None)
+    assert torch._C._len_torch_function_stack() == 0
+
+
 def test_one_at_a_time() -> None:
     with devlint.emulate("cuda"):
         with pytest.raises(RuntimeError, match="an emulation of cuda:1 is on already"):

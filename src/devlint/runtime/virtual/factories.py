@@ -70,15 +70,16 @@ class Factories:
 
     def make(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run what takes a device or a generator; the real one gets no device but the CPU."""
-        source = next(tensors_in(args[:1]), None)
-        from_tensor = func in _FROM_DATA and source is not None and source is args[0]
+        from_tensor = func in _FROM_DATA and bool(args) and isinstance(args[0], Tensor)
         asked = kwargs.get("device")
         if asked is None and func in self._constructors and not from_tensor:
             asked = torch.utils._device.CURRENT_DEVICE
         target = self._machine.resolve(asked)
         if target is not None and not (target is CPU or self._machine.owns(target)):
             return func(*args, **kwargs)
-        self._check_generator(kwargs.get("generator"), target, source)
+        if kwargs.get("generator") is not None:
+            source = next(tensors_in((*args, *kwargs.values())), None)
+            self._check_generator(kwargs["generator"], target, source)
         if kwargs.get("pin_memory"):
             if target is not None and target is not CPU:
                 raise RuntimeError("Only dense CPU tensors can be pinned")
@@ -148,8 +149,6 @@ class Factories:
         Raises:
             RuntimeError: if they don't.
         """
-        if generator is None:
-            return
         if target is None:
             target = CPU if source is None else shown_place(source)
         found = generator.device

@@ -55,6 +55,20 @@ def _patch_default_device(world: World, patches: Patches) -> None:
             torch.set_default_device(machine.kind.type)
 
     patches.set(torch, "set_default_tensor_type", set_default_tensor_type)
+    before = _default_device()
+
+    def forget() -> None:
+        left = _default_device()
+        if left is not None and machine.owns(left):
+            torch.set_default_device(before)
+
+    patches.later(forget)
+
+
+def _default_device() -> torch.device | None:
+    """What `torch.set_default_device` was last given in this thread."""
+    held = getattr(torch._GLOBAL_DEVICE_CONTEXT, "device_context", None)
+    return None if held is None else held.device
 
 
 def _patch_data_parallel(machine: Machine, patches: Patches) -> None:
