@@ -43,6 +43,9 @@ _SAME_MODULE = frozenset(
 )
 
 
+_ONLY_MODULES = frozenset("parameters named_parameters buffers named_buffers state_dict".split())
+"""Methods by which something that was moved proves to be a module."""
+
 _OF_SCALERS = frozenset(("step", "unscale_"))
 """What a gradient scaler is asked to do with an optimizer."""
 
@@ -212,6 +215,10 @@ def _method(frame: Frame, node: ir.Call, func: ir.Attribute, base: Value) -> Val
             return _move(frame, node, func, base, args)
     if kind.is_container:
         return containers.method(frame, node, attr, base, args)
+    if attr in _ONLY_MODULES and (kind is Kind.PLACED or base.note == "if-module"):
+        row = frame.world.table.get(f"torch.nn.Module.{attr}")
+        args = replace(args, receiver=(func.value, base.but(kind=Kind.PLACED, note="")))
+        return NOTHING if row is None else transfer.apply(frame, node, row, args)
     if kind in (Kind.TENSOR, Kind.PLACED):
         if frame.tells and attr in ("device", "is_cuda"):
             _tell_called(frame, node, func, base)
