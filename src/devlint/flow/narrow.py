@@ -20,6 +20,8 @@ _ABOUT_DEVICES = re.compile(
 _ASKS_FOR_CPU = re.compile(r"(^|[._])(no|disable|without|not)_?(use_)?(cuda|gpu)", re.IGNORECASE)
 """A flag that asks for the CPU (`args.no_cuda`)."""
 _NO_ACCELERATOR = ('"cpu"', "None", "-1", '""', "'cpu'", '"mps"')
+_LEAST_INDICES = ("0", "-1", "1")
+"""What an index of a device, or their number, is compared with: `gpu < 0`, `n_gpus < 1`."""
 _DEVICE_NAMES = ('"cpu"', '"cuda"', '"mps"', '"xpu"', '"npu"')
 _EQUALITIES = ("==", "!=", "is", "is not", "in", "not in")
 _LONGEST_KEY = 60
@@ -93,7 +95,9 @@ def _hint(node: ir.Expr, holds: bool) -> Known:
     text = ir.render(node, 200)
     if not _ABOUT_DEVICES.search(text):
         return ()
-    if isinstance(node, ir.Compare):
+    if isinstance(node, ir.Compare) and node.op in ("<", "<="):
+        negative = ir.render(node.right) in _LEAST_INDICES
+    elif isinstance(node, ir.Compare):
         of_none = ir.render(node.right) in _NO_ACCELERATOR
         negative = (node.op in ("==", "is", "in")) is of_none and node.op in _EQUALITIES
     else:
@@ -258,6 +262,8 @@ def assume(frame: Frame, node: ir.Expr, holds: bool) -> None:
 
 def _narrow(frame: Frame, node: ir.Expr, holds: bool) -> None:
     match node:
+        case ir.Compare(left=ir.Name(id=name)) if (index := _index_of_tensor(frame, name)):
+            frame.state.env[name] = index.but(note="")  # who compares it knows that it may be -1
         case ir.Unary(op="not", operand=operand):
             _narrow(frame, operand, not holds)
         case ir.Boolean(op=op, left=left, right=right) if (op == "and") is holds:
@@ -277,6 +283,12 @@ def _narrow(frame: Frame, node: ir.Expr, holds: bool) -> None:
                 _narrow_to_tensor(frame, subject.value)
         case ir.Call():
             unions.forget(frame, node)
+
+
+def _index_of_tensor(frame: Frame, name: str) -> Value | None:
+    """What a name stands for, where that is what `get_device()` gave."""
+    value = frame.look_up(name)
+    return value if value is not None and value.note == "get_device" else None
 
 
 _PLAIN_TYPES: Mapping[str, Kind] = {

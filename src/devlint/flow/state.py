@@ -188,9 +188,9 @@ def join_values(a: Value, b: Value, key: str | None = None) -> Value:
     if a.kind is b.kind is Kind.NONE:
         return NONE
     if a.kind is Kind.NONE and b.kind is not Kind.UNKNOWN:
-        return b
+        return _or_none(b)
     if b.kind is Kind.NONE and a.kind is not Kind.UNKNOWN:
-        return a
+        return _or_none(a)
     kind = _join_kinds(a.kind, b.kind)
     if key is not None and kind is Kind.BOOL and isinstance(a.data, bool):
         return Value(kind, data=_condition(a, b, key))
@@ -210,6 +210,11 @@ def join_values(a: Value, b: Value, key: str | None = None) -> Value:
         note=_join_notes(a, b, kind),
         trace=longer.trace,
     )
+
+
+def _or_none(value: Value) -> Value:
+    """What may be left out: an index of a device then isn't taken of any tensor."""
+    return value.but(note="") if value.note == "get_device" else value
 
 
 def _bound(a: Value, b: Value) -> tuple[Device, Device]:

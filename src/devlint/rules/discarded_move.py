@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from devlint import ir
 from devlint.findings import Change, Report, Safety, insert_before
-from devlint.flow.facts import Kind, Move
+from devlint.flow.facts import UNKNOWN, Kind, Move
 from devlint.rules import rule
 
 
@@ -16,6 +16,8 @@ def discarded_move(move: Move) -> Iterator[Report]:
     if not move.discarded or receiver.kind is not Kind.TENSOR:
         return
     if _is_made_here(receiver.node) or (move.method == "type" and not move.arguments):
+        return
+    if _is_there(move):
         return
     yield Report(
         at=move.node,
@@ -46,6 +48,12 @@ def _is_made_here(node: ir.Expr) -> bool:
                 node = inner  # x.detach().cpu()
             case _:
                 return True
+
+
+def _is_there(move: Move) -> bool:
+    """Whether the tensor is where it is moved to already, so that nothing is lost."""
+    converts = any(operand.kind is Kind.DTYPE for _, operand in move.arguments)
+    return not converts and move.device == move.receiver.device != UNKNOWN
 
 
 def _assignment(move: Move) -> Change | None:
