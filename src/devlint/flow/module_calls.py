@@ -12,6 +12,7 @@ from devlint.flow.attributes import new_instance
 from devlint.flow.call_function import call_function
 from devlint.flow.frame import MADE_ON_HOST, ClassInfo, Closure, Frame
 from devlint.flow.holdings import holds_buffers_only
+from devlint.flow.host_inputs import gives_numbers_only
 from devlint.flow.lattice import CPU, UNKNOWN, Device
 from devlint.flow.scan import Scan
 from devlint.flow.values import NOTHING, Kind, Origin, Trace, Value
@@ -187,11 +188,19 @@ def _inputs(frame: Frame, info: ClassInfo | None, args: Arguments) -> list[Given
             continue
         if method is not None and _MASK.search(name) and name not in _used(method).tensors:
             continue
-        host = method is not None and meet.is_host(frame.place(value))
-        if host and method is not None and method[0].file.scan(method[1]).only_indexes(name):
+        if method is not None and _is_on_host(frame, value) and gives_numbers_only(*method, name):
             continue
         found.append((argument.value, value))
     return found
+
+
+def _is_on_host(frame: Frame, value: Value) -> bool:
+    """Whether a tensor, or all that a list holds, is on the host."""
+    found = frame.object(value) if value.kind.is_container else None
+    if found is None:
+        return meet.is_host(frame.place(value))
+    inside = (found.element,) if found.items is None else found.items
+    return all(meet.is_host(frame.place(each)) for each in inside)
 
 
 def _adapts(frame: Frame, info: ClassInfo | None, module: Value) -> bool:

@@ -262,7 +262,7 @@ def assume(frame: Frame, node: ir.Expr, holds: bool) -> None:
 
 def _narrow(frame: Frame, node: ir.Expr, holds: bool) -> None:
     match node:
-        case ir.Compare(left=ir.Name(id=name)) if (index := _index_of_tensor(frame, name)):
+        case ir.Compare(left=ir.Name(id=name)) if index := _index_of_tensor(frame, name):
             frame.state.env[name] = index.but(note="")  # who compares it knows that it may be -1
         case ir.Unary(op="not", operand=operand):
             _narrow(frame, operand, not holds)

@@ -63,7 +63,7 @@ class Scan:
     """Attributes of self given to a call, starred or not (`nn.Sequential(*self.layers)`)."""
     body: ir.Body = ()
     indexes: dict[str, bool] = field(default_factory=dict)
-    """Which names are used as an index and as nothing else, as far as it was asked."""
+    """Which names give numbers and no tensors that meet others, as far as it was asked."""
     size: int = 0
     """Statements."""
     followed: set[str] = field(default_factory=set)
@@ -83,15 +83,6 @@ class Scan:
     def mentions(self, name: str) -> bool:
         """Whether a name stands anywhere in the body."""
         return any(mentions(statement, name) for statement in self.body)
-
-    def only_indexes(self, name: str) -> bool:
-        """Whether a name is used as an index and as nothing else: it may then be on the CPU."""
-        if name not in self.indexes:
-            nodes = [node for statement in self.body for node in descendants(statement)]
-            read = sum(isinstance(node, ir.Name) and node.id == name for node in nodes)
-            indexing = sum(_indexes(node, name) for node in nodes if isinstance(node, ir.Subscript))
-            self.indexes[name] = 0 < read == indexing
-        return self.indexes[name]
 
 
 def _fields(kind: Any) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
@@ -209,12 +200,6 @@ def _call(found: Scan, call: ir.Call, this: str, takes_tensors: Callable[[ir.Exp
             if isinstance(argument.value, ir.Name) and not (argument.keyword or argument.star):
                 for names in (found.tensors, found.used, found.passed):
                     names.add(argument.value.id)
-
-
-def _indexes(node: ir.Subscript, name: str) -> int:
-    """How often a name stands in an index."""
-    parts = node.index.items if isinstance(node.index, ir.Display) else (node.index,)
-    return sum(isinstance(part, ir.Name) and part.id == name for part in parts)
 
 
 def _subscript(found: Scan, node: ir.Subscript) -> None:
