@@ -20,7 +20,7 @@ from devlint.flow.lattice import (
 from devlint.flow.placeholders import grown
 from devlint.flow.stale import note_meeting
 from devlint.flow.state import Object
-from devlint.flow.values import NOTHING, Kind, Origin, Value
+from devlint.flow.values import ELEMENT, NOTHING, Kind, Origin, Value
 
 _TENSORS = (Kind.TENSOR, Kind.BATCH, Kind.PLACED)
 _CERTAINLY_SHAPED = (Origin.LOADED, Origin.ENCODED)
@@ -94,6 +94,7 @@ def _result(frame: Frame, arguments: list[Argument], placed: list[Operand]) -> V
     device = _device_of_result(frame, tensors, lead, unknown)
     scalars = [value.scalar for value in tensors]
     scalar = False if False in scalars else (True if all(scalars) and not unknown else None)
+    element = ELEMENT if all(value.note == ELEMENT or value.scalar for value in tensors) else ""
     source = lead.value if lead is not None else tensors[0]
     return Value(
         Kind.TENSOR,
@@ -102,7 +103,7 @@ def _result(frame: Frame, arguments: list[Argument], placed: list[Operand]) -> V
         origin=source.origin if source.origin is not Origin.ATTRIBUTE else Origin.DEFAULT,
         scalar=scalar,
         grad=any(value.grad for value in tensors),
-        note="guarded" if lead is not None and lead.guarded else "",
+        note="guarded" if lead is not None and lead.guarded else element,
         trace=source.trace,
     )
 
@@ -137,7 +138,7 @@ def index(frame: Frame, node: ir.Expr, base: Argument, indices: list[Argument]) 
         if value.kind not in _TENSORS or base[1].kind not in _TENSORS:
             continue
         owner, inner = frame.operand(*base), frame.operand(expression, value)
-        if value.scalar is True or value.note == "element":
+        if value.scalar is True or (value.scalar is None and value.note == ELEMENT):
             continue  # a 0-dimensional index is a number
         if owner.origin is Origin.STALE:
             note_meeting(frame, (owner, inner), node)

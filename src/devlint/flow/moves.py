@@ -14,7 +14,7 @@ from devlint.flow.lattice import CPU, UNKNOWN, Device, Known
 from devlint.flow.model_overlays import FIXED, as_it_is_fixed
 from devlint.flow.placement import place_module
 from devlint.flow.state import REGISTERED, Path
-from devlint.flow.values import NOTHING, Kind, Origin, Trace, Value
+from devlint.flow.values import ELEMENT, NOTHING, Kind, Origin, Trace, Value
 
 METHODS = {"to": "", "cuda": "cuda", "cpu": "cpu", "xpu": "xpu", "type": "", "to_empty": ""}
 _TORCH_KINDS = (
@@ -171,7 +171,8 @@ def _moved_note(receiver: Value, device: Device) -> str:
         return "moved-parameter"
     if receiver.note == "leaf" and device != CPU:
         return "moved-leaf"
-    return receiver.note if receiver.note in ("moved-parameter", "moved-leaf") else ""
+    kept = ("moved-parameter", "moved-leaf", ELEMENT)
+    return receiver.note if receiver.note in kept else ""
 
 
 def _moved_unproven(

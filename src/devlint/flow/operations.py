@@ -9,7 +9,7 @@ from devlint.flow.frame import Frame, path_value, place_of_path
 from devlint.flow.lattice import UNKNOWN, Known
 from devlint.flow.overheard import local_name
 from devlint.flow.state import Object, Path, join_all, join_values
-from devlint.flow.values import NOTHING, Kind, Origin, Trace, Value
+from devlint.flow.values import ELEMENT, NOTHING, Kind, Origin, Trace, Value
 
 _TENSORS = (Kind.TENSOR, Kind.BATCH, Kind.PLACED)
 
@@ -122,10 +122,11 @@ def subscript(frame: Frame, node: ir.Subscript, base: Value, index: Value) -> Va
         sliced = any(part.note == "slice" or part.kind is Kind.NONE for _, part in parts)
         keeps = sliced or _keeps_dimensions(index)
         scalar = False if sliced or (keeps and base.scalar is False) else None
-        note = base.note if base.note == "guarded" else ("" if keeps else "element")
+        note = base.note if base.note == "guarded" else ("" if keeps else ELEMENT)
         return base.view(scalar=scalar, note=note)
     if kind is Kind.BATCH:
-        return base.but(scalar=None)
+        whole = isinstance(index.data, str) or index.note == "slice"
+        return base.but(scalar=None, note=base.note or ("" if whole else ELEMENT))
     if kind is Kind.ENCODING:
         return frame.operand(node.value, base).value.but(
             kind=Kind.TENSOR, device=frame.place(base), data=None, scalar=False
@@ -193,11 +194,11 @@ def element_of(frame: Frame, value: Value, node: ir.Node | None = None) -> Value
             return Value(Kind.UNKNOWN, note="managed")
         return Value(Kind.BATCH, device, origin=Origin.LOADED, trace=trace)
     if kind is Kind.TENSOR:
-        return value.but(scalar=None, data=None, note="element")
+        return value.but(scalar=None, data=None, note=ELEMENT)
     if kind is Kind.BATCH:
-        return value
+        return value.but(scalar=None, note=value.note or ELEMENT)
     if kind is Kind.PLACED:
-        return value.but(scalar=None, data=None, note="")
+        return value.but(scalar=None, data=None, note=ELEMENT)
     if kind is Kind.MODULE:
         return child_of(frame, value)
     if kind is Kind.DICT:
@@ -276,7 +277,7 @@ def unpack(frame: Frame, value: Value, targets: tuple[ir.Expr, ...]) -> list[Val
     if value.kind is Kind.BATCH:
         return [value.but(scalar=None, data=None, note="unpacked")] * count
     if value.kind is Kind.TENSOR:
-        return [value.but(scalar=None, data=None, note="element")] * count
+        return [value.but(scalar=None, data=None, note=ELEMENT)] * count
     if found is not None and value.kind.is_container and value.kind is not Kind.DICT:
         return [found.elements()] * count
     if value.note == "managed":

@@ -125,7 +125,9 @@ def _keep(use: Use) -> Value:
         note = _KEPT_AS.get(row.name, "") or _registered_note(row, value)
         grad = row.grad or (value.grad and row.name.rpartition(".")[2] not in ("detach", "detach_"))
         like = value.view if row.name.rpartition(".")[2] in arrivals.VIEWS else value.alike
-        kept = like(scalar=scalar, grad=grad, note=note)
+        kept = like(scalar=scalar, grad=grad)
+        if note:
+            kept = kept.but(note=note)
         if row.name == "torch.Tensor.pin_memory":
             pinning.method(use.frame, use.node, use.args)
             return pinning.pinned(use.frame, kept, use.node)

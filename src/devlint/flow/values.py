@@ -144,10 +144,11 @@ class Value:
         )
 
     def alike(self, **changes: object) -> Value:
-        """The value of another tensor that is where this one is: it has no note of its own, and
-        remembers only whose plain attribute it came from."""
+        """The value of another tensor that is where this one is: it has no note but that of an
+        element, and remembers only whose plain attribute it came from."""
         data = self.data if self.origin in _OF_ATTRIBUTES else None
-        return self.but(**{"data": data, "note": "", **changes})
+        note = ELEMENT if self.note == ELEMENT else ""
+        return self.but(**{"data": data, "note": note, **changes})
 
     def view(self, **changes: object) -> Value:
         """As `alike`, of a tensor that shares the memory of this one: what is under way to the
@@ -159,6 +160,9 @@ class Value:
         """A copy whose trace is longer by one step."""
         return self.but(trace=Trace(node, message, self.trace))
 
+
+ELEMENT = "element"
+"""The note of a tensor taken out of another one: it may well be 0-dimensional."""
 
 _OF_ATTRIBUTES = (Origin.ATTRIBUTE, Origin.STALE)
 NOTHING = Value(Kind.UNKNOWN)
