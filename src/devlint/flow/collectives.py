@@ -7,24 +7,30 @@ from devlint.flow import meet
 from devlint.flow.arguments import Arguments
 from devlint.flow.facts import Collective
 from devlint.flow.frame import Frame, World
+from devlint.flow.lattice import CUDA_AVAILABLE
 from devlint.flow.use import TENSORS, Use, operands
 from devlint.flow.values import NOTHING, Kind, Origin, Value
 from devlint.torchapi.effects import Row
 
 _FOR_ACCELERATORS = frozenset(("nccl", "rccl", "hccl", "xccl", "cncl", "mccl"))
 """The backends that take tensors of accelerators only."""
+_FOR_CUDA = frozenset(("nccl", "rccl"))
 _UNKNOWN = "?"
 _SETTLED = (Origin.DEFAULT, Origin.HOST_DATA, Origin.MOVED)
 
 
 def init_process_group(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
-    """Note the backend. Without one there is one for each type of device."""
+    """Note the backend. Without one there is one for each type of device. NCCL raises where there
+    is no GPU: whatever comes after it runs on one."""
     given = args.find((0, "backend"))
     if given is None or given[1].kind is Kind.NONE:
         frame.world.backends.add(_UNKNOWN if args.unpacked else "any")
     else:
         name = given[1].data
-        frame.world.backends.add(name.lower() if isinstance(name, str) else _UNKNOWN)
+        backend = name.lower() if isinstance(name, str) else _UNKNOWN
+        frame.world.backends.add(backend)
+        if backend in _FOR_CUDA:
+            frame.state.known[CUDA_AVAILABLE] = True
     return NOTHING
 
 
