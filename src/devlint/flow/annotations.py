@@ -129,8 +129,10 @@ def _element(frame: Frame, node: ir.Expr) -> ir.Expr | None:
 
 
 def loader(frame: Frame, node: ir.Node, label: str) -> Value:
-    """A loader that isn't made in this file: like every loader it yields host tensors."""
-    ref = frame.allocate(node, Object(device=CPU, source=f"DataLoader {label}".rstrip()))
+    """A loader that isn't made in this file: like every loader it yields host tensors, unless a
+    library at hand places them."""
+    device = UNKNOWN if frame.file.places_batches else CPU
+    ref = frame.allocate(node, Object(device=device, source=f"DataLoader {label}".rstrip()))
     return Value(Kind.LOADER, data=ref)
 
 

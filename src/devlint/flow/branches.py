@@ -65,37 +65,55 @@ def for_loop(frame: Frame, node: ir.For) -> None:
 
 def _loop(frame: Frame, enter: Callable[[], None], node: ir.For | ir.While) -> None:
     """Run a body until nothing changes; the facts are those of the first round, which meets
-    what stood before the loop, and of the last. What hasn't settled after a few rounds is
-    unknown."""
-    entry = frame.state
+    what stood before the loop, and of the last. Later rounds meet what a round has left and
+    nothing else: not what stood before. What hasn't settled after a few rounds is unknown."""
+    before = frame.state
     outer = (frame.breaks, frame.continues)
     around, frame.loop = frame.loop, node
+    head, first = _round(frame, enter, node, before)
+    exits = first
     facts, mark = frame.world.facts, len(frame.world.facts)
-    done = entry
-    for number in range(_MOST_ROUNDS):
-        if number == 1:
-            mark = len(facts)
+    for number in range(1, _MOST_ROUNDS):
+        if not head.alive or head.same_as(before):
+            break
         del facts[mark:]
-        frame.breaks, frame.continues = [], []
-        frame.state = entry.fork()
-        enter()
-        frame.run(node.body)
-        end = frame.state
-        for state in frame.continues:
-            end = join_states(end, state)
-        done = join_states(entry, end) if end.alive else entry
-        stable = done.same_as(entry)
-        exits = frame.breaks
-        entry = done if number < _MOST_ROUNDS - 2 else widened(entry, done)
+        head.known = {k: v for k, v in head.known.items() if before.known.get(k) is v}
+        end, later = _round(frame, enter, node, head)
+        exits = [*first, *later]
+        done = join_states(head, end)
+        stable = done.same_as(head)
+        head = done if number < _MOST_ROUNDS - 2 else widened(head, done)
         if stable:
             break
     frame.breaks, frame.continues = outer
     frame.loop = around
-    frame.state = entry.fork()
-    frame.state.alive = True
-    frame.run(node.orelse)
+    frame.state = before.fork()
+    if _is_endless(node):
+        frame.state.alive = False
+    else:
+        frame.state = join_states(frame.state, head)
+        frame.run(node.orelse)
     for state in exits:
         frame.state = join_states(frame.state, state)
+
+
+def _is_endless(node: ir.For | ir.While) -> bool:
+    """`while True`: nothing but a `break` leads out of it."""
+    return isinstance(node, ir.While) and isinstance(node.test, ir.Constant)
+
+
+def _round(
+    frame: Frame, enter: Callable[[], None], node: ir.For | ir.While, head: State
+) -> tuple[State, list[State]]:
+    """Run a loop's body once: the state that the next round meets, and those that leave it."""
+    frame.breaks, frame.continues = [], []
+    frame.state = head.fork()
+    enter()
+    frame.run(node.body)
+    end = frame.state
+    for state in frame.continues:
+        end = join_states(end, state)
+    return end, frame.breaks
 
 
 _EXPECTS = ("pytest.raises", "pytest.warns", "contextlib.suppress")

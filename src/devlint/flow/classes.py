@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from devlint import ir
 from devlint.flow.facts import Role
-from devlint.flow.frame import ClassInfo, Frame
+from devlint.flow.frame import ClassInfo, File, Frame
 from devlint.flow.library import dotted
 from devlint.flow.scan import self_attribute
 from devlint.flow.values import Kind
@@ -153,15 +153,26 @@ def _role(info: ClassInfo) -> Role:
         return Role.DATA
     if info.is_module:
         return Role.MODULE
+    if _draws_for_samples(info):
+        return Role.DATA
     if info.node.name.startswith("Test") or any("TestCase" in name for name in names):
         return Role.TEST
     return Role.PLAIN
 
 
-def role_of(name: str, owner: ClassInfo | None, around: Role) -> Role:
-    """What a function is for, by its class, its name and the code around it."""
+def _draws_for_samples(info: ClassInfo) -> bool:
+    """Whether its objects are called to change a sample at random: with Python's own numbers, one
+    call for each sample, as data sets do."""
+    call = info.methods.get("__call__")
+    return call is not None and info.file.scan(call).draws
+
+
+def role_of(name: str, owner: ClassInfo | None, around: Role, file: File) -> Role:
+    """What a function is for, by its class, its name, its uses and the code around it."""
     if around in (Role.TEST, Role.DATA):
         return around
+    if name in _collators(file):
+        return Role.DATA
     if owner is not None and owner.role is not Role.PLAIN:
         return owner.role
     if _DATA_FUNCTION.search(name):
@@ -169,3 +180,16 @@ def role_of(name: str, owner: ClassInfo | None, around: Role) -> Role:
     if name.startswith("test_"):
         return Role.TEST
     return around
+
+
+def _collators(file: File) -> frozenset[str]:
+    """The functions and methods of the linted file that it gives to loaders to make batches."""
+    if file.collators is None:
+        found: set[str] = set()
+        for statement in file.body if file.guest is None else ():
+            body = statement.body if isinstance(statement, ir.Class) else (statement,)
+            for function in body:
+                if isinstance(function, ir.Function):
+                    found |= file.scan(function).collates
+        file.collators = frozenset(found)
+    return file.collators

@@ -125,6 +125,8 @@ class File:
     """Names that functions declare `global` or `nonlocal`."""
     speaks_of_devices: bool = True
     """It names a device, or moves something, anywhere."""
+    places_batches: bool = False
+    """A library that it imports may place what loaders yield."""
     top: Frame | None = None
     """The frame of the file itself, where that is run as a whole."""
     guest: dict[str, Value] | None = None
@@ -134,6 +136,8 @@ class File:
     stars: tuple[str, ...] = ()
     """Those of which it imports all names."""
     classes: dict[ir.Class, ClassInfo] = field(default_factory=dict)
+    collators: frozenset[str] | None = None
+    """Its functions that loaders make batches with; None before anybody has looked."""
     nn: str = ""
     """The name by which it reaches torch.nn."""
     hints: dict[tuple[ir.Expr, bool], tuple[tuple[str, bool], ...]] = field(default_factory=dict)

@@ -13,7 +13,16 @@ from devlint.flow.values import NOTHING, Kind, Value
 from devlint.torchapi.effects import Row
 
 PLACER, MANAGED = "placer", "managed"
+_PLACE_BATCHES = frozenset(
+    ("accelerate", "dgl", "ffcv", "lightning_fabric", "nvidia", "ray", "torch_xla")
+)
 _PREPARES = frozenset(("prepare", "prepare_model", "prepare_data_loader"))
+
+
+def places_batches(name: str) -> bool:
+    """Whether an imported name is one of a library that makes loaders, or prepares them, whose
+    batches are on the accelerator."""
+    return name.partition(".")[0] in _PLACE_BATCHES or name.endswith(("fabric", "Fabric"))
 
 
 def make(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:

@@ -52,8 +52,8 @@ def invoke(
     state.copies, state.busy = frame.state.copies, frame.state.busy
     inner = Frame(
         frame.world, closure.file, state, closure.node, closure.qualname,
-        role_of(closure.name, closure.owner, frame.role), closure.owner, closure.scopes,
-        guard=frame.guard, recording=frame.recording,
+        role_of(closure.name, closure.owner, frame.role, closure.file), closure.owner,
+        closure.scopes, guard=frame.guard, recording=frame.recording,
         caller=frame, site=(*frame.site, node),
     )  # fmt: skip
     _bind_arguments(inner, closure, positional, keywords)
@@ -207,8 +207,8 @@ def run_alone(
     state = State({}, Heap(around.state.heap), settled, around.state.default)
     frame = Frame(
         around.world, closure.file, state, function, closure.qualname,
-        role_of(closure.name, closure.owner, around.role), closure.owner, closure.scopes,
-        guard=guard_of(frame_guard(closure, around), function.decorators, around),
+        role_of(closure.name, closure.owner, around.role, closure.file), closure.owner,
+        closure.scopes, guard=guard_of(frame_guard(closure, around), function.decorators, around),
         recording=around.recording and (listening or not _is_guest(around, closure)),
     )  # fmt: skip
     if frame.guard is Guard.NONE and is_asked_for(frame, function):

@@ -13,6 +13,7 @@ from devlint.flow.devicestring import BACKENDS
 from devlint.flow.expressions import evaluate
 from devlint.flow.facts import Fact
 from devlint.flow.frame import Closure, File, Frame, World
+from devlint.flow.frameworks import places_batches
 from devlint.flow.functions import invoke, run_alone
 from devlint.flow.hosted import without_hosted
 from devlint.flow.modules import run_class
@@ -28,6 +29,8 @@ _INLINED_AT_LEAST = 2000
 _TAKES_TWO = ("_loss", ".cross_entropy", ".matmul", ".mm", ".bmm", ".dot", ".mv", ".outer")
 """How functions end that take two tensors for sure."""
 _TAKES_TENSOR = (Effect.JOIN, Effect.KEEP, Effect.INDEX, Effect.CREATE_LIKE)
+_OF_OTHERS = ("module", "generator")
+"""What comes of functions that take something else than tensors: `torch.jit.trace(model, x)`."""
 
 
 def interpret(
@@ -91,7 +94,9 @@ def _describe(text: Text, path: str, table: Table) -> File:
     def takes_tensors(func: ir.Expr) -> int:
         name = _spelled(func, aliases)
         row = table.get(name) if name.startswith("torch.") else None
-        if row is None or row.effect not in _TAKES_TENSOR or name.startswith("torch.nn.P"):
+        if row is None or row.effect not in _TAKES_TENSOR or row.kind in _OF_OTHERS:
+            return 0
+        if name.startswith("torch.nn.P"):
             return 0
         return 2 if name.endswith(_TAKES_TWO) else 1
 
@@ -102,7 +107,8 @@ def _describe(text: Text, path: str, table: Table) -> File:
         return found
 
     rebound = frozenset(_rebound(text.module.body))
-    return File(path, text.module.body, scan_once, rebound, text.speaks_of_devices)
+    placed = any(map(places_batches, aliases.values()))
+    return File(path, text.module.body, scan_once, rebound, text.speaks_of_devices, placed)
 
 
 def _run_rest(world: World, top: Frame) -> None:

@@ -218,10 +218,26 @@ def moves_inputs(frame: Frame, info: ClassInfo) -> bool:
     if method is None:
         return True
     function = method[1]
-    scan = method[0].file.scan(function)
     names = {parameter.name for parameter in function.params[1:]}
     if any(parameter.kind in ("*", "**") for parameter in function.params):
         return True
-    if scan.self_moves:  # it takes itself to where its input is
+    if method[0].file.scan(function).self_moves:  # it takes itself to where its input is
         return True
-    return any(root.partition(".")[0].partition("[")[0] in names for root in scan.moved)
+    return _moves(info, method, names)
+
+
+def _moves(info: ClassInfo, method: tuple[ClassInfo, ir.Function], names: set[str]) -> bool:
+    """Whether a method moves something of these names or a part of it, or hands one on to a method
+    of its own class that does."""
+    scan = method[0].file.scan(method[1])
+    names = scan.parts_of(names)
+    if any(root.partition(".")[0].partition("[")[0] in names for root in scan.moved):
+        return True
+    for attr, name in scan.self_inputs:
+        called = info.method(attr) if name in names else None
+        if called is not None and called[1] is not method[1]:
+            inner = called[0].file.scan(called[1])
+            parts = inner.parts_of({parameter.name for parameter in called[1].params[1:]})
+            if any(root.partition(".")[0].partition("[")[0] in parts for root in inner.moved):
+                return True
+    return False

@@ -136,7 +136,7 @@ def subscript(frame: Frame, node: ir.Subscript, base: Value, index: Value) -> Va
         if found.items is not None and isinstance(index.data, int):
             return _item(found, Kind.LIST, index)
         return base if index.note == "slice" else child_of(frame, base)
-    if found is not None:
+    if found is not None and kind.is_container:
         return _item(found, kind, index)
     if kind is Kind.UNKNOWN and isinstance(base.data, Path) and isinstance(index.data, (str, int)):
         text = f'{base.data.text}["{index.data}"]' if isinstance(index.data, str) else (
@@ -188,7 +188,7 @@ def element_of(frame: Frame, value: Value, node: ir.Node | None = None) -> Value
         found = frame.object(value)
         device = value.device if found is None else found.device
         trace = found.trace if found is not None else value.trace
-        if node is not None:
+        if node is not None and device != UNKNOWN:
             trace = Trace(node, "comes from a DataLoader here: on the CPU", trace)
         if found is not None and found.managed:
             return Value(Kind.UNKNOWN, note="managed")

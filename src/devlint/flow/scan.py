@@ -51,12 +51,16 @@ class Scan:
     """Names of which tensors are made (`torch.tensor(rows)`), or taken (`x, sizes = x`): they are
     none yet."""
     moved: set[str] = field(default_factory=set)
+    taken: set[tuple[str, str]] = field(default_factory=set)
+    """(name, other): what a name is bound to is the other, a part of it, or a method's answer."""
     called: set[str] = field(default_factory=set)
     self_stores: set[str] = field(default_factory=set)
     self_moves: set[str] = field(default_factory=set)
     self_calls: set[str] = field(default_factory=set)
     methods: set[str] = field(default_factory=set)
     """Methods that are called, of whatever."""
+    collates: set[str] = field(default_factory=set)
+    """The last words of what is given to a loader to make its batches (`collate_fn=self.pad`)."""
     self_inputs: set[tuple[str, str]] = field(default_factory=set)
     """(attribute, name): `self.attribute(name)`."""
     wrapped: set[str] = field(default_factory=set)
@@ -74,11 +78,22 @@ class Scan:
     """It stores something that it makes, or that a function gave it, on its first parameter."""
     reads_back: bool = False
     """It brings something to the host (`.cpu()`, `.numpy()`)."""
+    draws: bool = False
+    """It draws numbers with Python's `random`."""
     registers: bool = False
     """It registers parameters or buffers on its first parameter: that is an nn.Module."""
     dynamic: bool = False
     """It writes attributes by names that aren't spelled out (`self.__dict__.update(...)`)."""
     yields: bool = False
+
+    def parts_of(self, names: set[str]) -> set[str]:
+        """The names, and those that are bound to parts of what they stand for."""
+        found = set(names)
+        while True:
+            more = {name for name, other in self.taken if other in found} - found
+            if not more:
+                return found
+            found |= more
 
     def mentions(self, name: str) -> bool:
         """Whether a name stands anywhere in the body."""
@@ -171,6 +186,7 @@ def _call(found: Scan, call: ir.Call, this: str, takes_tensors: Callable[[ir.Exp
             for argument in call.args:
                 if isinstance(argument.value, ir.Name):
                     found.self_inputs.add((func.attr, argument.value.id))
+        found.draws |= isinstance(func.value, ir.Name) and func.value.id == "random"
         dims = func.attr == "size" or any(a.keyword in _DIMS for a in call.args)
         if dims and isinstance(func.value, ir.Name):
             found.tensors.add(func.value.id)
@@ -191,6 +207,8 @@ def _call(found: Scan, call: ir.Call, this: str, takes_tensors: Callable[[ir.Exp
         if func.attr in _MAKES_TENSOR and call.args and isinstance(call.args[0].value, ir.Name):
             found.data.add(call.args[0].value.id)
     for argument in call.args:
+        if argument.keyword == "collate_fn":
+            found.collates.add(ir.render(argument.value).rpartition(".")[2])
         value = argument.value.value if isinstance(argument.value, ir.Starred) else argument.value
         attr = self_attribute(value, this)
         if attr:
@@ -222,8 +240,12 @@ def _attribute(found: Scan, node: ir.Attribute, this: str, has_arrays: bool) -> 
 
 def _statement(found: Scan, node: ir.Stmt, this: str) -> None:
     if isinstance(node, ir.Assign):
+        root = _root(node.value)
         for target in node.targets:
             _target(found, target, this)
+            if root:
+                bound = target.items if isinstance(target, ir.Display) else (target,)
+                found.taken |= {(each.id, root) for each in bound if isinstance(each, ir.Name)}
             if isinstance(node.value, ir.Name) and isinstance(target, ir.Display):
                 found.data |= {node.value.id} & {i.id for i in target.items if type(i) is ir.Name}
             found.answers |= not isinstance(target, (ir.Name, ir.Display))
@@ -242,6 +264,13 @@ def _statement(found: Scan, node: ir.Stmt, this: str) -> None:
                 _target(found, entered, this)
     elif isinstance(node, (ir.Function, ir.Class)):
         found.assigned[node.name] += 1
+
+
+def _root(node: ir.Expr | None) -> str:
+    """The name at the start of a path, or of calls of methods: `x` of `x[0].unbind(1)`."""
+    while isinstance(node, (ir.Attribute, ir.Subscript, ir.Call)):
+        node = node.func if isinstance(node, ir.Call) else node.value
+    return node.id if isinstance(node, ir.Name) else ""
 
 
 def _may_make(func: ir.Expr) -> bool:

@@ -58,15 +58,13 @@ def _asks_for_proxy(frame: Frame, node: ir.Expr) -> bool:
 
 
 def _given_flag(frame: Frame, node: ir.Expr) -> bool | None:
-    """What a parameter or a name of the running function is that is `True` or `False` and stays so.
+    """What a parameter or a name of the running function is that is `True` or `False` here.
     Names of the file are left open: they are there to be changed."""
-    function = frame.function
-    if not isinstance(node, ir.Name) or not isinstance(function, ir.Function):
+    if not isinstance(node, ir.Name) or not isinstance(frame.function, ir.Function):
+        return None
+    if node.id in frame.file.rebound:
         return None
     value = frame.state.env.get(node.id)
-    bindings = frame.file.scan(function).assigned[node.id]
-    if bindings + any(parameter.name == node.id for parameter in function.params) != 1:
-        return None
     known = value is not None and value.kind is Kind.BOOL and isinstance(value.data, bool)
     return value.data if known else None  # type: ignore[union-attr,return-value]
 

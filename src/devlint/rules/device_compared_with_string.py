@@ -17,7 +17,7 @@ from devlint.findings import (
     insert_before,
     replace,
 )
-from devlint.flow.facts import CPU, Comparison, Kind, Known, Operand
+from devlint.flow.facts import CPU, Comparison, Kind, Known, Operand, Symbol
 from devlint.rules import rule
 
 _EQUALITY = frozenset({"==", "!="})
@@ -31,6 +31,7 @@ _EITHER = "device or string"
 _NAMES = re.compile(r"(cpu|cuda|mps|xpu|hpu|npu)(:\d+)?")
 _WITH_INDEX = ("cuda", "mps", "xpu", "hpu", "npu")
 """The types of which a tensor's device always has an index."""
+_WORDS = ("cpu", "gpu", "meta", *_WITH_INDEX)
 _IDENTITY = {"is": "==", "is not": "!="}
 
 
@@ -44,7 +45,7 @@ def device_compared_with_string(fact: Comparison) -> Iterator[Report]:
         return
     strings = _strings(other)
     if fact.op in _EQUALITY | _MEMBERSHIP | set(_IDENTITY):
-        if not strings:
+        if not strings or _takes_strings(device, strings):
             return
         if fact.op in _MEMBERSHIP and (device is fact.right or other.kind is Kind.STRING):
             verdict = "raises TypeError"
@@ -167,6 +168,14 @@ def _device_first(fact: Comparison) -> tuple[Operand, Operand]:
     if fact.left.kind is Kind.DEVICE:
         return fact.left, fact.right
     return fact.right, fact.left
+
+
+def _takes_strings(device: Operand, strings: tuple[str, ...]) -> bool:
+    """Whether what is only said to be a device, of a parameter, is compared with a word for
+    something else (`device == "pinned"`): then it is given strings, too."""
+    if not isinstance(device.node, ir.Name) or not isinstance(device.device, Symbol):
+        return False
+    return any(text and text.lower().partition(":")[0] not in _WORDS for text in strings)
 
 
 def _holds(fact: Comparison) -> bool:
