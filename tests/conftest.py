@@ -1,4 +1,4 @@
-"""What all tests share: failures of the literate tests explain themselves, no setting leaks in."""
+"""What all tests share: one thread each, failures that explain themselves, no setting leaks in."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ import os
 
 import pytest
 from hypothesis import settings
+
+# Tests run side by side, on small tensors: to share those out among threads, which then wait for
+# each other busily, takes twice the processor's time. Said before torch is imported, and inherited.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 pytest.register_assert_rewrite("literate")
 
