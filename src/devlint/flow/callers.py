@@ -48,13 +48,15 @@ def remember_call(frame: Frame, closure: Closure, args: Arguments, has_receiver:
     if not isinstance(function, ir.Function) or not calls_tell(closure):
         return
     own = is_for_the_file(closure.file, function.name)
-    if not own and _is_trial(frame):
+    little = not own and _is_trial(frame)
+    if not little or _is_of_tests(frame):
+        asked = frame.context().guard is not Guard.NONE
+        frame.world.asked[function] = frame.world.asked.get(function, True) and asked
+    if little:
         return
     names = [parameter.name for parameter in function.params if parameter.kind == "positional"]
     open_so_far = frame.world.given.setdefault(function, {})
     _remember_flags(frame, function, args, int(has_receiver))
-    asked = frame.context().guard is not Guard.NONE
-    frame.world.asked[function] = frame.world.asked.get(function, True) and asked
     if args.unpacked:
         open_so_far.update(dict.fromkeys((p.name for p in function.params), not own))
         return
@@ -81,6 +83,12 @@ def _is_trial(frame: Frame) -> bool:
     if not isinstance(function, ir.Function) or outermost.role is Role.TEST:
         return True
     return _TRIAL.search(function.name) is not None
+
+
+def _is_of_tests(frame: Frame) -> bool:
+    """Whether the file holds tests and what they need: nobody else calls its functions."""
+    top = frame.world.home.top
+    return top is not None and top.role is Role.TEST
 
 
 def is_asked_by_constructors(file: File, method: str) -> bool:

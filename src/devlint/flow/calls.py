@@ -25,7 +25,7 @@ from devlint.flow.collectives import note_option
 from devlint.flow.facts import ApiCall, AttributeRead, Comparison, Revealed
 from devlint.flow.frame import Bound, ClassInfo, Closure, Frame, path_value, place_of_path
 from devlint.flow.lattice import UNKNOWN
-from devlint.flow.library import followed, library_value
+from devlint.flow.library import EXITS, followed, library_value
 from devlint.flow.meet import str_source
 from devlint.flow.model_overlays import encoding
 from devlint.flow.module_calls import call_instance, call_module, construct
@@ -118,7 +118,7 @@ def _library(frame: Frame, node: ir.Call, name: str, args: Arguments) -> Value:
     workers.note_call(frame, node, name)
     if name.endswith(".is_available"):
         return truth(frame, node, NOTHING)
-    if name in _EXITS:
+    if name in EXITS:
         return NONE.but(note="exits")
     if row is None:
         if not name.startswith(("torch.", "builtins.")):
@@ -132,12 +132,6 @@ def _library(frame: Frame, node: ir.Call, name: str, args: Arguments) -> Value:
         first = args.find((0,))
         args = Arguments(rest, first) if first is not None else args
     return transfer.apply(frame, node, row, args)
-
-
-_EXITS = frozenset(
-    ("sys.exit", "os._exit", "os.abort", "builtins.exit", "builtins.quit", "pytest.skip",
-     "pytest.exit", "pytest.fail", "pytest.xfail")
-)  # fmt: skip
 
 
 def _give_up(frame: Frame, args: Arguments) -> None:

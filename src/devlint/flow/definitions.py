@@ -16,19 +16,30 @@ from devlint.flow.values import NOTHING, Kind, Value
 
 
 def define_function(frame: Frame, node: ir.Function) -> None:
-    for decorator in node.decorators:
-        frame.evaluate(decorator)
+    _decorate(frame, node)
     _defaults(frame, node)
     qualname = f"{frame.qualname}.{node.name}".lstrip(".")
     scopes = (frame.state.env, *frame.scopes) if frame.function is not None else ()
     closure = Closure(node, frame.file, scopes, frame.owner, qualname)
     if not frame.site and frame.recording:
         frame.world.pending.append((closure, frame, dict(frame.state.known)))
+    if frame.function is None and any(_is_fixture(frame, each) for each in node.decorators):
+        frame.file.fixtures[node.name] = closure
     opaque = any(not _transparent(frame, decorator) for decorator in node.decorators)
     value = NOTHING if opaque else Value(Kind.FUNCTION, data=closure)
     frame.state.bind(node.name, value)
     if node.name in frame.globals and frame.file.guest is None:
         frame.file.names[node.name] = value
+
+
+def _decorate(frame: Frame, node: ir.Function | ir.Class) -> None:
+    """Evaluate decorators. What one of them asks for holds where the others give parameters."""
+    before = frame.guard
+    for decorator in node.decorators:
+        others = tuple(other for other in node.decorators if other is not decorator)
+        frame.guard = guard_of(before, others, frame)
+        frame.evaluate(decorator)
+    frame.guard = before
 
 
 def _defaults(frame: Frame, node: ir.Function) -> None:
@@ -61,9 +72,13 @@ def _transparent(frame: Frame, decorator: ir.Expr) -> bool:
     return library.dotted(frame, func) in _TRANSPARENT
 
 
+def _is_fixture(frame: Frame, decorator: ir.Expr) -> bool:
+    func = decorator.func if isinstance(decorator, ir.Call) else decorator
+    return library.dotted(frame, func) == "pytest.fixture"
+
+
 def define_class(frame: Frame, node: ir.Class) -> None:
-    for decorator in node.decorators:
-        frame.evaluate(decorator)
+    _decorate(frame, node)
     info: ClassInfo = declare_class(frame, node)
     info.guard = guard_of(frame.guard, node.decorators, frame)
     info.known = dict(frame.state.known)
@@ -75,8 +90,7 @@ def define_class(frame: Frame, node: ir.Class) -> None:
     inner.state.heap, inner.state.known = frame.state.heap, dict(frame.state.known)
     for statement in node.body:
         if isinstance(statement, ir.Function):
-            for decorator in statement.decorators:
-                inner.evaluate(decorator)
+            _decorate(inner, statement)
             _defaults(inner, statement)
         else:
             inner.run((statement,))

@@ -138,6 +138,8 @@ class File:
     classes: dict[ir.Class, ClassInfo] = field(default_factory=dict)
     collators: frozenset[str] | None = None
     """Its functions that loaders make batches with; None before anybody has looked."""
+    fixtures: dict[str, Closure] = field(default_factory=dict)
+    """The functions that pytest runs for the parameters of tests, by their names."""
     nn: str = ""
     """The name by which it reaches torch.nn."""
     hints: dict[tuple[ir.Expr, bool], tuple[tuple[str, bool], ...]] = field(default_factory=dict)
@@ -226,6 +228,8 @@ class World:
     all that each call tells."""
     asked: dict[ir.Function, bool] = field(default_factory=dict)
     """Of the same: whether every call stands where an accelerator was asked for."""
+    required: dict[ir.Function, dict[str, bool]] = field(default_factory=dict)
+    """The conditions that hold wherever a call of a function has come back."""
     flags: dict[ir.Function, dict[str, bool | None]] = field(default_factory=dict)
     """Of the same: the parameters that calls set to `True` or `False`; None where they differ."""
     brought: dict[tuple[str, str], bool] = field(default_factory=dict)

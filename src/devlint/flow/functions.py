@@ -15,6 +15,7 @@ from devlint.flow.frame import Closure, Frame, path_value, place_of_path
 from devlint.flow.guards import guard_of
 from devlint.flow.lattice import UNKNOWN
 from devlint.flow.placement import forget_optimizer, place_module
+from devlint.flow.required import before, required
 from devlint.flow.state import Heap, Object, Path, State, join_states, join_values
 from devlint.flow.statements import run
 from devlint.flow.values import NONE, NOTHING, Kind, Origin, Value
@@ -34,6 +35,7 @@ def invoke(
     keywords: dict[str, Value],
 ) -> Value:
     """What a call of a function of the file returns, and what it does to objects."""
+    frame.state.known.update(required(frame, closure))
     if not _can_be_followed(frame, closure):
         arrivals.wait(frame)
         _forget(frame, closure, positional, keywords)
@@ -203,7 +205,7 @@ def run_alone(
     """
     function = closure.node
     assert isinstance(function, ir.Function)
-    settled = {**around.known_in(closure.file), **(known or {})}
+    settled = {**around.known_in(closure.file), **(known or {}), **before(around, closure)}
     state = State({}, Heap(around.state.heap), settled, around.state.default)
     frame = Frame(
         around.world, closure.file, state, function, closure.qualname,

@@ -87,6 +87,9 @@ CUDA = Known("cuda")
 IS_NONE = " is None"
 """How the key ends of a condition on an argument that may be left out."""
 
+ON_HOST = " is the host"
+"""How the key ends of the condition that a place which only a run can tell is the host."""
+
 
 def asks_type(key: str) -> bool:
     """Whether a condition asks if an argument is something else than a tensor: a number, a list.
@@ -123,7 +126,8 @@ def symbols(device: Device) -> Iterator[Symbol]:
 def given(device: Device, key: str, holds: bool) -> Device:
     """The device where the condition `key` is known to hold, or known not to."""
     if not isinstance(device, Guarded):
-        return device
+        at_host = holds and isinstance(device, Symbol) and key == device.key + ON_HOST
+        return CPU if at_host else device
     if device.key == key:
         return device.yes if holds else device.no
     return _node(device.key, given(device.yes, key, holds), given(device.no, key, holds))

@@ -13,6 +13,12 @@ from devlint.torchapi.effects import Effect
 
 BUILTINS = frozenset(dir(builtins))
 
+EXITS = frozenset(
+    ("sys.exit", "os._exit", "os.abort", "builtins.exit", "builtins.quit", "pytest.skip",
+     "pytest.exit", "pytest.fail", "pytest.xfail")
+)  # fmt: skip
+"""Functions that don't come back."""
+
 DTYPES = frozenset(
     "float float16 float32 float64 half double bfloat16 int int8 int16 int32 int64 short long "
     "uint8 uint16 uint32 uint64 bool cfloat cdouble complex32 complex64 complex128 chalf "

@@ -14,11 +14,12 @@ from devlint.flow.functions import run_alone
 from devlint.flow.holdings import holds_something
 from devlint.flow.inherited import inherited
 from devlint.flow.lattice import CPU, UNKNOWN, Device, Symbol, join
+from devlint.flow.operations import outermost
 from devlint.flow.placement import held_place, is_registered, place_module
 from devlint.flow.rewritten import forget_rewritten
 from devlint.flow.scan import descendants
 from devlint.flow.stale import forget_devices, remember, tell
-from devlint.flow.state import Object, State, join_values
+from devlint.flow.state import Object, State, both, join_values
 from devlint.flow.values import Kind, Origin, Value
 
 THE_MODULE = Symbol("self.device", "the device of the module")
@@ -277,9 +278,14 @@ def _is_registered_elsewhere(info: ClassInfo, frame: Frame, name: str, found: Ob
             if "setattr" in scan.called:
                 return True
     this = frame.state.heap.get((info, "self"))
-    own = {v.data for v in (this.entries.values() if this else ()) if v.kind is Kind.MODULE}
+    entries = this.entries.values() if this else ()
+    own = {ref for v in entries if v.kind is Kind.MODULE for ref in both(v.data)}
     held = (*(found.items or ()), *found.entries.values(), found.element)
-    return any(v.data in own or v.note == "self" for v in held if v.kind is Kind.MODULE)
+    return any(
+        v.note == "self" or any(outermost(ref) in own for ref in both(v.data))
+        for v in held
+        if v.kind is Kind.MODULE
+    )
 
 
 _LOOKS_AT = ("isinstance", "len", "type", "all", "any", "zip", "enumerate")

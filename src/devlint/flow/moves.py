@@ -17,6 +17,11 @@ from devlint.flow.state import REGISTERED, Path
 from devlint.flow.values import ELEMENT, NOTHING, Kind, Origin, Trace, Value
 
 METHODS = {"to": "", "cuda": "cuda", "cpu": "cpu", "xpu": "xpu", "type": "", "to_empty": ""}
+_KEYWORDS = frozenset(
+    ("device", "dtype", "non_blocking", "async", "copy", "memory_format", "tensor", "other",
+     "recurse")
+)  # fmt: skip
+"""All that PyTorch's own moves take by name."""
 _TORCH_KINDS = (
     Kind.TENSOR, Kind.MODULE, Kind.PLACED, Kind.BATCH, Kind.ENCODING, Kind.UNKNOWN,
 )  # fmt: skip
@@ -26,6 +31,8 @@ def move(frame: Frame, call: ir.Call, base: ir.Expr, receiver: Value, args: Argu
     """The result of a move, and its facts. A module moves in place, a tensor doesn't."""
     assert isinstance(call.func, ir.Attribute)
     method = call.func.attr
+    if receiver.kind is Kind.UNKNOWN and not _KEYWORDS.issuperset(args.keywords()):
+        return NOTHING  # another library's
     if receiver.note == "unpacked" and frame.discarded is call:
         receiver = receiver.but(kind=Kind.TENSOR)  # `images, labels` of a loader are tensors
     if receiver.note.startswith(FIXED):

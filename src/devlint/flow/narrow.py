@@ -71,9 +71,8 @@ def implied(frame: Frame, node: ir.Expr, holds: bool) -> Known:
                 if value.data.key is None:
                     found += ((name, holds),)
                 return found + _by_name(frame, node, holds)
-        case ir.Compare(op=">" | ">=" | "==", left=left) if _counts_devices(frame, left):
-            counted = (f"{DEVICES_COUNTED} {node.op} {ir.render(node.right)}", holds)
-            return (counted, (CUDA_AVAILABLE, True)) if holds else (counted,)
+        case ir.Compare(left=left) if _counts_devices(frame, left):
+            return _of_count(node, holds)
         case ir.Call(func=ir.Name(id="hasattr")):
             return ((ir.render(node, 200), holds),)
     key = key_of(frame, node)
@@ -81,6 +80,22 @@ def implied(frame: Frame, node: ir.Expr, holds: bool) -> Known:
     if holds and _proves_cuda(frame, node):
         found += ((CUDA_AVAILABLE, True),)
     return found + _by_name(frame, node, holds)
+
+
+_OPPOSITE = {">": "<=", ">=": "<", "==": "!=", "!=": "==", "<": ">=", "<=": ">"}
+
+
+def _of_count(node: ir.Compare, holds: bool) -> Known:
+    """What is settled where the number of devices compares like that with another: there is one,
+    which was counted, or none. A number that isn't spelled out is taken to be of devices."""
+    op = node.op if holds else _OPPOSITE.get(node.op, "")
+    number = node.right.value if isinstance(node.right, ir.Constant) else None
+    least = number if isinstance(number, int) else 1
+    some = {">": least >= 0, ">=": least >= 1, "==": least >= 1, "!=": least == 0}
+    none = {"<": least <= 1, "<=": least <= 0, "==": least == 0}
+    if some.get(op):
+        return ((f"{DEVICES_COUNTED} {op} {ir.render(node.right)}", True), (CUDA_AVAILABLE, True))
+    return ((CUDA_AVAILABLE, False),) if number is not None and none.get(op) else ()
 
 
 def _by_name(frame: Frame, node: ir.Expr, holds: bool) -> Known:
@@ -144,6 +159,9 @@ def key_of(frame: Frame, node: ir.Expr) -> tuple[str, bool] | None:
             value = frame.look_up(name)
             if value is not None and isinstance(value.data, Condition):
                 return value.data.key or (name, True)
+        case ir.Compare(left=left) if _counts_devices(frame, left):
+            some, none = (dict(_of_count(node, side)).get(CUDA_AVAILABLE) for side in (True, False))
+            return (CUDA_AVAILABLE, some) if some is not None and none is (not some) else None
     absent = absent_argument(frame, node)
     if absent is not None:
         return f"{absent}{IS_NONE}", node.op == "is"  # type: ignore[attr-defined]
@@ -273,8 +291,12 @@ def _narrow(frame: Frame, node: ir.Expr, holds: bool) -> None:
             if isinstance(right, ir.Constant) and right.value is None:
                 if (op == "is") is holds:
                     frame.state.env[name] = NONE
-        case ir.Compare(op="==" | "!=" as op, left=left, right=right) if (op == "==") is holds:
-            same_place.narrow(frame, left, right)
+        case ir.Compare(op="==" | "!=" as op, left=left, right=right):
+            same_place.narrow_host(frame, node, holds)
+            if (op == "==") is holds:
+                same_place.narrow(frame, left, right)
+        case ir.Attribute():
+            same_place.narrow_host(frame, node, holds)
         case ir.Call(func=ir.Name(id="isinstance"), args=(subject, types)):
             _narrow_instance(frame, subject.value, types.value, holds)
         case ir.Call(func=func, args=(subject,)) if dotted(frame, func) == "torch.is_tensor":

@@ -227,9 +227,19 @@ def child_of(frame: Frame, value: Value) -> Value:
         return Value(Kind.TENSOR, found.device, origin=Origin.FOLLOWS, grad=True)
     if found.items:
         return joined(list(found.items))
-    ref = ("child", value.data)
+    ref = (_CHILD, value.data)
     frame.state.heap[ref] = Object(device=found.device, trace=found.trace)
     return Value(Kind.MODULE, data=ref)
+
+
+def outermost(ref: object) -> object:
+    """The module that holds what was taken out of a list of modules, or out of what was."""
+    while isinstance(ref, tuple) and len(ref) == 2 and ref[0] is _CHILD:
+        ref = ref[1]
+    return ref
+
+
+_CHILD = "child"
 
 
 def bind(frame: Frame, target: ir.Expr, value: Value) -> None:

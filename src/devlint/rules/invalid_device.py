@@ -19,6 +19,7 @@ _NEVER_A_TYPE = ("auto", "none", "None", "accelerator")
 _UNKNOWN_TYPE = "Expected one of"
 """How torch's message about an unknown type begins."""
 
+_FILE = re.compile(r"/|\.(pt|pth|pkl|bin|ckpt|tar)$")
 _SHAPE = re.compile(r"([a-z]+)(?::+|[ _.-])?(\d*)")
 
 
@@ -31,6 +32,14 @@ def invalid_device(use: DeviceUse) -> Iterator[Report]:
     if not nearest and use.problem.startswith(_UNKNOWN_TYPE) and written not in _NEVER_A_TYPE:
         return  # a backend package may add it
     literal = isinstance(use.node, ir.Constant) and use.node.value == written
+    if use.via == "map_location" and isinstance(written, str) and _FILE.search(written):
+        yield Report(
+            at=use.node,
+            message=f"{_shown(use.operand)} stands where `map_location` is taken: it is no device",
+            because=use.operand.trace,
+            help="the file to load comes first: `module.load_state_dict(torch.load(file))`",
+        )
+        return
     fix = None
     if safety is not None and literal:
         fix = Change(f"Write `{nearest}`", (replace(use.node, f'"{nearest}"'),), safety)

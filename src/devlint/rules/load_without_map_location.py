@@ -1,5 +1,6 @@
 """DEV106: a file of tensors is loaded to wherever they were when it was saved."""
 
+import re
 from collections.abc import Iterator
 
 from devlint.findings import Change, Report, Safety, insert_after
@@ -14,6 +15,9 @@ _LOADERS = {
 }
 """The position of `map_location`, counted from 0."""
 
+_PUBLISHED = re.compile(r"https://(download\.pytorch\.org|s3\.amazonaws\.com/pytorch)/")
+"""Where PyTorch publishes weights, all of them saved on the CPU."""
+
 
 @rule("load-without-map-location", on=ApiCall)
 def load_without_map_location(call: ApiCall) -> Iterator[Report]:
@@ -23,6 +27,9 @@ def load_without_map_location(call: ApiCall) -> Iterator[Report]:
     if call.keyword("map_location") or call.keyword("mmap"):
         return
     if call.context.guard is not Guard.NONE or call.context.role is Role.TEST:
+        return
+    source = call.positional[0] if call.positional else call.keyword("url")
+    if source is not None and _PUBLISHED.match(str(source.constant)):
         return
     fix = None
     if call.node.args:

@@ -1,0 +1,40 @@
+"""Helpers of a test file stand behind what its tests ask for."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from devlint.lint import check_source
+from devlint.settings import Settings
+
+SOURCE = """
+    import pytest
+    import torch
+
+    @pytest.fixture
+    def kernels():
+        if not torch.cuda.is_available():
+            pytest.skip("needs CUDA")
+        import kernels
+        return kernels
+
+    def inputs(kernels, size):
+        return kernels.pack(torch.ones(size, device="cuda"))
+
+    def test_small(kernels):
+        assert inputs(kernels, 3).any()
+
+    def test_large({parameters}):
+        assert inputs(kernels, 3000).any()
+"""
+
+
+@pytest.mark.parametrize(("parameters", "expected"), [("kernels", []), ("", ["DEV103"])])
+def test_what_all_tests_call_behind_a_guard_is_guarded(
+    parameters: str, expected: list[str]
+) -> None:
+    source = textwrap.dedent(SOURCE).format(parameters=parameters)
+    found = check_source(source.encode(), "tests/test_kernels.py", Settings())
+    assert [finding.code for finding in found] == expected
