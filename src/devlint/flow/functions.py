@@ -235,7 +235,7 @@ def _bind_parameters(
     frame: Frame, function: ir.Function, receiver: Value | None, while_made: bool
 ) -> None:
     scan = frame.file.scan(function)
-    tensors = scan.tensors - scan.data
+    tensors = scan.tensors - scan.data - scan.modules
     owner = frame.owner
     if owner is not None and owner.is_module:
         tensors |= {name for attr, name in scan.self_inputs if owner.method(attr) is None}

@@ -7,7 +7,7 @@ from devlint.flow.frame import Frame
 from devlint.flow.library import dotted
 from devlint.flow.values import Kind, Origin
 
-_PROVED = (Origin.DEFAULT, Origin.HOST_DATA, Origin.MOVED)
+PROVED = (Origin.DEFAULT, Origin.HOST_DATA, Origin.MOVED)
 """It was made here, or moved: what comes in may be other than it is said to be."""
 _OTHERS = frozenset(
     ("builtins.list", "builtins.tuple", "builtins.dict", "builtins.set", "builtins.str",
@@ -22,7 +22,7 @@ def is_instance(frame: Frame, node: ir.Expr) -> bool | None:
             if not isinstance(subject.value, ir.Name):
                 return None
             value = frame.look_up(subject.value.id)
-            if value is None or value.kind is not Kind.TENSOR or value.origin not in _PROVED:
+            if value is None or value.kind is not Kind.TENSOR or value.origin not in PROVED:
                 return None
             given = types.value
             members = given.items if isinstance(given, ir.Display) else (given,)

@@ -210,6 +210,12 @@ def _either(a: Device, b: Device) -> Device:
     )
 
 
+def only_host(device: Device) -> bool:
+    """Whether it is the host wherever it is known."""
+    known = [leaf for leaf in _leaves(device) if leaf != UNKNOWN]
+    return bool(known) and all(isinstance(leaf, Known) and leaf.is_host for leaf in known)
+
+
 def left_out(device: Device) -> Device:
     """The device where every argument that may be left out is left out, and what may be no tensor
     is none: that of its default."""

@@ -16,6 +16,7 @@ from devlint.flow.lattice import (
     difference,
     left_out,
     names_accelerator,
+    only_host,
 )
 from devlint.flow.placeholders import grown
 from devlint.flow.stale import note_meeting
@@ -30,8 +31,7 @@ Argument = tuple[ir.Expr, Value]
 
 def is_free(frame: Frame, value: Value) -> bool:
     """Whether a tensor may be a 0-dimensional one on the host, which may meet any device."""
-    device = left_out(frame.place(value))
-    host = isinstance(device, Known) and device.is_host
+    host = only_host(left_out(frame.place(value)))
     if value.scalar is None:
         return host and value.origin not in _CERTAINLY_SHAPED
     return host and value.scalar

@@ -127,11 +127,20 @@ def call_module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
         return NOTHING  # what it returns may be on the host
     if shown.origin is Origin.INPUT:
         return NOTHING  # nobody here has moved it: it may well stay on the host
+    if found is None and _is_pipeline(func, args):
+        return NOTHING
     unproven = "part" if found is None else ""  # nobody knows what it is, or what it returns
     return Value(
         kind, place, origin=Origin.FOLLOWS, grad=True,
         note="guarded" if shown.guarded else unproven, trace=shown.value.trace,
     )  # fmt: skip
+
+
+def _is_pipeline(func: ir.Expr, args: Arguments) -> bool:
+    """Whether what is called is a whole pipeline, by its name or by what it is asked for: it is
+    moved as models are, and gives images, texts or arrays."""
+    asked = any(argument.keyword == "output_type" for argument, _ in args.all)
+    return asked or _PIPELINE.search(ir.render(func)) is not None
 
 
 def _only_computes(frame: Frame, info: ClassInfo | None) -> bool:
@@ -160,6 +169,7 @@ def _is_metric(source: str) -> bool:
     return source.startswith("torchmetrics.")
 
 
+_PIPELINE = re.compile(r"(^|_|\.)(pipe|pipeline)(_?\d+)?$")
 _SEVERAL_OUTPUTS = frozenset(("LSTM", "GRU", "RNN", "MultiheadAttention", "LSTMCell"))
 
 

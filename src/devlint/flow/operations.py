@@ -121,7 +121,8 @@ def subscript(frame: Frame, node: ir.Subscript, base: Value, index: Value) -> Va
         meet.index(frame, node, (node.value, base), parts)
         sliced = any(part.note == "slice" or part.kind is Kind.NONE for _, part in parts)
         keeps = sliced or _keeps_dimensions(index)
-        scalar = False if sliced or (keeps and base.scalar is False) else None
+        shaped = index.scalar is False or index.kind is not Kind.TENSOR  # else it may be a number
+        scalar = False if sliced or (keeps and shaped and base.scalar is False) else None
         note = base.note if base.note == "guarded" else ("" if keeps else ELEMENT)
         return base.view(scalar=scalar, note=note)
     if kind is Kind.BATCH:
@@ -151,7 +152,8 @@ def subscript(frame: Frame, node: ir.Subscript, base: Value, index: Value) -> Va
 
 
 def _keeps_dimensions(index: Value) -> bool:
-    return index.kind in _TENSORS
+    """Whether it is a tensor, and none that may be a number."""
+    return index.kind in _TENSORS and index.note != ELEMENT and index.scalar is not True
 
 
 def _item(found: Object, kind: Kind, index: Value) -> Value:

@@ -31,6 +31,10 @@ _TO_HOST = frozenset(("cpu", "numpy", "tolist", "item"))
 _DIMS = ("dim", "keepdim")
 """Keywords that methods of tensors have and those of arrays have not."""
 
+_OF_MODULES = frozenset(
+    ("children", "eval", "load_state_dict", "modules", "named_buffers", "named_children",
+     "named_modules", "named_parameters", "parameters", "state_dict", "train", "training")
+)  # fmt: skip
 _WEAK = frozenset(("to", "cuda", "cpu", "device", "float", "half", "bfloat16", "requires_grad_"))
 MOVES = frozenset(("to", "cuda", "cpu", "xpu", "to_empty", "pin_memory"))
 
@@ -43,6 +47,8 @@ class Scan:
     tensors: set[str] = field(default_factory=set)
     used: set[str] = field(default_factory=set)
     """Names with an attribute that tensors alone have, or given to a function of tensors."""
+    modules: set[str] = field(default_factory=set)
+    """Names with an attribute that modules have and tensors have not."""
     passed: set[str] = field(default_factory=set)
     """Names given to a function of tensors."""
     sliced: set[str] = field(default_factory=set)
@@ -234,6 +240,8 @@ def _attribute(found: Scan, node: ir.Attribute, this: str, has_arrays: bool) -> 
         strong = node.attr in TENSOR_ONLY and node.attr not in _WEAK
         if strong:
             found.used.add(name.id)
+        if node.attr in _OF_MODULES:
+            found.modules.add(name.id)
         if strong or (node.attr in _OR_ARRAY and not has_arrays):
             found.tensors.add(name.id)
 

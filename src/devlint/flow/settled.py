@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from devlint import ir
 from devlint.flow import narrow
 from devlint.flow.frame import Frame
-from devlint.flow.instances import is_instance
+from devlint.flow.instances import PROVED, is_instance
 from devlint.flow.library import dotted
 from devlint.flow.values import Kind
 
@@ -31,6 +31,8 @@ def settled(frame: Frame, node: ir.Expr) -> bool | None:
         told = _given_flag(frame, node)
     if told is None:
         told = _compared_strings(frame, node)
+    if told is None:
+        told = _is_none(frame, node)
     if told is None and frame.site:
         told = _of_a_type(frame, node)
     if told is not None:
@@ -67,6 +69,24 @@ def _given_flag(frame: Frame, node: ir.Expr) -> bool | None:
     value = frame.state.env.get(node.id)
     known = value is not None and value.kind is Kind.BOOL and isinstance(value.data, bool)
     return value.data if known else None  # type: ignore[union-attr,return-value]
+
+
+def _is_none(frame: Frame, node: ir.Expr) -> bool | None:
+    """What `x is None` gives for a name of the running function that is None here, or a tensor that
+    a call has passed."""
+    match node:
+        case ir.Compare(
+            op="is" | "is not" as op, left=ir.Name(id=name), right=ir.Constant(value=None)
+        ):
+            value = None if name in frame.file.rebound else frame.state.env.get(name)
+        case _:
+            return None
+    if value is None or not isinstance(frame.function, ir.Function):
+        return None
+    if value.kind is Kind.NONE:
+        return op == "is"
+    passed = frame.site and value.kind is Kind.TENSOR and value.origin in PROVED
+    return op == "is not" if passed else None
 
 
 def _compared_strings(frame: Frame, node: ir.Expr) -> bool | None:

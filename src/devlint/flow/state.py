@@ -15,6 +15,7 @@ from devlint.flow.lattice import (
     choose,
     given,
     join,
+    only_host,
     stands_in,
 )
 from devlint.flow.mixtures import mix
@@ -227,7 +228,7 @@ def _bound(a: Value, b: Value) -> tuple[Device, Device]:
 
 
 def _is_free(value: Value) -> bool:
-    host = value.device == CPU and value.scalar is not False
+    host = only_host(value.device) and value.scalar is not False
     return host and (value.scalar is True or value.origin not in _SHAPED)
 
 
