@@ -205,6 +205,8 @@ class World:
     """Parameters of constructors for which the file has something to pass."""
     filled: set[tuple[ClassInfo, str]] = field(default_factory=set)
     """Containers of modules of which it is known that a method fills them."""
+    made_on_host: dict[ir.Function, Value] = field(default_factory=dict)
+    """What `forward` methods return that made it on the host, wherever their module is."""
     wraps: list[Fact] = field(default_factory=list)
     """Modules that are wrapped on the host, which some backends can't send."""
     backends: set[str] = field(default_factory=set)

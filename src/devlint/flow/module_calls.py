@@ -129,6 +129,9 @@ def call_module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
         return NOTHING  # nobody here has moved it: it may well stay on the host
     if found is None and _is_pipeline(func, args):
         return NOTHING
+    made = None if forward is None else frame.world.made_on_host.get(forward[1])
+    if made is not None:
+        return made.but(data=None, note="").step(node, "returned here")
     unproven = "part" if found is None else ""  # nobody knows what it is, or what it returns
     return Value(
         kind, place, origin=Origin.FOLLOWS, grad=True,

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from devlint import ir
 from devlint.findings import Hop
-from devlint.flow import filled
+from devlint.flow import filled, meet
 from devlint.flow.callers import is_asked_by_constructors, is_private
 from devlint.flow.facts import KeptModules, KeptTensor
 from devlint.flow.frame import ClassInfo, Closure, Frame
@@ -19,7 +19,7 @@ from devlint.flow.placement import held_place, is_registered, place_module
 from devlint.flow.rewritten import forget_rewritten
 from devlint.flow.scan import descendants
 from devlint.flow.stale import forget_devices, remember, tell
-from devlint.flow.state import Object, State, both, join_values
+from devlint.flow.state import Object, State, both, join_all, join_values
 from devlint.flow.values import Kind, Origin, Value
 
 THE_MODULE = Symbol("self.device", "the device of the module")
@@ -56,10 +56,24 @@ def run_class(info: ClassInfo, around: Frame) -> None:
         )
         if info.is_module and receiver is this and not early:
             _tell_filled(info, made, own, this)
+        if info.is_module and name == "forward":
+            _note_output(method, own)
     for base, name in inherited(info, start, this) if info.is_module else ():
         run_alone(_closure(info, base.methods[name], base), start, this, listening=True)
     _tell_kept_tensors(info, start)
     tell(info, start)
+
+
+def _note_output(method: ir.Function, ended: Frame) -> None:
+    """Remember that a `forward` returns what it has made on the host."""
+    made = [value for value, _ in ended.returns]
+    if made and all(_is_made_on_host(ended, value) for value in made):
+        ended.world.made_on_host[method] = join_all(made)
+
+
+def _is_made_on_host(frame: Frame, value: Value) -> bool:
+    made = value.kind is Kind.TENSOR and value.origin in (Origin.DEFAULT, Origin.HOST_DATA)
+    return made and value.scalar is False and meet.is_host(frame.place(value))
 
 
 def receiver_of(info: ClassInfo, method: ir.Function, this: Value) -> Value | None:
