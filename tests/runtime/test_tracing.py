@@ -278,6 +278,20 @@ def test_an_emulation_notes_in_the_log_of_a_tracing(first: str) -> None:
     assert log.as_record()["waits"] == 3
 
 
+def test_tracings_that_overlap_leave_no_log_behind() -> None:
+    first, second = Tracing(), Tracing()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__()
+    with emulate("cuda"):
+        torch.ones(3).cuda().sum().item()
+    second.__exit__()
+    with emulate("cuda"):
+        torch.ones(3).cuda().sum().item()
+    assert first.log.lines == []
+    assert second.log.as_record()["waits"] == 2
+
+
 def test_an_emulation_is_left_as_it_was() -> None:
     with emulate("cuda"):
         with Tracing() as tracing:

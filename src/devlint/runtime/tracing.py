@@ -65,8 +65,7 @@ class Tracing:
     def _begin(self) -> None:
         self._mode = TracingMode(self.log)
         SURROUNDINGS.enter(self._mode)
-        before = share_log(self.log)
-        self._undo.append(lambda: share_log(before))
+        self._undo.append(share_log(self.log))
         world = running_world()
         if world is not None and world.transfers is None:
             self._undo.append(install(world, self.log))

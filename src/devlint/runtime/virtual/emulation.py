@@ -38,8 +38,8 @@ class _Running:
 
     def __init__(self) -> None:
         self.world: World | None = None
-        self.log: Any = None
-        """Where an emulation notes its transfers that has been given no log of its own."""
+        self.logs: list[list[Any]] = []
+        """In the last of them an emulation notes its transfers that has no log of its own."""
         self.lock = threading.Lock()
         self.watches_forks = False
 
@@ -52,10 +52,18 @@ def running_world() -> World | None:
     return _running.world
 
 
-def share_log(log: Any) -> Any:
-    """Give a log to the emulations that begin from now on; returns the one that they had so far."""
-    before, _running.log = _running.log, log
-    return before
+def share_log(log: Any) -> Callable[[], None]:
+    """Give a log to the emulations that begin from now on, until what is returned is called.
+
+    Those who share logs may end in another order than they have begun.
+    """
+    entry = [log]  # one log may be shared twice
+    _running.logs.append(entry)
+
+    def take_back() -> None:
+        _running.logs = [each for each in _running.logs if each is not entry]
+
+    return take_back
 
 
 def emulate(kind: str = "cuda", count: int | None = None, *, transfers: Any = None) -> Emulation:
@@ -98,7 +106,9 @@ class Emulation:
                 raise RuntimeError(
                     f"an emulation of {_running.world.machine.spec} is on already: leave it first"
                 )
-            log = _running.log if self.transfers is None else self.transfers
+            log = self.transfers
+            if log is None and _running.logs:
+                (log,) = _running.logs[-1]
             world = self._world = World(Machine(self.spec), log)
             _running.world = world
         try:
