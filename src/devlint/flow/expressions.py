@@ -11,6 +11,7 @@ from devlint.flow import (
     attributes,
     calls,
     fallbacks,
+    generators,
     library,
     narrow,
     operations,
@@ -259,8 +260,8 @@ def _await(frame: Frame, node: ir.Await) -> Value:
 
 
 def _yield(frame: Frame, node: ir.Yield) -> Value:
-    if node.value is not None:
-        evaluate(frame, node.value)
+    value = NONE if node.value is None else evaluate(frame, node.value)
+    generators.note_yielded(frame, node, value)
     arrivals.wait(frame)  # what gets it may wait
     return NOTHING
 

@@ -186,6 +186,10 @@ class World:
     facts: list[Fact] = field(default_factory=list)
     stores: dict[tuple[ClassInfo, str], list[tuple[ir.Stmt, Operand]]] = field(default_factory=dict)
     """Where `self.attribute` of a module class is written."""
+    inherited: dict[tuple[ClassInfo, str], list[tuple[ir.Stmt, Operand]]] = field(
+        default_factory=dict
+    )
+    """Where constructors of its bases, or of those that stand in another file, write it."""
     kept: dict[tuple[ClassInfo, str], list[tuple[ir.Node, str]]] = field(default_factory=dict)
     """Where a tensor kept as a plain attribute met something: nodes and words."""
     optimizers: set[Ref] = field(default_factory=set)
@@ -271,6 +275,7 @@ class Frame:
     caller: Frame | None = None
     site: tuple[ir.Node, ...] = ()
     returns: list[tuple[Value, State]] = field(default_factory=list)
+    yielded: list[Value] = field(default_factory=list)
     breaks: list[State] = field(default_factory=list)
     continues: list[State] = field(default_factory=list)
     undirected: list[tuple[ir.Call, str, str, Value]] = field(default_factory=list)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Hashable
 
 from devlint import ir
-from devlint.flow import arrivals, neglect, precision, unions
+from devlint.flow import arrivals, generators, neglect, precision, unions
 from devlint.flow.annotations import annotated, is_tensor, loader
 from devlint.flow.callers import flag, is_asked_for, may_be_given
 from devlint.flow.classes import role_of
@@ -60,6 +60,10 @@ def invoke(
     )  # fmt: skip
     _bind_arguments(inner, closure, positional, keywords)
     value = _run(inner)
+    if generators.is_generator(closure):
+        arrivals.wait(frame)
+        _forget(frame, closure, positional, keywords)
+        return generators.elements(frame, node, inner)
     changed = False
     for ref in inner.state.heap.written:
         changed = changed or ref in frame.state.heap
@@ -112,7 +116,7 @@ def _can_be_followed(frame: Frame, closure: Closure) -> bool:
     if isinstance(closure.node, ir.Lambda):
         return True
     scan = closure.file.scan(closure.node)
-    return not (scan.yields or closure.node.is_async or scan.size > _LONGEST_INLINED)
+    return not (closure.node.is_async or scan.size > _LONGEST_INLINED)
 
 
 def _forget(

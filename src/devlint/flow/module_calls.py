@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 
 from devlint import ir
-from devlint.flow import arrivals, meet, wrapping
+from devlint.flow import arrivals, fields, meet, wrapping
 from devlint.flow.arguments import Arguments, Given
 from devlint.flow.attributes import new_instance
 from devlint.flow.call_function import call_function
@@ -30,9 +30,20 @@ def construct(frame: Frame, node: ir.Call, info: ClassInfo, args: Arguments) -> 
         owner, function = method
         closure = Closure(function, owner.file, (), owner, f"{owner.node.name}.__init__")
         call_function(frame, node, closure, args, made.but(note="self"))
+    if method is None:
+        fields.fill(frame, made, info, args)
+        _after_fields(frame, node, info, made)
     if made.kind is Kind.MODULE:
         _place_new_module(frame, made)
     return made
+
+
+def _after_fields(frame: Frame, node: ir.Call, info: ClassInfo, made: Value) -> None:
+    """What a constructor that Python writes calls at its end."""
+    method = info.method("__post_init__")
+    if method is not None and frame.can_inline(method[0].file):
+        closure = Closure(method[1], method[0].file, (), method[0], f"{info.node.name}.__init__")
+        call_function(frame, node, closure, Arguments(()), made.but(note="self"))
 
 
 def _note_passed(frame: Frame, info: ClassInfo, init: ir.Function, args: Arguments) -> None:

@@ -67,6 +67,13 @@ def give_away(frame: Frame, values: Iterable[Value]) -> None:
                 _forget_parts(frame, found)
         elif value.kind in (Kind.LIST, Kind.DICT, Kind.SET):
             frame.update(value, Object(source=found.source))
+        elif value.kind is Kind.INSTANCE and value.note != "self":
+            away = {
+                name: held
+                for name, held in found.entries.items()
+                if held.kind is not Kind.TENSOR or frame.place(held) != CPU
+            }
+            frame.update(value, replace(found, entries=away))
         elif value.kind is Kind.OPTIMIZER:
             forget_optimizer(frame, value)
 

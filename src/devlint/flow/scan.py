@@ -24,7 +24,8 @@ TENSOR_ONLY = frozenset(
 _CHANGES = frozenset(
     ("append", "extend", "insert", "update", "setdefault", "add", "pop", "clear", "remove",
      "set_default_device", "set_default_tensor_type", "__init__", "exit", "_exit", "skip",
-     "load_state_dict", "register_buffer", "register_parameter", "add_module", "__setattr__")
+     "load_state_dict", "register_buffer", "register_parameter", "add_module", "__setattr__",
+     "init_process_group")
 )  # fmt: skip
 _MAKES_TENSOR = frozenset(("tensor", "from_numpy", "array", "asarray", "FloatTensor", "LongTensor"))
 _TO_HOST = frozenset(("cpu", "numpy", "tolist", "item"))
@@ -171,7 +172,7 @@ def scan(function: ir.Function, takes_tensors: Callable[[ir.Expr], int], has_arr
                 found.size += 1
                 _statement(found, node, this)
             elif kind is ir.Yield:
-                found.yields = True
+                found.yields = found.answers = True
             elif kind is ir.Walrus:
                 found.assigned[node.target.id] += 1  # type: ignore[attr-defined]
             elif kind is ir.Clause:
