@@ -1,11 +1,11 @@
-"""DEV107: mixed precision for CUDA alone where the device is a choice, or of a whole device."""
+"""DEV107: mixed precision for CUDA alone where the device is a choice, or of no bare type."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from devlint import ir
-from devlint.findings import Change, Hop, Report, Rewrite, Safety, insert_before, replace
+from devlint.findings import Change, Hop, Level, Report, Rewrite, Safety, insert_before, replace
 from devlint.flow.facts import Guard, Known, MixedPrecision, Operand, Role
 from devlint.rules import rule
 
@@ -71,6 +71,30 @@ def autocast_for_cuda_alone(fact: MixedPrecision) -> Iterator[Report]:
         because=fact.because,
         fix=_fix(fact, kind),
         help=f"give the type of the device: `{_general(fact)}({kind})`",
+    )
+
+
+@rule("cuda-only-autocast", on=MixedPrecision)
+def autocast_of_no_device(fact: MixedPrecision) -> Iterator[Report]:
+    """`torch.autocast(dtype=dtype)`: `torch.cuda.amp.autocast` alone knows its device itself."""
+    if fact.device_type is not None or fact.name != "torch.autocast":
+        return
+    args, called = fact.node.args, ir.render(fact.node.func)
+    if any(argument.star for argument in args):
+        return
+    kind = f"{fact.chosen or 'device'}.type"
+    if args:
+        rewrite = insert_before(args[0], f"{kind}, ")
+    else:
+        rewrite = replace(fact.node, f"{called}({kind})")
+    known = fact.chosen and fact.is_device
+    yield Report(
+        at=fact.node,
+        message=f"`{called}` can't be called without a `device_type`",
+        because=fact.because,
+        fix=Change("Give the type of the device", (rewrite,), Safety.SAFE) if known else None,
+        help=f"give the type of the device: `{kind}`",
+        level=Level.ERROR,
     )
 
 
