@@ -19,7 +19,7 @@ KINDS = {
     "hf-inputs-not-moved": MISPLACED,
     "index-device": ("DEV202", "DEV203", "DEV204"),
     "load-without-map-location": ("DEV106",),
-    "metric-not-moved": ("DEV202", "DEV208"),
+    "metric-not-moved": ("DEV202", "DEV208", "DEV402"),
     "module-list": ("DEV402",),
     "nonblocking-race": ("DEV503",),
     "numpy-without-cpu": ("DEV205", "DEV206"),

@@ -10,6 +10,9 @@ from devlint.findings import Change, Hop, Located, Report
 from devlint.flow.facts import Elsewhere
 from devlint.source.spots import path_of
 
+Told = Callable[[str], frozenset[Located]]
+"""The nodes that a followed file's own findings are about, by its path."""
+
 
 def nodes_of(report: Report) -> Iterator[Located]:
     """What a report points at."""
@@ -17,9 +20,10 @@ def nodes_of(report: Report) -> Iterator[Located]:
     yield from (hop.node for hop in report.because)
 
 
-def brought_home(report: Report, fact: Located, here: str | None) -> Report | None:
+def brought_home(report: Report, fact: Located, here: str | None, told: Told) -> Report | None:
     """A report of this file that may point at another one, where a tensor or a module was made: it
-    points at what is nearest here then, and offers no fix. None where nothing is here."""
+    points at what is nearest here then, and offers no fix. None where nothing is here, and where
+    the other file is told the same of what it does itself."""
 
     def is_here(node: Located) -> bool:
         return path_of(node.origin) in (None, here)
@@ -29,6 +33,8 @@ def brought_home(report: Report, fact: Located, here: str | None) -> Report | No
         fix = None
     if is_here(report.at):
         return report if fix is report.fix else replace(report, fix=fix)
+    if not is_here(fact) and report.at in told(path_of(report.at.origin) or ""):
+        return None
     nearest = (fact, *(hop.node for hop in reversed(report.because)))
     at = next(filter(is_here, nearest), None)
     if at is None:
@@ -42,13 +48,11 @@ def _touched(fix: Change) -> Iterator[Located]:
         yield from (rewrite.start.node, rewrite.end.node)
 
 
-def reported(
-    led: Elsewhere, reports: Iterable[Report], told: Callable[[str], frozenset[Located]]
-) -> Iterator[Report]:
+def reported(led: Elsewhere, reports: Iterable[Report], told: Told) -> Iterator[Report]:
     """What rules say of a fact in another file, as this file is told of it.
 
-    `told` gives the nodes that the other file's own findings are about: what it is told of itself
-    isn't told once more. Where this file made what goes wrong, that is what is pointed at.
+    What the other file is told of itself isn't told once more. Where this file made what goes
+    wrong, that is what is pointed at.
     """
     path = path_of(led.fact.node.origin)
     here = path_of(led.node.origin)

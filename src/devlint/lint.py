@@ -187,7 +187,7 @@ def _say(content: Text, filename: str, codes: frozenset[str], plan: Plan) -> Sai
         for fact in facts
         for page, rule in rules.get(type(fact), ())
         for report in rule.check(fact)
-        if (told := brought_home(report, fact.node, here)) is not None
+        if (told := brought_home(report, fact.node, here, partial(_told_of, plan))) is not None
     ]
     said.extend(_led(facts, codes, plan))
     return said

@@ -395,3 +395,97 @@ def test_what_an_inherited_method_uses(tmp_path: Path) -> None:
     write(tmp_path, {"base.py": base, "use.py": use})
     assert found(tmp_path, "use.py") == ["DEV401:8"]
     assert found(tmp_path, "base.py") == []
+
+
+BASE = """
+    import torch
+    from torch import nn
+
+    class Shifted(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.mean = torch.ones(3)
+
+    class Centred(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.mean = torch.ones(3)
+
+        def centre(self, x: torch.Tensor):
+            return x - self.mean
+"""
+
+
+@pytest.mark.parametrize(
+    ("base", "init", "found"),
+    [
+        ("Shifted", "pass", ["DEV401"]),
+        ("Shifted", "self.fc = nn.Linear(3, 3)", ["DEV401"]),
+        ("Shifted", "self.mean = nn.Parameter(torch.ones(3))", []),
+        ("Centred", "pass", []),  # the other file is told
+    ],
+)
+def test_a_tensor_that_a_base_keeps(tmp_path: Path, base: str, init: str, found: list[str]) -> None:
+    net = f"""
+        import torch
+        from torch import nn
+        from base import {base}
+
+        class Net({base}):
+            def __init__(self):
+                super().__init__()
+                {init}
+
+            def forward(self, x: torch.Tensor):
+                return x - self.mean
+    """
+    write(tmp_path, {"base.py": BASE, "net.py": net})
+    findings = lint(tmp_path, "net.py")
+    assert [finding.code for finding in findings] == found
+    assert all(finding.span.row == 12 for finding in findings)
+
+
+def test_a_backend_that_another_file_starts(tmp_path: Path) -> None:
+    start = """
+        import torch.distributed as dist
+
+        def start(rank, size):
+            dist.init_process_group("nccl", rank=rank, world_size=size)
+    """
+    train = """
+        import torch
+        import torch.distributed as dist
+        from start import start
+
+        def main(rank, size):
+            start(rank, size)
+            total = torch.tensor([3.0])
+            dist.all_reduce(total)
+    """
+    write(tmp_path, {"start.py": start, "train.py": train})
+    assert [finding.code for finding in lint(tmp_path, "train.py")] == ["DEV210"]
+
+
+def test_an_annotation_that_names_a_module_of_another_file(tmp_path: Path) -> None:
+    block = """
+        from torch import nn
+
+        class Block(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc = nn.Linear(3, 3)
+    """
+    net = """
+        from torch import nn
+        from block import Block
+
+        class Net(nn.Module):
+            def __init__(self, blocks: list[Block]):
+                super().__init__()
+                self.blocks = blocks
+
+            def forward(self, x):
+                return self.blocks[0](x)
+    """
+    write(tmp_path, {"block.py": block, "net.py": net})
+    assert [finding.code for finding in lint(tmp_path, "net.py")] == ["DEV402"]

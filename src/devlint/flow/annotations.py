@@ -9,9 +9,9 @@ from devlint import ir
 from devlint.flow import unions
 from devlint.flow.frame import ClassInfo, Frame, place_of_path
 from devlint.flow.lattice import CPU, UNKNOWN, Symbol
-from devlint.flow.library import dotted
+from devlint.flow.library import dotted, followed
 from devlint.flow.state import Object, Path
-from devlint.flow.values import Kind, Origin, Value
+from devlint.flow.values import NOTHING, Kind, Origin, Value
 
 _TENSORS = frozenset(
     ("torch.Tensor", "torch.FloatTensor", "torch.LongTensor", "torch.nn.Parameter",
@@ -103,10 +103,13 @@ def _is_module_class(frame: Frame, node: ir.Expr) -> bool:
             return _is_module_class(frame, left) and _is_module_class(frame, right)
         case ir.Subscript(index=ir.Display(items=items)) if outermost(node) == "Union":
             return all(_is_module_class(frame, item) for item in items)
-    if dotted(frame, node) == "torch.nn.Module":
+    name = dotted(frame, node)
+    row = frame.world.table.get(name)
+    if name == "torch.nn.Module" or (row is not None and row.kind == "module"):
         return True
     value = frame.look_up(node.id) if isinstance(node, ir.Name) else None
-    return value is not None and isinstance(value.data, ClassInfo) and value.data.is_module
+    found = NOTHING if value is None else followed(frame, value, node)
+    return isinstance(found.data, ClassInfo) and found.data.is_module
 
 
 _SEQUENCES = ("List", "Sequence", "Iterable", "Collection", "list", "tuple", "Tuple")

@@ -249,9 +249,10 @@ def store(frame: Frame, node: ir.Attribute, value: Value, statement: ir.Stmt) ->
     if not is_module:
         frame.world.written.add(node.attr)
     owner = None if found is None else found.source
-    if frame.tells and is_module and isinstance(owner, ClassInfo):
+    if is_module and isinstance(owner, ClassInfo) and (frame.tells or _is_constructor(frame)):
         operand = frame.operand(_written(statement, node), value)
-        stores = frame.world.stores.setdefault((owner, node.attr), [])
+        noted = frame.world.stores if frame.tells else frame.world.inherited
+        stores = noted.setdefault((owner, node.attr), [])
         if all(known is not statement for known, _ in stores):
             stores.append((statement, operand))
     if frame.tells and (is_module or node.attr == "device"):
@@ -281,6 +282,10 @@ def store(frame: Frame, node: ir.Attribute, value: Value, statement: ir.Stmt) ->
     elif isinstance(base.data, Path) or base.kind is Kind.UNKNOWN:
         frame.state.paths[ir.render(node, 80)] = value
         put_in(frame, node, value)
+
+
+def _is_constructor(frame: Frame) -> bool:
+    return isinstance(frame.function, ir.Function) and frame.function.name == "__init__"
 
 
 def _fill_by_hand(frame: Frame, module: Value, value: Value) -> None:

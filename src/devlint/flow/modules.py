@@ -6,20 +6,17 @@ from dataclasses import replace
 
 from devlint import ir
 from devlint.findings import Hop
-from devlint.flow import filled, meet
+from devlint.flow import meet, unregistered
 from devlint.flow.callers import is_asked_by_constructors, is_private
-from devlint.flow.facts import KeptModules, KeptTensor
+from devlint.flow.facts import KeptTensor
 from devlint.flow.frame import ClassInfo, Closure, Frame
 from devlint.flow.functions import run_alone
-from devlint.flow.holdings import holds_something
 from devlint.flow.inherited import inherited
 from devlint.flow.lattice import CPU, UNKNOWN, Device, Symbol, join
-from devlint.flow.operations import outermost
 from devlint.flow.placement import held_place, is_registered, place_module
 from devlint.flow.rewritten import forget_rewritten
-from devlint.flow.scan import descendants
 from devlint.flow.stale import forget_devices, remember, tell
-from devlint.flow.state import Object, State, both, join_all, join_values
+from devlint.flow.state import Object, State, join_all, join_values
 from devlint.flow.values import Kind, Origin, Value
 
 THE_MODULE = Symbol("self.device", "the device of the module")
@@ -55,7 +52,7 @@ def run_class(info: ClassInfo, around: Frame) -> None:
             _closure(info, method), made if early else start, receiver, while_made=early
         )
         if info.is_module and receiver is this and not early:
-            _tell_filled(info, made, own, this)
+            unregistered.tell_filled(info, made, own, this)
         if info.is_module and name == "forward":
             _note_output(method, own)
     for base, name in inherited(info, start, this) if info.is_module else ():
@@ -205,7 +202,7 @@ def _register(info: ClassInfo, frame: Frame, this: Value) -> None:
     entries: dict[str, Value] = {}
     for name, value in frame.state.heap[this.data].entries.items():
         if value.kind.is_container:
-            _tell_kept_modules(info, frame, name, value)
+            unregistered.tell(info, frame, name, value)
         fresh = value.device == CPU and value.origin in (Origin.DEFAULT, Origin.HOST_DATA)
         if value.kind is Kind.TENSOR and fresh and not is_registered(value):
             stays = not any(info.method(own) for own in _OWN_MOVES[:4])  # else who knows
@@ -239,96 +236,21 @@ def _registered(info: ClassInfo, frame: Frame, name: str, value: Value) -> Value
     elif value.kind.is_container:
         found = frame.object(value)
         if found is not None and found.elements().kind is Kind.MODULE:
-            along = _is_registered_elsewhere(info, frame, name, found)
+            along = unregistered.is_registered_elsewhere(info, frame, name, found)
             for each in (*(found.items or ()), *found.entries.values(), found.element):
                 place_module(frame, each, THE_MODULE if along else UNKNOWN)
     return value
-
-
-def _tell_kept_modules(info: ClassInfo, frame: Frame, name: str, value: Value) -> None:
-    found = frame.object(value)
-    stores = frame.world.stores.get((info, name), [])
-    if found is None or len(stores) != 1 or not frame.recording or value.note == "any":
-        return
-    inside = found.elements()
-    parameters = inside.kind is Kind.TENSOR and inside.note == "parameter"
-    if not parameters and inside.kind is not Kind.MODULE:
-        return
-    held = [frame.object(each) for each in (*(found.items or ()), *found.entries.values(), inside)]
-    if not parameters and not any(each and holds_something(frame, each) for each in held):
-        return  # there is nothing to move
-    statement, operand = stores[0]
-    if _is_registered_elsewhere(info, frame, name, found) or _is_handed_on(info, operand.node):
-        return
-    shown = isinstance(operand.node, (ir.Display, ir.Mapping, ir.Comprehension))
-    display = operand.node if shown else None
-    frame.record(
-        KeptModules(
-            statement, frame.context(), info.node.name, name, operand, display, parameters,
-            frame.file.nn,
-        )
-    )  # fmt: skip
-
-
-def _tell_filled(info: ClassInfo, made: Frame, ended: Frame, this: Value) -> None:
-    """Containers that a method has filled with modules or parameters of its own making."""
-    for name, found in filled.newly_kept(made, ended, this):
-        if (info, name) in ended.world.filled or not ended.recording:
-            continue
-        ended.world.filled.add((info, name))
-        stores = ended.world.stores.get((info, name), [])
-        if len(stores) == 1 and not _is_registered_elsewhere(info, ended, name, found):
-            ended.record(filled.fact(info, ended, name, found))
-
-
-def _is_registered_elsewhere(info: ClassInfo, frame: Frame, name: str, found: Object) -> bool:
-    """Whether the same modules are registered in another way: as attributes of their own, in a
-    `ModuleList(self.layers)`, by `add_module` or `setattr`."""
-    for each in info.lineage():
-        for method in each.methods.values():
-            scan = each.file.scan(method)
-            if name in scan.wrapped or {"add_module", "register_module"} & scan.self_calls:
-                return True
-            if "setattr" in scan.called:
-                return True
-    this = frame.state.heap.get((info, "self"))
-    entries = this.entries.values() if this else ()
-    own = {ref for v in entries if v.kind is Kind.MODULE for ref in both(v.data)}
-    held = (*(found.items or ()), *found.entries.values(), found.element)
-    return any(
-        v.note == "self" or any(outermost(ref) in own for ref in both(v.data))
-        for v in held
-        if v.kind is Kind.MODULE
-    )
-
-
-_LOOKS_AT = ("isinstance", "len", "type", "all", "any", "zip", "enumerate")
-
-
-def _is_handed_on(info: ClassInfo, given: ir.Expr) -> bool:
-    """Whether the argument that is kept is also given to a call, which may register what is in it:
-    `nn.ModuleList(parts)`, `nn.Sequential(*parts.values())`."""
-    if not isinstance(given, ir.Name):
-        return False
-    for method in info.methods.values():
-        calls = [node for node in descendants(method) if isinstance(node, ir.Call)]
-        for call in calls:
-            if ir.render(call.func) not in _LOOKS_AT and any(
-                isinstance(node, ir.Name) and node.id == given.id
-                for argument in call.args
-                for node in descendants(argument.value)
-            ):
-                return True
-    return False
 
 
 def _tell_kept_tensors(info: ClassInfo, frame: Frame) -> None:
     if any(info.method(name) for name in _OWN_MOVES[:4]):
         return
     for (owner, name), uses in frame.world.kept.items():
-        stores = frame.world.stores.get((owner, name), [])
         if owner is not info or not frame.recording:
             continue
+        stores = frame.world.stores.get((owner, name)) or frame.world.inherited.get(
+            (owner, name), []
+        )
         seen: dict[ir.Node, str] = dict(uses)
         hops = tuple(Hop(node, words) for node, words in seen.items())
         tensors = [(s, operand) for s, operand in stores if operand.kind is Kind.TENSOR]
