@@ -15,6 +15,7 @@ from devlint.flow import (
     moves,
     optimizers,
     outputs,
+    saved,
     transfer,
     visible,
     workers,
@@ -112,7 +113,7 @@ def call_value(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: A
 
 def _library(frame: Frame, node: ir.Call, name: str, args: Arguments) -> Value:
     row = frame.world.table.get(name)
-    if frame.tells and _is_told(name, row):
+    if frame.tells and _is_told(name, row) and not saved.is_own(frame, node, name):
         _tell_call(frame, node, name, args, row is not None and row.cuda)
     arrivals.of_library(frame, name, row)
     workers.note_call(frame, node, name)

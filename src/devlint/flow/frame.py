@@ -285,6 +285,8 @@ class Frame:
     """The innermost loop whose body runs, outside of any `if` in it."""
     arm: ir.If | None = None
     """The innermost `if` one of whose branches runs."""
+    saved: dict[str, ir.If | None] = field(default_factory=dict)
+    """The paths at which something was saved, with the `if` in which it was."""
     expecting: bool = False
     """The code expects an error here (`with pytest.raises(...)`): nothing is said of it."""
     testing: bool = False

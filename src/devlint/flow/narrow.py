@@ -15,11 +15,17 @@ from devlint.flow.state import Path, State, join_states, join_values
 from devlint.flow.values import NONE, NOTHING, Condition, Kind, Known, Origin, Value
 
 _ABOUT_DEVICES = re.compile(
-    r"cuda|gpu|device|accelerator|model_parallel|mps|npu|xpu|hip\b|rocm", re.IGNORECASE
+    r"cuda|gpu|device|accelerator|model_parallel|mps|npu|xpu|hip\b|rocm"
+    r"|(^|[._])cpu(?!_count)|pinned|\bstream\b",
+    re.IGNORECASE,
 )
-_ASKS_FOR_CPU = re.compile(r"(^|[._])(no|disable|without|not)_?(use_)?(cuda|gpu)", re.IGNORECASE)
-"""A flag that asks for the CPU (`args.no_cuda`)."""
-_NO_ACCELERATOR = ('"cpu"', "None", "-1", '""', "'cpu'", '"mps"')
+_ASKS_FOR_CPU = re.compile(
+    r"(^|[._])(no|disable|without|not)_?(use_)?(cuda|gpu)"
+    r"|(^|\.)((use|force|run|only|on)_)*cpu(_(run|only|mode))?$",
+    re.IGNORECASE,
+)
+"""A flag that asks for the CPU (`args.no_cuda`, `args.cpu`)."""
+_NO_ACCELERATOR = ('torch.device("cpu")', '"cpu"', "None", "-1", '""', "'cpu'", '"mps"')
 _LEAST_INDICES = ("0", "-1", "1")
 """What an index of a device, or their number, is compared with: `gpu < 0`, `n_gpus < 1`."""
 _DEVICE_NAMES = ('"cpu"', '"cuda"', '"mps"', '"xpu"', '"npu"')
