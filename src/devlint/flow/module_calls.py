@@ -198,6 +198,10 @@ def _used(method: tuple[ClassInfo, ir.Function]) -> Scan:
     return method[0].file.scan(method[1])
 
 
+def _applies(scan: Scan, name: str) -> bool:
+    return name in scan.tensors or name in scan.masks
+
+
 def _inputs(frame: Frame, info: ClassInfo | None, args: Arguments) -> list[Given]:
     """The arguments of a module's call, without those that may be on the CPU whatever it does."""
     method = None if info is None else info.method("forward")
@@ -210,7 +214,7 @@ def _inputs(frame: Frame, info: ClassInfo | None, args: Arguments) -> list[Given
         name = argument.keyword or at
         if _ON_THE_HOST.search(name or ir.render(argument.value)):
             continue
-        if method is not None and _MASK.search(name) and name not in _used(method).tensors:
+        if method is not None and _MASK.search(name) and not _applies(_used(method), name):
             continue
         if method is not None and _is_on_host(frame, value) and gives_numbers_only(*method, name):
             continue

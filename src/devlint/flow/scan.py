@@ -28,6 +28,8 @@ _CHANGES = frozenset(
      "init_process_group")
 )  # fmt: skip
 _MAKES_TENSOR = frozenset(("tensor", "from_numpy", "array", "asarray", "FloatTensor", "LongTensor"))
+_TAKES_MASK = frozenset("masked_fill masked_fill_ masked_scatter masked_scatter_".split())
+"""Methods of tensors whose first argument is one, in the same place."""
 _TO_HOST = frozenset(("cpu", "numpy", "tolist", "item"))
 _DIMS = ("dim", "keepdim")
 """Keywords that methods of tensors have and those of arrays have not."""
@@ -52,6 +54,8 @@ class Scan:
     """Names with an attribute that modules have and tensors have not."""
     passed: set[str] = field(default_factory=set)
     """Names given to a function of tensors."""
+    masks: set[str] = field(default_factory=set)
+    """Names of masks that tensors are filled with."""
     sliced: set[str] = field(default_factory=set)
     """Names indexed in several dimensions (`x[:, 0]`): tensors or arrays, and no lists."""
     data: set[str] = field(default_factory=set)
@@ -211,6 +215,8 @@ def _call(found: Scan, call: ir.Call, this: str, takes_tensors: Callable[[ir.Exp
             attr = self_attribute(func.value, this)
             if attr:
                 found.self_moves.add(attr)
+        if func.attr in _TAKES_MASK and call.args:
+            found.masks |= _masks(call.args[0].value)
         if func.attr in _MAKES_TENSOR and call.args and isinstance(call.args[0].value, ir.Name):
             found.data.add(call.args[0].value.id)
     for argument in call.args:
@@ -225,6 +231,17 @@ def _call(found: Scan, call: ir.Call, this: str, takes_tensors: Callable[[ir.Exp
             if isinstance(argument.value, ir.Name) and not (argument.keyword or argument.star):
                 for names in (found.tensors, found.used, found.passed):
                     names.add(argument.value.id)
+
+
+def _masks(node: ir.Expr) -> set[str]:
+    """The name of a mask: `m` of `m`, `m == 0`, `~m` and `m[:, None]`."""
+    while not isinstance(node, ir.Name):
+        match node:
+            case ir.Compare(left=inner) | ir.Unary(operand=inner) | ir.Subscript(value=inner):
+                node = inner
+            case _:
+                return set()
+    return {node.id}
 
 
 def _subscript(found: Scan, node: ir.Subscript) -> None:
