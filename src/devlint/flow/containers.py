@@ -123,6 +123,8 @@ def store_item(frame: Frame, base: Value, index: Value, value: Value) -> None:
     if base.kind is Kind.DICT and isinstance(index.data, str):
         frame.update(base, found.with_entry(index.data, value))
     else:  # what stood there before is gone
+        given = frame.object(value) if index.note == "slice" else None
+        value = value if given is None else given.elements()
         empty = found.items == () and not found.entries
         held = value if empty else join_values(found.elements(), value)
         frame.update(base, Object(element=held, source=found.source))

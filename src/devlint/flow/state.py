@@ -459,17 +459,23 @@ def widened(before: State, after: State) -> State:
     return wide
 
 
-def _join_bindings(state: State, a: Value, b: Value, key: str | None) -> Value:
-    """As `join_values`, and where both are objects of one kind, the join is a new object."""
+def _join_bindings(
+    state: State, a: Value, b: Value, key: str | None, around: frozenset[Ref] = frozenset()
+) -> Value:
+    """As `join_values`, and where both are objects of one kind, the join is a new object. `around`
+    are the joined objects that these two are elements of: containers may hold themselves."""
     if key is not None and asks_type(key) and a.origin not in _MADE:
         key = None
     if a.kind is b.kind and a.data != b.data:
         mine, theirs = state.heap.get(a.data), state.heap.get(b.data)
         if mine is not None and theirs is not None:
             ref = both(a.data) | both(b.data)
+            if ref in around:
+                return a.but(data=ref)
             found = join_objects(mine, theirs, key)
             if found.items is None and found.element.kind in _HELD:
-                element = _join_bindings(state, mine.elements(), theirs.elements(), key)
+                elements = mine.elements(), theirs.elements()
+                element = _join_bindings(state, *elements, key, around | {ref})
                 found = replace(found, element=element)
             state.heap[ref] = found
             return a.but(data=ref)
