@@ -108,6 +108,8 @@ class Report:
 
     `at` is underlined. `because` are the steps that led there, oldest first. `help` is the
     remedy in words, shown when there is no `fix` or beside it. `level` overrides the page's.
+    `cause` is what is to be mended, where that is known: a report that stands elsewhere is left
+    out where another one stands there.
     """
 
     at: Located
@@ -117,6 +119,7 @@ class Report:
     help: str = ""
     level: Level | None = None
     confidence: Confidence = Confidence.HIGH
+    cause: Located | None = None
 
 
 def replace(node: Located, text: str) -> Rewrite:

@@ -190,7 +190,15 @@ def _say(content: Text, filename: str, codes: frozenset[str], plan: Plan) -> Sai
         if (told := brought_home(report, fact.node, here, partial(_told_of, plan))) is not None
     ]
     said.extend(_led(facts, codes, plan))
-    return said
+    return list(_once(said))
+
+
+def _once(said: Said) -> Iterator[tuple[Page, Report]]:
+    """What is said, each cause once: where it is to be mended, if something is said there."""
+    mended = {report.cause for _, report in said if report.cause is report.at}
+    for page, report in said:
+        if report.cause is None or report.cause is report.at or report.cause not in mended:
+            yield page, report
 
 
 def _led(facts: Iterable[Fact], codes: frozenset[str], plan: Plan) -> Iterator[tuple[Page, Report]]:

@@ -66,6 +66,12 @@ def fresh(operand: Operand) -> bool:
     return operand.origin in (Origin.DEFAULT, Origin.HOST_DATA)
 
 
+def creation(operand: Operand) -> ir.Expr:
+    """The call that made a fresh tensor; the operand where that isn't known."""
+    calls = (hop.node for hop in operand.trace if isinstance(hop.node, ir.Call))
+    return next(calls, operand.node)
+
+
 def made_on_default(odd: Operand, partner: Operand, context: Context) -> bool:
     """Whether a fresh tensor meets something that goes wherever the model or the input goes."""
     if not fresh(odd):

@@ -21,6 +21,7 @@ from devlint.rules import rule
 from devlint.rules._meetings import (
     clash,
     confidence,
+    creation,
     device_at,
     distinct,
     fresh,
@@ -60,7 +61,7 @@ def _report(
 
     `near` is a tensor that is where `partner` is, and so tells the device.
     """
-    made = _creation(odd)
+    made = creation(odd)
     fix = None if near is None else _make_it_there(made, odd, near)
     if fix is not None:
         help = f"make it where `{near}` is"
@@ -76,13 +77,8 @@ def _report(
         help=help,
         level=level,
         confidence=confidence(odd, partner),
+        cause=made,
     )
-
-
-def _creation(operand: Operand) -> ir.Expr:
-    """The call that made a fresh tensor; the operand where that isn't known."""
-    calls = (hop.node for hop in operand.trace if isinstance(hop.node, ir.Call))
-    return next(calls, operand.node)
 
 
 def _sentence(odd: Operand, partner: Operand) -> str:

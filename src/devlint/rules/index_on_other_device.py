@@ -8,7 +8,17 @@ from devlint import ir
 from devlint.findings import Change, Report, Safety
 from devlint.flow.facts import Indexing, Known, may_be_accelerator
 from devlint.rules import rule
-from devlint.rules._meetings import because, clash, confidence, followed_by, named, place, suffix
+from devlint.rules._meetings import (
+    because,
+    clash,
+    confidence,
+    creation,
+    followed_by,
+    fresh,
+    named,
+    place,
+    suffix,
+)
 
 
 @rule("index-on-other-device", on=Indexing)
@@ -29,6 +39,7 @@ def index_on_other_device(indexing: Indexing) -> Iterator[Report]:
             help=f"an index may be on the CPU or with the indexed tensor: "
             f"`{followed_by(index, f'.to({base}.device)')}`",
             confidence=confidence(index, base),
+            cause=creation(base) if fresh(base) else None,
         )
 
 

@@ -8,6 +8,7 @@ from devlint import ir
 from devlint.findings import Anchor, Change, Confidence, Report, Rewrite, Safety, insert_after
 from devlint.flow.facts import KeptTensor
 from devlint.rules import rule
+from devlint.rules._meetings import creation
 
 
 @rule("unregistered-tensor", on=KeptTensor)
@@ -22,6 +23,7 @@ def unregistered_tensor(kept: KeptTensor) -> Iterator[Report]:
             fix=_register(kept),
             help=f'make it a buffer: `self.register_buffer("{kept.attr}", ..., persistent=False)`',
             confidence=Confidence.MEDIUM,
+            cause=creation(kept.value),
         )
 
 
