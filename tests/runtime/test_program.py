@@ -10,20 +10,13 @@ import subprocess
 import sys
 import threading
 import zipfile
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from torch import nn
+from warm import Ran, Warm
 
 from devlint.cli import main
-
-
-@dataclass(frozen=True)
-class Ran:
-    code: int
-    out: str
-    err: str
 
 
 def python(folder: Path, *words: str, stdin: str = "", **environment: str) -> Ran:
@@ -190,11 +183,11 @@ def test_a_program_meets_the_devices_to_its_end(tmp_path: Path) -> None:
     assert [line.rpartition(" ")[2] for line in shown] == ["main", "step", "<module>", "main"]
 
 
-def test_an_error_of_a_package_is_its_own(tmp_path: Path) -> None:
+def test_an_error_of_a_package_is_its_own(warm: Warm, tmp_path: Path) -> None:
     (tmp_path / "pkg").mkdir()
     (tmp_path / "pkg" / "__init__.py").write_text("import missing_one\n")
     (tmp_path / "pkg" / "tool.py").write_text("")
-    ran = devlint_run(tmp_path, "--emulate=cuda", "-mpkg.tool")
+    ran = warm.devlint_run(tmp_path, "--emulate=cuda", "-mpkg.tool")
     assert ran.code == 1
     first, place, *_, last = ran.err.splitlines()
     assert first == "Traceback (most recent call last):"
@@ -202,14 +195,14 @@ def test_an_error_of_a_package_is_its_own(tmp_path: Path) -> None:
     assert last == "ModuleNotFoundError: No module named 'missing_one'"
 
 
-def test_transfers(tmp_path: Path) -> None:
+def test_transfers(warm: Warm, tmp_path: Path) -> None:
     (tmp_path / "away").mkdir()
     (tmp_path / "copying.py").write_text(
         "import os, sys, torch\nos.chdir('away')\nsys.stderr = None\n"
         "x = torch.ones(1000, device='cuda')\nx.cpu()\nprint('done')\n"
     )
     options = ("--transfers", "--transfers-file", "copies.json")
-    ran = devlint_run(tmp_path, "--emulate", "cuda", *options, "-m", "copying")
+    ran = warm.devlint_run(tmp_path, "--emulate", "cuda", *options, "-m", "copying")
     assert (ran.code, ran.out) == (0, "done\n")
     assert "copying.py" in ran.err
     record = json.loads((tmp_path / "copies.json").read_text())
@@ -258,11 +251,11 @@ def test_the_guard_says_nothing_where_nothing_is_to_be_said(tmp_path: Path) -> N
     assert devlint_run(tmp_path, "train.py", "adam") == expected
 
 
-def test_a_trace_adds_a_table_and_nothing_else(tmp_path: Path) -> None:
+def test_a_trace_adds_a_table_and_nothing_else(warm: Warm, tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(GUARDED)
     expected = python(tmp_path, "train.py", "shape")
     assert expected.code == 1
-    ran = devlint_run(tmp_path, "--emulate", "cuda", "--guard", "trace", "train.py", "shape")
+    ran = warm.devlint_run(tmp_path, "--emulate", "cuda", "--guard", "trace", "train.py", "shape")
     assert (ran.code, ran.out) == (expected.code, expected.out)
     assert ran.err.startswith(f"{expected.err}train.py:21 waits for the device 2 times\n\nline ")
     assert ran.err.count("cpu to cuda:0 x2") == 2
@@ -278,10 +271,10 @@ EXPLAINED = [
 
 @pytest.mark.parametrize(("mistake", "mode", "kind", "text"), EXPLAINED)
 def test_an_error_is_explained_once(
-    tmp_path: Path, mistake: str, mode: str, kind: str, text: str
+    warm: Warm, tmp_path: Path, mistake: str, mode: str, kind: str, text: str
 ) -> None:
     (tmp_path / "train.py").write_text(GUARDED)
-    ran = devlint_run(tmp_path, "--emulate", "cuda", "train.py", mistake, DEVLINT_GUARD=mode)
+    ran = warm.devlint_run(tmp_path, "--emulate", "cuda", "train.py", mistake, DEVLINT_GUARD=mode)
     assert ran.code == 1
     lines = ran.err.splitlines()
     assert lines[0] == "Traceback (most recent call last):"
@@ -292,18 +285,18 @@ def test_an_error_is_explained_once(
     assert str(Path("devlint", "runtime")) not in ran.err
 
 
-def test_a_hook_of_the_program_is_told_too(tmp_path: Path) -> None:
+def test_a_hook_of_the_program_is_told_too(warm: Warm, tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(GUARDED)
-    ran = devlint_run(tmp_path, "--emulate", "cuda", "train.py", "hook")
+    ran = warm.devlint_run(tmp_path, "--emulate", "cuda", "train.py", "hook")
     assert (ran.code, ran.err) == (1, "")
     assert ran.out.splitlines()[-1].startswith("DeviceMismatchError torch.ones(2, device=device) +")
 
 
-def test_a_report(tmp_path: Path) -> None:
+def test_a_report(warm: Warm, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     (tmp_path / "train.py").write_text(f"import os\nos.chdir('/')\n{GUARDED}")
     options = ("--report", "out/deep", "--transfers-file", "copies.json")
-    ran = devlint_run(tmp_path, *options, "train.py", RANK="1", WORLD_SIZE="2")
+    ran = warm.devlint_run(tmp_path, *options, "train.py", RANK="1", WORLD_SIZE="2")
     assert (ran.code, ran.err) == (0, "")  # noted by a guard that traces, and no table asked for
     folder = tmp_path / "out" / "deep" / "rank1"
     assert sorted(path.name for path in folder.iterdir()) == ["transfers.json", "transfers.svg"]
