@@ -15,10 +15,11 @@ from devlint.flow.state import Path, State, join_states, join_values
 from devlint.flow.values import NONE, NOTHING, Condition, Kind, Known, Origin, Value
 
 _ABOUT_DEVICES = re.compile(
-    r"cuda|gpu|device|accelerator|model_parallel|mps|npu|xpu|hip\b|rocm"
+    r"cuda|gpu|device|accelerator|model_parallel|(?<![a-z])(mps|npu|xpu|hip|rocm)(?![a-z])"
     r"|(^|[._])cpu(?!_count)|pinned|\bstream\b",
     re.IGNORECASE,
 )
+"""Short names count as whole words only: there is an "npu" in `input`."""
 _ASKS_FOR_CPU = re.compile(
     r"(^|[._])(no|disable|without|not)_?(use_)?(cuda|gpu)"
     r"|(^|\.)((use|force|run|only|on)_)*cpu(_(run|only|mode))?$",
