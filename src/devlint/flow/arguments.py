@@ -27,6 +27,13 @@ class Arguments:
         """Some come from `*args` or `**kwargs`."""
         return any(argument.star for argument, _ in self.all)
 
+    def hides(self, parameter: tuple[Arg, ...]) -> bool:
+        """Whether `*args` or `**kwargs` may give a parameter: what has a name only, `**` alone."""
+        by_position = any(isinstance(name, int) for name in parameter)
+        return any(
+            argument.star == "**" or (argument.star and by_position) for argument, _ in self.all
+        )
+
     def positional(self) -> list[Given]:
         """The positional arguments before the first `*args`."""
         found: list[Given] = []

@@ -37,7 +37,7 @@ def device_argument(use: Use, via: str = "device") -> Device | None:
         return None
     given = use.find(use.row.device)
     if given is None:
-        return UNKNOWN if use.args.unpacked else None
+        return UNKNOWN if use.args.hides(use.row.device) else None
     if given[1].kind is Kind.NONE:
         return None
     return use_device(use.frame, *given, via=via)
@@ -56,8 +56,10 @@ def arguments_of(use: Use, parameters: tuple[tuple[Arg, ...], ...]) -> list[Give
 
 
 def operands(use: Use, parameters: tuple[tuple[Arg, ...], ...]) -> list[Given]:
-    """The arguments that meet, lists of tensors flattened."""
+    """The arguments that meet, lists of tensors flattened: `*tensors` too."""
     given = arguments_of(use, parameters)
+    if ("*",) in parameters:
+        given += [(a.value, value) for a, value in use.args.all if a.star == "*"]
     return [each for node, value in given for each in flatten(use.frame, node, value)]
 
 
