@@ -489,3 +489,37 @@ def test_an_annotation_that_names_a_module_of_another_file(tmp_path: Path) -> No
     """
     write(tmp_path, {"block.py": block, "net.py": net})
     assert [finding.code for finding in lint(tmp_path, "net.py")] == ["DEV402"]
+
+
+
+def test_what_is_done_with_another_type_says_nothing_of_this_call(tmp_path: Path) -> None:
+    files = {
+        "rows.py": """
+            import torch
+
+            def is_one(index):
+                return isinstance(index, int) or index.ndim == 0
+
+            def number(index, grid):
+                if is_one(index):
+                    return torch.arange(int(index)) + grid
+                return index + grid
+
+            def always(index, grid):
+                return torch.arange(4) + grid
+        """,
+        "use.py": """
+            import torch
+            from rows import always, number
+
+            def write(count, device):
+                index = torch.arange(count, device=device)
+                return number(index, index * 2)
+
+            def wrong(count, device):
+                index = torch.arange(count, device=device)
+                return always(index, index * 2)
+        """,
+    }
+    write(tmp_path, files)
+    assert found(tmp_path, "use.py") == ["DEV202:11"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Container
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -86,20 +87,33 @@ _ASKS_FOR_TYPE = re.compile(r"(^|\.)(isinstance|issubclass|hasattr|type|_?is_\w+
 
 
 def _is_asked(frame: Frame, fact: Fact) -> bool:
-    """Whether a function that makes an array of something asks what it is: it takes tensors and
-    arrays, and does with each what can be done with it. Only a tensor has `.numpy()`; who speaks of
-    arrays beside it may give back what came as one."""
-    if not isinstance(fact, HostRead) or frame.function is None:
+    """Whether the function asks what it is given: a call may as well take the other branch.
+
+    One that makes an array of something takes tensors and arrays, and does with each what can be
+    done with it. Only a tensor has `.numpy()`; who speaks of arrays beside it may give back what
+    came as one.
+    """
+    if frame.function is None:
         return False
+    if not isinstance(fact, HostRead):
+        return frame.arm is not None and _asks(frame.arm.test)
     if fact.method == "numpy":
         inside = descendants(frame.function)
         return any(isinstance(node, ir.Attribute) and node.attr == "ndarray" for node in inside)
     names = {node.id for node in descendants(fact.receiver.node) if isinstance(node, ir.Name)}
+    return _asks(frame.function, names)
+
+
+def _asks(inside: ir.Node, names: Container[str] | None = None) -> bool:
+    """Whether a node asks of what type a name is: one of `names`, or any."""
     return any(
         isinstance(node, ir.Call)
         and _ASKS_FOR_TYPE.search(ir.render(node.func)) is not None
-        and any(isinstance(a.value, ir.Name) and a.value.id in names for a in node.args)
-        for node in descendants(frame.function)
+        and any(
+            isinstance(a.value, ir.Name) and (names is None or a.value.id in names)
+            for a in node.args
+        )
+        for node in descendants(inside)
     )
 
 
