@@ -1,4 +1,5 @@
-"""What models and losses give that nobody here made: parameters, attributes that others set."""
+"""What models, losses and tokenizers give that nobody here made: parameters, attributes that others
+set."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ from devlint.flow.arguments import Arguments
 from devlint.flow.devices import last_name
 from devlint.flow.frame import Frame
 from devlint.flow.lattice import UNKNOWN, may_be_accelerator
+from devlint.flow.model_overlays import encoding
 from devlint.flow.module_calls import call_module
 from devlint.flow.values import NOTHING, Kind, Origin, Trace, Value
 
@@ -18,6 +20,7 @@ _MODEL = re.compile(
     r"(^|_)(model|net|network|net[DG]|encoder|decoder|backbone|classifier|discriminator|generator"
     r"|student|teacher)$"
 )
+_TOKENIZER = re.compile(r"(^|_)tokenizer(_?\d)?$")
 _LOSS = re.compile(r"(^|_)(criterion|loss_?(fn|func|function|fct))$")
 
 
@@ -25,13 +28,16 @@ def called(frame: Frame, node: ir.Call, func: ir.Expr, args: Arguments) -> Value
     """The result of something that isn't known, called with what this code has moved.
 
     A model that is called with a moved tensor is where that was moved, or the call fails; and so is
-    what it gives. A loss of two tensors takes both in one place.
+    what it gives. A loss of two tensors takes both in one place. A tokenizer that is asked for
+    tensors makes them on the host.
     """
+    name = last_name(func)
+    if args.keyword("return_tensors") is not None and _TOKENIZER.search(name):
+        return encoding(frame, node, args)
     given = [(argument.value, value) for argument, value in args.all]
     tensors = [pair for pair in given if pair[1].kind in _TENSORS]
     if not tensors or args.unpacked:
         return NOTHING
-    name = last_name(func)
     if len(given) == len(tensors) == 2 and _LOSS.search(name):
         return meet.meet(frame, node, ir.render(func), tensors)
     if _MODEL.search(name):
