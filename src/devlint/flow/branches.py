@@ -9,6 +9,7 @@ from devlint.flow import arrivals, library, narrow, operations
 from devlint.flow.devices import use_device
 from devlint.flow.frame import ACCELERATOR_CHOSEN, Frame
 from devlint.flow.lattice import CUDA_AVAILABLE, Device
+from devlint.flow.scan import descendants
 from devlint.flow.settled import settled
 from devlint.flow.state import Path, State, join_states, widened
 from devlint.flow.values import NOTHING, Kind, Value
@@ -192,7 +193,8 @@ def _attempt(frame: Frame, node: ir.Try) -> State:
     surprise: the absence of CUDA, or an attribute that isn't there."""
     caught = {name for handler in node.handlers for name in _caught(frame, handler)}
     known, expecting = frame.state.known.get(ACCELERATOR_CHOSEN), frame.expecting
-    if caught & _CATCHES_ABSENCE:
+    absent = (h for h in node.handlers if _CATCHES_ABSENCE.intersection(_caught(frame, h)))
+    if any(not _frees_memory(handler) for handler in absent):
         frame.state.known[ACCELERATOR_CHOSEN] = True
     frame.expecting |= bool(caught & {"AttributeError", "TypeError"}) and len(node.body) <= 2
     raised = frame.state.fork()
@@ -207,6 +209,12 @@ def _attempt(frame: Frame, node: ir.Try) -> State:
 
 
 _CATCHES_ABSENCE = frozenset(("AssertionError", "RuntimeError", "Exception", "BaseException", ""))
+
+
+def _frees_memory(handler: ir.Handler) -> bool:
+    """Whether a handler is there for the end of the accelerator's memory, not for its absence."""
+    nodes = (node for statement in handler.body for node in descendants(statement))
+    return any(isinstance(node, ir.Attribute) and node.attr == "empty_cache" for node in nodes)
 
 
 def _caught(frame: Frame, handler: ir.Handler) -> list[str]:
