@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from devlint import ir
 from devlint.findings import Hop
+from devlint.flow.devices import last_name
 from devlint.flow.facts import ApiCall, DeviceUse, Fact, MixedPrecision, Move, Operand, Role
 from devlint.flow.frame import Frame, as_device, is_place_of_argument
 from devlint.flow.indexed import spelled
@@ -102,7 +103,8 @@ def _chosen(frame: Frame, facts: list[Fact]) -> _Chosen | None:
             device = as_device(operand.value)
         else:
             continue
-        if _is_choice(device) and _can_be_named(operand.node):
+        chosen = _is_choice(device) or _is_of_accelerate(operand.node)
+        if chosen and _can_be_named(operand.node):
             return operand.node, operand.value, (Hop(fact.node, told.format(device)),)
     value = frame.state.env.get("device")
     if value is not None and _is_choice(as_device(value)):
@@ -131,6 +133,14 @@ def _can_be_named(node: ir.Expr) -> bool:
     while isinstance(node, ir.Attribute):
         node = node.value
     return isinstance(node, ir.Name)
+
+
+def _is_of_accelerate(node: ir.Expr) -> bool:
+    """`accelerator.device`: whatever the machine has."""
+    match node:
+        case ir.Attribute(value=owner, attr="device"):
+            return last_name(owner) == "accelerator"
+    return False
 
 
 def _is_choice(device: Device) -> bool:
