@@ -491,7 +491,6 @@ def test_an_annotation_that_names_a_module_of_another_file(tmp_path: Path) -> No
     assert [finding.code for finding in lint(tmp_path, "net.py")] == ["DEV402"]
 
 
-
 def test_what_is_done_with_another_type_says_nothing_of_this_call(tmp_path: Path) -> None:
     files = {
         "rows.py": """

@@ -18,6 +18,9 @@ _SAME_TENSOR = frozenset(("data", "T", "mT", "H", "mH", "real", "imag", "grad"))
 _ALSO_ENCODING = frozenset(("to", "items", "keys", "values", "data", "pop", "get", "update"))
 
 
+_OF_DISTRIBUTIONS = ("sample", "rsample", "log_prob", "entropy")
+
+
 def read(frame: Frame, node: ir.Attribute, base: Value) -> Value:
     """The value of `base.attr`."""
     attr, kind = node.attr, base.kind
@@ -40,7 +43,7 @@ def read(frame: Frame, node: ir.Attribute, base: Value) -> Value:
         forget_optimizer(frame, base)
     if kind is Kind.DEVICE:
         return _of_device(base, attr)
-    if kind is Kind.DISTRIBUTION and attr in ("sample", "rsample"):
+    if kind is Kind.DISTRIBUTION and attr in _OF_DISTRIBUTIONS:
         name = f"torch.distributions.Distribution.{attr}"
         return Value(Kind.METHOD, data=Bound(base, node.value, name))
     if kind is Kind.GENERATOR:

@@ -144,36 +144,6 @@ def encoding(frame: Frame, node: ir.Call, args: Arguments) -> Value:
     return Value(Kind.ENCODING, CPU, data=ref, origin=Origin.ENCODED, trace=told)
 
 
-def distribution(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
-    """`Normal(0, 1)` makes its parameters of the numbers, on the default device; with tensors they
-    stay where they are."""
-    given = [value for _, value in args.all if value.kind is not Kind.BOOL]
-    tensors = [value for value in given if value.kind in _TENSORS]
-    if args.unpacked or not row.name.rpartition(".")[2][:1].isupper() or not given:
-        return NOTHING
-    if tensors:
-        lead = next((value for value in tensors if value.scalar is not True), tensors[0])
-        return Value(Kind.DISTRIBUTION, frame.place(lead), origin=Origin.MOVED, scalar=lead.scalar)
-    if any(value.kind is not Kind.NUMBER for value in given):
-        return NOTHING
-    return Value(Kind.DISTRIBUTION, frame.state.default, origin=Origin.DEFAULT, scalar=True)
-
-
-def draw(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
-    """What a distribution draws is where its parameters are, and has their shape at the end."""
-    if args.receiver is None or args.receiver[1].kind is not Kind.DISTRIBUTION:
-        return NOTHING
-    source, shape = args.receiver[1], args.find((0, "sample_shape"))
-    device, scalar = frame.place(source), source.scalar
-    if shape is not None:
-        empty = isinstance(shape[0], ir.Display) and not shape[0].items
-        scalar = scalar if empty else False
-    told = None
-    if source.origin is Origin.DEFAULT:
-        told = Trace(node, f"drawn from a distribution of numbers here: on {device}")
-    return Value(Kind.TENSOR, device, origin=source.origin, scalar=scalar, trace=told)
-
-
 def children(args: Arguments) -> tuple[Value, ...] | None:
     """The modules given to `nn.Sequential(...)`."""
     if args.unpacked:

@@ -9,10 +9,11 @@ from devlint.flow import frameworks, meet
 from devlint.flow.arguments import Arguments
 from devlint.flow.collectives import collective, init_process_group
 from devlint.flow.devices import use_device
+from devlint.flow.distributions import distribution, draw, measure
 from devlint.flow.frame import Frame, as_device
 from devlint.flow.lattice import CPU, UNKNOWN, Device, Known
 from devlint.flow.library import dotted, library_value
-from devlint.flow.model_overlays import distribution, draw, from_pretrained, quantization
+from devlint.flow.model_overlays import from_pretrained, quantization
 from devlint.flow.narrow import truth
 from devlint.flow.placement import held_place
 from devlint.flow.python_overlays import PYTHON_OVERLAYS, Overlay, pairs
@@ -248,6 +249,7 @@ OVERLAYS: Mapping[str, Overlay] = {
     "device": _device,
     "distribution": distribution,
     "draw": draw,
+    "measure": measure,
     "extremum": _extremum,
     "from_pretrained": from_pretrained,
     "get_default_device": _get_default_device,
