@@ -35,14 +35,22 @@ class Finder:
     def absolute(self, importer: str, name: str) -> str | None:
         """The module that `import name` means in a file."""
         first, _, rest = name.partition(".")
-        places, own = _places(os.path.dirname(importer))
+        folder = os.path.dirname(importer)
+        places, own = _places(folder)
         if first in _NEVER or (own is not None and first != own):
             return None
         for place in places:
             found = self.submodule(place, first)
             if found is not None:
-                return self._below(found, rest)
-        return None
+                whole = self._below(found, rest)
+                return whole or self._beside(folder, first, rest)
+        return self._beside(folder, first, rest)
+
+    def _beside(self, folder: str, first: str, rest: str) -> str | None:
+        """A module of a package that lies beside a script, where the script's folder is a package
+        as well: Python looks there as long as that is run and not imported."""
+        found = self.submodule(self._package(folder), first) if rest else None
+        return None if found is None else self._below(found, rest)
 
     def relative(self, importer: str, level: int, name: str) -> tuple[str, str] | None:
         """The module that `from ..name import` means in a file, and its dotted name."""

@@ -122,6 +122,20 @@ def test_a_script_finds_a_package_under_src(tree: Tree) -> None:
     assert "DEV202:7" in tree.lint("scripts/train.py")
 
 
+@pytest.mark.parametrize("around", ["scripts/__init__.py", "scripts/README.md"])
+def test_a_script_in_a_package_finds_the_one_beside_it(tree: Tree, around: str) -> None:
+    tree.write(
+        {
+            around: "",
+            "scripts/nerf/__init__.py": "",
+            "scripts/nerf/nerf/__init__.py": "",
+            "scripts/nerf/nerf/making.py": MAKE,
+            "scripts/nerf/train.py": using("from nerf.making import make", "make(3)"),
+        }
+    )
+    assert tree.lint("scripts/nerf/train.py") == ["DEV202:7"]
+
+
 def test_files_that_import_each_other(tree: Tree) -> None:
     tree.write(
         {

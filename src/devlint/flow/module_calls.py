@@ -183,13 +183,16 @@ def _is_metric(source: str) -> bool:
     return source.startswith("torchmetrics.")
 
 
-_PIPELINE = re.compile(r"(^|_|\.)(pipe|pipeline)(_?\d+)?$")
+_PIPELINE = re.compile(r"(^|_|\.)(pipe|pipeline)(_\w+|\d+)?$")
 _SEVERAL_OUTPUTS = frozenset(("LSTM", "GRU", "RNN", "MultiheadAttention", "LSTMCell"))
 
 
 _MAY_HOLD_TENSORS = (*_TENSORS, Kind.ENCODING, Kind.TUPLE, Kind.LIST)
 _ON_THE_HOST = re.compile(r"len(gth)?s?$|sizes?$|^names?$|paths?$", re.IGNORECASE)
 """Arguments that are on the CPU by custom: lengths for `pack_padded_sequence`, and no tensors."""
+_PLAIN = re.compile(
+    r"(typing\.)?(Optional\[)?(str|int|float|bool)\]?( \| (str|int|float|bool|None))*"
+)
 _MASK = re.compile(r"mask$|^att?s$|_att?s$")
 """A mask that `forward` only hands on is often moved by what applies it, several calls below."""
 
@@ -205,14 +208,16 @@ def _applies(scan: Scan, name: str) -> bool:
 def _inputs(frame: Frame, info: ClassInfo | None, args: Arguments) -> list[Given]:
     """The arguments of a module's call, without those that may be on the CPU whatever it does."""
     method = None if info is None else info.method("forward")
-    names = [] if method is None else [parameter.name for parameter in method[1].params[1:]]
+    params = () if method is None else method[1].params[1:]
+    names = [parameter.name for parameter in params]
+    plain = {parameter.name for parameter in params if _is_plain(parameter)}
     found: list[Given] = []
     for position, (argument, value) in enumerate(args.all):
         if value.kind not in _MAY_HOLD_TENSORS:
             continue
         at = names[position] if argument.keyword is None and position < len(names) else ""
         name = argument.keyword or at
-        if _ON_THE_HOST.search(name or ir.render(argument.value)):
+        if name in plain or _ON_THE_HOST.search(name or ir.render(argument.value)):
             continue
         if method is not None and _MASK.search(name) and not _applies(_used(method), name):
             continue
@@ -220,6 +225,12 @@ def _inputs(frame: Frame, info: ClassInfo | None, args: Arguments) -> list[Given
             continue
         found.append((argument.value, value))
     return found
+
+
+def _is_plain(parameter: ir.Parameter) -> bool:
+    """Whether a parameter is said to be a string or a number: no operand, whatever comes."""
+    said = parameter.annotation
+    return said is not None and _PLAIN.fullmatch(ir.render(said, 200)) is not None
 
 
 def _is_on_host(frame: Frame, value: Value) -> bool:
