@@ -12,6 +12,7 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import astuple, dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from devlint.engine import stamp
@@ -57,10 +58,17 @@ def content(path: str) -> str:
     if not path.endswith(".py"):
         return "" if is_absent(path) else "package"
     try:
-        with open(path, "rb") as file:
-            return digest(file.read())
+        status = os.stat(path)
+        return _hashed(path, settled(status.st_mtime_ns) or time.time_ns(), status.st_size)
     except OSError:
         return ""
+
+
+@lru_cache(maxsize=4096)
+def _hashed(path: str, _changed: int, _size: int) -> str:
+    """A hash of a file as it is since a time: files hang on the same ones."""
+    with open(path, "rb") as file:
+        return digest(file.read())
 
 
 def settled(mtime_ns: int) -> int:

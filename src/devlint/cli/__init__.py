@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -22,6 +24,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         from devlint.cli.running import run
 
         return run(words[1:])
+    # Nothing that was read of a project goes before the process ends: Python needn't look for it.
+    atexit.register(gc.freeze)
     for stream in (sys.stdout, sys.stderr):
         # A name that the terminal can't show is no reason to fail.
         if hasattr(stream, "reconfigure"):
