@@ -11,9 +11,9 @@ from devlint.torchapi.effects import Arg
 Given = tuple[ir.Expr, Value]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Arguments:
-    """`all` are the arguments as written, each with its value."""
+    """As a value, they never change. `all` are the arguments as written, each with its value."""
 
     all: tuple[tuple[ir.Argument, Value], ...]
     receiver: Given | None = None

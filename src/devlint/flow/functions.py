@@ -99,15 +99,35 @@ def _question(
     frame: Frame, closure: Closure, positional: list[Value], keywords: dict[str, Value]
 ) -> Hashable:
     """What the answer of a call hangs on besides its receiver; None where that is too much: an
-    object among the arguments. Asked again, it has the same answer, and the same facts."""
-    given = [*positional[1:], *keywords.values()]
-    if any(frame.object(value) is not None for value in given):
-        return None
+    object among the arguments that holds more than constants. Asked again, it has the same answer,
+    and the same facts."""
+    given: list[Hashable] = []
+    for value in (*positional[1:], *keywords.values()):
+        told = _told(frame, value)
+        if told is None:
+            return None
+        given.append(told)
     first = positional[0] if positional else None
     known = frozenset(frame.known_in(closure.file).items())
     names = tuple(keywords)
     context = (frame.recording, frame.expecting, frame.role, known, frame.state.default)
     return (closure.node, closure.file, first, tuple(given), names, context)
+
+
+def _told(frame: Frame, value: Value) -> Hashable:
+    """What an argument tells; None where that may change. Lists of constants are told apart by
+    what they hold, wherever they were made."""
+    found = frame.object(value)
+    if found is None:
+        return value
+    if value.kind not in (Kind.LIST, Kind.TUPLE) or found.items is None or found.entries:
+        return None
+    if any(item.kind not in _CONSTANTS for item in found.items) or found.element is not NOTHING:
+        return None
+    return (value.kind, value.note, found.items)
+
+
+_CONSTANTS = (Kind.STRING, Kind.NUMBER, Kind.BOOL, Kind.NONE)
 
 
 def _can_be_followed(frame: Frame, closure: Closure) -> bool:

@@ -53,9 +53,9 @@ class Owned:
     ref: Ref
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Object:
-    """Something with an identity: a module, a container, an instance.
+    """Something with an identity: a module, a container, an instance. As a value, it never changes.
 
     `items` are the elements of a sequence where they are known one by one, `entries` those of a
     dict or the attributes of an instance, `element` the join of all others where `items` is None

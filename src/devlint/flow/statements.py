@@ -133,7 +133,8 @@ def _stop(frame: Frame) -> None:
 
 
 def _raise(frame: Frame, node: ir.Raise) -> None:
-    if node.value is not None:
+    """The error is looked at where its function is run on its own: nothing is left of it here."""
+    if node.value is not None and not frame.site:
         frame.evaluate(node.value)
     _stop(frame)
 
