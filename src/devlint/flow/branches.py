@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from devlint import ir
-from devlint.flow import arrivals, library, narrow, operations
+from devlint.flow import arrivals, library, narrow, operations, rounds
 from devlint.flow.devices import use_device
 from devlint.flow.frame import ACCELERATOR_CHOSEN, Frame
 from devlint.flow.lattice import CUDA_AVAILABLE, Device
@@ -77,6 +77,8 @@ def _loop(frame: Frame, enter: Callable[[], None], node: ir.For | ir.While) -> N
     for number in range(1, _MOST_ROUNDS):
         if not head.alive or head.same_as(before):
             break
+        if number == 1 and _tells_all(frame, node, before, head):
+            break
         del facts[mark:]
         head.known = {k: v for k, v in head.known.items() if before.known.get(k) is v}
         end, later = _round(frame, enter, node, head)
@@ -96,6 +98,17 @@ def _loop(frame: Frame, enter: Callable[[], None], node: ir.For | ir.While) -> N
         frame.run(node.orelse)
     for state in exits:
         frame.state = join_states(frame.state, state)
+
+
+def _tells_all(frame: Frame, node: ir.For | ir.While, before: State, after: State) -> bool:
+    """Whether the first round has left nothing that another one would read."""
+    names = rounds.only_binds(before, after)
+    if names is None:
+        return False
+    carried = frame.file.carried.get(node)
+    if carried is None:
+        carried = frame.file.carried[node] = rounds.carried(node)
+    return names.isdisjoint(carried)
 
 
 def _is_endless(node: ir.For | ir.While) -> bool:

@@ -147,6 +147,8 @@ class File:
     types: dict[ir.Expr, tuple[str, bool] | None] = field(default_factory=dict)
     """What the words of a condition say, whether it can't change between two looks at it, and the
     key of one that asks for a type."""
+    carried: dict[ir.Stmt, frozenset[str]] = field(default_factory=dict)
+    """The names that a round of a loop may have left to the next one."""
 
     @property
     def names(self) -> dict[str, Value]:
