@@ -9,16 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from devlint.flow.joins import join_objects, join_states
 from devlint.flow.lattice import CPU, CUDA, UNKNOWN, Device, Known, Symbol, choose, join
-from devlint.flow.state import (
-    Object,
-    Path,
-    State,
-    join_all,
-    join_objects,
-    join_states,
-    join_values,
-)
+from devlint.flow.state import Object, Path, State, join_all, join_values
 from devlint.flow.values import NONE, NOTHING, Kind, Origin, Value
 
 KEY = "args.cuda"

@@ -14,10 +14,8 @@ from devlint.flow.frame import Frame
 from devlint.flow.lattice import Device, Known, may_be_accelerator, names_accelerator
 from devlint.flow.scan import descendants
 from devlint.flow.state import WAITED
-from devlint.flow.values import Copy, Kind, Origin, Trace, Value
+from devlint.flow.values import TENSORS, Copy, Kind, Origin, Trace, Value
 from devlint.torchapi.effects import Effect, Row
-
-_TENSORS = (Kind.TENSOR, Kind.BATCH, Kind.PLACED)
 
 
 def begin(frame: Frame, call: ir.Call, value: Value, args: Arguments) -> Copy | None:
@@ -25,7 +23,7 @@ def begin(frame: Frame, call: ir.Call, value: Value, args: Arguments) -> Copy | 
     is on the host already."""
     for argument, given in args.all:
         if argument.keyword == "non_blocking" and given.data is True:
-            if _is_host(frame, value) or value.kind not in (*_TENSORS, Kind.UNKNOWN):
+            if _is_host(frame, value) or value.kind not in (*TENSORS, Kind.UNKNOWN):
                 return None
             if call in frame.state.copies:
                 _forget_earlier(frame, call)
@@ -64,7 +62,7 @@ def watches(frame: Frame) -> bool:
 
 def wait_for(frame: Frame, value: Value) -> None:
     """The host looks at a tensor: where that is on an accelerator, it waits for it."""
-    if watches(frame) and value.kind in (*_TENSORS, Kind.UNKNOWN):
+    if watches(frame) and value.kind in (*TENSORS, Kind.UNKNOWN):
         if not _is_host(frame, value):
             wait(frame)
 
@@ -228,7 +226,7 @@ def subtract(frame: Frame, node: ir.Expr | ir.Stmt, left: Value, right: Value) -
 
 def in_loop(frame: Frame, node: ir.Node, method: str, given: Given) -> None:
     """Something brings a tensor to the host: a fact where a training loop does so in each round."""
-    if frame.loop is None or not frame.tells or given[1].kind not in _TENSORS:
+    if frame.loop is None or not frame.tells or given[1].kind not in TENSORS:
         return
     operand = frame.operand(*given)
     placed = given[1].origin in (Origin.MOVED, Origin.FOLLOWS)

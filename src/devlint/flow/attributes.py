@@ -11,7 +11,7 @@ from devlint.flow.lattice import UNKNOWN, Known
 from devlint.flow.library import followed, library_value
 from devlint.flow.placement import forget_optimizer, place_module
 from devlint.flow.state import Object, Path
-from devlint.flow.values import HOST_TENSOR, NOTHING, Kind, Origin, Value
+from devlint.flow.values import HOST_TENSOR, NOTHING, TENSORS, Kind, Origin, Value
 
 _ABOUT_DEVICES = frozenset(("device", "is_cuda", "get_device"))
 _SAME_TENSOR = frozenset(("data", "T", "mT", "H", "mH", "real", "imag", "grad"))
@@ -33,7 +33,7 @@ def read(frame: Frame, node: ir.Attribute, base: Value) -> Value:
         told = _about_device(frame, node, base)
         if told is not None:
             return told
-    if kind in (Kind.TENSOR, Kind.BATCH, Kind.PLACED):
+    if kind in TENSORS:
         if attr == "batch_sizes":  # of a packed sequence: they stay on the host
             return HOST_TENSOR
         return _of_tensor(frame, node, base)

@@ -8,10 +8,11 @@ from devlint import ir
 from devlint.flow import arrivals, library, narrow, operations, rounds
 from devlint.flow.devices import use_device
 from devlint.flow.frame import ACCELERATOR_CHOSEN, Frame
+from devlint.flow.joins import join_states, widened
 from devlint.flow.lattice import CUDA_AVAILABLE, Device
 from devlint.flow.scan import descendants
 from devlint.flow.settled import settled
-from devlint.flow.state import Path, State, join_states, widened
+from devlint.flow.state import Path, State
 from devlint.flow.values import NOTHING, Kind, Value
 
 _MOST_ROUNDS = 4

@@ -35,10 +35,9 @@ from devlint.flow.placement import forget_optimizer, give_away
 from devlint.flow.python_overlays import pairs
 from devlint.flow.state import Path
 from devlint.flow.undirected import note_own
-from devlint.flow.values import NONE, NOTHING, Kind, Origin, Value
+from devlint.flow.values import NONE, NOTHING, TENSORS, Kind, Origin, Value
 from devlint.torchapi.effects import Effect, Row
 
-_TENSORS = (Kind.TENSOR, Kind.BATCH, Kind.PLACED)
 _SAME_MODULE = frozenset(
     "eval train float half double bfloat16 requires_grad_ share_memory apply type compile".split()
 )
@@ -206,7 +205,7 @@ def _method(frame: Frame, node: ir.Call, func: ir.Attribute, base: Value) -> Val
     if kind is Kind.OPTIMIZER and attr not in moves.METHODS:
         return optimizers.method(frame, node, attr, base)
     if attr in moves.METHODS and not _defines(frame, base, attr):
-        if attr != "type" or kind in _TENSORS:
+        if attr != "type" or kind in TENSORS:
             return _move(frame, node, func, base, args)
     if kind.is_container:
         return containers.method(frame, node, attr, base, args)

@@ -8,8 +8,8 @@ from devlint.flow.arguments import Arguments
 from devlint.flow.facts import Collective
 from devlint.flow.frame import Frame, World
 from devlint.flow.lattice import CUDA_AVAILABLE
-from devlint.flow.use import TENSORS, Use, operands
-from devlint.flow.values import NOTHING, Kind, Origin, Value
+from devlint.flow.use import Use, operands
+from devlint.flow.values import NOTHING, TENSORS, Kind, Origin, Value
 from devlint.torchapi.effects import Row
 
 _FOR_ACCELERATORS = frozenset(("nccl", "rccl", "hccl", "xccl", "cncl", "mccl"))

@@ -10,8 +10,8 @@ from devlint.flow.frame import place_of_path
 from devlint.flow.lattice import CPU, UNKNOWN, Known
 from devlint.flow.placeholders import placeholder
 from devlint.flow.state import Path
-from devlint.flow.use import TENSORS, Use, device_argument
-from devlint.flow.values import Kind, Origin, Trace, Value
+from devlint.flow.use import Use, device_argument
+from devlint.flow.values import TENSORS, Kind, Origin, Trace, Value
 from devlint.torchapi.effects import Arg, Effect
 
 

@@ -6,10 +6,9 @@ from devlint import ir
 from devlint.flow.arguments import Arguments
 from devlint.flow.frame import Frame
 from devlint.flow.meet import meet
-from devlint.flow.values import NOTHING, Kind, Origin, Trace, Value
+from devlint.flow.values import NOTHING, TENSORS, Kind, Origin, Trace, Value
 from devlint.torchapi.effects import Row
 
-_TENSORS = (Kind.TENSOR, Kind.BATCH, Kind.PLACED)
 _AS_GIVEN = (Origin.DEFAULT, Origin.HOST_DATA, Origin.FOLLOWS, Origin.INPUT)
 _OVER_LAST = ("Categorical", "OneHotCategorical", "Dirichlet", "MultivariateNormal")
 """Those of which the last dimension of a parameter is that of one event."""
@@ -19,7 +18,7 @@ def distribution(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Valu
     """`Normal(0, 1)` makes its parameters of the numbers, on the default device; with tensors they
     stay where they are."""
     given = [value for _, value in args.all if value.kind is not Kind.BOOL]
-    tensors = [value for value in given if value.kind in _TENSORS]
+    tensors = [value for value in given if value.kind in TENSORS]
     name = row.name.rpartition(".")[2]
     if args.unpacked or not name[:1].isupper() or not given:
         return NOTHING

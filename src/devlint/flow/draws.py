@@ -5,8 +5,8 @@ from __future__ import annotations
 from devlint import ir
 from devlint.flow.facts import Draw, Operand
 from devlint.flow.lattice import CPU, UNKNOWN, difference
-from devlint.flow.use import TENSORS, Use
-from devlint.flow.values import Kind, Value
+from devlint.flow.use import Use
+from devlint.flow.values import TENSORS, Kind, Value
 
 _SHUFFLE = (2, "shuffle")
 

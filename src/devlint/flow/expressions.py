@@ -19,11 +19,12 @@ from devlint.flow import (
 )
 from devlint.flow.devices import string_value
 from devlint.flow.frame import Closure, Frame, path_value
+from devlint.flow.joins import join_states
 from devlint.flow.lattice import CUDA_AVAILABLE, asks_type
 from devlint.flow.library import BUILTINS, library_value
 from devlint.flow.settled import settled
-from devlint.flow.state import Object, join_all, join_states
-from devlint.flow.values import NONE, NOTHING, Condition, Kind, Value
+from devlint.flow.state import Object, join_all
+from devlint.flow.values import NONE, NOTHING, TENSORS, Condition, Kind, Value
 
 
 def evaluate(frame: Frame, node: ir.Expr) -> Value:
@@ -156,12 +157,9 @@ def _conditional(frame: Frame, node: ir.Conditional) -> Value:
     frame.state.known = dict(outside.known)
     yes, no = branches[0][0], branches[1][0]
     joined = narrow.merge_values(yes, no, key)
-    guarded = yes.kind in _MOVABLE and no.kind in _MOVABLE and yes.device != no.device
+    guarded = yes.kind in TENSORS and no.kind in TENSORS and yes.device != no.device
     guarded = guarded and key is not None and not asks_type(key[0])
     return joined.but(note="guarded") if guarded else joined
-
-
-_MOVABLE = (Kind.TENSOR, Kind.BATCH, Kind.PLACED)
 
 
 def _display(frame: Frame, node: ir.Display) -> Value:

@@ -19,11 +19,12 @@ from devlint.flow.facts import (
     Role,
     WorkerUse,
 )
+from devlint.flow.joins import join_objects
 from devlint.flow.lattice import CUDA_AVAILABLE, UNKNOWN, Device, Symbol
 from devlint.flow.overheard import overheard
 from devlint.flow.scan import Scan
-from devlint.flow.state import WAITED, Object, Path, Ref, State, join_objects
-from devlint.flow.values import NOTHING, Kind, Origin, Trace, Value
+from devlint.flow.state import WAITED, Object, Path, Ref, State
+from devlint.flow.values import NOTHING, TENSORS, Kind, Origin, Trace, Value
 
 if TYPE_CHECKING:
     from devlint.torchapi.table import Table
@@ -346,7 +347,7 @@ class Frame:
         before, self.testing = self.testing, True
         value = self.world.evaluate(self, node)
         self.testing = before
-        if value.kind in (Kind.TENSOR, Kind.BATCH, Kind.PLACED):  # the host looks at it
+        if value.kind in TENSORS:  # the host looks at it
             self.state.busy = WAITED
             if self.state.copies:
                 self.state.copies = dict.fromkeys(self.state.copies, False)

@@ -13,10 +13,11 @@ from devlint.flow.classes import role_of
 from devlint.flow.facts import Guard, Role
 from devlint.flow.frame import Closure, Frame, path_value, place_of_path
 from devlint.flow.guards import guard_of
+from devlint.flow.joins import join_states
 from devlint.flow.lattice import UNKNOWN
 from devlint.flow.placement import forget_optimizer, place_module
 from devlint.flow.required import before, required
-from devlint.flow.state import Heap, Object, Path, State, join_states, join_values
+from devlint.flow.state import Heap, Object, Path, State, join_values
 from devlint.flow.statements import run
 from devlint.flow.values import NONE, NOTHING, Kind, Origin, Value
 

@@ -9,8 +9,8 @@ from devlint.flow.arguments import Given
 from devlint.flow.facts import HostRead, Operand, Role
 from devlint.flow.frame import is_place_of_argument
 from devlint.flow.lattice import Symbol, may_be_accelerator, names_accelerator
-from devlint.flow.use import TENSORS, Use, arguments_of
-from devlint.flow.values import Origin
+from devlint.flow.use import Use, arguments_of
+from devlint.flow.values import TENSORS, Origin
 
 
 def tell_read(use: Use, given: Given, method: str, container: bool = False) -> None:

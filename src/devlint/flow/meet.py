@@ -21,9 +21,8 @@ from devlint.flow.lattice import (
 from devlint.flow.placeholders import grown
 from devlint.flow.stale import note_meeting
 from devlint.flow.state import Object
-from devlint.flow.values import ELEMENT, NOTHING, Kind, Origin, Value
+from devlint.flow.values import ELEMENT, NOTHING, TENSORS, Kind, Origin, Value
 
-_TENSORS = (Kind.TENSOR, Kind.BATCH, Kind.PLACED)
 _CERTAINLY_SHAPED = (Origin.LOADED, Origin.ENCODED)
 
 Argument = tuple[ir.Expr, Value]
@@ -51,7 +50,7 @@ def meet(
     What is written into (`inplace`: the first) must be where the result is, 0-dimensional or not.
     """
     arguments = grown(frame, arguments)
-    tensors = [pair for pair in arguments if pair[1].kind in _TENSORS]
+    tensors = [pair for pair in arguments if pair[1].kind in TENSORS]
     if not tensors:
         return NOTHING
     placed = []
@@ -85,9 +84,9 @@ def _differing(placed: list[Operand]) -> bool:
 
 def _result(frame: Frame, arguments: list[Argument], placed: list[Operand]) -> Value:
     """Where operands differ, the result is where the fix puts it: on the accelerator."""
-    tensors = [value for _, value in arguments if value.kind in _TENSORS]
+    tensors = [value for _, value in arguments if value.kind in TENSORS]
     unknown = any(
-        value.kind is Kind.UNKNOWN or (value.kind in _TENSORS and frame.place(value) == UNKNOWN)
+        value.kind is Kind.UNKNOWN or (value.kind in TENSORS and frame.place(value) == UNKNOWN)
         for _, value in arguments
     )
     lead = _lead(placed)
@@ -135,7 +134,7 @@ def _device_of_result(
 def index(frame: Frame, node: ir.Expr, base: Argument, indices: list[Argument]) -> None:
     """`base[indices]`: a fact for each tensor index on another device."""
     for expression, value in indices:
-        if value.kind not in _TENSORS or base[1].kind not in _TENSORS:
+        if value.kind not in TENSORS or base[1].kind not in TENSORS:
             continue
         owner, inner = frame.operand(*base), frame.operand(expression, value)
         if value.scalar is True or (value.scalar is None and value.note == ELEMENT):
@@ -165,8 +164,8 @@ def call_module(frame: Frame, node: ir.Call, module: Argument, inputs: list[Argu
     takes_arrays = found is not None and str_source(found).startswith(("torch.nn.", "torchvision."))
     given = []
     for expression, value in _flat(frame, inputs):
-        if value.kind is Kind.ENCODING or value.kind in _TENSORS:
-            if value.kind in _TENSORS and is_free(frame, value) and not takes_arrays:
+        if value.kind is Kind.ENCODING or value.kind in TENSORS:
+            if value.kind in TENSORS and is_free(frame, value) and not takes_arrays:
                 continue
             if value.scalar is True:
                 continue

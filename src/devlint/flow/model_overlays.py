@@ -8,10 +8,8 @@ from devlint.flow.arguments import Arguments
 from devlint.flow.frame import ClassInfo, Closure, Frame
 from devlint.flow.lattice import CPU, UNKNOWN, Device, Guarded, Known
 from devlint.flow.state import Object
-from devlint.flow.values import NOTHING, Kind, Origin, Trace, Value
+from devlint.flow.values import NOTHING, TENSORS, Kind, Origin, Trace, Value
 from devlint.torchapi.effects import Row
-
-_TENSORS = (Kind.TENSOR, Kind.BATCH, Kind.PLACED)
 
 
 def loader(frame: Frame, node: ir.Call, row: Row, args: Arguments, kind: Kind) -> Value:
@@ -19,7 +17,7 @@ def loader(frame: Frame, node: ir.Call, row: Row, args: Arguments, kind: Kind) -
     device: Device = CPU
     for _, value in args.all:
         found = frame.object(value)
-        if value.kind in _TENSORS and frame.place(value) != CPU:
+        if value.kind in TENSORS and frame.place(value) != CPU:
             device = frame.place(value)
         elif value.kind is Kind.DATASET and found is not None and found.device != CPU:
             device = found.device

@@ -15,9 +15,7 @@ from devlint.flow.holdings import holds_buffers_only
 from devlint.flow.host_inputs import gives_numbers_only
 from devlint.flow.lattice import CPU, UNKNOWN, Device
 from devlint.flow.scan import Scan
-from devlint.flow.values import NOTHING, Kind, Origin, Trace, Value
-
-_TENSORS = (Kind.TENSOR, Kind.BATCH, Kind.PLACED)
+from devlint.flow.values import NOTHING, TENSORS, Kind, Origin, Trace, Value
 
 
 def construct(frame: Frame, node: ir.Call, info: ClassInfo, args: Arguments) -> Value:
@@ -170,7 +168,7 @@ def _stateless_call(
     frame: Frame, node: ir.Call, func: ir.Expr, source: str, inputs: list[Given]
 ) -> Value:
     """A module that is nowhere: its inputs meet each other, as those of an operation do."""
-    tensors = [pair for pair in inputs if pair[1].kind in _TENSORS]
+    tensors = [pair for pair in inputs if pair[1].kind in TENSORS]
     if not source or not tensors or source.endswith("CTCLoss") or _is_metric(source):
         return NOTHING
     if len(tensors) == 1:
@@ -187,7 +185,7 @@ _PIPELINE = re.compile(r"(^|_|\.)(pipe|pipeline)(_\w+|\d+)?$")
 _SEVERAL_OUTPUTS = frozenset(("LSTM", "GRU", "RNN", "MultiheadAttention", "LSTMCell"))
 
 
-_MAY_HOLD_TENSORS = (*_TENSORS, Kind.ENCODING, Kind.TUPLE, Kind.LIST)
+_MAY_HOLD_TENSORS = (*TENSORS, Kind.ENCODING, Kind.TUPLE, Kind.LIST)
 _ON_THE_HOST = re.compile(r"len(gth)?s?$|sizes?$|^names?$|paths?$", re.IGNORECASE)
 """Arguments that are on the CPU by custom: lengths for `pack_padded_sequence`, and no tensors."""
 _PLAIN = re.compile(

@@ -14,7 +14,7 @@ from devlint.flow.lattice import CPU, UNKNOWN, Device, Known
 from devlint.flow.model_overlays import FIXED, as_it_is_fixed
 from devlint.flow.placement import place_module
 from devlint.flow.state import REGISTERED, Path
-from devlint.flow.values import ELEMENT, NOTHING, Kind, Origin, Trace, Value
+from devlint.flow.values import ELEMENT, NOTHING, TENSORS, Kind, Origin, Trace, Value
 
 METHODS = {"to": "", "cuda": "cuda", "cpu": "cpu", "xpu": "xpu", "type": "", "to_empty": ""}
 _KEYWORDS = frozenset(
@@ -143,7 +143,7 @@ def _moved(
     frame: Frame, call: ir.Call, method: str, base: ir.Expr, receiver: Value, device: Device
 ) -> Value:
     told = "moved here" if device == UNKNOWN else f"moved to {device} here"
-    if receiver.kind in (Kind.TENSOR, Kind.BATCH, Kind.PLACED):
+    if receiver.kind in TENSORS:
         moved = receiver.but(
             device=device,
             origin=Origin.MOVED,

@@ -9,10 +9,11 @@ from devlint import ir
 from devlint.flow import same_place, unions
 from devlint.flow.devices import DEVICES_COUNTED
 from devlint.flow.frame import ACCELERATOR_CHOSEN, DEVICE_ASKED, Frame, place_of_path
+from devlint.flow.joins import join_states
 from devlint.flow.lattice import CUDA_AVAILABLE, IS_NONE, UNKNOWN
 from devlint.flow.library import dotted
-from devlint.flow.state import Path, State, join_states, join_values
-from devlint.flow.values import NONE, NOTHING, Condition, Kind, Known, Origin, Value
+from devlint.flow.state import Path, State, join_values
+from devlint.flow.values import NONE, NOTHING, TENSORS, Condition, Kind, Known, Origin, Value
 
 _ABOUT_DEVICES = re.compile(
     r"cuda|gpu|device|accelerator|model_parallel|(?<![a-z])(mps|npu|xpu|hip|rocm)(?![a-z])"
@@ -358,7 +359,7 @@ def _narrow_to_tensor(frame: Frame, subject: ir.Expr) -> None:
     if not isinstance(subject, ir.Name):
         return
     value = frame.look_up(subject.id)
-    if value is None or value.kind in (Kind.TENSOR, Kind.BATCH, Kind.PLACED):
+    if value is None or value.kind in TENSORS:
         return
     place = place_of_path(value.data) if isinstance(value.data, Path) else UNKNOWN
     frame.state.env[subject.id] = Value(Kind.TENSOR, place, origin=Origin.INPUT)

@@ -9,10 +9,7 @@ from devlint.flow.frame import Frame, path_value, place_of_path
 from devlint.flow.lattice import UNKNOWN, Known
 from devlint.flow.overheard import local_name
 from devlint.flow.state import Object, Path, join_all, join_values
-from devlint.flow.values import ELEMENT, NOTHING, Kind, Origin, Trace, Value
-
-_TENSORS = (Kind.TENSOR, Kind.BATCH, Kind.PLACED)
-
+from devlint.flow.values import ELEMENT, NOTHING, TENSORS, Kind, Origin, Trace, Value
 
 # --- operators -----------------------------------------------------------------------------
 
@@ -21,7 +18,7 @@ def binary(frame: Frame, node: ir.Binary | ir.Augment, left: Value, right: Value
     """`left op right`."""
     first = node.left if isinstance(node, ir.Binary) else node.target
     second = node.right if isinstance(node, ir.Binary) else node.value
-    if left.kind in _TENSORS or right.kind in _TENSORS:
+    if left.kind in TENSORS or right.kind in TENSORS:
         arrivals.read(frame, node, (first, left), (second, right))
         inplace = isinstance(node, ir.Augment) and left.kind is Kind.TENSOR
         return meet.meet(
@@ -55,7 +52,7 @@ def formatted(frame: Frame, parts: list[tuple[ir.Expr, Value]]) -> Value:
     """An f-string: `f"cuda:{index}"` names an accelerator."""
     for part, value in parts:
         arrivals.read(frame, part, (part, value))
-        if value.kind in _TENSORS:
+        if value.kind in TENSORS:
             arrivals.wait_for(frame, value)
     if len(parts) > 1 and parts[0][1].kind is Kind.STRING:
         return _concatenated(parts[0][1], parts[1][1] if len(parts) == 2 else NOTHING)
@@ -85,7 +82,7 @@ def _combined(frame: Frame, node: ir.Binary | ir.Augment, left: Value, right: Va
 def compare(frame: Frame, node: ir.Compare, left: Value, right: Value) -> Value:
     """`left op right`."""
     if node.op not in ("in", "not in", "is", "is not") and (
-        left.kind in _TENSORS or right.kind in _TENSORS
+        left.kind in TENSORS or right.kind in TENSORS
     ):
         arrivals.read(frame, node, (node.left, left), (node.right, right))
         found = meet.meet(frame, node, node.op, [(node.left, left), (node.right, right)])
@@ -153,7 +150,7 @@ def subscript(frame: Frame, node: ir.Subscript, base: Value, index: Value) -> Va
 
 def _keeps_dimensions(index: Value) -> bool:
     """Whether it is a tensor, and none that may be a number."""
-    return index.kind in _TENSORS and index.note != ELEMENT and index.scalar is not True
+    return index.kind in TENSORS and index.note != ELEMENT and index.scalar is not True
 
 
 def _item(found: Object, kind: Kind, index: Value) -> Value:

@@ -13,9 +13,8 @@ from devlint.flow.frame import Frame
 from devlint.flow.lattice import UNKNOWN, may_be_accelerator
 from devlint.flow.model_overlays import encoding
 from devlint.flow.module_calls import call_module
-from devlint.flow.values import NOTHING, Kind, Origin, Trace, Value
+from devlint.flow.values import NOTHING, TENSORS, Kind, Origin, Trace, Value
 
-_TENSORS = (Kind.TENSOR, Kind.BATCH, Kind.PLACED)
 _MODEL = re.compile(
     r"(^|_)(model|net|network|net[DG]|encoder|decoder|backbone|classifier|discriminator|generator"
     r"|student|teacher)$"
@@ -35,7 +34,7 @@ def called(frame: Frame, node: ir.Call, func: ir.Expr, args: Arguments) -> Value
     if args.keyword("return_tensors") is not None and _TOKENIZER.search(name):
         return encoding(frame, node, args)
     given = [(argument.value, value) for argument, value in args.all]
-    tensors = [pair for pair in given if pair[1].kind in _TENSORS]
+    tensors = [pair for pair in given if pair[1].kind in TENSORS]
     if not tensors or args.unpacked:
         return NOTHING
     if len(given) == len(tensors) == 2 and _LOSS.search(name):

@@ -18,10 +18,8 @@ from devlint.flow.narrow import truth
 from devlint.flow.placement import held_place
 from devlint.flow.python_overlays import PYTHON_OVERLAYS, Overlay, pairs
 from devlint.flow.state import Object, Owned
-from devlint.flow.values import NONE, NOTHING, Kind, Origin, Trace, Value
+from devlint.flow.values import NONE, NOTHING, TENSORS, Kind, Origin, Trace, Value
 from devlint.torchapi.effects import Row
-
-_TENSORS = (Kind.TENSOR, Kind.BATCH, Kind.PLACED)
 
 
 def _device(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
@@ -81,11 +79,11 @@ def _get_device(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value
 def _extremum(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     """`max(x)` reduces, `max(x, y)` joins, `max(x, 1)` gives values and indices."""
     of = args.find(row.of) or args.receiver
-    if of is None or of[1].kind not in _TENSORS:
+    if of is None or of[1].kind not in TENSORS:
         return NOTHING
     first = 0 if args.receiver is not None else 1
     other = args.find((first, "other"))
-    if other is not None and other[1].kind in _TENSORS:
+    if other is not None and other[1].kind in TENSORS:
         return meet.meet(frame, node, row.name.rpartition(".")[2], [of, other])
     if other is None and args.find(("dim",)) is None:
         return of[1].but(scalar=True, data=None)
@@ -110,7 +108,7 @@ def _load(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
 def _normal(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     """`torch.normal(mean, std)` follows its tensors; with numbers and a size it makes one."""
     for _, value in args.positional()[:2]:
-        if value.kind in _TENSORS:
+        if value.kind in TENSORS:
             return value.but(scalar=None, data=None, note="")
     given = args.keyword("device")
     if given is not None and given[1].kind is not Kind.NONE:
@@ -129,7 +127,7 @@ def _sparse_tensor(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Va
     if device is not None and device[1].kind is not Kind.NONE:
         place = use_device(frame, *device, via="device")
         return Value(Kind.TENSOR, place, origin=Origin.MOVED, scalar=False)
-    if len(given) < 2 or any(value.kind not in _TENSORS for _, value in given):
+    if len(given) < 2 or any(value.kind not in TENSORS for _, value in given):
         return Value(Kind.TENSOR, UNKNOWN, scalar=False)
     return meet.meet(frame, node, "sparse_coo_tensor", given, free_scalars=False).but(scalar=False)
 

@@ -15,15 +15,14 @@ from devlint.flow.lattice import (
     may_be_accelerator,
     names_accelerator,
 )
-from devlint.flow.values import Kind, Origin, Trace, Value
+from devlint.flow.values import TENSORS, Origin, Trace, Value
 
-_TENSORS = (Kind.TENSOR, Kind.BATCH, Kind.PLACED)
 _PINNED = "pinned here"
 
 
 def method(frame: Frame, node: ir.Call, args: Arguments) -> None:
     """`x.pin_memory()` of a tensor that is on an accelerator."""
-    if args.receiver is None or args.receiver[1].kind not in _TENSORS:
+    if args.receiver is None or args.receiver[1].kind not in TENSORS:
         return
     operand = frame.operand(*args.receiver)
     if _is_away(operand.value, operand.device) and not _is_asked(frame, operand.device):

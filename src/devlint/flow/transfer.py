@@ -15,8 +15,8 @@ from devlint.flow.host import read_cpu_only, tell_read
 from devlint.flow.lattice import CPU, UNKNOWN, Device, Known
 from devlint.flow.model_overlays import CONTAINERS, FIXED, children, device_of_children, loader
 from devlint.flow.state import REGISTERED, Object, Path
-from devlint.flow.use import TENSORS, Use, arguments_of, device_argument, flatten, operands
-from devlint.flow.values import NONE, NOTHING, Kind, Origin, Trace, Value
+from devlint.flow.use import Use, arguments_of, device_argument, flatten, operands
+from devlint.flow.values import NONE, NOTHING, TENSORS, Kind, Origin, Trace, Value
 from devlint.torchapi.effects import Effect, Row
 
 _KINDS = {kind.name.lower(): kind for kind in Kind}

@@ -14,9 +14,6 @@ from devlint.flow.scan import descendants
 from devlint.flow.values import Kind, Value
 from devlint.torchapi.effects import Arg, Row
 
-TENSORS = (Kind.TENSOR, Kind.BATCH, Kind.PLACED)
-"""The kinds that stand for a tensor, proved or as good as."""
-
 
 @dataclass(frozen=True, slots=True)
 class Use:

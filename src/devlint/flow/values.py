@@ -54,6 +54,10 @@ class Kind(Enum):
         return self in (Kind.TENSOR, Kind.BATCH)
 
 
+TENSORS = (Kind.TENSOR, Kind.BATCH, Kind.PLACED)
+"""The kinds that stand for a tensor, proved or as good as, or for what is as likely a module."""
+
+
 class Origin(Enum):
     """How a value came to be where it is."""
 
