@@ -12,6 +12,8 @@ from devlint.flow.lattice import Device, Guarded, Symbol
 from devlint.flow.library import dotted
 from devlint.flow.values import Kind, Value
 
+_OF_NO_CHOICE = ("torch.device", "set_device")
+"""Uses of a device that put nothing there, or choose among those of CUDA."""
 _APIS = frozenset(
     ("torch.autocast", "torch.cuda.amp.autocast", "torch.cuda.amp.GradScaler",
      "torch.amp.GradScaler")
@@ -98,7 +100,7 @@ def _chosen(frame: Frame, facts: list[Fact]) -> _Chosen | None:
             return None  # all of this is for CUDA
         if isinstance(fact, Move) and fact.target is not None:
             operand, device, told = fact.target, fact.device, "moved to {} here"
-        elif isinstance(fact, DeviceUse) and fact.via != "torch.device":
+        elif isinstance(fact, DeviceUse) and fact.via not in _OF_NO_CHOICE:
             operand, told = fact.operand, "{} is used here"
             device = as_device(operand.value)
         else:
