@@ -27,6 +27,7 @@ from devlint.flow.lattice import (
     is_chosen,
     left_out,
     may_be_accelerator,
+    may_be_host,
     stands_in,
 )
 from devlint.flow.values import Kind, Origin, Value
@@ -40,7 +41,7 @@ __all__ = [
     "MixedPrecision", "ModuleCall", "Move", "Neglect", "NeglectedDevice", "Operand", "Origin",
     "Pinning", "Revealed", "Role", "StrayPart", "Symbol", "Unparsable", "Unreadable",
     "WorkerUse", "Wrap", "asks_type", "difference", "is_chosen", "left_out", "may_be_accelerator",
-    "stands_in",
+    "may_be_host", "stands_in",
 ]  # fmt: skip
 
 

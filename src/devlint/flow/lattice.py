@@ -210,6 +210,11 @@ def _either(a: Device, b: Device) -> Device:
     )
 
 
+def may_be_host(device: Device) -> bool:
+    """Whether it is the host in some way."""
+    return any(isinstance(leaf, Known) and leaf.is_host for leaf in _leaves(device))
+
+
 def only_host(device: Device) -> bool:
     """Whether it is the host wherever it is known."""
     known = [leaf for leaf in _leaves(device) if leaf != UNKNOWN]

@@ -39,6 +39,7 @@ from devlint.flow.facts import (
     is_chosen,
     left_out,
     may_be_accelerator,
+    may_be_host,
     stands_in,
 )
 
@@ -155,10 +156,11 @@ def pairs(placed: tuple[Operand, ...], context: Context) -> Iterable[tuple[Opera
             yield odd, partner
 
 
-def _trust(operand: Operand) -> tuple[bool, bool, bool]:
+def _trust(operand: Operand) -> tuple[bool, bool, bool, bool]:
     """How well an operand tells where the others should be: the best comes first."""
-    usual = may_be_accelerator(left_out(operand.device))
-    return not usual, not may_be_accelerator(operand.device), not named(operand.node)
+    usual = left_out(operand.device)
+    might = may_be_accelerator(operand.device)
+    return not may_be_accelerator(usual), not might, may_be_host(usual), not named(operand.node)
 
 
 def device_at(device: Device, when: tuple[tuple[str, bool], ...]) -> Device:
