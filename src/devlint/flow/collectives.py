@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from devlint import ir
-from devlint.flow import meet
 from devlint.flow.arguments import Arguments
 from devlint.flow.facts import Collective
 from devlint.flow.frame import Frame, World
-from devlint.flow.lattice import CUDA_AVAILABLE
+from devlint.flow.lattice import CUDA_AVAILABLE, only_host
 from devlint.flow.use import Use, operands
 from devlint.flow.values import NOTHING, TENSORS, Kind, Origin, Value
 from devlint.torchapi.effects import Row
@@ -52,7 +51,7 @@ def collective(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     for expression, value in operands(Use(frame, node, row, args), row.operands):
         if value.kind not in TENSORS or value.origin not in _SETTLED:
             continue
-        if meet.is_host(frame.place(value)):
+        if only_host(frame.place(value)):
             operand = frame.operand(expression, value)
             fact = Collective(node, frame.context(), row.name, operand)
             frame.world.collectives.append(fact)

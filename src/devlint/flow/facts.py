@@ -28,6 +28,7 @@ from devlint.flow.lattice import (
     left_out,
     may_be_accelerator,
     may_be_host,
+    only_host,
     stands_in,
 )
 from devlint.flow.values import Kind, Origin, Value
@@ -41,7 +42,7 @@ __all__ = [
     "MixedPrecision", "ModuleCall", "Move", "Neglect", "NeglectedDevice", "Operand", "Origin",
     "Pinning", "Revealed", "Role", "StrayPart", "Symbol", "Unparsable", "Unreadable",
     "WorkerUse", "Wrap", "asks_type", "difference", "is_chosen", "left_out", "may_be_accelerator",
-    "may_be_host", "stands_in",
+    "may_be_host", "only_host", "stands_in",
 ]  # fmt: skip
 
 

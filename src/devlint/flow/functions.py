@@ -17,6 +17,7 @@ from devlint.flow.joins import join_states
 from devlint.flow.lattice import UNKNOWN
 from devlint.flow.placement import forget_optimizer, place_module
 from devlint.flow.required import before, required
+from devlint.flow.scan import Scan
 from devlint.flow.state import Heap, Object, Path, State, join_values
 from devlint.flow.statements import run
 from devlint.flow.values import NONE, NOTHING, Kind, Origin, Value
@@ -136,8 +137,12 @@ def _can_be_followed(frame: Frame, closure: Closure) -> bool:
         return False
     if isinstance(closure.node, ir.Lambda):
         return True
-    scan = closure.file.scan(closure.node)
-    return not (closure.node.is_async or scan.size > _LONGEST_INLINED)
+    return not closure.node.is_async and can_be_followed(closure.file.scan(closure.node))
+
+
+def can_be_followed(scan: Scan) -> bool:
+    """Whether calls of a function run its body in their place."""
+    return scan.size <= _LONGEST_INLINED
 
 
 def _forget(

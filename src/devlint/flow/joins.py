@@ -78,6 +78,8 @@ def join_states(a: State, b: State, key: str | None = None) -> State:
             joined.heap[ref] = theirs if ours is None else join_objects(ours, theirs, held)
             if ours is not None:
                 differing.append((ref, ours, theirs))
+        if held is not None and (ours is None or theirs is None) and not stands_in(held):
+            joined.heap[ref] = _only_where(joined.heap[ref], held, theirs is None)
     for ref, ours, theirs in differing:
         joined.heap[ref] = _with_joined_objects(joined, ref, ours, theirs, held)
     env = dict(a.env)
@@ -100,6 +102,12 @@ def join_states(a: State, b: State, key: str | None = None) -> State:
     joined.copies = _join_copies(a.copies, b.copies)
     joined.busy = WAITED if WAITED in (a.busy, b.busy) else b.busy if a.busy is None else a.busy
     return joined
+
+
+def _only_where(found: Object, key: str, holds: bool) -> Object:
+    """What is there only where a condition holds, or only where it doesn't."""
+    yes, no = (found.device, UNKNOWN) if holds else (UNKNOWN, found.device)
+    return replace(found, device=choose(key, yes, no))
 
 
 def _join_places(name: str, a: Value, b: Value, joined: Value) -> Value:

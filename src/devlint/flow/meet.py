@@ -11,7 +11,6 @@ from devlint.flow.lattice import (
     CPU,
     UNKNOWN,
     Device,
-    Known,
     Symbol,
     difference,
     left_out,
@@ -114,11 +113,7 @@ def _lead(placed: list[Operand]) -> Operand | None:
 
 
 def _rank(device: Device) -> int:
-    return 0 if isinstance(device, Symbol) else 2 if is_host(device) else 1
-
-
-def is_host(device: Device) -> bool:
-    return isinstance(device, Known) and device.is_host
+    return 0 if isinstance(device, Symbol) else 2 if only_host(device) else 1
 
 
 def _device_of_result(
@@ -143,7 +138,7 @@ def index(frame: Frame, node: ir.Expr, base: Argument, indices: list[Argument]) 
             note_meeting(frame, (owner, inner), node)
         if difference(owner.device, inner.device) is None:
             continue
-        if is_host(owner.device) and base[1].origin is Origin.ATTRIBUTE:
+        if only_host(owner.device) and base[1].origin is Origin.ATTRIBUTE:
             note_kept(frame, [owner, inner], node)
         frame.record(Indexing(node, frame.context(), owner, inner))
 
@@ -176,9 +171,9 @@ def call_module(frame: Frame, node: ir.Call, module: Argument, inputs: list[Argu
     strangers = [o for o in given if difference(caller.device, o.device) is not None]
     if strangers:
         note_kept(frame, [caller, *given], node)
-        holder = _holder(frame, caller) if is_host(caller.device) else None
+        holder = _holder(frame, caller) if only_host(caller.device) else None
         frame.record(ModuleCall(node, frame.context(), caller, tuple(given), holder))
-    return strangers[0].device if strangers and is_host(caller.device) else caller.device
+    return strangers[0].device if strangers and only_host(caller.device) else caller.device
 
 
 def _holder(frame: Frame, caller: Operand) -> Operand | None:
@@ -205,7 +200,7 @@ def call_parts(frame: Frame, node: ir.Call, module: Argument) -> None:
     if difference(caller.device, CPU) is not None:
         for name, value in _parts(frame, module[1], _DEEPEST_PART):
             made = frame.operand(node, value)
-            if made.origin is Origin.DEFAULT and is_host(made.device):
+            if made.origin is Origin.DEFAULT and only_host(made.device):
                 frame.record(StrayPart(node, frame.context(), caller, name, made))
 
 

@@ -13,7 +13,7 @@ from devlint.flow.call_function import call_function
 from devlint.flow.frame import MADE_ON_HOST, ClassInfo, Closure, Frame
 from devlint.flow.holdings import holds_buffers_only
 from devlint.flow.host_inputs import gives_numbers_only
-from devlint.flow.lattice import CPU, UNKNOWN, Device
+from devlint.flow.lattice import CPU, UNKNOWN, Device, only_host
 from devlint.flow.scan import Scan
 from devlint.flow.values import NOTHING, TENSORS, Kind, Origin, Trace, Value
 
@@ -115,7 +115,7 @@ def call_module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
     if not managed:
         meet.call_parts(frame, node, (func, value))
     if holds_buffers_only(frame, value):
-        place = UNKNOWN if meet.is_host(place) else place
+        place = UNKNOWN if only_host(place) else place
     elif not managed and not self_moving and not _adapts(frame, info, value):
         place = meet.call_module(frame, node, (func, value), inputs)
     source = found.source if found is not None and isinstance(found.source, str) else ""
@@ -235,15 +235,15 @@ def _is_on_host(frame: Frame, value: Value) -> bool:
     """Whether a tensor, or all that a list holds, is on the host."""
     found = frame.object(value) if value.kind.is_container else None
     if found is None:
-        return meet.is_host(frame.place(value))
+        return only_host(frame.place(value))
     inside = (found.element,) if found.items is None else found.items
-    return all(meet.is_host(frame.place(each)) for each in inside)
+    return all(only_host(frame.place(each)) for each in inside)
 
 
 def _adapts(frame: Frame, info: ClassInfo | None, module: Value) -> bool:
     """Whether a module that nobody has moved takes its weights to where its input is."""
     method = None if info is None else info.method("forward")
-    if method is None or not meet.is_host(frame.place(module)):
+    if method is None or not only_host(frame.place(module)):
         return False
     names = {parameter.name for parameter in method[1].params[1:]}
     return bool(names & method[0].file.scan(method[1]).followed)

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 from devlint import ir
 from devlint.findings import Hop
-from devlint.flow import meet, unregistered
+from devlint.flow import unregistered
 from devlint.flow.callers import is_asked_by_constructors, is_private
 from devlint.flow.facts import KeptTensor
 from devlint.flow.frame import ClassInfo, Closure, Frame
-from devlint.flow.functions import run_alone
+from devlint.flow.functions import can_be_followed, run_alone
 from devlint.flow.inherited import inherited
-from devlint.flow.lattice import CPU, UNKNOWN, Device, Symbol, join
+from devlint.flow.lattice import CPU, UNKNOWN, Device, Symbol, join, only_host
 from devlint.flow.placement import held_place, is_registered, place_module
 from devlint.flow.rewritten import forget_rewritten
 from devlint.flow.stale import forget_devices, remember, tell
@@ -70,7 +70,7 @@ def _note_output(method: ir.Function, ended: Frame) -> None:
 
 def _is_made_on_host(frame: Frame, value: Value) -> bool:
     made = value.kind is Kind.TENSOR and value.origin in (Origin.DEFAULT, Origin.HOST_DATA)
-    return made and value.scalar is False and meet.is_host(frame.place(value))
+    return made and value.scalar is False and only_host(frame.place(value))
 
 
 def receiver_of(info: ClassInfo, method: ir.Function, this: Value) -> Value | None:
@@ -139,7 +139,7 @@ def _after_setup(info: ClassInfo, around: Frame, start: Frame, this: Value) -> F
         _place_parts(info, ready, this)
     before = ready.state.heap
     changed: dict[object, list[Object]] = {}
-    setups = [m for n, m in info.methods.items() if n != "__init__" and _sets_up(info, m)]
+    setups = [m for n, m in info.methods.items() if _sets_up(info, n, m)]
     for method in setups[:_SETUP_ROUNDS]:
         ended = run_alone(_closure(info, method), replace_recording(ready), this)
         for ref in ended.state.heap.written:
@@ -164,9 +164,15 @@ def replace_recording(frame: Frame) -> Frame:
     )  # fmt: skip
 
 
-def _sets_up(info: ClassInfo, method: ir.Function) -> bool:
-    scan = info.file.scan(method)
-    return bool(scan.self_moves or scan.makes) and method.name != "forward"
+def _sets_up(info: ClassInfo, name: str, method: ir.Function) -> bool:
+    """Whether a method stores or moves something that others find. What the constructor calls has
+    been followed there, and what comes after that call counts."""
+    if name in ("__init__", "forward"):
+        return False
+    scan, init = info.file.scan(method), info.methods.get("__init__")
+    if init is not None and name in info.file.scan(init).self_calls and can_be_followed(scan):
+        return False
+    return bool(scan.self_moves or scan.makes)
 
 
 def _merge(info: ClassInfo, before: Object, ends: list[Object], is_self: bool) -> Object:

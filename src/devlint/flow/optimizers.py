@@ -10,7 +10,7 @@ from devlint.findings import Hop
 from devlint.flow.arguments import Arguments
 from devlint.flow.facts import LeftState
 from devlint.flow.frame import Frame
-from devlint.flow.lattice import UNKNOWN, Device, Known, difference
+from devlint.flow.lattice import UNKNOWN, Device, Known, difference, only_host
 from devlint.flow.placement import drop_left, forget_optimizer, held_place
 from devlint.flow.state import Object, Owned, Ref
 from devlint.flow.values import NOTHING, Kind, Trace, Value
@@ -153,8 +153,7 @@ def _reason(found: Object) -> str:
 
 def _leaves(state: Device, parameters: Device) -> bool:
     """State on the host, and parameters that aren't: the other way round is the end of training."""
-    host = isinstance(state, Known) and state.is_host
-    return host and difference(state, parameters) is not None
+    return only_host(state) and difference(state, parameters) is not None
 
 
 def _makes_new_parameters(was: Device, place: Device, method: str) -> bool:

@@ -15,13 +15,12 @@ from devlint.flow.facts import (
     HostRead,
     Indexing,
     Join,
-    Known,
     ModuleCall,
     Operand,
     Origin,
     Symbol,
 )
-from devlint.flow.lattice import conditions, symbols
+from devlint.flow.lattice import conditions, only_host, symbols
 from devlint.flow.scan import descendants
 
 if TYPE_CHECKING:
@@ -66,8 +65,8 @@ def _seen_by(caller: Frame, fact: Fact) -> Fact | None:
 def _on_purpose(fact: Fact) -> bool:
     """Whether something was brought to the host to meet arguments that may well be there too."""
     operands = _operands(fact)
-    away = [each for each in operands if not _is_host(each.device)]
-    brought = any(_is_host(each.device) and each.origin is Origin.MOVED for each in operands)
+    away = [each for each in operands if not only_host(each.device)]
+    brought = any(only_host(each.device) and each.origin is Origin.MOVED for each in operands)
     return brought and all(_is_of_argument(each.device) for each in away)
 
 
@@ -133,10 +132,6 @@ def _operands(fact: Fact) -> tuple[Operand, ...]:
         case HostRead(receiver=receiver):
             return (receiver,)
     return ()
-
-
-def _is_host(device: Device) -> bool:
-    return isinstance(device, Known) and device.is_host
 
 
 def _is_of_argument(device: Device) -> bool:

@@ -141,9 +141,11 @@ def _parameters(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value
 
 
 def _parameter_of(frame: Frame, module: Value) -> Value:
-    """Any parameter of a module: it is where the module is, and knows whose it is."""
+    """Any parameter of a module: it is where the module is, and knows whose it is. Of a module
+    that is still being made, it is where what that holds so far is."""
     owner = None if frame.object(module) is None else Owned(module.data)
-    return Value(Kind.TENSOR, held_place(frame, module), owner, Origin.FOLLOWS, grad=True)
+    place = held_place(frame, module) if module.note == "self" else frame.place(module)
+    return Value(Kind.TENSOR, place, owner, Origin.FOLLOWS, grad=True)
 
 
 def _named_parameters(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:

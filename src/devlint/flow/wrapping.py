@@ -8,7 +8,7 @@ from devlint import ir
 from devlint.flow.arguments import Arguments, Given
 from devlint.flow.facts import Wrap
 from devlint.flow.frame import Frame
-from devlint.flow.lattice import Device, Known, difference
+from devlint.flow.lattice import Device, Known, difference, only_host
 from devlint.flow.placement import held_place
 from devlint.flow.state import Object
 from devlint.flow.values import Kind, Value
@@ -41,14 +41,14 @@ def _distribute(frame: Frame, node: ir.Call, inner: Given, args: Arguments) -> N
     place = held_place(frame, inner[1])
     ids, output = args.find((1, "device_ids")), args.find((2, "output_device"))
     item = None if ids is None else _only_item(ids[0])
-    if item is not None and _is_host(place):
+    if item is not None and only_host(place):
         _tell(frame, node, inner, "device-ids", (item, frame.evaluate(item)))
     elif item is not None and ids is not None:
         first = _first(frame, ids)
         if _differ(place, first.device):
             _tell(frame, node, inner, "other-index", (item, first))
     elif not any(each is not None and each[1].kind is not Kind.NONE for each in (ids, output)):
-        if _is_host(place) and args.find(("process_group",)) is None:
+        if only_host(place) and args.find(("process_group",)) is None:
             _tell(frame, node, inner, "backend", None)
 
 
@@ -57,7 +57,7 @@ def _shard(frame: Frame, node: ir.Call, inner: Given, args: Arguments) -> None:
     asked = args.find(("sync_module_states",))
     moves = args.find(("device_id",))
     if asked is not None and asked[1].data is True and moves is None:
-        if _is_host(held_place(frame, inner[1])):
+        if only_host(held_place(frame, inner[1])):
             _tell(frame, node, inner, "sync", None)
 
 
@@ -72,7 +72,7 @@ def call_wrapper(frame: Frame, node: ir.Call, func: ir.Expr, value: Value) -> No
     first = found.items[0] if found.items else Value(Kind.DEVICE, Known("cuda", 0))
     if first.note == "alone":
         return
-    if _is_host(place) or _differ(place, first.device):
+    if only_host(place) or _differ(place, first.device):
         _tell(frame, node, (func, module), "called", None)
 
 
@@ -96,15 +96,11 @@ def _only_item(ids: ir.Expr) -> ir.Expr | None:
     return None
 
 
-def _is_host(place: Device) -> bool:
-    return isinstance(place, Known) and place.is_host
-
-
 def _differ(place: Device, other: Device) -> bool:
     """Whether both are accelerators, and not the same one."""
     named = isinstance(place, Known) and isinstance(other, Known)
     found = difference(place, other) if named else None
-    return found is not None and found.certain and not _is_host(place) and not _is_host(other)
+    return found is not None and found.certain and not only_host(place) and not only_host(other)
 
 
 def _tell(frame: Frame, node: ir.Call, inner: Given, reason: str, target: Given | None) -> None:

@@ -40,6 +40,7 @@ from devlint.flow.facts import (
     left_out,
     may_be_accelerator,
     may_be_host,
+    only_host,
     stands_in,
 )
 
@@ -131,8 +132,7 @@ def _falls_through(when: tuple[tuple[str, bool], ...]) -> bool:
 
 def is_left(module: Operand) -> bool:
     """Whether a module was made on the host and never moved."""
-    host = isinstance(module.device, Known) and module.device.is_host
-    return host and module.origin is Origin.DEFAULT and not module.guarded
+    return only_host(module.device) and module.origin is Origin.DEFAULT and not module.guarded
 
 
 def apart(module: Operand, other: Operand, context: Context) -> bool:
