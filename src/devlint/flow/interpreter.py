@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from devlint import ir
 from devlint.flow import precision, statements
 from devlint.flow.callers import calls_tell, is_for_the_file
+from devlint.flow.causes import first_of_each
 from devlint.flow.classes import mark_mixins
 from devlint.flow.collectives import refused, sends_from_accelerators_only
 from devlint.flow.devicestring import BACKENDS
@@ -54,7 +55,12 @@ def interpret(
     precision.tell(top, 0)
     top.state.alive = True
     _run_rest(world, top)
-    facts = [*without_hosted(world, world.facts), *world.left.values(), *refused(top), *told(world)]
+    facts = [
+        *first_of_each(without_hosted(world, world.facts)),
+        *world.left.values(),
+        *refused(top),
+        *told(world),
+    ]
     facts.extend(settled(top))
     if sends_from_accelerators_only(world):
         facts.extend(world.wraps)
