@@ -13,7 +13,7 @@ from devlint.flow.call_function import call_function
 from devlint.flow.frame import MADE_ON_HOST, ClassInfo, Closure, Frame
 from devlint.flow.holdings import holds_buffers_only
 from devlint.flow.host_inputs import gives_numbers_only
-from devlint.flow.lattice import CPU, UNKNOWN, Device, only_host
+from devlint.flow.lattice import CPU, UNKNOWN, Device, difference, only_host
 from devlint.flow.scan import Scan
 from devlint.flow.values import NOTHING, TENSORS, Kind, Origin, Trace, Value
 
@@ -115,7 +115,7 @@ def call_module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
     if not managed:
         meet.call_parts(frame, node, (func, value))
     if holds_buffers_only(frame, value):
-        place = UNKNOWN if only_host(place) else place
+        place = UNKNOWN if only_host(place) or _is_given_others(frame, place, inputs) else place
     elif not managed and not self_moving and not _adapts(frame, info, value):
         place = meet.call_module(frame, node, (func, value), inputs)
     source = found.source if found is not None and isinstance(found.source, str) else ""
@@ -153,6 +153,14 @@ def _is_pipeline(func: ir.Expr, args: Arguments) -> bool:
     moved as models are, and gives images, texts or arrays."""
     asked = any(argument.keyword == "output_type" for argument, _ in args.all)
     return asked or _PIPELINE.search(ir.render(func)) is not None
+
+
+def _is_given_others(frame: Frame, place: Device, inputs: list[Given]) -> bool:
+    return any(
+        difference(place, frame.place(value)) is not None
+        for _, value in inputs
+        if value.kind in TENSORS
+    )
 
 
 def _only_computes(frame: Frame, info: ClassInfo | None) -> bool:
