@@ -10,6 +10,7 @@ from devlint.flow.frame import Frame, as_device, is_place_of_argument
 from devlint.flow.indexed import spelled
 from devlint.flow.lattice import Device, Guarded, Symbol
 from devlint.flow.library import dotted
+from devlint.flow.scan import descendants
 from devlint.flow.values import Kind, Value
 
 _OF_NO_CHOICE = ("torch.device", "set_device")
@@ -36,7 +37,7 @@ def tell(frame: Frame, mark: int) -> None:
     if not calls:
         return
     chosen = _chosen(frame, facts[mark:])
-    adapts = any(_adapts(call) for call in calls)
+    adapts = any(_adapts(call) for call in calls) or _tries(frame)
     for call in calls:  # where another call follows the device, that of CUDA stands in for it
         facts.append(_described(frame, call, None if adapts else chosen))
 
@@ -45,6 +46,22 @@ def _adapts(call: ApiCall) -> bool:
     """`torch.autocast(device.type)`: the type isn't spelled out."""
     given = _device_type(call)
     return given is not None and not isinstance(given.node, ir.Constant)
+
+
+def _tries(frame: Frame) -> bool:
+    """Whether the function follows the device first, and falls back to CUDA's own mixed precision
+    where PyTorch is too old for that: `except AttributeError`."""
+    function = frame.function
+    if not isinstance(function, ir.Function):
+        return False
+    attempts = [n for each in function.body for n in descendants(each) if isinstance(n, ir.Try)]
+    tried = (n for each in attempts for statement in each.body for n in descendants(statement))
+    return any(
+        isinstance(node, ir.Call)
+        and dotted(frame, node.func) in ("torch.autocast", "torch.amp.GradScaler")
+        and any(not isinstance(argument.value, ir.Constant) for argument in node.args)
+        for node in tried
+    )
 
 
 _Chosen = tuple[ir.Expr, Value, tuple[Hop, ...]]
