@@ -190,11 +190,11 @@ def _proved(
         return value
     if parameter.annotation is not None and (value is NOTHING or isinstance(value.data, Path)):
         return annotated(frame, parameter.annotation, value)
-    given = isinstance(value.data, Path) and value.data.given
-    if given and isinstance(function, ir.Function) and is_tensor_name(parameter.name):
+    if isinstance(function, ir.Function) and is_tensor_name(parameter.name):
         scan = frame.file.scan(function)
         if parameter.name in scan.tensors - scan.data and not _has_plain_default(parameter):
-            return Value(Kind.TENSOR, place_of_path(value.data), origin=Origin.INPUT)  # type: ignore[arg-type]
+            place = place_of_path(value.data) if isinstance(value.data, Path) else UNKNOWN
+            return Value(Kind.TENSOR, place, origin=Origin.INPUT)
     return value
 
 

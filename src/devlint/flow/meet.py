@@ -123,7 +123,15 @@ def _device_of_result(
         if unknown:
             return UNKNOWN
         return frame.place(tensors[0])
+    if only_host(lead.device) and any(_may_be_anywhere(frame, value) for value in tensors):
+        return UNKNOWN
     return lead.device  # what isn't known is either a number, or where the others are
+
+
+def _may_be_anywhere(frame: Frame, value: Value) -> bool:
+    """Whether it is an argument of which a call tells nothing, and the function that it is a
+    tensor: that may be on an accelerator."""
+    return value.origin is Origin.INPUT and frame.place(value) == UNKNOWN
 
 
 def index(frame: Frame, node: ir.Expr, base: Argument, indices: list[Argument]) -> None:
