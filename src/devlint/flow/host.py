@@ -20,7 +20,7 @@ def tell_read(use: Use, given: Given, method: str, container: bool = False) -> N
         return  # `output.names` may be anything that numpy takes
     frame = use.frame
     operand = frame.operand(node, value)
-    if value.origin is Origin.INPUT and isinstance(operand.device, Symbol):
+    if value.origin in (Origin.INPUT, Origin.FOLLOWS) and isinstance(operand.device, Symbol):
         frame.world.read_on_host.add((frame.qualname, operand.device.key))
     followed = value.origin in (Origin.MOVED, Origin.FOLLOWS)
     if is_place_of_argument(operand.device):

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from devlint import ir
 from devlint.flow.arguments import Arguments
 from devlint.flow.facts import Fact, Indexing, Join, Operand
-from devlint.flow.frame import Closure, Frame, World
+from devlint.flow.frame import Closure, Frame, World, is_place_of_argument
 from devlint.flow.lattice import CPU, Symbol, may_be_accelerator
 from devlint.flow.values import Origin, Value
 
@@ -55,8 +55,13 @@ def _meeting(fact: Fact) -> tuple[Operand, ...]:
 
 
 def _is_hosted(world: World, fact: Fact, operand: Operand) -> bool:
-    if operand.origin is not Origin.INPUT or not isinstance(operand.device, Symbol):
+    if operand.origin not in _GIVEN or not isinstance(operand.device, Symbol):
         return False
     function, key = fact.context.function, operand.device.key
     name = key.partition(".")[0].partition("[")[0]
-    return (function, key) in world.read_on_host or world.brought.get((function, name), False)
+    if is_place_of_argument(operand.device) and (function, key) in world.read_on_host:
+        return True
+    return operand.origin is Origin.INPUT and world.brought.get((function, name), False)
+
+
+_GIVEN = (Origin.INPUT, Origin.FOLLOWS)
