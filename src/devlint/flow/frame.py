@@ -250,7 +250,7 @@ class World:
     guest_budget: int = 0
     """How many more statements may run inside inlined calls, of this file and of the others."""
     evaluate: Callable[[Frame, ir.Expr], Value] = lambda frame, node: NOTHING
-    invoke: Callable[[Frame, ir.Call, Closure, list[Value], dict[str, Value]], Value] = (
+    invoke: Callable[[Frame, ir.Expr, Closure, list[Value], dict[str, Value]], Value] = (
         lambda frame, node, closure, positional, keywords: NOTHING
     )
     store: Callable[[Frame, ir.Expr, Value], None] = lambda frame, target, value: None

@@ -31,7 +31,7 @@ _LONGEST_INLINED = 60
 
 def invoke(
     frame: Frame,
-    node: ir.Call,
+    node: ir.Expr,
     closure: Closure,
     positional: list[Value],
     keywords: dict[str, Value],

@@ -19,7 +19,7 @@ def note_yielded(frame: Frame, node: ir.Yield, value: Value) -> None:
     frame.yielded.append(operations.element_of(frame, value) if node.delegate else value)
 
 
-def elements(frame: Frame, node: ir.Call, inner: Frame) -> Value:
+def elements(frame: Frame, node: ir.Expr, inner: Frame) -> Value:
     """What a call of a generator function gives, after a run of its body. What the body does to
     objects is done between the steps of whoever iterates: only what it makes itself is kept."""
     for ref in inner.state.heap.written:

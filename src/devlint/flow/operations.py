@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from devlint import ir
-from devlint.flow import arrivals, meet, narrow, unions
+from devlint.flow import arrivals, meet, narrow, protocols, unions
 from devlint.flow.facts import Comparison
 from devlint.flow.frame import Frame, path_value, place_of_path
 from devlint.flow.lattice import UNKNOWN, Known
@@ -134,6 +134,8 @@ def subscript(frame: Frame, node: ir.Subscript, base: Value, index: Value) -> Va
         if found.items is not None and isinstance(index.data, int):
             return _item(found, Kind.LIST, index)
         return base if index.note == "slice" else child_of(frame, base)
+    if kind is Kind.INSTANCE:
+        return protocols.answer(frame, node, base, "__getitem__", index)
     if found is not None and kind.is_container:
         return _item(found, kind, index)
     if kind is Kind.UNKNOWN and isinstance(base.data, Path) and isinstance(index.data, (str, int)):
@@ -200,6 +202,8 @@ def element_of(frame: Frame, value: Value, node: ir.Node | None = None) -> Value
         return value.but(scalar=None, data=None, note=ELEMENT)
     if kind is Kind.MODULE:
         return child_of(frame, value)
+    if kind is Kind.INSTANCE:
+        return _of_iterator(frame, value, node)
     if kind is Kind.DICT:
         return Value(Kind.UNKNOWN)
     if kind is Kind.UNKNOWN:
@@ -208,6 +212,16 @@ def element_of(frame: Frame, value: Value, node: ir.Node | None = None) -> Value
     if found is not None and kind.is_container:
         return found.elements()
     return value if value.note == "managed" else NOTHING
+
+
+def _of_iterator(frame: Frame, value: Value, node: ir.Node | None) -> Value:
+    """What `__iter__` of an object gives, or `__next__` where that is the object itself."""
+    if not isinstance(node, ir.Expr):
+        return NOTHING
+    iterator = protocols.answer(frame, node, value, "__iter__")
+    if iterator.kind is Kind.INSTANCE:
+        return protocols.answer(frame, node, iterator, "__next__")
+    return element_of(frame, iterator, node)
 
 
 def _part(value: Value, index: object) -> Value:
