@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from devlint import ir
+from devlint.flow import protocols
 from devlint.flow.facts import ApiRead, AttributeRead, AttributeWrite
 from devlint.flow.frame import Bound, ClassInfo, Closure, Frame, path_value, place_of_path
 from devlint.flow.lattice import UNKNOWN, Known
@@ -210,10 +211,19 @@ def _of_class_instance(
     return None
 
 
+_HAVE_PLACES = frozenset(
+    (Kind.TENSOR, Kind.BATCH, Kind.MODULE, Kind.LOADER, Kind.LIST, Kind.TUPLE, Kind.DICT)
+)
+
+
 def _property(frame: Frame, info: ClassInfo, base: Value, node: ir.Attribute) -> Value:
-    """A property named `device` of a module tells where its parameters are, by custom."""
+    """What a property computes. One named `device` of a module tells where its parameters are, by
+    custom; what stands for a device or for nothing known has its identity."""
     if node.attr == "device" and info.is_module:
         return Value(Kind.DEVICE, frame.place(base))
+    value = protocols.answer(frame, node, base, node.attr)
+    if value.kind in _HAVE_PLACES:
+        return value
     if isinstance(node.value, ir.Name) and base.note == "self":
         return path_value(f"{node.value.id}.{node.attr}")
     return NOTHING

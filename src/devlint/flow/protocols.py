@@ -1,4 +1,4 @@
-"""Methods that Python calls by itself: what iterating and indexing an object of a class gives."""
+"""Methods that Python calls by itself: what iterating, indexing or asking an object gives."""
 
 from __future__ import annotations
 
