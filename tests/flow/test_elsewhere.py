@@ -213,6 +213,38 @@ def test_what_the_other_function_found_out_itself(tmp_path: Path) -> None:
     assert found(tmp_path, "use.py") == []
 
 
+def test_what_a_function_below_it_found_out(tmp_path: Path) -> None:
+    boxes = """
+        import torch
+
+        class Boxes:
+            def __init__(self, rows: torch.Tensor):
+                self.rows = rows
+
+            def __getitem__(self, index):
+                return Boxes(self.rows[index])
+
+        def _overlap(one: Boxes, other: Boxes):
+            shared = torch.min(one.rows, other.rows).prod(dim=1)
+            return shared
+
+        def overlap(one: Boxes, other: Boxes):
+            shared = _overlap(one, other)
+            rest = torch.zeros(1, 2, device=shared.device)
+            return torch.where(shared > 0, shared / other.rows, rest)
+    """
+    use = """
+        import torch
+        from boxes import Boxes, overlap
+
+        def recall(found, device: torch.device):
+            truth = Boxes(torch.ones(4, 4))[1:]
+            return overlap(found.boxes, truth).to(device)
+    """
+    write(tmp_path, {"boxes.py": boxes, "use.py": use})
+    assert found(tmp_path, "use.py") == []
+
+
 def test_a_choice_of_several_may_leave_no_other(tmp_path: Path) -> None:
     helper = """
         def spread(values, index):

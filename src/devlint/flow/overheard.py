@@ -39,7 +39,7 @@ def overheard(frame: Frame, fact: Fact) -> Elsewhere | None:
     if caller.is_guest or caller.expecting:
         return None
     seen = _seen_by(caller, fact)
-    if seen is None or _on_purpose(seen) or _is_its_own(frame, seen) or _is_asked(frame, seen):
+    if seen is None or _on_purpose(seen) or _is_its_own(seen) or _is_asked(frame, seen):
         return None
     call = frame.site[len(caller.site)]
     return Elsewhere(call, caller.context(), seen, frame.qualname)
@@ -70,14 +70,13 @@ def _on_purpose(fact: Fact) -> bool:
     return brought and all(_is_of_argument(each.device) for each in away)
 
 
-def _is_its_own(frame: Frame, fact: Fact) -> bool:
+def _is_its_own(fact: Fact) -> bool:
     """Whether a place hangs on what the functions themselves found out, or on several conditions
     of their caller, which may leave no other choice."""
-    marks = [local_name(each, "") for each in frame.chain() if each.is_guest]
     for operand in _operands(fact):
         if len(conditions(operand.device)) > 1:
             return True
-        if any(mark in symbol.key for symbol in symbols(operand.device) for mark in marks):
+        if any(_LOCAL in symbol.key for symbol in symbols(operand.device)):
             return True
     return False
 
@@ -118,7 +117,11 @@ def _asks(inside: ir.Node, names: Container[str] | None = None) -> bool:
 
 def local_name(frame: Frame, name: str) -> str:
     """How a name that a function binds is called outside of it: its file may be another one."""
-    return f"{name} in {frame.qualname}" if frame.is_guest else name
+    return f"{name}{_LOCAL}{frame.qualname}" if frame.is_guest else name
+
+
+_LOCAL = " in "
+"""Stands in the names that functions of other files bind, those too that have returned."""
 
 
 def _operands(fact: Fact) -> tuple[Operand, ...]:
