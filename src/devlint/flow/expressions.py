@@ -156,10 +156,15 @@ def _conditional(frame: Frame, node: ir.Conditional) -> Value:
     frame.state = narrow.merge_states(branches[0][1], branches[1][1], key)
     frame.state.known = dict(outside.known)
     yes, no = branches[0][0], branches[1][0]
+    if key is None and {yes.kind, no.kind} <= _NAME_DEVICES and narrow.has_keys(frame, node.test):
+        return narrow.merge_devices(frame, node.test, yes, no)
     joined = narrow.merge_values(yes, no, key)
     guarded = yes.kind in TENSORS and no.kind in TENSORS and yes.device != no.device
     guarded = guarded and key is not None and not asks_type(key[0])
     return joined.but(note="guarded") if guarded else joined
+
+
+_NAME_DEVICES = {Kind.STRING, Kind.DEVICE}
 
 
 def _display(frame: Frame, node: ir.Display) -> Value:

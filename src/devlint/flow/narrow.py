@@ -270,6 +270,29 @@ def merge_values(yes: Value, no: Value, key: tuple[str, bool] | None) -> Value:
     return join_values(yes, no, key[0]) if key[1] else join_values(no, yes, key[0])
 
 
+def merge_devices(frame: Frame, test: ir.Expr, yes: Value, no: Value) -> Value:
+    """The device that is chosen where several conditions hold (`"cuda" if a and b else "cpu"`): a
+    choice by one after the other, as far as each can be told apart."""
+    match test:
+        case ir.Unary(op="not", operand=operand):
+            return merge_devices(frame, operand, no, yes)
+        case ir.Boolean(op="and", left=left, right=right):
+            return merge_devices(frame, left, merge_devices(frame, right, yes, no), no)
+        case ir.Boolean(op="or", left=left, right=right):
+            return merge_devices(frame, left, yes, merge_devices(frame, right, yes, no))
+    return merge_values(yes, no, key_of(frame, test))
+
+
+def has_keys(frame: Frame, test: ir.Expr) -> bool:
+    """Whether each condition of which a test is made has a key."""
+    match test:
+        case ir.Unary(op="not", operand=operand):
+            return has_keys(frame, operand)
+        case ir.Boolean(left=left, right=right):
+            return has_keys(frame, left) and has_keys(frame, right)
+    return key_of(frame, test) is not None
+
+
 def defaulted(frame: Frame, node: ir.Boolean, given: Value, default: Value) -> Value:
     """`mask or torch.ones(3)`: a tensor that stands in for an argument which was left out."""
     if default.kind is Kind.TENSOR and isinstance(node.left, ir.Name):
