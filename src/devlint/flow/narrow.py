@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from devlint import ir
 from devlint.flow import same_place, unions
-from devlint.flow.devices import DEVICES_COUNTED
+from devlint.flow.cuda_proofs import counts_devices, of_count, proves_cuda
 from devlint.flow.frame import ACCELERATOR_CHOSEN, DEVICE_ASKED, Frame, place_of_path
 from devlint.flow.joins import join_states
 from devlint.flow.lattice import CUDA_AVAILABLE, IS_NONE, UNKNOWN
@@ -79,31 +79,15 @@ def implied(frame: Frame, node: ir.Expr, holds: bool) -> Known:
                 if value.data.key is None:
                     found += ((name, holds),)
                 return found + _by_name(frame, node, holds)
-        case ir.Compare(left=left) if _counts_devices(frame, left):
-            return _of_count(node, holds)
+        case ir.Compare(left=left) if counts_devices(frame, left):
+            return of_count(node, holds)
         case ir.Call(func=ir.Name(id="hasattr")):
             return ((ir.render(node, 200), holds),)
     key = key_of(frame, node)
     found = ((key[0], key[1] is holds),) if key is not None else ()
-    if holds and _proves_cuda(frame, node):
+    if proves_cuda(frame, node, holds):
         found += ((CUDA_AVAILABLE, True),)
     return found + _by_name(frame, node, holds)
-
-
-_OPPOSITE = {">": "<=", ">=": "<", "==": "!=", "!=": "==", "<": ">=", "<=": ">"}
-
-
-def _of_count(node: ir.Compare, holds: bool) -> Known:
-    """What is settled where the number of devices compares like that with another: there is one,
-    which was counted, or none. A number that isn't spelled out is taken to be of devices."""
-    op = node.op if holds else _OPPOSITE.get(node.op, "")
-    number = node.right.value if isinstance(node.right, ir.Constant) else None
-    least = number if isinstance(number, int) else 1
-    some = {">": least >= 0, ">=": least >= 1, "==": least >= 1, "!=": least == 0}
-    none = {"<": least <= 1, "<=": least <= 0, "==": least == 0}
-    if some.get(op):
-        return ((f"{DEVICES_COUNTED} {op} {ir.render(node.right)}", True), (CUDA_AVAILABLE, True))
-    return ((CUDA_AVAILABLE, False),) if number is not None and none.get(op) else ()
 
 
 def _by_name(frame: Frame, node: ir.Expr, holds: bool) -> Known:
@@ -129,28 +113,6 @@ def _hint(node: ir.Expr, holds: bool) -> Known:
     return (*asked, (ACCELERATOR_CHOSEN, True)) if holds is not negative else asked
 
 
-def _proves_cuda(frame: Frame, node: ir.Expr) -> bool:
-    """`x.is_cuda`, `device.type == "cuda"`, `torch.cuda.device_count() > 0` and the like."""
-    match node:
-        case ir.Attribute(attr="is_cuda"):
-            return True
-        case ir.Name() if _counts_devices(frame, node):
-            return True
-        case ir.Call(func=func):
-            return _counts_devices(frame, node) or dotted(frame, func).endswith("is_cuda_available")
-        case ir.Compare(op="==" | "in", left=left, right=ir.Constant(value=str(text))):
-            return text.startswith("cuda") and "device" in ir.render(left)
-    return False
-
-
-def _counts_devices(frame: Frame, node: ir.Expr) -> bool:
-    """`torch.cuda.device_count()`, or a name for what it gave."""
-    if isinstance(node, ir.Name):
-        value = frame.look_up(node.id)
-        return value is not None and value.note == "device_count"
-    return isinstance(node, ir.Call) and dotted(frame, node.func) == "torch.cuda.device_count"
-
-
 def key_of(frame: Frame, node: ir.Expr) -> tuple[str, bool] | None:
     """The key of a condition and whether `node` is true where the key holds; None where the
     condition may change between two looks at it, or tells the very devices apart."""
@@ -167,8 +129,8 @@ def key_of(frame: Frame, node: ir.Expr) -> tuple[str, bool] | None:
             value = frame.look_up(name)
             if value is not None and isinstance(value.data, Condition):
                 return value.data.key or (name, True)
-        case ir.Compare(left=left) if _counts_devices(frame, left):
-            some, none = (dict(_of_count(node, side)).get(CUDA_AVAILABLE) for side in (True, False))
+        case ir.Compare(left=left) if counts_devices(frame, left):
+            some, none = (dict(of_count(node, side)).get(CUDA_AVAILABLE) for side in (True, False))
             return (CUDA_AVAILABLE, some) if some is not None and none is (not some) else None
     absent = absent_argument(frame, node)
     if absent is not None:
