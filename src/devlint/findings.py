@@ -108,8 +108,8 @@ class Report:
 
     `at` is underlined. `because` are the steps that led there, oldest first. `help` is the
     remedy in words, shown when there is no `fix` or beside it. `level` overrides the page's.
-    `cause` is what is to be mended, where that is known: a report that stands elsewhere is left
-    out where another one stands there.
+    `cause` is what is to be mended, where that is known. Of several reports with one cause, those
+    that say best how to mend it are given: one that `settles` it, else one that stands there.
     """
 
     at: Located
@@ -120,6 +120,7 @@ class Report:
     level: Level | None = None
     confidence: Confidence = Confidence.HIGH
     cause: Located | None = None
+    settles: bool = False
 
 
 def replace(node: Located, text: str) -> Rewrite:

@@ -194,11 +194,22 @@ def _say(content: Text, filename: str, codes: frozenset[str], plan: Plan) -> Sai
 
 
 def _once(said: Said) -> Iterator[tuple[Page, Report]]:
-    """What is said, each cause once: where it is to be mended, if something is said there."""
-    mended = {report.cause for _, report in said if report.cause is report.at}
+    """What is said, each cause once."""
+    nearest: dict[Located, int] = {}
+    for _, report in said:
+        if report.cause is not None:
+            nearest[report.cause] = min(_distance(report), nearest.get(report.cause, _FAR))
     for page, report in said:
-        if report.cause is None or report.cause is report.at or report.cause not in mended:
+        if report.cause is None or _distance(report) == nearest[report.cause]:
             yield page, report
+
+
+_FAR = 2
+
+
+def _distance(report: Report) -> int:
+    """How far a report is from saying how its cause is mended."""
+    return 0 if report.settles else 1 if report.at is report.cause else _FAR
 
 
 def _led(facts: Iterable[Fact], codes: frozenset[str], plan: Plan) -> Iterator[tuple[Page, Report]]:

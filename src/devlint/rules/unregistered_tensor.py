@@ -24,6 +24,7 @@ def unregistered_tensor(kept: KeptTensor) -> Iterator[Report]:
             help=f'make it a buffer: `self.register_buffer("{kept.attr}", ..., persistent=False)`',
             confidence=Confidence.MEDIUM,
             cause=creation(kept.value),
+            settles=True,
         )
 
 
