@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from devlint import ir
 from devlint.flow.frame import Frame
+from devlint.flow.scan import descendants
 
 
 def is_own(frame: Frame, node: ir.Call, name: str) -> bool:
@@ -13,6 +14,8 @@ def is_own(frame: Frame, node: ir.Call, name: str) -> bool:
     if name not in ("torch.save", "torch.load"):
         return False
     path = _path(node, int(name == "torch.save"))
+    if not path:
+        return False
     if name == "torch.save":
         frame.saved.setdefault(path, frame.arm)
         return False
@@ -20,8 +23,10 @@ def is_own(frame: Frame, node: ir.Call, name: str) -> bool:
 
 
 def _path(node: ir.Call, position: int) -> str:
-    """The expression that names the file."""
-    for argument in node.args:
-        if argument.keyword == "f":
-            return ir.render(argument.value, 200)
-    return ir.render(node.args[position].value, 200) if len(node.args) > position else ""
+    """The expression that names the file; "" where two that are spelled alike may be two files: of
+    an f-string only the shape is known."""
+    named = (argument.value for argument in node.args if argument.keyword == "f")
+    path = next(named, node.args[position].value if len(node.args) > position else None)
+    if path is None or any(isinstance(part, ir.Text) for part in descendants(path)):
+        return ""
+    return ir.render(path, 200)
