@@ -516,14 +516,5 @@ def place_of_path(path: Path) -> Device:
     return Symbol(f"{path.text}.device", f"{path.text}.device") if path.given else UNKNOWN
 
 
-def is_place_of_argument(device: Device) -> bool:
-    """Whether nothing is known but that it is where an argument is (`x.device`)."""
-    return (
-        isinstance(device, Symbol)
-        and device.key.endswith(".device")
-        and (not device.key.startswith(("self.", "args.", "cls.")))
-    )
-
-
 def trace(node: ir.Node, message: str, before: Value | None = None) -> Trace:
     return Trace(node, message, before.trace if before is not None else None)

@@ -7,8 +7,7 @@ import re
 from devlint import ir
 from devlint.flow.arguments import Given
 from devlint.flow.facts import HostRead, Operand, Role
-from devlint.flow.frame import is_place_of_argument
-from devlint.flow.lattice import Symbol, may_be_accelerator, names_accelerator
+from devlint.flow.lattice import Symbol, is_place_of_argument, may_be_accelerator, names_accelerator
 from devlint.flow.use import Use, arguments_of
 from devlint.flow.values import TENSORS, Origin
 

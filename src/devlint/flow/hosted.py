@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 from devlint import ir
 from devlint.flow.arguments import Arguments
 from devlint.flow.facts import Fact, Indexing, Join, Operand
-from devlint.flow.frame import Closure, Frame, World, is_place_of_argument
-from devlint.flow.lattice import CPU, Symbol, may_be_accelerator
+from devlint.flow.frame import Closure, Frame, World
+from devlint.flow.lattice import CPU, Symbol, is_place_of_argument, may_be_accelerator
 from devlint.flow.values import Origin, Value
 
 

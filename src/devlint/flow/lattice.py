@@ -90,6 +90,9 @@ IS_NONE = " is None"
 ON_HOST = " is the host"
 """How the key ends of the condition that a place which only a run can tell is the host."""
 
+ARGUMENTS_ON_HOST = "where arguments are" + ON_HOST
+"""The condition that all are there: where one is found on the host, so are the others."""
+
 
 def asks_type(key: str) -> bool:
     """Whether a condition asks if an argument is something else than a tensor: a number, a list.
@@ -123,14 +126,28 @@ def symbols(device: Device) -> Iterator[Symbol]:
     return (leaf for leaf in _leaves(device) if isinstance(leaf, Symbol))
 
 
+def is_place_of_argument(device: Device) -> bool:
+    """Whether nothing is known but that it is where an argument is (`x.device`)."""
+    return (
+        isinstance(device, Symbol)
+        and device.key.endswith(".device")
+        and (not device.key.startswith(("self.", "args.", "cls.")))
+    )
+
+
 def given(device: Device, key: str, holds: bool) -> Device:
     """The device where the condition `key` is known to hold, or known not to."""
     if not isinstance(device, Guarded):
-        at_host = holds and isinstance(device, Symbol) and key == device.key + ON_HOST
-        return CPU if at_host else device
+        return CPU if holds and _is_proven_host(device, key) else device
     if device.key == key:
         return device.yes if holds else device.no
     return _node(device.key, given(device.yes, key, holds), given(device.no, key, holds))
+
+
+def _is_proven_host(device: Device, key: str) -> bool:
+    if key == ARGUMENTS_ON_HOST:
+        return is_place_of_argument(device)
+    return isinstance(device, Symbol) and key == device.key + ON_HOST
 
 
 def choose(key: str, yes: Device, no: Device) -> Device:

@@ -20,8 +20,15 @@ from devlint.flow.facts import (
     Role,
 )
 from devlint.flow.forgotten import chosen_twice, goes_nowhere, parameter_like
-from devlint.flow.frame import ClassInfo, Frame, as_device, is_place_of_argument
-from devlint.flow.lattice import Device, Guarded, Known, Symbol, names_accelerator
+from devlint.flow.frame import ClassInfo, Frame, as_device
+from devlint.flow.lattice import (
+    Device,
+    Guarded,
+    Known,
+    Symbol,
+    is_place_of_argument,
+    names_accelerator,
+)
 from devlint.flow.library import dotted
 from devlint.flow.scan import descendants, mentions, self_attribute
 from devlint.flow.undirected import parameter_of, record, tell_dropped

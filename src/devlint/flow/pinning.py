@@ -5,12 +5,13 @@ from __future__ import annotations
 from devlint import ir
 from devlint.flow.arguments import Arguments
 from devlint.flow.facts import Guard, Pinning
-from devlint.flow.frame import DEVICE_ASKED, Frame, is_place_of_argument
+from devlint.flow.frame import DEVICE_ASKED, Frame
 from devlint.flow.lattice import (
     Device,
     Guarded,
     Known,
     Symbol,
+    is_place_of_argument,
     left_out,
     may_be_accelerator,
     names_accelerator,

@@ -6,9 +6,9 @@ from devlint import ir
 from devlint.findings import Hop
 from devlint.flow.devices import last_name
 from devlint.flow.facts import ApiCall, DeviceUse, Fact, MixedPrecision, Move, Operand, Role
-from devlint.flow.frame import Frame, as_device, is_place_of_argument
+from devlint.flow.frame import Frame, as_device
 from devlint.flow.indexed import spelled
-from devlint.flow.lattice import Device, Guarded, Symbol
+from devlint.flow.lattice import Device, Guarded, Symbol, is_place_of_argument
 from devlint.flow.library import dotted
 from devlint.flow.scan import descendants
 from devlint.flow.values import Kind, Value

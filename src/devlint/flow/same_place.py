@@ -5,7 +5,15 @@ from __future__ import annotations
 
 from devlint import ir
 from devlint.flow.frame import Frame, as_device
-from devlint.flow.lattice import ON_HOST, UNKNOWN, Device, Known, Symbol
+from devlint.flow.lattice import (
+    ARGUMENTS_ON_HOST,
+    ON_HOST,
+    UNKNOWN,
+    Device,
+    Known,
+    Symbol,
+    is_place_of_argument,
+)
 from devlint.flow.values import NOTHING, Kind, Origin, Value
 
 
@@ -43,6 +51,11 @@ def narrow_host(frame: Frame, node: ir.Expr, holds: bool) -> None:
         known[key] = (asked == "cpu") is holds
     elif asked.startswith("cuda"):
         known.setdefault(key, True)
+    if is_place_of_argument(place):
+        if known.get(key):
+            known[ARGUMENTS_ON_HOST] = True
+        else:
+            known.pop(ARGUMENTS_ON_HOST, None)
 
 
 _ASKED = ("cpu", "cuda", "hpu", "mps", "mtia", "npu", "xla", "xpu")

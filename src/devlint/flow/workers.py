@@ -13,8 +13,8 @@ from devlint import ir
 from devlint.findings import Hop
 from devlint.flow.arguments import Arguments
 from devlint.flow.facts import WorkerUse
-from devlint.flow.frame import ClassInfo, Closure, Frame, World, is_place_of_argument
-from devlint.flow.lattice import Device, Symbol, names_accelerator
+from devlint.flow.frame import ClassInfo, Closure, Frame, World
+from devlint.flow.lattice import Device, Symbol, is_place_of_argument, names_accelerator
 from devlint.flow.values import Kind, Value
 
 _RUN_BY_WORKERS = ("__getitem__", "__getitems__", "__iter__")
