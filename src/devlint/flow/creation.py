@@ -63,7 +63,7 @@ def _create(use: Use) -> Value:
         return Value(Kind.TENSOR, UNKNOWN, scalar=scalar)  # it has to be where its generator is
     if is_placeholder(use.args, row):
         return placeholder(use.frame, _default(use, False, grad, note))
-    if row.to:
+    if row.to and not _is_of_default_type(use):
         trace = Trace(use.node, "made from host data here: on the CPU")
         named = Known(row.to)
         scalar = False if scalar is None and row.name == "torch.from_numpy" else scalar
@@ -71,6 +71,12 @@ def _create(use: Use) -> Value:
             Kind.TENSOR, named, origin=Origin.HOST_DATA, scalar=scalar, grad=grad, trace=trace
         )
     return _default(use, scalar, grad, note)
+
+
+def _is_of_default_type(use: Use) -> bool:
+    """Whether a tensor is made where `torch.set_default_tensor_type` says: `torch.Tensor` is the
+    default type. `torch.set_default_device` means nothing to it."""
+    return use.row.name == "torch.Tensor" and use.frame.world.sets_tensor_type
 
 
 def _is_used_as_tensor(use: Use, node: ir.Expr) -> bool:

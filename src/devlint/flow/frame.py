@@ -230,6 +230,8 @@ class World:
     """The classes and functions that worker processes of loaders run, with the proof."""
     uses: dict[ir.Call, tuple[ir.Node, ClassInfo | None, WorkerUse]] = field(default_factory=dict)
     """What may use an accelerator, with the function and the class where it stands."""
+    sets_tensor_type: bool = False
+    """The type that `torch.Tensor` is has been set to one that may be of an accelerator."""
     spawned: bool = False
     """Processes are started in another way than by forking: they may use the accelerator."""
     given: dict[ir.Function, dict[str, bool]] = field(default_factory=dict)

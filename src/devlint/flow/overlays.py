@@ -64,6 +64,7 @@ def _set_default_tensor_type(frame: Frame, node: ir.Call, row: Row, args: Argume
         frame.state.default = (
             (Known("cuda") if ".cuda." in str(name) else CPU) if known else UNKNOWN
         )
+        frame.world.sets_tensor_type |= frame.state.default != CPU
     return NONE
 
 

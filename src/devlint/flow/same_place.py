@@ -10,6 +10,7 @@ from devlint.flow.lattice import (
     ON_HOST,
     UNKNOWN,
     Device,
+    Guarded,
     Known,
     Symbol,
     is_place_of_argument,
@@ -44,6 +45,8 @@ def narrow_host(frame: Frame, node: ir.Expr, holds: bool) -> None:
     if asked.partition(":")[0] not in _ASKED:
         return
     place = _tested_place(frame, tested)
+    if isinstance(place, Guarded):
+        _narrow_choice(frame, place, asked, holds)
     if not isinstance(place, Symbol):
         return
     known, key = frame.state.known, place.key + ON_HOST
@@ -56,6 +59,14 @@ def narrow_host(frame: Frame, node: ir.Expr, holds: bool) -> None:
             known[ARGUMENTS_ON_HOST] = True
         else:
             known.pop(ARGUMENTS_ON_HOST, None)
+
+
+def _narrow_choice(frame: Frame, place: Guarded, asked: str, holds: bool) -> None:
+    """The condition that a place hangs on holds where the place is that of its branch."""
+    types = [side.type if isinstance(side, Known) else None for side in (place.yes, place.no)]
+    if None in types or (types[0] == asked) is (types[1] == asked):
+        return
+    frame.state.known[place.key] = (types[0] == asked) is holds
 
 
 _ASKED = ("cpu", "cuda", "hpu", "mps", "mtia", "npu", "xla", "xpu")
