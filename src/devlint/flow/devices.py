@@ -10,7 +10,7 @@ from devlint.flow.devicestring import parse
 from devlint.flow.facts import DeviceUse, Known
 from devlint.flow.frame import Frame, as_device
 from devlint.flow.lattice import UNKNOWN, Device
-from devlint.flow.values import Kind, Trace, Value
+from devlint.flow.values import CHOICES, Kind, Trace, Value
 
 DEVICES_COUNTED = "torch.cuda.device_count()"
 """How the keys of conditions on the number of devices begin."""
@@ -66,7 +66,7 @@ def _record(
 ) -> None:
     operand = frame.operand(node, value)
     frame.record(
-        DeviceUse(node, frame.context(), operand, via, parsed, problem, value.note == "choice")
+        DeviceUse(node, frame.context(), operand, via, parsed, problem, value.note in CHOICES)
     )
 
 

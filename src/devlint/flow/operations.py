@@ -9,7 +9,7 @@ from devlint.flow.frame import Frame, path_value, place_of_path
 from devlint.flow.lattice import UNKNOWN, Known
 from devlint.flow.overheard import local_name
 from devlint.flow.state import Object, Path, join_all, join_values
-from devlint.flow.values import ELEMENT, NOTHING, TENSORS, Kind, Origin, Trace, Value
+from devlint.flow.values import EITHER_CHOICE, ELEMENT, NOTHING, TENSORS, Kind, Origin, Trace, Value
 
 # --- operators -----------------------------------------------------------------------------
 
@@ -97,6 +97,8 @@ def compare(frame: Frame, node: ir.Compare, left: Value, right: Value) -> Value:
 
 
 def _is_about_devices(frame: Frame, node: ir.Compare, left: Value, right: Value) -> bool:
+    if EITHER_CHOICE in (left.note, right.note):
+        return False
     if Kind.DEVICE in (left.kind, right.kind):
         return True
     for side, value in ((node.left, left), (node.right, right)):

@@ -18,7 +18,7 @@ from devlint.flow.narrow import truth
 from devlint.flow.placement import held_place
 from devlint.flow.python_overlays import PYTHON_OVERLAYS, Overlay, pairs
 from devlint.flow.state import Object, Owned
-from devlint.flow.values import NONE, NOTHING, TENSORS, Kind, Origin, Trace, Value
+from devlint.flow.values import CHOICE, CHOICES, NONE, NOTHING, TENSORS, Kind, Origin, Trace, Value
 from devlint.torchapi.effects import Row
 
 
@@ -41,7 +41,7 @@ def _device(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
         return Value(Kind.DEVICE, device, note="tensor-device")  # it has an index
     else:
         device = use_device(frame, *given, via="torch.device")
-    note = "choice" if given[1].note == "choice" else ""
+    note = CHOICE if given[1].note in CHOICES else ""
     return Value(Kind.DEVICE, device, note=note)
 
 

@@ -19,7 +19,18 @@ from devlint.flow.lattice import (
     stands_in,
 )
 from devlint.flow.mixtures import mix
-from devlint.flow.values import NONE, NOTHING, TENSORS, Condition, Kind, Origin, Trace, Value
+from devlint.flow.values import (
+    CHOICE,
+    EITHER_CHOICE,
+    NONE,
+    NOTHING,
+    TENSORS,
+    Condition,
+    Kind,
+    Origin,
+    Trace,
+    Value,
+)
 
 Ref = Hashable
 """Where an object was allocated: the node that made it and the calls that led there."""
@@ -286,7 +297,10 @@ def _join_notes(a: Value, b: Value, kind: Kind) -> str:
     for one, other in ((a, b), (b, a)):  # what held its place before it was registered
         if one.note in REGISTERED and other.device == UNKNOWN:
             return one.note
-    return "choice" if kind in NAMED else ""
+    if kind not in NAMED:
+        return ""
+    either = a.kind is not b.kind or EITHER_CHOICE in (a.note, b.note)
+    return EITHER_CHOICE if either else CHOICE
 
 
 def _join_unproven(a: Value, b: Value) -> Value:

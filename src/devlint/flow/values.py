@@ -171,6 +171,11 @@ class Value:
 ELEMENT = "element"
 """The note of a tensor taken out of another one: it may well be 0-dimensional."""
 
+CHOICE = "choice"
+"""The note of a device, or of the name of one, that several paths bring along."""
+EITHER_CHOICE = "choice of a device or a string"
+CHOICES = (CHOICE, EITHER_CHOICE)
+
 _OF_ATTRIBUTES = (Origin.ATTRIBUTE, Origin.STALE)
 NOTHING = Value(Kind.UNKNOWN)
 NONE = Value(Kind.NONE)
