@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from devlint import ir
 from devlint.flow import unions
 from devlint.flow.frame import ClassInfo, Frame, place_of_path
+from devlint.flow.holdings import holds_something
 from devlint.flow.lattice import CPU, UNKNOWN, Symbol
 from devlint.flow.library import dotted, followed
 from devlint.flow.state import Object, Path
@@ -78,10 +79,13 @@ def annotated(frame: Frame, node: ir.Expr, value: Value) -> Value:
 
 
 def _of_modules(frame: Frame, inner: ir.Expr, name: str, element: Value) -> Value:
-    """A container of modules. What is called a `Sequence` may be an `nn.ModuleList`."""
+    """A container of modules. What is called a `Sequence` may be an `nn.ModuleList`, and what is of
+    a class that holds nothing needs none."""
     kind = _CONTAINERS.get(name.lower())
+    info = _class_in_sight(frame, inner)
+    plain = kind is not None and (info is None or holds_something(frame, Object(source=info)))
     ref = frame.allocate(inner, Object(element=element))
-    return Value(kind or Kind.LIST, data=ref, note="" if kind is not None else "any")
+    return Value(kind or Kind.LIST, data=ref, note="" if plain else "any")
 
 
 _CONTAINERS: Mapping[str, Kind] = {"list": Kind.LIST, "tuple": Kind.TUPLE, "dict": Kind.DICT}
@@ -107,9 +111,15 @@ def _is_module_class(frame: Frame, node: ir.Expr) -> bool:
     row = frame.world.table.get(name)
     if name == "torch.nn.Module" or (row is not None and row.kind == "module"):
         return True
+    info = _class_in_sight(frame, node)
+    return info is not None and info.is_module
+
+
+def _class_in_sight(frame: Frame, node: ir.Expr) -> ClassInfo | None:
+    """The class of this project that a name stands for."""
     value = frame.look_up(node.id) if isinstance(node, ir.Name) else None
     found = NOTHING if value is None else followed(frame, value, node)
-    return isinstance(found.data, ClassInfo) and found.data.is_module
+    return found.data if isinstance(found.data, ClassInfo) else None
 
 
 _SEQUENCES = ("List", "Sequence", "Iterable", "Collection", "list", "tuple", "Tuple")

@@ -28,9 +28,9 @@ def tell(info: ClassInfo, frame: Frame, name: str, value: Value) -> None:
     if not parameters and not any(each and holds_something(frame, each) for each in held):
         return  # there is nothing to move
     statement, operand = stores[0]
-    if is_registered_elsewhere(info, frame, name, found) or _is_handed_on(
-        info, operand.node, statement
-    ):
+    if _is_hidden(info, operand.node) or _is_handed_on(info, operand.node, statement):
+        return
+    if is_registered_elsewhere(info, frame, name, found):
         return
     shown = isinstance(operand.node, (ir.Display, ir.Mapping, ir.Comprehension))
     display = operand.node if shown else None
@@ -40,6 +40,16 @@ def tell(info: ClassInfo, frame: Frame, name: str, value: Value) -> None:
             frame.file.nn,
         )
     )  # fmt: skip
+
+
+def _is_hidden(info: ClassInfo, node: ir.Expr) -> bool:
+    """`self.critic = [critic]`: what the constructor was given is kept out of the module on
+    purpose, for it belongs to somebody else."""
+    init = info.method("__init__")
+    if init is None or not isinstance(node, ir.Display) or len(node.items) != 1:
+        return False
+    names = {parameter.name for parameter in init[1].params}
+    return isinstance(node.items[0], ir.Name) and node.items[0].id in names
 
 
 def tell_filled(info: ClassInfo, made: Frame, ended: Frame, this: Value) -> None:
