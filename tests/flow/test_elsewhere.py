@@ -554,3 +554,23 @@ def test_what_is_done_with_another_type_says_nothing_of_this_call(tmp_path: Path
     }
     write(tmp_path, files)
     assert found(tmp_path, "use.py") == ["DEV202:11"]
+
+
+def test_what_a_function_asks_of_its_argument_is_its_own_affair(tmp_path: Path) -> None:
+    areas = """
+        import numpy as np
+        import torch
+
+        def areas(boxes):
+            boxes = torch.from_numpy(boxes) if isinstance(boxes, np.ndarray) else boxes
+            return boxes[:, 0] * boxes[:, 1]
+    """
+    use = """
+        import torch
+        from areas import areas
+
+        def overlap(batch, labels: torch.Tensor, device):
+            return areas(batch["boxes"]) * labels.to(device)[:, None]
+    """
+    write(tmp_path, {"areas.py": areas, "use.py": use})
+    assert found(tmp_path, "use.py") == []

@@ -7,6 +7,7 @@ from devlint.flow.arguments import Arguments
 from devlint.flow.callers import remember_call
 from devlint.flow.frame import Closure, Frame
 from devlint.flow.hosted import note_brought
+from devlint.flow.lattice import UNKNOWN, asks_type, conditions
 from devlint.flow.placement import give_away
 from devlint.flow.undirected import note_call
 from devlint.flow.values import NOTHING, Origin, Trace, Value
@@ -34,7 +35,10 @@ def call_function(
 
 
 def _from_elsewhere(node: ir.Call, value: Value, given: list[Value]) -> Value:
-    """A tensor that a function of another file returns: this call made it, for this file."""
+    """A tensor that a function of another file returns: this call made it, for this file. Where it
+    is may hang on what the function was given, of which only its own names can be asked."""
+    if any(map(asks_type, conditions(value.device))):
+        return value.but(device=UNKNOWN)
     if value.trace is None or value.origin not in (Origin.DEFAULT, Origin.HOST_DATA):
         return value
     oldest = _oldest(value.trace)

@@ -6,7 +6,7 @@ from devlint import ir
 from devlint.flow import operations
 from devlint.flow.frame import Closure, Frame
 from devlint.flow.state import Object, join_all
-from devlint.flow.values import Kind, Value
+from devlint.flow.values import NOTHING, Kind, Value
 
 
 def is_generator(closure: Closure) -> bool:
@@ -25,5 +25,8 @@ def elements(frame: Frame, node: ir.Expr, inner: Frame) -> Value:
     for ref in inner.state.heap.written:
         if ref not in frame.state.heap:
             frame.state.heap[ref] = inner.state.heap[ref]
+    decorators = inner.function.decorators if isinstance(inner.function, ir.Function) else ()
+    if not all(ir.render(each).startswith("torch.") for each in decorators):
+        return NOTHING  # a context manager, a fixture ...
     made = Object(element=join_all(inner.yielded))
     return Value(Kind.TUPLE, data=frame.allocate(node, made), note="lazy")

@@ -209,11 +209,12 @@ def _register(info: ClassInfo, frame: Frame, this: Value) -> None:
     for name, value in frame.state.heap[this.data].entries.items():
         if value.kind.is_container:
             unregistered.tell(info, frame, name, value)
-        fresh = value.device == CPU and value.origin in (Origin.DEFAULT, Origin.HOST_DATA)
-        if value.kind is Kind.TENSOR and fresh and not is_registered(value):
-            stays = not any(info.method(own) for own in _OWN_MOVES[:4])  # else who knows
-            kept = value.but(origin=Origin.ATTRIBUTE, data=(info, name))
-            value = kept if stays else value.but(device=UNKNOWN)
+        fresh = value.kind is Kind.TENSOR and value.origin in (Origin.DEFAULT, Origin.HOST_DATA)
+        if fresh and not is_registered(value):
+            if any(info.method(own) for own in _OWN_MOVES[:4]):
+                value = value.but(device=UNKNOWN)
+            elif value.device == CPU:
+                value = value.but(origin=Origin.ATTRIBUTE, data=(info, name))
         entries[name] = remember(info, frame, name, value)
     frame.state.heap[this.data] = replace(frame.state.heap[this.data], entries=entries)
     _place_parts(info, frame, this)

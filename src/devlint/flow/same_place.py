@@ -13,7 +13,6 @@ from devlint.flow.lattice import (
     Guarded,
     Known,
     Symbol,
-    is_place_of_argument,
 )
 from devlint.flow.values import NOTHING, Kind, Origin, Value
 
@@ -54,7 +53,7 @@ def narrow_host(frame: Frame, node: ir.Expr, holds: bool) -> None:
         known[key] = (asked == "cpu") is holds
     elif asked.startswith("cuda"):
         known.setdefault(key, True)
-    if is_place_of_argument(place):
+    if place.key.endswith(".device") and not place.key.startswith("args."):
         if known.get(key):
             known[ARGUMENTS_ON_HOST] = True
         else:
