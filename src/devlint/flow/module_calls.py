@@ -207,6 +207,16 @@ def _used(method: tuple[ClassInfo, ir.Function]) -> Scan:
     return method[0].file.scan(method[1])
 
 
+def _subject(node: ir.Expr) -> ir.Expr:
+    """`lengths` of `lengths.repeat(2)` and `lengths[order]`."""
+    while True:
+        match node:
+            case ir.Call(func=ir.Attribute(value=inner)) | ir.Subscript(value=inner):
+                node = inner
+            case _:
+                return node
+
+
 def _applies(scan: Scan, name: str) -> bool:
     return name in scan.tensors or name in scan.masks
 
@@ -223,7 +233,7 @@ def _inputs(frame: Frame, info: ClassInfo | None, args: Arguments) -> list[Given
             continue
         at = names[position] if argument.keyword is None and position < len(names) else ""
         name = argument.keyword or at
-        if name in plain or _ON_THE_HOST.search(name or ir.render(argument.value)):
+        if name in plain or _ON_THE_HOST.search(name or ir.render(_subject(argument.value))):
             continue
         if method is not None and _MASK.search(name) and not _applies(_used(method), name):
             continue

@@ -14,7 +14,7 @@ from devlint.flow.functions import can_be_followed, run_alone
 from devlint.flow.inherited import inherited
 from devlint.flow.lattice import CPU, UNKNOWN, Device, Symbol, join, only_host
 from devlint.flow.placement import held_place, is_registered, place_module
-from devlint.flow.rewritten import forget_rewritten
+from devlint.flow.rewritten import forget_rewritten, is_taken_along
 from devlint.flow.stale import forget_devices, remember, tell
 from devlint.flow.state import Object, State, join_all, join_values
 from devlint.flow.values import Kind, Origin, Value
@@ -211,7 +211,7 @@ def _register(info: ClassInfo, frame: Frame, this: Value) -> None:
             unregistered.tell(info, frame, name, value)
         fresh = value.kind is Kind.TENSOR and value.origin in (Origin.DEFAULT, Origin.HOST_DATA)
         if fresh and not is_registered(value):
-            if any(info.method(own) for own in _OWN_MOVES[:4]):
+            if any(info.method(own) for own in _OWN_MOVES[:4]) or is_taken_along(info, name):
                 value = value.but(device=UNKNOWN)
             elif value.device == CPU:
                 value = value.but(origin=Origin.ATTRIBUTE, data=(info, name))
