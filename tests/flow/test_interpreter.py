@@ -202,8 +202,12 @@ def test_time_grows_with_the_length_of_a_file() -> None:
         interpret(Text(module), table)
         return time.process_time() - started
 
+    def least(count: int) -> float:
+        """The least of several: a run may have to wait for the collector, or for the machine."""
+        return min(seconds(count) for _ in range(4))
+
     seconds(50)
-    assert seconds(1200) < 16 * max(min(seconds(300) for _ in range(3)), 0.01)
+    assert least(1200) < 16 * max(least(300), 0.01)
 
 
 # --- the same answer each time ---------------------------------------------------------------
