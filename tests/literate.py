@@ -31,7 +31,8 @@ from devlint.flow.project import Text
 from devlint.lint import check_source
 from devlint.rulebook import Block, Page, Section, read_sections
 from devlint.settings import Settings, check_layer, merge
-from devlint.source.document import SourceError, read_document
+from devlint.source.errors import SourceError
+from devlint.source.reading import read_document
 
 if sys.version_info >= (3, 11):
     import tomllib

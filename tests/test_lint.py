@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -9,13 +10,14 @@ from typing import Any
 import pytest
 from literate import FILENAME, file_cases, page_cases
 
-from devlint import ir, lint
+from devlint import ir, lint, saying
 from devlint.flow.project import Text
-from devlint.flow.scan import descendants
+from devlint.flow.syntax.walk import descendants
 from devlint.rulebook import pages
 from devlint.settings import Settings, check_layer, merge
 from devlint.source.adopt import adopted_origins
-from devlint.source.document import Document, read_document
+from devlint.source.document import Document
+from devlint.source.reading import read_document
 from devlint.source.scout import scout_module
 from devlint.source.spots import path_of
 
@@ -53,6 +55,19 @@ def test_a_file_without_findings_is_not_read_by_libcst(read: list[str]) -> None:
     assert read == []
 
 
+def test_nor_does_it_load_libcst() -> None:
+    code = f"""
+import sys
+from devlint.lint import check_source
+from devlint.settings import Settings
+for code in {CLEAN!r}, "x = 1":
+    assert check_source(code.encode(), "x.py", Settings()) == []
+assert "libcst" not in sys.modules
+assert check_source({BAD!r}.encode(), "x.py", Settings()) and "libcst" in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_a_file_with_a_finding_is(read: list[str]) -> None:
     assert codes(BAD) == ["DEV304"]
     assert read == ["x.py"]
@@ -82,14 +97,14 @@ def test_what_only_libcst_can_parse_is_linted(read: list[str]) -> None:
 def test_what_the_scout_cannot_interpret_libcst_gets_with_more_room(
     read: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    interpret = lint.interpret
+    interpret = saying.interpret
 
     def shallow(*arguments: Any) -> Any:
         if not read:
             raise RecursionError
         return interpret(*arguments)
 
-    monkeypatch.setattr(lint, "interpret", shallow)
+    monkeypatch.setattr(saying, "interpret", shallow)
     assert codes(BAD) == ["DEV304"]
     assert read == ["x.py"]
 
@@ -98,13 +113,13 @@ def test_what_the_scout_cannot_interpret_libcst_gets_with_more_room(
 def interpreted(monkeypatch: pytest.MonkeyPatch) -> list[ir.Module]:
     """The modules that are interpreted."""
     modules: list[ir.Module] = []
-    interpret = lint.interpret
+    interpret = saying.interpret
 
     def interprets(content: Text, *rest: Any) -> Any:
         modules.append(content.module)
         return interpret(content, *rest)
 
-    monkeypatch.setattr(lint, "interpret", interprets)
+    monkeypatch.setattr(saying, "interpret", interprets)
     return modules
 
 
@@ -146,3 +161,30 @@ def test_findings_are_those_of_libcst_alone(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(lint, "_scout", lambda *_: None)
     for case, (data, settings), found in zip(CASES, datas, with_scout, strict=True):
         assert found == lint.check_source(data, FILENAME, settings), case.id
+
+
+def test_the_first_place_tells_the_others() -> None:
+    code = "import torch\na, b = torch.ones(2), torch.ones(2).cuda()\nb + a\nb * a\n"
+    settings = merge([check_layer("x", "", {"select": ["DEV202"]})])
+    (finding,) = lint.check_source(code.encode(), "x.py", settings)
+    also = [step.span.row for step in finding.trace if step.message == "and here"]
+    assert (finding.code, finding.span.row, also) == ("DEV202", 3, [4])
+    assert finding.fix is not None
+    assert finding.fix.message == "Move `a` to `b.device`, and so 1 more"
+    assert [edit.span.row for edit in finding.fix.edits] == [3, 4]
+
+
+def test_a_plain_class_is_for_what_its_file_is_for() -> None:
+    code = """\
+import torch
+
+class Center:
+    def __init__(self, mean):
+        self.mean = torch.tensor(mean).view(3, 1, 1)
+
+    def __call__(self, image):  # runs before anything goes to the GPU
+        return image.div_(255.0).sub_(self.mean)
+"""
+    files = "data/clips.py", "clip_dataset.py", "layers.py"
+    found = [lint.check_source(code.encode(), name, Settings()) for name in files]
+    assert [[finding.code for finding in each] for each in found] == [[], [], ["DEV203"]]

@@ -92,6 +92,8 @@ def _layers(path: str, children: tuple[str, ...]) -> list[Layer]:
     values, prefix = _parse(path), ""
     if path.endswith("pyproject.toml"):
         values, prefix = _table(_table(values, path, "tool"), path, "devlint"), "tool.devlint."
+    elif "tool" in values:
+        raise SettingsError(f"{_shown(path)}: keys stand here without `[tool.devlint]` above them")
     layer = check_layer(_shown(path), os.path.dirname(path), values, prefix)
     extend = values.get("extend")
     if not extend:

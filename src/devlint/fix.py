@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from devlint.findings import Edit, Finding, Fix, Safety
-from devlint.source.document import syntax_error
 from devlint.source.encoding import decode
+from devlint.source.reading import syntax_error
 from devlint.spans import apply_edits
 
 S = TypeVar("S")

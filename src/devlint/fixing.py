@@ -8,7 +8,7 @@ from pathlib import Path
 
 from devlint.discover import Failure, Source
 from devlint.findings import Finding, Safety
-from devlint.run import DIED
+from devlint.run import DIED, PRELOAD
 
 
 @dataclass(slots=True)
@@ -54,7 +54,9 @@ def fix_all(
         if any(_applies(finding, unsafe) for finding in by_file.get(source.shown, ()))
     ]
     result = Fixed()
-    for task, outcome in each(_fix_file, tasks, jobs if len(tasks) > 8 else 1, "devlint.fix"):
+    if len(tasks) <= 8:
+        jobs = 1
+    for task, outcome in each(_fix_file, tasks, jobs, ("devlint.fix", *PRELOAD)):
         shown = task.source.shown
         if isinstance(outcome, Died):
             outcome = _Outcome(error=DIED)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from functools import lru_cache
 
 _MARKS = (".git", "pyproject.toml", "setup.py", "setup.cfg")
@@ -17,6 +18,9 @@ _MARKS = (".git", "pyproject.toml", "setup.py", "setup.cfg")
 _INSTALLED = ("site-packages", "dist-packages")
 _HIGHEST = 12
 """Folders above a file that are looked at."""
+
+_MOST_PROGRAMS = 50
+"""Files in one folder."""
 
 _NEVER = frozenset(sys.stdlib_module_names) | {"torch"}
 
@@ -77,6 +81,16 @@ class Finder:
             return os.path.join(path, "")
         self.consulted.add(path)
         return None
+
+    def programs(self, path: str) -> Iterator[tuple[str, str]]:
+        """The files in the folders where imports of a file may start, each with the first word by
+        which it would import that file. Where there are many, few of them are programs."""
+        places, own = _places(os.path.dirname(path))
+        for place in places if own is None else ():
+            first = os.path.relpath(path, place).split(os.sep)[0].removesuffix(".py")
+            names = [name for name in sorted(_listing(place)) if name.endswith(".py")]
+            for name in names if first != os.pardir and len(names) <= _MOST_PROGRAMS else ():
+                yield os.path.join(place, name), first
 
     def _package(self, folder: str) -> str:
         own = "__init__.py" if "__init__.py" in _listing(folder) else ""

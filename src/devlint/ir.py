@@ -217,6 +217,18 @@ class Starred(Expr):
 
 
 @dataclass(slots=True, eq=False)
+class Unpacked(Expr):
+    """One of the values that an argument with a star gives: it stands where the argument does.
+    None is in a tree."""
+
+    argument: Argument
+
+    @property
+    def origin(self) -> object:  # type: ignore[override]
+        return self.argument.origin
+
+
+@dataclass(slots=True, eq=False)
 class Await(Expr):
     value: Expr
     origin: object = None
@@ -460,16 +472,16 @@ def _render(node: Node) -> str:
         case Constant(value=value):
             return _constant(value)
         case Attribute(value=value, attr=attr):
-            return f"{_render(value)}.{attr}"
+            return f"{_base(value)}.{attr}"
         case Subscript(value=value, index=Display(kind="tuple", items=items)) if items:
-            return f"{_render(value)}[{', '.join(map(_render, items))}]"
+            return f"{_base(value)}[{', '.join(map(_render, items))}]"
         case Subscript(value=value, index=index):
-            return f"{_render(value)}[{_render(index)}]"
+            return f"{_base(value)}[{_render(index)}]"
         case Slice(lower=lower, upper=upper, step=step):
             ends = ":".join("" if end is None else _render(end) for end in (lower, upper))
             return ends if step is None else f"{ends}:{_render(step)}"
         case Call(func=func, args=args):
-            return f"{_render(func)}({', '.join(map(_render, args))})"
+            return f"{_base(func)}({', '.join(map(_render, args))})"
         case Argument(value=value, keyword=keyword, star=star):
             return f"{star}{_render(value)}" if keyword is None else f"{keyword}={_render(value)}"
         case Binary(op=op, left=left, right=right) | Boolean(op=op, left=left, right=right):
@@ -496,6 +508,8 @@ def _render(node: Node) -> str:
             return _render_comprehension(node)
         case Starred(value=value):
             return f"*{_render(value)}"
+        case Unpacked(argument=argument):
+            return _render(argument)
         case Await(value=value):
             return f"await {_render(value)}"
         case Walrus(target=target, value=value):
@@ -525,6 +539,11 @@ def _render_comprehension(node: Comprehension) -> str:
         head += "".join(f" if {_render(test)}" for test in clause.tests)
     brackets = {"list": "[]", "generator": "()"}.get(node.kind, "{}")
     return f"{brackets[0]}{head}{brackets[1]}"
+
+
+def _base(node: Expr) -> str:
+    """What has an attribute, is indexed or called: `(-x).abs`, `(a + b)[0]`."""
+    return f"({_render(node)})" if isinstance(node, (Unary, Await)) else _inner(node)
 
 
 def _inner(node: Expr) -> str:

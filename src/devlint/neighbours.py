@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import OrderedDict
 
 from devlint.flow.project import Text
@@ -15,6 +16,12 @@ from devlint.source.scout import scout_text
 _KEPT = 4_000_000
 """Characters of the files that are remembered; what was read of them takes some twenty bytes for
 each."""
+
+_SETS_DEFAULT = re.compile(
+    rb"set_default_tensor_type\(\s*['\"]?torch\.cuda|set_default_device\(\s*(?!\s|['\"]cpu)"
+)
+_IMPORT = re.compile(rb"^[ \t]*(?:from|import)[ \t]+(\w+)", re.MULTILINE)
+_NOTHING: tuple[frozenset[bytes], bool] = (frozenset(), False)
 
 
 class Neighbours(Finder):
@@ -29,6 +36,7 @@ class Neighbours(Finder):
         self._largest = largest
         self._contents: OrderedDict[str, tuple[str, Text]] = OrderedDict()
         self._size = 0
+        self._outlines: dict[str, tuple[object, tuple[frozenset[bytes], bool]]] = {}
 
     def read(self, path: str) -> Text | None:
         """What stands in a file; None where that can't be told."""
@@ -57,6 +65,31 @@ class Neighbours(Finder):
         self._contents[path] = kept
         while self._size > _KEPT and len(self._contents) > 1:
             self._size -= len(self._contents.popitem(last=False)[1][0])
+        return kept[1]
+
+    def sets_default(self, path: str) -> bool:
+        """Whether a program that imports a file makes its tensors on an accelerator, unless told
+        otherwise. Who is linted itself is seen to do so."""
+        found = False
+        for program, name in self.programs(path):
+            imports, sets = self._outline_of(program) if program != path else _NOTHING
+            if os.fsencode(name) in imports:
+                self.consulted.add(program)
+                found = found or sets
+        return found
+
+    def _outline_of(self, program: str) -> tuple[frozenset[bytes], bool]:
+        """The first words of what a program imports, and whether it sets where tensors are made."""
+        stamp = self.stamp(program)
+        kept = self._outlines.get(program)
+        if kept is None or kept[0] != stamp:
+            try:
+                with open(program, "rb") as file:
+                    data = file.read(self._largest)
+            except OSError:
+                data = b""
+            outline = frozenset(_IMPORT.findall(data)), _SETS_DEFAULT.search(data) is not None
+            kept = self._outlines[program] = stamp, outline
         return kept[1]
 
     def stamp(self, path: str) -> object:

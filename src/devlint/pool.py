@@ -29,11 +29,11 @@ class Died:
 
 
 def each(
-    function: Callable[[T], R], tasks: Sequence[T], jobs: int, preload: str = ""
+    function: Callable[[T], R], tasks: Sequence[T], jobs: int, preload: Sequence[str] = ()
 ) -> Iterator[tuple[T, R | Died]]:
     """Each task with its result, as they come. `function` must not raise.
 
-    With one job everything happens in this process. `preload` names a module that worker
+    With one job everything happens in this process. `preload` names modules that worker
     processes should have imported. Workers have ended when the iterator is closed.
     """
     if jobs <= 1 or len(tasks) <= 1:
@@ -76,6 +76,8 @@ def collected_rarely() -> Iterator[None]:
     try:
         yield
     finally:
+        # What is left becomes old: the collector, turned on, would go through it at once.
+        gc.freeze()
         gc.unfreeze()
         if enabled:
             gc.enable()
@@ -84,13 +86,13 @@ def collected_rarely() -> Iterator[None]:
 class _Workers(Generic[T, R]):
     """A pool of processes that are gone when the `with` block is left, whatever happened."""
 
-    def __init__(self, function: Callable[[T], R], jobs: int, preload: str) -> None:
+    def __init__(self, function: Callable[[T], R], jobs: int, preload: Sequence[str]) -> None:
         methods = multiprocessing.get_all_start_methods()
         self._context = multiprocessing.get_context(
             "forkserver" if "forkserver" in methods else "spawn"
         )
         if preload and "forkserver" in methods:
-            self._context.set_forkserver_preload([preload])
+            self._context.set_forkserver_preload(list(preload))
         self._function = function
         self._jobs = jobs
         self._executor = ProcessPoolExecutor(jobs, self._context, initializer=_start)
@@ -132,7 +134,7 @@ class _Workers(Generic[T, R]):
                 yield from zip(running.pop(future), results, strict=True)
 
 
-def _alone(function: Callable[[T], R], task: T, preload: str) -> R | Died:
+def _alone(function: Callable[[T], R], task: T, preload: Sequence[str]) -> R | Died:
     with _Workers(function, 1, preload) as workers:
         suspects: list[tuple[T, ...]] = []
         for _, result in workers.finish(deque([(task,)]), suspects):

@@ -11,20 +11,18 @@ _TESTS = re.compile(r"tests?|testing|unittests?")
 _TEST_FILE = re.compile(r"test_.*|.*_test|conftest")
 _DATA = re.compile(
     r"data|datasets?|data_?io|(data_?)?loaders?|data_?parsers?|data_?sets?|pre_?process(ing|ors?)?"
-    r"|transforms?|tokeniz(ers?|ation)|conver(t|ters?|sion)"
+    r"|collat(e|ors?|ion)|transforms?|tokeniz(ers?|ation)|conver(t|ters?|sion)|visuali[sz](ations?|ers?|ing)"
 )
 _DATA_FILE = re.compile(
     r"data(sets?|loaders?)?|.*_datasets?|.*_dataloaders?|pre_?process.*|(.*_)?transforms?"
-    r"|(.*_)?collat(e|or|ors|ion)|convert_.*|.*_(reader|samplers?)"
+    r"|(.*_)?collat(e|ors?|ion)(_.*)?|convert_.*|.*_(reader|samplers?)"
     r"|.*visuali[sz].*|plot(s|ting|ter)?|.*_plot(s|ting|ter)?"
 )
 _NEAR = 2
 """How many folders above a file say what it is for."""
 
-_SPEAKS_OF_DEVICES = re.compile(
-    r"\bcuda\b|\bdevice\b|\.to\(|\.cuda\(|gpu|accelerator|map_location",
-    re.IGNORECASE,
-)
+_DEVICE_WORDS = re.compile(r"\bcuda\b|\bdevice\b")
+_DEVICE_SIGNS = (".to(", ".cuda(", "gpu", "accelerator", "map_location")
 
 
 def role_of_file(filename: str) -> Role:
@@ -40,4 +38,7 @@ def role_of_file(filename: str) -> Role:
 
 def speaks_of_devices(text: str) -> bool:
     """Whether a file names a device or moves something, anywhere, in code or in words."""
-    return _SPEAKS_OF_DEVICES.search(text) is not None
+    lower = text.lower()
+    if any(sign in lower for sign in _DEVICE_SIGNS):
+        return True
+    return _DEVICE_WORDS.search(lower) is not None

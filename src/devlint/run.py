@@ -20,6 +20,9 @@ from devlint.settings import Settings
 SMALL = 20
 """Up to this many files a run stays in one process: starting others takes longer."""
 
+PRELOAD = ("devlint.lint", "devlint.source.document")
+"""What processes that lint many files share: among many, one needs LibCST."""
+
 DIED = "internal error: the process died, out of memory or by a crash"
 
 Progress = Callable[[int, int], None]
@@ -191,7 +194,7 @@ def _keep(cache: Cache, key: str, path: str, outcome: Outcome) -> None:
 
 
 def _validate(settings: Iterable[Settings]) -> None:
-    from devlint.lint import prepare
+    from devlint.plan import prepare
 
     for item in _distinct(settings):
         prepare(item)
@@ -202,7 +205,7 @@ def _lint(todo: list[Source], jobs: int, progress: Progress) -> Iterable[tuple[S
         jobs = 1
     from devlint.pool import Died, each
 
-    for done, (source, outcome) in enumerate(each(check_file, todo, jobs, "devlint.lint"), start=1):
+    for done, (source, outcome) in enumerate(each(check_file, todo, jobs, PRELOAD), start=1):
         if isinstance(outcome, Died):
             outcome = Outcome(failed=True, error=DIED)
         yield source, outcome

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 ALL = "ALL"
 FAILURES = frozenset({"DEV001", "DEV003"})
 """A file that couldn't be checked is told whatever was selected; only `ignore` silences it."""
+_BUT_FOR_A_LETTER = 5 / 6
+"""How much two codes are alike of which all letters but one are the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +38,12 @@ class Catalogue:
         return frozenset(code for code in self.names if code.startswith(selector.upper()))
 
     def suggestion(self, selector: str) -> str:
-        """`; did you mean ...?` for an unknown selector."""
-        known = self.names.values() if selector == selector.lower() else self.names
-        return nearest(selector, (*known, ALL))
+        """What an unknown selector may mean: a name that is alike, or a code but for a letter."""
+        if selector == selector.lower():
+            hint = nearest(selector, self.names.values())
+        else:
+            hint = nearest(selector, (*self.names, ALL), _BUT_FOR_A_LETTER)
+        return hint or "; `devlint rule --all` lists the rules"
 
 
 @cache

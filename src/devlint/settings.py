@@ -40,6 +40,7 @@ class Shape(Enum):
     BOOLEAN = "true or false"
     SIZE = "a number of bytes above zero"
     STRINGS = "a list of strings"
+    DEVICE_TYPES = 'a list of device types such as "npu", without an index'
     TABLE_OF_STRINGS = "a table of lists of strings"
     ROWS = "a table of tables"
     FORMAT = "one of " + ", ".join(OUTPUT_FORMATS)
@@ -54,6 +55,10 @@ class Shape(Enum):
                 return isinstance(value, int) and not isinstance(value, bool) and value > 0
             case Shape.STRINGS:
                 return isinstance(value, list) and all(isinstance(item, str) for item in value)
+            case Shape.DEVICE_TYPES:
+                return isinstance(value, list) and all(
+                    isinstance(item, str) and item.isidentifier() for item in value
+                )
             case Shape.TABLE_OF_STRINGS:
                 return isinstance(value, dict) and all(map(Shape.STRINGS.accepts, value.values()))
             case Shape.ROWS:
@@ -151,7 +156,8 @@ class Settings:
     device_types: tuple[str, ...] = field(
         default=(),
         metadata=_key(
-            Shape.STRINGS, 'Device types that backend packages add to PyTorch, such as `"npu"`.'
+            Shape.DEVICE_TYPES,
+            'Device types that backend packages add to PyTorch, such as `"npu"`.',
         ),
     )
     torchapi: str = field(
@@ -222,9 +228,9 @@ def keys() -> dict[str, Field[Any]]:
     return {item.name.replace("_", "-"): item for item in fields(Settings) if item.metadata}
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
-    """`; did you mean "x"?` for the known word most alike, "" where none is."""
-    matches = difflib.get_close_matches(word, sorted(known), n=1, cutoff=0.5)
+def nearest(word: str, known: Iterable[str], alike: float = 0.6) -> str:
+    """`; did you mean "x"?` for the known word most alike, "" where none is alike enough."""
+    matches = difflib.get_close_matches(word, sorted(known), n=1, cutoff=alike)
     return f'; did you mean "{matches[0]}"?' if matches else ""
 
 
@@ -302,5 +308,5 @@ def _describe(value: object) -> str:
     if isinstance(value, dict):
         return "a table"
     if isinstance(value, list):
-        return "a list of other things" if value else "an empty list"
+        return f"`{value}`"
     return f"`{str(value).lower() if isinstance(value, bool) else repr(value)}`"

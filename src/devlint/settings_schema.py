@@ -20,6 +20,7 @@ _SHAPES: dict[Shape, dict[str, Any]] = {
     Shape.BOOLEAN: {"type": "boolean"},
     Shape.SIZE: {"type": "integer", "minimum": 1},
     Shape.STRINGS: _STRINGS,
+    Shape.DEVICE_TYPES: _STRINGS,
     Shape.TABLE_OF_STRINGS: {"type": "object", "additionalProperties": _STRINGS},
     Shape.ROWS: {"type": "object", "additionalProperties": {"type": "object"}},
     Shape.FORMAT: {"enum": list(OUTPUT_FORMATS)},

@@ -14,7 +14,8 @@ from devlint.discover import Source
 from devlint.findings import Edit, Finding
 from devlint.lint import UNUSED_SUPPRESSION, check_source
 from devlint.selection import FAILURES
-from devlint.source.document import Document, encode, read_document
+from devlint.source.document import Document, encode
+from devlint.source.reading import read_document
 from devlint.spans import apply_edits
 
 _OURS = re.compile(r"#\s*devlint\s*:\s*ignore\s*\[(?P<codes>[^\]#]*)\]")

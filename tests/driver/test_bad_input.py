@@ -120,6 +120,8 @@ def test_a_link_that_leads_nowhere(project: Project) -> None:
     ran = project.concise(".")
     assert ran.err == "devlint: gone.py: No such file or directory\n"
     assert "other.py:3:" in ran.out
+    assert project.concise() == ran
+    assert project.concise("gone.py").err == ran.err
 
 
 def test_a_link_to_a_file_is_linted(project: Project) -> None:

@@ -65,7 +65,21 @@ MISTAKES = {
     ("rule",): "name one rule by code or name, or use --all",
     ("rule", "DEV2O2"): 'there is no rule `DEV2O2`; did you mean "DEV202"?',
     ("rule", "discarded-mov"): 'there is no rule `discarded-mov`; did you mean "discarded-move"?',
-    ("--select", "DEV9"): "the command line: unknown rule selector `DEV9`",
+    ("--select", "DEV9"): (
+        "the command line: unknown rule selector `DEV9`; `devlint rule --all` lists the rules"
+    ),
+    ("--select", "E501"): (
+        "the command line: unknown rule selector `E501`; `devlint rule --all` lists the rules"
+    ),
+    ("--preview",): "unknown option `--preview`",
+    ("-n", "rule"): "rule: No such file or directory; the command comes first: `devlint rule ...`",
+    ("--config", "select=DEV1"): (
+        "--config select=DEV1: no TOML, as `select=['DEV2']` is: Invalid value (at line 1"
+    ),
+    ("--add-ignore", "--fix"): "--add-ignore and --fix don't go together: give one of them",
+    ("--stdin-filename", "b.py", "a.py"): (
+        "--stdin-filename stands for standard input and can't be mixed with paths"
+    ),
     ("--exclude", "!"): "the command line: `exclude`: `!` is no pattern",
     ("--add-ignore=a # b",): "the reason of --add-ignore can't contain `#`, which ends it",
     ("-", "a.py"): "`-` stands for standard input and can't be mixed with paths",
@@ -326,6 +340,7 @@ def test_stdin(project: Project) -> None:
     assert ran.out.startswith("-:3:18: DEV304")
     assert ran.code == 1
     full = project.spawn("-", "--stdin-filename", "sub/a.py", stdin=BAD_DEVICE.encode())
+    assert project.spawn("--stdin-filename", "sub/a.py", stdin=BAD_DEVICE.encode()) == full
     assert "--> sub/a.py:3:18" in full.out
     assert 'd = torch.device("gpu")' in full.out
 

@@ -68,6 +68,16 @@ MISTAKES = {
         'per-file-ignores = { "*.py" = ["DEV999"] }',
         "per-file-ignores: unknown rule selector `DEV999`",
     ),
+    "header of another file": (
+        "devlint.toml",
+        '[tool.devlint]\nselect = ["ALL"]',
+        "devlint.toml: keys stand here without `[tool.devlint]` above them",
+    ),
+    "device with an index": (
+        "devlint.toml",
+        'device-types = ["npu:0"]',
+        'devlint.toml: `device-types` must be a list of device types such as "npu", ',
+    ),
     "malformed": ("devlint.toml", "select = [", "devlint.toml: "),
     "missing parent": (
         "devlint.toml",

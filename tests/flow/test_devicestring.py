@@ -7,8 +7,8 @@ import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from devlint.flow.devicestring import DEVICE_TYPES, parse
-from devlint.flow.lattice import Known
+from devlint.flow.domain.devicestring import DEVICE_TYPES, parse
+from devlint.flow.domain.lattice import Known
 
 pytestmark = pytest.mark.filterwarnings("ignore:'mkldnn' is no longer used")
 

@@ -120,6 +120,38 @@ def test_once_for_each_place(tmp_path: Path) -> None:
     assert found(tmp_path, "train.py") == ["DEV205:13"]
 
 
+@pytest.mark.parametrize(
+    ("given", "codes"),
+    [
+        ("[torch.from_numpy(rows) for rows in np.load(path)]", []),
+        ("[torch.rand(3, 2) for _ in range(2)]", ["DEV203:7"]),
+    ],
+)
+def test_what_a_script_has_read(tmp_path: Path, given: str, codes: list[str]) -> None:
+    helper = """
+        import torch
+
+        def pick(data, count):
+            inside = data[1]
+            rows = (torch.rand(count) * inside.shape[0]).long()
+            return torch.index_select(inside, 0, rows)
+    """
+    use = f"""
+        import numpy as np
+        import torch
+        from helper import pick
+
+        def place(data):
+            return pick(data, 5).cuda()
+
+        if __name__ == "__main__":
+            path = "rows.npy"
+            place({given})
+    """
+    write(tmp_path, {"helper.py": helper, "use.py": textwrap.dedent(use)})
+    assert [code for code in found(tmp_path, "use.py") if code.startswith("DEV2")] == codes
+
+
 def test_not_where_the_other_file_tells_it(tmp_path: Path) -> None:
     helper = """
         import torch

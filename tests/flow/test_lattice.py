@@ -8,11 +8,11 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from devlint.flow import lattice
-from devlint.flow.lattice import (
+from devlint.flow.domain import lattice
+from devlint.flow.domain.keys import CUDA_AVAILABLE
+from devlint.flow.domain.lattice import (
     CPU,
     CUDA,
-    CUDA_AVAILABLE,
     UNKNOWN,
     Device,
     Difference,

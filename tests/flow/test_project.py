@@ -263,6 +263,48 @@ def test_a_module_that_its_own_file_moves(tree: Tree) -> None:
     assert "DEV201:5" in tree.lint("use.py")
 
 
+def test_statements_that_need_each_other_run_in_their_order(tree: Tree) -> None:
+    tree.write(
+        {
+            "loading.py": """
+                import torch
+                from torch import nn
+
+                class Encoder(nn.Module):
+                    def __init__(self):
+                        super().__init__()
+                        self.model = nn.Linear(2, 2)
+
+                def load():
+                    return Encoder()
+            """,
+            "setup.py": """
+                import os
+                import torch
+                import loading
+
+                device = "mps"
+                fast = os.environ.get("FAST") == "1"
+                loading.fast = fast
+
+                encoder = loading.load()
+                if fast:
+                    encoder = encoder.half().to(device)
+                else:
+                    encoder = encoder.to(device)
+            """,
+            "run.py": """
+                import torch
+                from setup import encoder
+
+                def encode():
+                    return encoder.model(torch.ones(1, 2, device="mps"))
+            """,
+        }
+    )
+    assert tree.lint("run.py") == []
+
+
 def test_places_that_only_another_file_can_tell_apart(tree: Tree) -> None:
     """`args` of another file is another `args`."""
     other = """
@@ -413,3 +455,33 @@ def test_a_name_that_a_function_binds_anew_may_have_any_value(tree: Tree) -> Non
         }
     )
     assert [each for each in tree.lint("train.py") if "DEV304" in each] == ["DEV304:8"]
+
+
+@pytest.mark.parametrize(
+    ("program", "found"),
+    [
+        ("torch.set_default_tensor_type('torch.cuda.FloatTensor')", []),
+        ("torch.set_default_device(device)", []),
+        ("torch.set_default_device('cpu')", ["DEV306:6", "DEV203:10"]),
+        ("torch.set_default_tensor_type('torch.DoubleTensor')", ["DEV306:6", "DEV203:10"]),
+    ],
+)
+def test_programs_that_import_a_file_say_where_it_makes_tensors(
+    tree: Tree, program: str, found: list[str]
+) -> None:
+    net = """
+        import torch
+        from torch import nn
+
+        def keep(rows, boxes):
+            return torch.Tensor(rows, device=boxes.device)
+
+        class Net(nn.Module):
+            def forward(self, x):
+                return x.relu() + torch.ones(3)
+    """
+    tree.write({"layers/net.py": net, "other/net.py": net})
+    tree.write({"train.py": f"import torch\nfrom layers.net import Net\n\n{program}\n"})
+    assert tree.lint("layers/net.py") == found
+    assert tree.lint("other/net.py") == ["DEV306:6", "DEV203:10"]
+    assert "train.py" in tree.consulted("layers/net.py")

@@ -38,3 +38,12 @@ def test_what_all_tests_call_behind_a_guard_is_guarded(
     source = textwrap.dedent(SOURCE).format(parameters=parameters)
     found = check_source(source.encode(), "tests/test_kernels.py", Settings())
     assert [finding.code for finding in found] == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"), [("tests/test_cuda_ops.py", []), ("tests/test_ops.py", ["DEV103"])]
+)
+def test_tests_that_are_named_for_cuda_are_run_where_it_is(path: str, expected: list[str]) -> None:
+    source = 'import torch\n\nx = torch.ones(3, device="cuda")\n'
+    found = check_source(source.encode(), path, Settings())
+    assert [finding.code for finding in found] == expected

@@ -9,10 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from devlint.flow.joins import join_objects, join_states
-from devlint.flow.lattice import CPU, CUDA, UNKNOWN, Device, Known, Symbol, choose, join
-from devlint.flow.state import Object, Path, State, join_all, join_values
-from devlint.flow.values import NONE, NOTHING, Kind, Origin, Value
+from devlint.flow.domain.lattice import CPU, CUDA, UNKNOWN, Device, Known, Symbol, choose, join
+from devlint.flow.domain.paths import Path
+from devlint.flow.domain.state import Object, State
+from devlint.flow.domain.state_joins import join_objects, join_states
+from devlint.flow.domain.value_joins import join_all, join_values
+from devlint.flow.domain.values import NONE, NOTHING, Kind, Origin, Value
 
 KEY = "args.cuda"
 DEVICE = Symbol("device", "device")

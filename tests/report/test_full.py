@@ -14,6 +14,7 @@ import pytest
 from report.sample import HARDCODED, MISMATCH, SOURCE, finding, place, span
 
 import devlint
+from devlint.discover import Failure
 from devlint.findings import Confidence, Edit, Finding, Fix, Level, Safety, Step
 from devlint.report import Summary, render
 from devlint.report.cells import WIDTH
@@ -331,6 +332,7 @@ def test_plain_text_needs_no_rich() -> None:
     [
         ([], Summary(files=3), "All checks passed in 3 files."),
         ([], Summary(files=0), "Nothing was checked."),
+        ([], Summary(0, failures=(Failure("a.py", "gone"),)), "Nothing was checked: 1 problem."),
         ([], Summary(files=1, fixed=2), "Fixed 2 findings. All checks passed in 1 file."),
         (
             [MISMATCH, HARDCODED, HARDCODED],

@@ -94,3 +94,23 @@ def test_one_finding_where_it_is_made_with_a_fix_where_the_name_is_bound(
 def test_the_gravest_meeting_counts() -> None:
     (finding,) = found(ERROR_IN_THE_SECOND_MEETING)
     assert finding.level is Level.ERROR
+
+
+@pytest.mark.parametrize(
+    ("filename", "speaks"),
+    [
+        ("net/datasets/video.py", False),
+        ("net/collators/helpers.py", False),
+        ("net/collate_helpers.py", False),
+        ("net/visualization/wrong.py", False),
+        ("net/visual/wrong.py", True),
+        ("net/models/transforms.py", False),
+        ("net/models/transformer.py", True),
+    ],
+)
+def test_what_works_on_samples_or_shows_them_is_left_to_the_host(
+    filename: str, speaks: bool
+) -> None:
+    code = "def mask(x: torch.Tensor, device):\n    return x[0] + torch.ones(3)\n"
+    found = check_source((HEAD + code).encode(), filename, Settings(select=("DEV203",)))
+    assert bool(found) is speaks

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from devlint import ir
 from devlint.findings import Confidence, Hop, Level, Report, Safety
+from devlint.flow.domain.values import Trace, Value
 from devlint.flow.facts import (
     CPU,
     CUDA,
@@ -15,6 +18,7 @@ from devlint.flow.facts import (
     AttributeWrite,
     Context,
     Device,
+    Draw,
     Fact,
     Guarded,
     HostRead,
@@ -30,7 +34,6 @@ from devlint.flow.facts import (
     Role,
     Symbol,
 )
-from devlint.flow.values import Trace, Value
 from devlint.rules import all_rules
 
 CODES = {
@@ -192,6 +195,21 @@ def test_what_a_run_decides_is_less_sure(
 ) -> None:
     ((_, report),) = reports(join(PLAIN, odd, partner))
     assert report.confidence is confidence
+
+
+@pytest.mark.parametrize(
+    ("device", "confidence"),
+    [(CUDA, Confidence.HIGH), (DEVICE, Confidence.HIGH), (X_PLACE, Confidence.MEDIUM)],
+)
+def test_so_is_what_an_argument_decides_alone(device: Device, confidence: Confidence) -> None:
+    left, given = operand("model", CPU, Origin.DEFAULT), operand("x", device)
+    read = HostRead(call("numpy.sum"), PLAIN, given, "__array__")
+    drawn = Draw(call("torch.rand", ir.Constant(3)), PLAIN, "torch.rand", operand("g"), device)
+    for fact in (module_call(PLAIN, left, given), read, replace(read, method="cpu-only"), drawn):
+        (report,) = (
+            each for rule in all_rules() if rule.on is type(fact) for each in rule.check(fact)
+        )
+        assert report.confidence is confidence
 
 
 X = operand(ir.Attribute(ir.Name("batch"), "x"), CUDA)

@@ -9,7 +9,8 @@ import torch
 
 from devlint import ir
 from devlint.findings import Report, Safety
-from devlint.flow.devicestring import parse
+from devlint.flow.domain.devicestring import parse
+from devlint.flow.domain.values import Value
 from devlint.flow.facts import (
     UNKNOWN,
     AttributeRead,
@@ -25,7 +26,6 @@ from devlint.flow.facts import (
     Operand,
     Symbol,
 )
-from devlint.flow.values import Value
 from devlint.rules import all_rules
 from devlint.rules.wrong_move_argument import _LEGACY_CONSTRUCTORS, _WITHOUT_DEVICE
 

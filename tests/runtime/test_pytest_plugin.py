@@ -69,9 +69,9 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(*words: str) -> list[str]:
-    """The lines that Python prints, on both streams."""
+    """The lines that Python prints, on both streams, in the order in which it prints them."""
     done = subprocess.run(
-        [sys.executable, *words],
+        [sys.executable, "-u", *words],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -6,7 +6,7 @@ from dataclasses import fields
 from typing import Any
 
 from devlint import ir
-from devlint.source.document import read_document
+from devlint.source.reading import read_document
 from devlint.source.scout import scout_module
 
 

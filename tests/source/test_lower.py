@@ -5,8 +5,8 @@ import pytest
 
 from devlint import ir
 from devlint.source import lower_expressions, lower_statements
-from devlint.source.document import read_document
 from devlint.source.lower_literals import OPERATORS, string_value
+from devlint.source.reading import read_document
 
 
 def shown(node: object) -> str:
@@ -78,7 +78,8 @@ def test_a_literal_that_python_refuses_keeps_its_text() -> None:
         "a != b", "b if a else c", "[a, b]", "[]", "(a, b)", "(a,)", "()", "{a, b}", "{}",
         "{a: b, **c}", "[a for b in c if d if e]", "{a for b in c}", "{a: b for c in d}",
         "(a for b in c for d in e)", "lambda a, b: c", "(a := b)", "await a", "[*a, *b]",
-        "(a + b) * c", "f(a)(b)[c].d",
+        "(a + b) * c", "f(a)(b)[c].d", "(a + b).c", "(-a).b()", "(a < b)[c]", "(b if a else c)(d)",
+        "(await a).b", "-a.b",
     ],
 )  # fmt: skip
 def test_an_expression_renders_as_it_is_written(code: str) -> None:

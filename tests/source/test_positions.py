@@ -10,7 +10,8 @@ import pytest
 from libcst.metadata import MetadataWrapper, PositionProvider
 
 from devlint import ir
-from devlint.source.document import Document, read_document
+from devlint.source.document import Document
+from devlint.source.reading import read_document
 
 LIBRARY = Path(sysconfig.get_paths()["stdlib"])
 FILES = [

@@ -3,8 +3,9 @@
 import pytest
 
 from devlint.findings import Anchor, Finding, Level, Rewrite
-from devlint.source.document import Document, read_document
+from devlint.source.document import Document
 from devlint.source.pragmas import Idle, Pragmas, read_pragmas
+from devlint.source.reading import read_document
 from devlint.spans import apply_edits
 
 KNOWN = {

@@ -14,10 +14,11 @@ from source.sameness import difference, differing
 
 import devlint
 from devlint import ir
-from devlint.flow.scan import descendants
+from devlint.flow.syntax.walk import descendants
 from devlint.rulebook import pages
 from devlint.source import scout_expressions, scout_statements
-from devlint.source.document import SourceError, read_document
+from devlint.source.errors import SourceError
+from devlint.source.reading import read_document
 from devlint.source.scout import scout_module
 from devlint.source.spots import File, path_of, span_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from devlint import torchapi
-from devlint.flow.values import Kind
+from devlint.flow.domain.values import Kind
 from devlint.torchapi import Dims, Effect, Row
 from devlint.torchapi.table import KINDS, as_function, read
 

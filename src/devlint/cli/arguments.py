@@ -50,8 +50,11 @@ def parse(command: str, argv: Sequence[str]) -> argparse.Namespace:
         unknown = rest[0].partition("=")[0]
         if not unknown.startswith("-"):
             raise UsageError(f"unexpected argument `{unknown}`")
-        known = [name for action in parser._actions for name in action.option_strings]
-        raise UsageError(f"unknown option `{unknown}`{nearest(unknown, known)}")
+        # Without the dashes, which all have: they would make any two of them alike.
+        names = (name for action in parser._actions for name in action.option_strings)
+        known = [name[2:] for name in names if name.startswith("--")]
+        hint = nearest(unknown.lstrip("-"), known).replace('"', '"--', 1)
+        raise UsageError(f"unknown option `{unknown}`{hint}")
     if command == "run":
         options.program = program
     return options

@@ -31,13 +31,13 @@ def check(options: argparse.Namespace) -> int:
     configuration = _configuration(options, current)
     settings = configuration.for_folder(current)
     session = Session(options, configuration, settings, options.jobs or _cores())
-    if "-" in options.paths:
+    if "-" in options.paths or options.stdin_filename is not None:
         from devlint.cli.stdin import check_stdin
 
         return check_stdin(session)
     reason = options.add_ignore
-    if reason is not None and "#" in reason:
-        raise UsageError("the reason of --add-ignore can't contain `#`, which ends it")
+    if reason is not None:
+        _check_adding(session, reason)
     paths = tuple(options.paths) or (".",)
     found = discover(paths, configuration)
     session.failures += [_with_hint(failure, options) for failure in found.failures]
@@ -117,7 +117,7 @@ def _configuration(options: argparse.Namespace, current: str) -> Configuration:
     layers: list[Layer] = [check_layer("the environment", current, environment_values())]
     for item in given or ():
         if "=" in item and not os.path.exists(item):
-            values = parse_toml(item, f"--config {item}")
+            values = parse_toml(item, f"--config {item}: no TOML, as `select=['DEV2']` is")
             layers.append(check_layer(f"--config {item}", current, values))
         else:
             files.append(item)
@@ -148,11 +148,25 @@ def _cores() -> int:
     return os.cpu_count() or 1
 
 
+def _check_adding(session: Session, reason: str) -> None:
+    """Comments take the place of whatever else is done with findings."""
+    if "#" in reason:
+        raise UsageError("the reason of --add-ignore can't contain `#`, which ends it")
+    given = vars(session.options)
+    for name in ("fix", "fix_only", "diff", "baseline"):
+        if given[name]:
+            option = name.replace("_", "-")
+            raise UsageError(f"--add-ignore and --{option} don't go together: give one of them")
+
+
 def _with_hint(failure: Failure, options: argparse.Namespace) -> Failure:
-    """A first word that is no path may be a mistyped command."""
+    """A first word that is no path may be a command, mistyped or behind an option."""
     from devlint.cli.arguments import COMMANDS
 
-    if failure.filename != options.paths[:1][0]:
+    if [failure.filename] != options.paths[:1] or os.path.lexists(failure.filename):
         return failure
+    if failure.filename in COMMANDS:
+        hint = f"; the command comes first: `devlint {failure.filename} ...`"
+        return Failure(failure.filename, failure.reason + hint)
     hint = nearest(failure.filename, COMMANDS) if os.sep not in failure.filename else ""
     return Failure(failure.filename, failure.reason + hint.replace("mean", "mean the command"))

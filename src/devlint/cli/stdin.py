@@ -1,4 +1,4 @@
-"""`devlint -`: lints what comes on standard input."""
+"""`devlint -`, or a name for it alone: lints what comes on standard input."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ from devlint.run import check_bytes
 def check_stdin(session: Session) -> int:
     """Lint standard input. With --fix, the fixed text goes to stdout and the report to stderr."""
     options = session.options
-    if options.paths != ["-"]:
-        raise UsageError("`-` stands for standard input and can't be mixed with paths")
+    if options.paths not in ([], ["-"]):
+        what = "`-` stands" if "-" in options.paths else "--stdin-filename stands"
+        raise UsageError(f"{what} for standard input and can't be mixed with paths")
     for name in ("add_ignore", "baseline"):
         if getattr(options, name) is not None:
             raise UsageError(f"--{name.replace('_', '-')} needs files, not standard input")

@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from devlint import ir
-from devlint.flow import precision, statements
-from devlint.flow.callers import calls_tell, is_for_the_file
-from devlint.flow.causes import first_of_each
-from devlint.flow.classes import mark_mixins
-from devlint.flow.collectives import refused, sends_from_accelerators_only
-from devlint.flow.devicestring import BACKENDS
-from devlint.flow.expressions import evaluate
+from devlint.flow.bodies import statements
+from devlint.flow.bodies.classes import mark_mixins
+from devlint.flow.bodies.expressions import evaluate
+from devlint.flow.bodies.functions import invoke, run_alone
+from devlint.flow.bodies.methods import run_class
+from devlint.flow.calls.callers import calls_tell, is_for_the_file
+from devlint.flow.calls.hosted import without_hosted
+from devlint.flow.conditions.guards import guard_of_file
+from devlint.flow.domain.devicestring import BACKENDS
+from devlint.flow.domain.state import State
+from devlint.flow.effects import precision
+from devlint.flow.effects.collectives import refused, sends_from_accelerators_only
+from devlint.flow.effects.frameworks import places_batches
+from devlint.flow.effects.workers import told
 from devlint.flow.facts import Fact
-from devlint.flow.frame import Closure, File, Frame, World
-from devlint.flow.frameworks import places_batches
-from devlint.flow.functions import invoke, run_alone
-from devlint.flow.hosted import without_hosted
-from devlint.flow.modules import run_class
+from devlint.flow.facts.causes import first_of_each
+from devlint.flow.frames.files import ClassInfo, Closure, File
+from devlint.flow.frames.frame import Frame
+from devlint.flow.frames.world import World
+from devlint.flow.modules.stale import settled
+from devlint.flow.operations.batches import without_unproven
 from devlint.flow.project import Project, Surroundings, Text
-from devlint.flow.scan import Scan, scan
-from devlint.flow.stale import settled
-from devlint.flow.state import State
-from devlint.flow.workers import told
+from devlint.flow.syntax.scan import Scan, scan
 from devlint.torchapi.effects import Effect
 from devlint.torchapi.table import Table
 
@@ -49,14 +55,15 @@ def interpret(
     """
     home = _describe(text, path, table)
     world = _world(home, table, device_types, project)
-    top = Frame(world, home, State(), role=text.role)
+    state = State() if project is None else State(default=project.default_for(path))
+    top = Frame(world, home, state, role=text.role, guard=guard_of_file(path, text.role))
     home.top = top
     statements.run(top, text.module.body)
     precision.tell(top, 0)
     top.state.alive = True
     _run_rest(world, top)
     facts = [
-        *first_of_each(without_hosted(world, world.facts)),
+        *first_of_each(without_unproven(world, without_hosted(world, world.facts))),
         *world.left.values(),
         *refused(top),
         *told(world),
@@ -120,29 +127,62 @@ def _describe(text: Text, path: str, table: Table) -> File:
 def _run_rest(world: World, top: Frame) -> None:
     """Functions and classes on their own; those that they define come after them. Functions of
     which calls may tell something are last, those of the file alone after the others, and those
-    below before those above, which they most likely call: by then it is known with what."""
+    that call before what they call: by then it is known with what."""
     done = 0
     mark_mixins(world.home.classes.values())
     classes: set[ir.Class] = set()
-    own: list[tuple[Closure, Frame, dict[str, bool]]] = []
-    public: list[tuple[Closure, Frame, dict[str, bool]]] = []
+    own, public = _Waiting(), _Waiting()
     while True:
-        for node, info in list(world.home.classes.items()):
-            if node not in classes:
-                classes.add(node)
-                run_class(info, top)
+        for info in _heirs_first([i for n, i in world.home.classes.items() if n not in classes]):
+            classes.add(info.node)
+            run_class(info, top)
         if done < len(world.pending):
             closure, around, known = world.pending[done]
             done += 1
             if calls_tell(closure):
                 later = own if is_for_the_file(closure.file, closure.name) else public
-                later.append((closure, around, known))
+                later.add(closure, around, known)
                 continue
-        elif public or own:
-            closure, around, known = (public or own).pop()
+        elif public.all or own.all:
+            closure, around, known = (public if public.all else own).pop()
         else:
             return
         run_alone(closure, top if around.function is None else around, known=known)
+
+
+def _heirs_first(classes: list[ClassInfo]) -> list[ClassInfo]:
+    """Classes in an order in which those that others inherit from come after these, which call
+    their private methods."""
+    bases = {base for info in classes for base in info.ancestors}
+    plain = [info for info in classes if info not in bases]
+    return plain + [info for info in reversed(classes) if info in bases]
+
+
+class _Waiting:
+    """Functions that wait until others have run, which may call them."""
+
+    def __init__(self) -> None:
+        self.all: list[tuple[Closure, Frame, dict[str, bool]]] = []
+        self._callers: Counter[str] = Counter()
+
+    def add(self, closure: Closure, around: Frame, known: dict[str, bool]) -> None:
+        self.all.append((closure, around, known))
+        self._callers.update(_may_call(closure))
+
+    def pop(self) -> tuple[Closure, Frame, dict[str, bool]]:
+        """The last of those that no other one calls; the last of all where they call each other."""
+        indices = range(len(self.all) - 1, -1, -1)
+        free = (i for i in indices if not self._callers[self.all[i][0].name])
+        found = self.all.pop(next(free, -1))
+        self._callers.subtract(_may_call(found[0]))
+        return found
+
+
+def _may_call(closure: Closure) -> set[str]:
+    """The names of functions that a function may call, but for its own."""
+    assert isinstance(closure.node, ir.Function)
+    scan = closure.file.scan(closure.node)
+    return (scan.called | scan.given) - {closure.name}
 
 
 def _let_go(world: World) -> None:

@@ -15,11 +15,15 @@ from typing import Any, Protocol
 
 from devlint import ir
 from devlint.findings import Located
+from devlint.flow.domain.lattice import CPU, UNKNOWN, Device
+from devlint.flow.domain.paths import Ref
+from devlint.flow.domain.state import Heap, Object, State
+from devlint.flow.domain.values import NOTHING, Kind, Value
 from devlint.flow.facts import Role
-from devlint.flow.frame import File, Frame, World
-from devlint.flow.lookahead import Outline, outline
-from devlint.flow.state import Heap, Object, Ref, State
-from devlint.flow.values import NOTHING, Kind, Value
+from devlint.flow.frames.files import File
+from devlint.flow.frames.frame import Frame
+from devlint.flow.frames.world import World
+from devlint.flow.syntax.lookahead import Outline, outline
 
 _DEEPEST = 8
 """Names that stand for names that stand for names ..."""
@@ -61,6 +65,9 @@ class Surroundings(Protocol):
     def stamp(self, path: str) -> object:
         """What changes when a consulted path does."""
 
+    def sets_default(self, path: str) -> bool:
+        """Whether a program that imports a file sets where tensors are made."""
+
 
 class Guest(dict[str, Value]):
     """The names of a followed file: what has to do with one is run when it is asked for."""
@@ -81,6 +88,8 @@ class Guest(dict[str, Value]):
         self._project = project
         self._consulted: dict[int, frozenset[str]] = {}
         """By the places of the statements that have been run."""
+        self._running: list[int] = []
+        """The places of those that are running: each needs a name that the next has to do with."""
 
     def binds(self, name: str) -> bool:
         """Whether the file itself binds a name."""
@@ -112,12 +121,24 @@ class Guest(dict[str, Value]):
         """Run what has to do with a name."""
         for place in self._outline.mentions[name]:
             if place not in self._consulted:
+                if self._is_too_early(place):
+                    continue
                 self._consulted[place] = frozenset()
-                with self._project.watched() as consulted:
-                    self._run(place)
+                self._running.append(place)
+                try:
+                    with self._project.watched() as consulted:
+                        self._run(place)
+                finally:
+                    self._running.pop()
                 self._consulted[place] = frozenset(consulted)
                 self.stamps.update(self._project.stamped(consulted - self.stamps.keys()))
             self._project.consult(self._consulted[place])
+
+    def _is_too_early(self, place: int) -> bool:
+        """Whether a statement has to do with what one above it is just about to bind: it would run
+        before that, and be overwritten."""
+        names, bound = self._outline.names[place], self._outline.bound
+        return any(above < place and bound[above] & names for above in self._running)
 
     def _run(self, place: int) -> None:
         names = self._outline.names[place]
@@ -198,6 +219,10 @@ class Project:
                 self._stamps[path] = self._around.stamp(path)
             found[path] = self._stamps[path]
         return found
+
+    def default_for(self, path: str) -> Device:
+        """Where a file makes tensors that nobody places, before it says so itself."""
+        return UNKNOWN if self._around.sets_default(path) else CPU
 
     # --- imports ---------------------------------------------------------------------------
 

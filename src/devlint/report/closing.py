@@ -35,6 +35,8 @@ def closing(findings: Sequence[Finding], summary: Summary) -> list[Line]:
 def _clean(summary: Summary) -> str:
     if summary.failures:
         problems = plural(len(summary.failures), "problem")
+        if not summary.files:
+            return f"Nothing was checked: {problems}."
         return f"Found nothing, but {problems} kept devlint from checking everything."
     if not summary.files:
         return "Nothing was checked."

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 
 from devlint import ir
 from devlint.findings import (
@@ -25,6 +26,7 @@ from devlint.findings import (
 )
 from devlint.flow.facts import (
     CUDA_AVAILABLE,
+    IS_NONE,
     UNKNOWN,
     Context,
     Device,
@@ -74,6 +76,13 @@ def creation(operand: Operand) -> ir.Expr:
     return next(calls, operand.node)
 
 
+def root(odd: Operand) -> ir.Expr | None:
+    """The call that made a tensor where it is, or moved it there last."""
+    placed = fresh(odd) or odd.origin is Origin.MOVED
+    last = odd.trace[-1].node if odd.trace and placed else None
+    return last if isinstance(last, ir.Call) else None
+
+
 def made_on_default(odd: Operand, partner: Operand, context: Context) -> bool:
     """Whether a fresh tensor meets something that goes wherever the model or the input goes."""
     if not fresh(odd):
@@ -115,12 +124,20 @@ def clash(odd: Operand, partner: Operand, context: Context) -> bool:
     found = difference(odd.device, partner.device)
     if found is None or _falls_through(found.when) or _come_together(found.when):
         return False
+    if found.when and _is_of_default(odd, found.when):
+        return False
     if context.role is Role.TEST and not found.certain:
         return False  # a test's own modules stay where the test leaves them
     # Where CUDA is absent a bare "cuda" fails by itself: that is another rule's business. What
     # only a run can tell is most likely on the host there.
     absent = (CUDA_AVAILABLE, False) in found.when
-    return not (absent and (not found.certain or any(_is_cuda(o.device) for o in pair)))
+    return not (absent and (not found.certain or any(is_cuda(o.device) for o in pair)))
+
+
+def _is_of_default(odd: Operand, when: tuple[tuple[str, bool], ...]) -> bool:
+    """Whether they differ only where an argument is given, and meet without harm where a tensor
+    stands in for it: what is given most likely is where that is."""
+    return fresh(odd) and all(key.endswith(IS_NONE) and not holds for key, holds in when)
 
 
 def _falls_through(when: tuple[tuple[str, bool], ...]) -> bool:
@@ -143,7 +160,7 @@ def apart(module: Operand, other: Operand, context: Context) -> bool:
     if context.role is Role.DATA or (context.role is Role.TEST and not found.certain):
         return False
     absent = (CUDA_AVAILABLE, False) in found.when
-    return not (absent and _is_cuda(other.device))
+    return not (absent and is_cuda(other.device))
 
 
 def pairs(placed: tuple[Operand, ...], context: Context) -> Iterable[tuple[Operand, Operand]]:
@@ -170,14 +187,14 @@ def device_at(device: Device, when: tuple[tuple[str, bool], ...]) -> Device:
     return device
 
 
-def _is_cuda(device: Device) -> bool:
+def is_cuda(device: Device) -> bool:
     return isinstance(device, Known) and device.type == "cuda"
 
 
-def confidence(*operands: Operand) -> Confidence:
-    """High where the source, or whoever runs it, says where each of them is; else it takes somebody
+def confidence(*devices: Device) -> Confidence:
+    """High where the source, or whoever runs it, says what each of them is; else it takes somebody
     who moves the model, or passes a tensor of an accelerator."""
-    chosen = all(is_chosen(left_out(operand.device)) for operand in operands)
+    chosen = all(is_chosen(left_out(device)) for device in devices)
     return Confidence.HIGH if chosen else Confidence.MEDIUM
 
 
@@ -252,8 +269,18 @@ def remedy(odd: Operand, partner: Operand, module: bool = False) -> str:
     if not target:
         return f"move `{odd}` to the device of `{partner}`"
     if not named(odd.node):
-        return f"move it: `{followed_by(odd, f'.to({target})')}`"
+        return f"move it: `{followed_by(_before_move(odd), f'.to({target})')}`"
     return f"move it first: `{odd} = {odd}.to({target})`"
+
+
+def _before_move(odd: Operand) -> Operand:
+    """What is moved, of an expression that moves it to the wrong place: `x` of `x.cuda()`."""
+    match odd.node:
+        case ir.Call(func=ir.Attribute(value=inner, attr="to" | "cuda" | "cpu")) if (
+            odd.origin is Origin.MOVED
+        ):
+            return replace(odd, node=inner)
+    return odd
 
 
 # --- fixes ---------------------------------------------------------------------------------
@@ -304,6 +331,8 @@ def put_in_creation(node: ir.Expr, device: str) -> tuple[Rewrite, ...]:
 
 def without(call: ir.Call, argument: ir.Argument) -> tuple[Rewrite, ...]:
     """Take an argument out of a call, with the comma before or after it."""
+    if argument not in call.args:
+        return ()  # something unpacks it
     index = call.args.index(argument)
     if index:
         return (replace_tail(call.args[index - 1], argument, ""),)

@@ -9,7 +9,7 @@ from devlint.findings import Report
 from devlint.flow.facts import HostRead
 from devlint.rules import rule
 from devlint.rules._host import copied, is_told, missing
-from devlint.rules._meetings import followed_by, place
+from devlint.rules._meetings import confidence, followed_by, place
 
 
 @rule("accelerator-tensor-in-host-library", on=HostRead)
@@ -25,4 +25,11 @@ def accelerator_tensor_in_host_library(read: HostRead) -> Iterator[Report]:
     else:
         message = f"`{given}` is {where} but `{function}` needs it on cpu"
         help = f"copy it to the host first: `{followed_by(given, calls)}`"
-    yield Report(at=given.node, message=message, because=given.trace, fix=copied(read), help=help)
+    yield Report(
+        at=given.node,
+        message=message,
+        because=given.trace,
+        fix=copied(read),
+        help=help,
+        confidence=confidence(given.device),
+    )

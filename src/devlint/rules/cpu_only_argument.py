@@ -9,7 +9,7 @@ from devlint.findings import Report
 from devlint.flow.facts import HostRead
 from devlint.rules import rule
 from devlint.rules._host import copied, is_told, missing
-from devlint.rules._meetings import followed_by, place
+from devlint.rules._meetings import confidence, followed_by, place
 
 _METHODS = ("apply_", "map_")
 
@@ -20,11 +20,12 @@ def cpu_only_argument(read: HostRead) -> Iterator[Report]:
     if read.method not in ("cpu-only", *_METHODS) or not is_told(read):
         return
     given, calls = read.receiver, missing(read)
+    sure = confidence(given.device)
     where, function = place(given.device), ir.render(read.node.func)
     if read.method in _METHODS:
         message = f"`{given}` is {where} but `.{read.method}()` works on cpu only"
         help = "it runs a Python function for each number: write it with operators of tensors"
-        yield Report(at=read.node, message=message, because=given.trace, help=help)
+        yield Report(at=read.node, message=message, because=given.trace, help=help, confidence=sure)
         return
     yield Report(
         at=given.node,
@@ -32,4 +33,5 @@ def cpu_only_argument(read: HostRead) -> Iterator[Report]:
         because=given.trace,
         fix=copied(read),
         help=f"copy it to the host first: `{followed_by(given, calls)}`",
+        confidence=sure,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devlint import ir
-from devlint.findings import Hop, Report
+from devlint.findings import Hop, Level, Report
 from devlint.flow.facts import Collective, Role
 from devlint.rules import rule
 from devlint.rules._meetings import distinct, fresh
@@ -23,13 +23,17 @@ def cpu_tensor_in_collective(call: Collective) -> Iterator[Report]:
     at = made or call.tensor.node
     here = " here" if made is not None and made is not call.tensor.node else ""
     op = call.op.rpartition(".")[2]
-    given = (Hop(call.node, f"given to `{op}` here"),) if here else ()
+    given: tuple[Hop, ...] = (Hop(call.node, f"given to `{op}` here"),) if here else ()
+    backend = "runs on a backend that takes tensors of accelerators only"
+    if call.asked is not None:
+        backend = "may run on NCCL, which takes tensors of accelerators only"
+        given += (Hop(call.asked, "NCCL is asked for here"),)
     yield Report(
         at=at,
-        message=f"`{call.tensor}` is {'made ' if here else ''}on cpu{here}, but `{op}` runs on a "
-        "backend that takes tensors of accelerators only",
+        message=f"`{call.tensor}` is {'made ' if here else ''}on cpu{here}, but `{op}` {backend}",
         because=distinct((*call.tensor.trace, *given)),
         help="make it on the accelerator of this process, or move it there first",
+        level=None if call.asked is None else Level.WARNING,
     )
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devlint import ir
-from devlint.findings import Change, Hop, Level, Report, Safety
+from devlint.findings import Change, Confidence, Hop, Level, Report, Safety
 from devlint.flow.facts import (
+    THE_MODULE,
+    AttributeWrite,
     Fact,
     Guarded,
     Join,
@@ -16,6 +18,7 @@ from devlint.flow.facts import (
     Role,
     Symbol,
     difference,
+    only_host,
 )
 from devlint.rules import rule
 from devlint.rules._meetings import (
@@ -31,6 +34,7 @@ from devlint.rules._meetings import (
     own_device,
     pairs,
     place,
+    put_in_creation,
     put_on,
 )
 
@@ -54,6 +58,28 @@ def given_to_submodule(call: ModuleCall) -> Iterator[Report]:
             yield _report(call, odd, call.module, _neighbour(call), None)
 
 
+@rule("created-on-default-device", on=AttributeWrite)
+def made_anew(write: AttributeWrite) -> Iterator[Report]:
+    """`reset_parameters` runs again after the module has been moved or taken off the meta device:
+    report a parameter or a buffer that it makes on the CPU."""
+    value = write.value
+    if not write.anew or not fresh(value) or not only_host(value.device) or value.value.scalar:
+        return
+    target = f"{write.receiver}.{write.attr}"
+    rewrites = put_in_creation(value.node, f"{target}.device")
+    yield Report(
+        at=write.node,
+        message=f"`{target}` is made on cpu here, wherever the module is when "
+        "`reset_parameters` runs again",
+        because=value.trace,
+        fix=Change(f"Make it on `{target}.device`", rewrites, Safety.UNSAFE) if rewrites else None,
+        help=f"make it where it was: `device={target}.device`",
+        level=Level.WARNING,
+        confidence=Confidence.MEDIUM,
+        cause=creation(value),
+    )
+
+
 def _report(
     fact: Fact, odd: Operand, partner: Operand, near: Operand | None, level: Level | None
 ) -> Report:
@@ -66,7 +92,7 @@ def _report(
     if fix is not None:
         help = f"make it where `{near}` is"
     else:
-        help = f"make it with `device={_expression(partner)}`, or move it before they meet"
+        help = f"{_elsewhere(partner)}, or move it before they meet"
     first = tuple(hop for hop in odd.trace if hop.node is made)
     meeting = Hop(fact.node, "they meet here")
     return Report(
@@ -76,14 +102,17 @@ def _report(
         fix=fix,
         help=help,
         level=level,
-        confidence=confidence(odd, partner),
+        confidence=confidence(odd.device, partner.device),
         cause=made,
     )
 
 
 def _sentence(odd: Operand, partner: Operand) -> str:
-    name = f"`{odd}`" if isinstance(odd.node, ir.Name) else "this tensor"
+    named, followed = isinstance(odd.node, ir.Name), _follows_another(odd)
+    name = f"`{odd}`" if named and not followed and not odd.passed else "this tensor"
     made = f"{name} is made {place(odd.device)} here, but"
+    if named and followed:
+        made += f" `{odd}`, which goes along,"
     if odd.node is partner.node:
         return f"this tensor is made {place(odd.device)}, but others in `{odd}` are not"
     if is_own_place(partner):
@@ -95,6 +124,11 @@ def _sentence(odd: Operand, partner: Operand) -> str:
     return f"{made} meets `{partner}`, which is {place(partner.device)}"
 
 
+def _follows_another(odd: Operand) -> bool:
+    """Whether it was taken to where the tensor is that was made without a device."""
+    return any(hop.message.startswith("moved to") for hop in odd.trace)
+
+
 def _neighbour(call: ModuleCall) -> Operand | None:
     """Another input that is where the module is, and so tells the device."""
     for operand in call.inputs:
@@ -102,6 +136,13 @@ def _neighbour(call: ModuleCall) -> Operand | None:
         if follows and operand.kind.is_tensor_like and named(operand.node):
             return operand
     return None
+
+
+def _elsewhere(partner: Operand) -> str:
+    """How to make it where `partner` is, of which nothing else is known to be there."""
+    if partner.device == THE_MODULE:
+        return "make it on the device of the module, as `device=next(self.parameters()).device`"
+    return f"make it with `device={_expression(partner)}`"
 
 
 def _expression(partner: Operand) -> str:

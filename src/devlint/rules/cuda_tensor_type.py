@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from devlint import ir
 from devlint.findings import Change, Report, Safety, replace, replace_tail
 from devlint.flow.facts import (
+    CPU,
     ApiCall,
     ApiRead,
     Guard,
@@ -13,6 +14,7 @@ from devlint.flow.facts import (
     Move,
     Operand,
     Role,
+    TypeQuestion,
     may_be_accelerator,
 )
 from devlint.rules import rule
@@ -70,6 +72,8 @@ def type_method(move: Move) -> Iterator[Report]:
     if like is not None:
         if move.context.guard is not Guard.NONE or move.context.role is Role.DATA:
             return
+        if given.device == CPU:
+            return
         yield Report(
             at=argument.value,
             message=f"`{ir.render(argument.value)}` names a device without its index, and no type "
@@ -94,6 +98,29 @@ def type_method(move: Move) -> Iterator[Report]:
             fix=_by_dtype(argument.value, _DTYPES[found[1]]),
             help=f"`torch.{_DTYPES[found[1]]}` changes the type and leaves the tensor where it is",
         )
+
+
+@rule("cuda-tensor-type", on=TypeQuestion)
+def type_asked_for(question: TypeQuestion) -> Iterator[Report]:
+    first, *others = question.names
+    subject = question.subject
+    asked = f"torch.is_tensor({subject}) and {subject}.dtype == torch.{_dtype_of(first)}"
+    alone = not isinstance(question.node.args[1].value, ir.Display)
+    fix = None
+    if alone and isinstance(subject.node, ir.Name):
+        fix = Change("Ask for the dtype", (replace(question.node, f"({asked})"),), Safety.UNSAFE)
+    yield Report(
+        at=question.node,
+        message=f"`{first}` is a type of the CPU: what is on an accelerator is none",
+        because=subject.trace,
+        fix=fix,
+        help=f"ask for the dtype{', and so for the others' if others else ''}: `{asked}`",
+    )
+
+
+def _dtype_of(name: str) -> str:
+    """`int64` of `torch.LongTensor`"""
+    return _DTYPES[name.removeprefix("torch.").removesuffix("Tensor")]
 
 
 def _asked_for_type(node: ir.Expr) -> ir.Expr | None:

@@ -1,4 +1,4 @@
-"""DEV309: `device` is called or assigned, or a method that moves is named and not called."""
+"""DEV309: `device` is called or assigned, or what moves or answers is named and not called."""
 
 from __future__ import annotations
 
@@ -14,7 +14,13 @@ from devlint.findings import (
     insert_after,
     replace_tail,
 )
-from devlint.flow.facts import AttributeRead, AttributeWrite, BareReference, Kind
+from devlint.flow.facts import (
+    AttributeRead,
+    AttributeWrite,
+    BareReference,
+    Kind,
+    UncalledQuestion,
+)
 from devlint.rules import rule
 
 _VALUES = {"device": "torch.device", "is_cuda": "bool"}
@@ -70,4 +76,15 @@ def move_not_called(reference: BareReference) -> Iterator[Report]:
         because=receiver.trace,
         fix=fix,
         help=f"call it: `{receiver}.{attr}({'...' if attr == 'to' else ''})`",
+    )
+
+
+@rule("device-called", on=UncalledQuestion)
+def question_not_called(question: UncalledQuestion) -> Iterator[Report]:
+    name = ir.render(question.node)
+    yield Report(
+        at=question.node,
+        message=f"`{name}` is named but not called, so it always holds",
+        fix=Change("Call it", (insert_after(question.node, "()"),), Safety.UNSAFE),
+        help=f"call it: `{name}()`",
     )

@@ -26,6 +26,9 @@ _OF_TENSOR = "tensor-device"
 """The note of a value that is `x.device` of a tensor or a module: a new object at each read."""
 _TEXT_OF_TENSOR = "device.text"
 """The note of `str(x.device)`."""
+_UNSETTLED = frozenset({"built", "choice", "choice of a device or a string"})
+"""The notes of devices that may have an index which isn't known: of a text that was put together
+(`f"cuda:{rank}"`), or one of several."""
 _EITHER = "device or string"
 """The note of a parameter whose annotation allows both."""
 _NAMES = re.compile(r"(cpu|cuda|mps|xpu|hpu|npu)(:\d+)?")
@@ -222,13 +225,15 @@ def _is_new(operand: Operand) -> bool:
 def _has_index(operand: Operand) -> bool | None:
     """Whether the device has an index; None where it isn't known.
 
-    The device of a tensor or a module has one on every accelerator, whatever the tensor was
-    asked for.
+    The device of a tensor or a module has one on every accelerator, whatever the tensor was asked
+    for, and none on the CPU and on `meta`; other libraries' objects keep what they are asked for.
     """
-    device = operand.device
-    if isinstance(device, Known) and (device.is_host or operand.value.note != _OF_TENSOR):
-        return device.index is not None
-    return True if operand.value.note == _OF_TENSOR else None
+    device, of_tensor = operand.device, operand.value.note == _OF_TENSOR
+    if operand.value.note in _UNSETTLED and getattr(device, "index", None) is None:
+        return None
+    if isinstance(device, Known) and (not of_tensor or device.type in ("cpu", "meta")):
+        return None if of_tensor and device.index is not None else device.index is not None
+    return True if of_tensor else None
 
 
 def _one_lacks_an_index(left: Operand, right: Operand) -> bool:

@@ -21,11 +21,11 @@ def discarded_move(move: Move) -> Iterator[Report]:
         return
     yield Report(
         at=move.node,
-        message=f"the result of `{ir.render(move.node)}` is thrown away: a tensor isn't moved "
-        "in place",
+        message=f"the result of `{ir.render(move.node)}` is thrown away: a tensor isn't "
+        f"{'converted' if _only_converts(move) else 'moved'} in place",
         because=receiver.trace,
         fix=_assignment(move),
-        help="assign the result",
+        help=_remedy(move),
     )
 
 
@@ -48,6 +48,21 @@ def _is_made_here(node: ir.Expr) -> bool:
                 node = inner  # x.detach().cpu()
             case _:
                 return True
+
+
+def _only_converts(move: Move) -> bool:
+    """Whether a move names a dtype and no device."""
+    if move.method == "type":
+        return "cuda" not in ir.render(move.node)
+    first = move.arguments[0][1] if move.arguments else None
+    return first is not None and first.kind is Kind.DTYPE and len(move.arguments) == 1
+
+
+def _remedy(move: Move) -> str:
+    """A module lets nothing but a parameter take the place of one."""
+    if move.receiver.value.note == "parameter":
+        return f"assign the result to `{move.receiver}.data`"
+    return "assign the result"
 
 
 def _is_there(move: Move) -> bool:

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from devlint import ir
 from devlint.findings import Anchor, Change, Report, Rewrite, Safety, insert_after
-from devlint.flow.facts import CUDA_AVAILABLE, Draw, Known, Operand, Role, difference
+from devlint.flow.facts import CPU, CUDA_AVAILABLE, Device, Draw, Known, Operand, Role, difference
 from devlint.rules import rule
-from devlint.rules._meetings import device_at, named, place
+from devlint.rules._meetings import confidence, device_at, named, place
 
 _DEFAULT = "torch.Generator(device=torch.get_default_device())"
 
@@ -25,12 +25,18 @@ def generator_on_other_device(draw: Draw) -> Iterator[Report]:
         because=() if given is None else given.trace,
         fix=_with_own(draw) if given is None else _move_draw(draw, given),
         help=_help(draw),
+        confidence=confidence(_source(draw), draw.device),
     )
+
+
+def _source(draw: Draw) -> Device:
+    """Where the numbers are drawn."""
+    return CPU if draw.generator is None else draw.generator.device
 
 
 def _raises(draw: Draw) -> bool:
     """Whether the two are of different types: `cuda:0` may draw for `cuda:1`."""
-    source = Known("cpu") if draw.generator is None else draw.generator.device
+    source = _source(draw)
     found = difference(source, draw.device)
     if found is None or (draw.context.role is Role.TEST and not found.certain):
         return False
@@ -74,7 +80,7 @@ def _move_draw(draw: Draw, generator: Operand) -> Change | None:
     if draw.placed is None:
         return _beside(draw, generator)
     host = isinstance(generator.device, Known) and generator.device.is_host
-    if not host or draw.target is not None:
+    if not host or draw.target is not None or draw.placed not in draw.node.args:
         return None
     position = draw.node.args.index(draw.placed)
     if position == 0:

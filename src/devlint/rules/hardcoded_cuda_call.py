@@ -23,11 +23,13 @@ _MOVABLE = frozenset(
 
 
 def moves_to_cuda(move: Move) -> bool:
-    """Whether this is `x.cuda(...)` on something that may have such a method.
+    """Whether this is `x.cuda(...)` on something that may have such a method, and may move.
 
-    A call inside an override, `def cuda(self): super().cuda()`, was asked for by the caller.
+    A call inside an override, `def cuda(self): super().cuda()`, was asked for by the caller. That
+    of a module without parameters does nothing, and needs no CUDA: `nn.CrossEntropyLoss().cuda()`.
     """
-    return move.method == "cuda" and not move.override and move.receiver.kind in _MOVABLE
+    movable = move.receiver.kind in _MOVABLE and not move.idle
+    return move.method == "cuda" and movable and not move.override
 
 
 @rule("hardcoded-cuda-call", on=Move)

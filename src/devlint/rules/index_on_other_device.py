@@ -38,7 +38,7 @@ def index_on_other_device(indexing: Indexing) -> Iterator[Report]:
             fix=_move(indexing),
             help=f"an index may be on the CPU or with the indexed tensor: "
             f"`{followed_by(index, f'.to({base}.device)')}`",
-            confidence=confidence(index, base),
+            confidence=confidence(index.device, base.device),
             cause=creation(base) if fresh(base) else None,
         )
 

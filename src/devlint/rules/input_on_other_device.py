@@ -7,7 +7,16 @@ from collections.abc import Iterator
 from devlint.findings import Report
 from devlint.flow.facts import ModuleCall, Origin, Role, Symbol
 from devlint.rules import rule
-from devlint.rules._meetings import because, clash, confidence, fresh, is_left, remedy, sentence
+from devlint.rules._meetings import (
+    because,
+    clash,
+    confidence,
+    fresh,
+    is_left,
+    remedy,
+    root,
+    sentence,
+)
 
 
 @rule("input-on-other-device", on=ModuleCall)
@@ -27,5 +36,6 @@ def input_on_other_device(call: ModuleCall) -> Iterator[Report]:
                 message=sentence(given, module),
                 because=because(given, module),
                 help=remedy(given, module, module=True),
-                confidence=confidence(given, module),
+                confidence=confidence(given.device, module.device),
+                root=root(given),
             )

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from devlint.findings import Change, Report, Safety, insert_after
-from devlint.flow.facts import ApiCall, Guard, Role
+from devlint.flow.facts import ApiCall, Context, Guard, Role
 from devlint.rules import rule
 
 _LOADERS = {
@@ -26,7 +26,7 @@ def load_without_map_location(call: ApiCall) -> Iterator[Report]:
         return
     if call.keyword("map_location") or call.keyword("mmap"):
         return
-    if call.context.guard is not Guard.NONE or call.context.role is Role.TEST:
+    if call.context.guard is not Guard.NONE or _is_of_tests_or_samples(call.context):
         return
     source = call.positional[0] if call.positional else call.keyword("url")
     if source is not None and _PUBLISHED.match(str(source.constant)):
@@ -43,3 +43,10 @@ def load_without_map_location(call: ApiCall) -> Iterator[Report]:
         fix=fix,
         help='load with `map_location="cpu"` (or `device`), then move the model',
     )
+
+
+def _is_of_tests_or_samples(context: Context) -> bool:
+    """Whether it stands in a test, or in a method of a data set or a sampler: what these read was
+    prepared on the host. Scripts and functions that look at data read models as well."""
+    in_class = "." in context.function
+    return context.role is Role.TEST or (context.role is Role.DATA and in_class)

@@ -10,6 +10,7 @@ from devlint.flow.facts import ModuleCall, Operand, Origin, StrayPart, Symbol
 from devlint.rules import rule
 from devlint.rules._meetings import (
     apart,
+    confidence,
     distinct,
     followed_by,
     is_left,
@@ -36,6 +37,7 @@ def module_left_behind(call: ModuleCall) -> Iterator[Report]:
             fix=_move(module, given),
             help=_help(module, given),
             level=Level.WARNING if argument else None,
+            confidence=confidence(call.module.device, given.device),
         )
         return
 
@@ -52,6 +54,7 @@ def part_left_behind(stray: StrayPart) -> Iterator[Report]:
             because=distinct((*module.trace, *stray.part.trace, Hop(stray.node, "called here"))),
             fix=_as_partner(made, module),
             help=f"move `{module}` after the last change, or move `{module}.{stray.name}` as well",
+            confidence=confidence(stray.part.device, module.device),
         )
 
 

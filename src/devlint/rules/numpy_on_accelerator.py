@@ -26,5 +26,5 @@ def numpy_on_accelerator(read: HostRead) -> Iterator[Report]:
         because=receiver.trace,
         fix=Change(f"Insert `{calls}`", (insert_after(receiver.node, calls),), Safety.SAFE),
         help=f"copy it to the host first: `{followed_by(receiver, f'{calls}.numpy()')}`",
-        confidence=confidence(receiver),
+        confidence=confidence(receiver.device),
     )

@@ -14,6 +14,7 @@ from devlint.rules._meetings import (
     move_to,
     pairs,
     remedy,
+    root,
     sentence,
 )
 
@@ -31,5 +32,6 @@ def operands_on_other_devices(join: Join) -> Iterator[Report]:
             because=because(odd, partner),
             fix=None if target else move_to(odd, partner),
             help=remedy(odd, partner),
-            confidence=confidence(odd, partner),
+            confidence=confidence(odd.device, partner.device),
+            root=root(odd),
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devlint import ir
-from devlint.findings import Change, Report, Safety, replace
+from devlint.findings import Change, Confidence, Report, Safety, replace
 from devlint.flow.facts import KeptDevice
 from devlint.rules import rule
 
@@ -20,6 +20,7 @@ def stale_device(kept: KeptDevice) -> Iterator[Report]:
         fix=_read_again(kept),
         help="ask for the device where it is needed: `next(self.parameters()).device`, or that "
         "of an input",
+        confidence=Confidence.MEDIUM,
     )
 
 

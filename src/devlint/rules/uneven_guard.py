@@ -5,16 +5,14 @@ from collections.abc import Iterator
 from devlint.findings import Report
 from devlint.flow.facts import (
     CUDA_AVAILABLE,
-    Device,
     Join,
-    Known,
     ModuleCall,
     Operand,
     Role,
     difference,
 )
 from devlint.rules import rule
-from devlint.rules._meetings import device_at
+from devlint.rules._meetings import device_at, is_cuda
 
 
 @rule("uneven-guard", on=ModuleCall)
@@ -38,7 +36,7 @@ def _uneven(operands: tuple[Operand, ...], role: Role) -> Iterator[Report]:
             continue
         ((condition, holds),) = found.when
         there, here = device_at(moved.device, found.when), device_at(other.device, found.when)
-        if condition == CUDA_AVAILABLE and not holds and _is_cuda(here):
+        if condition == CUDA_AVAILABLE and not holds and is_cuda(here):
             continue  # the bare "cuda" raises there by itself
         when = "when" if holds else "unless"
         yield Report(
@@ -47,7 +45,3 @@ def _uneven(operands: tuple[Operand, ...], role: Role) -> Iterator[Report]:
             because=(*moved.trace, *other.trace),
             help="move both under one condition, or both to one `device` without any",
         )
-
-
-def _is_cuda(device: Device) -> bool:
-    return isinstance(device, Known) and device.type == "cuda"

@@ -5,10 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devlint import ir
-from devlint.findings import Anchor, Change, Confidence, Report, Rewrite, Safety, insert_after
-from devlint.flow.facts import KeptTensor
+from devlint.findings import (
+    Anchor,
+    Change,
+    Confidence,
+    Hop,
+    Level,
+    Report,
+    Rewrite,
+    Safety,
+    insert_after,
+)
+from devlint.flow.facts import CachedTensor, KeptTensor
 from devlint.rules import rule
-from devlint.rules._meetings import creation
+from devlint.rules._meetings import creation, place
 
 
 @rule("unregistered-tensor", on=KeptTensor)
@@ -26,6 +36,45 @@ def unregistered_tensor(kept: KeptTensor) -> Iterator[Report]:
             cause=creation(kept.value),
             settles=True,
         )
+
+
+@rule("unregistered-tensor", on=CachedTensor)
+def cached_tensor(kept: CachedTensor) -> Iterator[Report]:
+    """Report what a method keeps for its next call, wherever the module is by then."""
+    verb = "holds" if kept.reuses else "doesn't hold"
+    yield Report(
+        at=kept.node,
+        message=f"`self.{kept.attr}` is a plain tensor that later calls find where it was made: it "
+        f"stays behind when `{kept.class_name}` is moved",
+        because=(
+            Hop(kept.stored, f"made here, {place(kept.value.device)}"),
+            Hop(kept.test, f"kept by later calls as long as this {verb}"),
+            *kept.uses,
+        ),
+        fix=_register_empty(kept),
+        help=f'make it a buffer: `self.register_buffer("{kept.attr}", {_first(kept)}, '
+        "persistent=False)`",
+        level=Level.WARNING,
+        confidence=Confidence.MEDIUM,
+    )
+
+
+def _first(kept: CachedTensor) -> str:
+    """What is registered: nothing so far, unless the test asks for an attribute of that name."""
+    match kept.test:
+        case ir.Unary(op="not", operand=ir.Call(func=ir.Name(id="hasattr"))):
+            return "..."
+    return "None"
+
+
+def _register_empty(kept: CachedTensor) -> Change | None:
+    """A buffer without a tensor so far: what is assigned to it later is moved with the module."""
+    match kept.node:
+        case ir.Assign(targets=(ir.Attribute(value=ir.Name(id=owner)),)) if kept.empty:
+            text = f'{owner}.register_buffer("{kept.attr}", None, persistent=False)'
+            rewrite = Rewrite(Anchor(kept.node, "start"), Anchor(kept.node, "end"), text)
+            return Change(f"Register `{kept.attr}` as a buffer", (rewrite,), Safety.UNSAFE)
+    return None
 
 
 def _register(kept: KeptTensor) -> Change | None:

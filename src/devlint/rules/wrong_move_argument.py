@@ -109,7 +109,9 @@ def device_of_a_call(call: ApiCall) -> Iterator[Report]:
     given = call.keyword("device")
     if given is None or not call.name.startswith("torch."):
         return
-    argument = next(arg for arg in call.node.args if arg.keyword == "device")
+    argument = next((arg for arg in call.node.args if arg.keyword == "device"), None)
+    if argument is None:
+        return  # something unpacks it
     what = _not_a_device(given)
     short = call.name.rpartition(".")[2]
     if call.name == "torch.from_numpy":

@@ -14,8 +14,10 @@ from dataclasses import dataclass
 BRACKETS = 200
 """Python's limit: its tokenizer refuses more brackets inside each other."""
 LINKS = 3_000
-"""Operators, attributes, calls and the like in one expression. LibCST's time grows with the
-square: three thousand take up to ten seconds."""
+"""Operators, attributes and the like in one expression. LibCST's time grows with the square: three
+thousand take up to ten seconds."""
+_LINKS_OF_A_CALL = 3
+"""What a call or a subscript counts for: with those LibCST's time grows with the cube."""
 BRANCHES = 20_000
 """`elif` in one file."""
 
@@ -92,7 +94,9 @@ def too_deep(text: str) -> Excess | None:
     for match in _TOKEN.finditer(text):
         kind = match.lastgroup
         if kind == "open":
-            counts[-1] += 1
+            before = text[max(match.start() - 1, 0)]
+            called = before.isalnum() or before in "_)]}\"'"
+            counts[-1] += _LINKS_OF_A_CALL if called else 1
             if counts[-1] > LINKS:
                 return _excess_of_links(match.start())
             counts.append(0)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-import warnings
 from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,22 +12,13 @@ import libcst as cst
 from devlint import ir
 from devlint.findings import Edit, Located, Rewrite, Side, Span
 from devlint.source.depth import is_deep, too_deep
-from devlint.source.encoding import Decoded, decode
+from devlint.source.encoding import Decoded
 from devlint.source.errors import SourceError
 from devlint.source.lower import lower
 from devlint.source.positions import Positions
 from devlint.source.room import in_large_stack, with_room
+from devlint.source.syntax import python_error
 from devlint.spans import LineIndex
-
-__all__ = [
-    "Comment",
-    "Document",
-    "SourceError",
-    "encode",
-    "mentions",
-    "read_document",
-    "syntax_error",
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +50,15 @@ class Document:
 
     @cached_property
     def positions(self) -> Positions:
-        """The positions of all nodes, computed when the first one is asked for."""
-        return with_room(lambda: Positions(self.tree, self.text))
+        """The positions of all nodes, computed when the first one is asked for.
+
+        Raises `SourceError` where Python itself gives LibCST no room for them: Python 3.12 bounds
+        the recursion through its own functions, and no setting changes that.
+        """
+        try:
+            return with_room(lambda: Positions(self.tree, self.text))
+        except RecursionError:
+            raise _too_deep(self.text) from None
 
     def locate(self, origin: object) -> Span:
         """What to underline for a node's `origin`; a `Span` is returned as it is."""
@@ -150,34 +146,6 @@ class Document:
         return self.statements[at] if at < len(self.statements) else None
 
 
-def read_document(data: bytes, filename: str) -> Document:
-    """Read a file. Raises `SourceError`, also for what is nested too deeply."""
-    decoded = decode(data)
-    _refuse_nul(decoded.text)
-    return _document(decoded, filename)
-
-
-def syntax_error(data: bytes, filename: str) -> SourceError | None:
-    """Why a file can't be read, or None, without making a document of it.
-
-    A tenth of the price of `read_document`: what Python's own parser accepts is fine. What it
-    rejects may only be newer than the running Python, so then LibCST decides.
-    """
-    try:
-        decoded = decode(data)
-        _refuse_nul(decoded.text)
-        if _python_error(decoded.text) is not None:
-            _document(decoded, filename)
-    except SourceError as error:
-        return error
-    return None
-
-
-def mentions(data: bytes, words: Iterable[bytes]) -> bool:
-    """Whether a file contains one of the words, anywhere."""
-    return any(word in data for word in words)
-
-
 def encode(document: Document, text: str) -> bytes:
     """A new text of a document in the encoding of its file, with its byte order mark.
 
@@ -189,7 +157,8 @@ def encode(document: Document, text: str) -> bytes:
 # --- parsing -------------------------------------------------------------------------------
 
 
-def _document(decoded: Decoded, filename: str) -> Document:
+def parse(decoded: Decoded, filename: str) -> Document:
+    """The document of a decoded text. Raises `SourceError`, also for what is nested too deeply."""
     text = decoded.text
     tree, module = _parse(text)
     return Document(filename, text, module, tree, decoded)
@@ -208,38 +177,18 @@ def _parse(text: str) -> tuple[cst.Module, ir.Module]:
     try:
         return tree, with_room(lambda: lower(tree))
     except RecursionError:
-        raise SourceError("nested too deeply", LineIndex(text).span(0, 0), "syntax") from None
+        raise _too_deep(text) from None
 
 
-def _refuse_nul(text: str) -> None:
-    offset = text.find("\0")
-    if offset >= 0:
-        span = LineIndex(text).span(offset, offset + 1)
-        raise SourceError("source code can't contain NUL characters", span, "syntax")
-    if text.startswith("\ufeff"):
-        # Python refuses a second byte order mark; LibCST would drop it and shift all offsets.
-        span = LineIndex(text).span(0, 1)
-        raise SourceError("invalid non-printable character U+FEFF", span, "syntax")
-
-
-def _python_error(text: str) -> SyntaxError | None:
-    """What the running Python says about a text. It may be older than the syntax."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about the linted file's escapes and comparisons
-        try:
-            ast.parse(text)
-        except SyntaxError as error:
-            return error
-        except (ValueError, RecursionError, MemoryError, OverflowError) as error:
-            return SyntaxError(str(error) or "nested too deeply")
-    return None
+def _too_deep(text: str) -> SourceError:
+    return SourceError("nested too deeply", LineIndex(text).span(0, 0), "syntax")
 
 
 def _explained(text: str, error: Exception) -> SourceError:
     """Python's words and place for an error: LibCST names the grammar's tokens, and a place
     behind the mistake."""
     index = LineIndex(text)
-    spoken = _python_error(text)
+    spoken = python_error(text)
     start = 0
     if isinstance(error, cst.ParserSyntaxError):
         start = index.offset(error.raw_line, error.raw_column + 1)

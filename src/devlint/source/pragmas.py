@@ -15,9 +15,12 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from devlint.findings import Finding, Span
-from devlint.source.document import Comment, Document
+
+if TYPE_CHECKING:
+    from devlint.source.document import Comment, Document
 
 UNUSED_SUPPRESSION = "DEV002"
 """A comment that names this code is never called idle."""

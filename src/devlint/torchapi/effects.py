@@ -48,7 +48,7 @@ class Effect(str, Enum):
     OPAQUE = "opaque"
     """Known, and nothing is known of what it returns: silences guesses about the name."""
     OVERLAY = "overlay"
-    """What can't be a row: the function `overlay` of `flow.overlays` decides."""
+    """What can't be a row: the function `overlay` of `flow.effects.overlays` decides."""
 
 
 class Dims(str, Enum):
@@ -99,6 +99,9 @@ class Row:
     """The parameter with the size, for `dims = "shape"`; -1 is the last positional one."""
     free_scalars: bool = True
     """join: a 0-dimensional CPU tensor may meet any device (`add`: yes; `cat`, `matmul`: no)."""
+    or_numbers: bool = False
+    """join without `free-scalars`: where one operand is a number, so is a 0-dimensional tensor
+    (`clamp(x, 0, limit)`)."""
     generator: tuple[Arg, ...] = ()
     """The parameter with the generator that random numbers come from: it has to be where they are.
     What makes no tensor draws on the default device (a loader's order, `random_split`)."""
@@ -111,12 +114,15 @@ class Row:
     parameters: bool = True
     """construct of a module: it has parameters or buffers of its own, so it lives on a device."""
     weights: tuple[tuple[Arg, ...], ...] = ()
-    """With `parameters = false`: it does hold a tensor where one of these is given."""
+    """With `parameters = false`: it does hold a tensor where one of these is given, which has
+    dimensions where `dims` says so (a weight for each class)."""
     state: str = ""
     """construct of an optimizer: "built" where it makes its state when it is built; else the first
     step makes it. With `parameters = false` it keeps none, unless one of `weights` is given."""
     has_device: bool = False
     """construct of a module: it has a `device` attribute, which a plain `nn.Module` lacks."""
+    submodules: tuple[str, ...] = ()
+    """construct of a module: attributes that are modules (`resnet18().layer1`)."""
     managed: bool = False
     """construct, move: a framework places what is made or passed through (`Accelerator.prepare`,
     `DataParallel`): nothing is said of where it is, or of what it is called with."""

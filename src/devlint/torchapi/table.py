@@ -46,10 +46,11 @@ KINDS = frozenset({
 
 _PARAMETER = ("device", "like", "data", "of", "size", "generator")
 _PARAMETERS = ("operands", "cpu_only", "weights")
+_NAMES = ("submodules",)
 _TYPES: dict[str, type] = {
     item.name: type(item.default)
     for item in fields(Row)
-    if item.name not in (*_PARAMETER, *_PARAMETERS, "name", "effect", "dims")
+    if item.name not in (*_PARAMETER, *_PARAMETERS, *_NAMES, "name", "effect", "dims")
 }
 _NEEDED = {
     Effect.CREATE_LIKE: ("like",),
@@ -228,6 +229,10 @@ def _row(name: str, entry: Any, where: str) -> tuple[str, Row]:
             if not isinstance(value, list):
                 raise ValueError(f"{where}: {key}: expected a list of parameters, not {value!r}")
             changes[key] = tuple(_parameter(item, f"{where}: {key}") for item in value)
+        elif key in _NAMES:
+            if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+                raise ValueError(f"{where}: {key}: expected a list of names, not {value!r}")
+            changes[key] = tuple(value)
         elif key in _TYPES:
             if type(value) is not _TYPES[key]:
                 raise ValueError(f"{where}: {key}: expected {_TYPES[key].__name__}, not {value!r}")

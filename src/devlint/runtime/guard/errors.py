@@ -61,17 +61,18 @@ def hide(error: BaseException) -> None:
     if isinstance(error, DeviceMismatchError) and not error.torch_message:
         _cut(error.__traceback__, _is_way_to_the_check)
     elif isinstance(error, DeviceMismatchError) or hasattr(error, "devlint_operands"):
-        _cut(error.__traceback__, _is_ours)  # an emulation has raised it
+        _cut(error.__traceback__, is_ours)  # an emulation has raised it
 
 
-def _is_ours(entry: TracebackType) -> bool:
+def is_ours(entry: TracebackType) -> bool:
+    """Whether a frame runs code of devlint."""
     return owner_of(entry.tb_frame.f_code.co_filename) == "devlint"
 
 
 def _is_way_to_the_check(entry: TracebackType) -> bool:
     code = entry.tb_frame.f_code
     is_call = owner_of(code.co_filename) == "torch" and code.co_name == "_wrapped_call_impl"
-    return is_call or _is_ours(entry)
+    return is_call or is_ours(entry)
 
 
 def _cut(trace: TracebackType | None, is_noise: Callable[[TracebackType], bool]) -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import linecache
 from types import TracebackType
 
-from devlint.runtime.explaining.stack import owner_of
-from devlint.runtime.guard.errors import hide
+from devlint.runtime.guard.errors import hide, is_ours
 
 
 def tidy(error: BaseException) -> None:
@@ -45,12 +44,12 @@ def _without_ours(entries: list[TracebackType]) -> list[TracebackType]:
     place = 0
     while place < len(entries):
         entry = entries[place]
-        if not _is_ours(entry):
+        if not is_ours(entry):
             kept.append(entry)
             place += 1
             continue
         end = place
-        while end < len(entries) and _is_ours(entries[end]):
+        while end < len(entries) and is_ours(entries[end]):
             end += 1
         if end == len(entries) and not _hands_over(entries[-1]):
             return kept + entries[place:]
@@ -61,10 +60,6 @@ def _without_ours(entries: list[TracebackType]) -> list[TracebackType]:
                 kept.pop()  # the function that has asked us, and that we have called again
         place = end
     return kept
-
-
-def _is_ours(entry: TracebackType) -> bool:
-    return owner_of(entry.tb_frame.f_code.co_filename) == "devlint"
 
 
 def _hands_over(entry: TracebackType) -> bool:

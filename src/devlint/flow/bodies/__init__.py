@@ -1,0 +1,1 @@
+"""Expressions, statements, and the functions and classes that are made of them."""

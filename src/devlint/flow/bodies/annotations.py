@@ -1,0 +1,229 @@
+"""What an annotation says of a value."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from devlint import ir
+from devlint.flow.bodies.classes import is_named_for_data
+from devlint.flow.conditions import unions
+from devlint.flow.domain.lattice import CPU, UNKNOWN, Symbol
+from devlint.flow.domain.paths import Path, path_value, place_of_path
+from devlint.flow.domain.state import Object
+from devlint.flow.domain.values import NOTHING, SAID, Kind, Origin, Value
+from devlint.flow.facts import Role
+from devlint.flow.frames.files import ClassInfo
+from devlint.flow.frames.frame import Frame
+from devlint.flow.frames.library import dotted, followed
+from devlint.flow.modules.constructed import typed
+from devlint.flow.modules.holdings import holds_something
+from devlint.flow.syntax.walk import is_static
+
+_TENSORS = frozenset(
+    ("torch.Tensor", "torch.FloatTensor", "torch.LongTensor", "torch.nn.Parameter",
+     "torch.BoolTensor", "torch.IntTensor", "torch.DoubleTensor", "torch.HalfTensor")
+)  # fmt: skip
+
+
+_OTHER_TENSORS = frozenset(
+    ("chainer", "cupy", "jax", "jittor", "keras", "mindspore", "megengine", "mxnet", "ncnn",
+     "numpy", "onnx", "onnxruntime", "oneflow", "openvino", "paddle", "tensorflow", "tensorrt",
+     "tf", "tflite", "theano", "tinygrad", "tvm", "typing")
+)  # fmt: skip
+"""Libraries that have a `Tensor` of their own."""
+
+
+_SAYS_DEVICE = re.compile(r"(^|_)(device|dev|gpu)$")
+
+
+def is_tensor(frame: Frame, node: ir.Expr) -> bool:
+    """Whether an annotation says that something is a tensor."""
+    return _is_tensor(annotation_name(frame, node))
+
+
+def _is_tensor(name: str) -> bool:
+    """Whether a dotted name is torch's tensor, or the name under which a project hands it on
+    (`from project.core import Tensor`)."""
+    if name in _TENSORS:
+        return True
+    return name.endswith(".Tensor") and name.partition(".")[0] not in _OTHER_TENSORS
+
+
+def annotated(frame: Frame, node: ir.Expr, value: Value) -> Value:
+    """A value that isn't known, with what its annotation proves."""
+    name = annotation_name(frame, node)
+    text = value.data.text if isinstance(value.data, Path) else ""
+    if _SAYS_DEVICE.search(text) and name.startswith("torch.") and name != "torch.device":
+        return value  # one of the two is a slip, and the name is what the body goes by
+    if _is_tensor(name):
+        place = place_of_path(value.data) if isinstance(value.data, Path) else UNKNOWN
+        return Value(Kind.TENSOR, place, origin=Origin.INPUT)
+    if name == "torch.device":
+        return Value(Kind.DEVICE, Symbol(text, text) if text else UNKNOWN)
+    if name == "builtins.str":
+        return Value(Kind.STRING, Symbol(text, text) if text else UNKNOWN, note=SAID)
+    if name in ("builtins.int", "builtins.float"):
+        return Value(Kind.NUMBER, note=SAID)
+    if name == "builtins.bool":
+        return value
+    if name == "torch.dtype":
+        return Value(Kind.DTYPE)
+    if name == "torch.nn.Module" or _is_module_class(frame, node):
+        return module(frame, node, value)
+    parts = [placed_inside(annotated(frame, p, _item_of(frame, value))) for p in _fixed(node)]
+    if any(part.kind is Kind.TENSOR for part in parts):
+        ref = frame.allocate(node, Object(items=tuple(parts)))
+        return Value(Kind.TUPLE, data=ref, note=SAID)
+    inner = _element(frame, node)
+    if inner is not None:
+        element = annotated(frame, inner, _item_of(frame, value))
+        if element.kind is Kind.MODULE:
+            return _of_modules(frame, inner, outermost(node), element)
+        if element.kind is Kind.TENSOR:
+            return _of_tensors(frame, node, element)
+        plain = element.kind in (Kind.NUMBER, Kind.STRING)
+        return Value(Kind.LIST, note=SAID) if plain else value
+    if name == "numpy.ndarray":
+        return Value(Kind.NDARRAY, scalar=False, note=SAID)  # who has a number says so
+    if name == "torch.utils.data.DataLoader":
+        return loader(frame, node, text)
+    return typed(unions.marked(frame, node, value), _class_in_sight(frame, node))
+
+
+def _of_modules(frame: Frame, inner: ir.Expr, name: str, element: Value) -> Value:
+    """A container of modules. What is called a `Sequence` may be an `nn.ModuleList`, and what is of
+    a class that holds nothing needs none."""
+    kind = _CONTAINERS.get(name.lower())
+    info = _class_in_sight(frame, inner)
+    plain = kind is not None and (info is None or holds_something(frame, Object(source=info)))
+    ref = frame.allocate(inner, Object(element=element))
+    note = "" if plain else SAID
+    return Value(kind or Kind.LIST, data=ref, origin=Origin.INPUT, note=note)
+
+
+def _item_of(frame: Frame, value: Value) -> Value:
+    """What a container holds that isn't known: it came in with the container.
+
+    A model gets its inputs by its methods. Any other function may put together what isn't placed
+    yet: rows of samples, what a tokenizer made.
+    """
+    if _is_of_model(frame) and isinstance(value.data, Path) and value.data.given and not value.note:
+        return path_value(f"{value.data.text}[i]", given=True)
+    return Value(Kind.UNKNOWN)
+
+
+def _is_of_model(frame: Frame) -> bool:
+    """Whether a method of a model runs, and of none that by its name changes samples."""
+    if frame.role not in (Role.MODULE, Role.MANAGED) or frame.owner is None:
+        return False
+    static = frame.function is not None and is_static(frame.function)
+    return not static and not is_named_for_data(frame.owner)
+
+
+def _of_tensors(frame: Frame, node: ir.Expr, element: Value) -> Value:
+    """A container of tensors."""
+    kind = _CONTAINERS.get(outermost(node).lower(), Kind.LIST)
+    ref = frame.allocate(node, Object(element=placed_inside(element)))
+    return Value(kind, data=ref, note=SAID)
+
+
+def placed_inside(element: Value) -> Value:
+    """An item, with words for its place instead of an expression that can't be evaluated."""
+    place = element.device
+    if element.kind is not Kind.TENSOR or not isinstance(place, Symbol) or " " in place.label:
+        return element
+    name = place.label.partition("[")[0]
+    return element.but(device=Symbol(place.key, f"where the items of `{name}` are"))
+
+
+def _fixed(node: ir.Expr) -> tuple[ir.Expr, ...]:
+    """The types of `Tuple[A, B]`, one by one; none where its length isn't told."""
+    if outermost(node) not in ("tuple", "Tuple") or not isinstance(node, ir.Subscript):
+        return ()
+    items = node.index.items if isinstance(node.index, ir.Display) else (node.index,)
+    open_end = any(isinstance(each, ir.Constant) and each.value is ... for each in items)
+    return () if open_end else items
+
+
+_CONTAINERS: Mapping[str, Kind] = {"list": Kind.LIST, "tuple": Kind.TUPLE, "dict": Kind.DICT}
+
+
+def module(frame: Frame, node: ir.Node, value: Value) -> Value:
+    """A module that somebody else made and placed."""
+    if value.note == "if-module":
+        return value
+    place = place_of_path(value.data) if isinstance(value.data, Path) else UNKNOWN
+    ref = frame.allocate(node, Object(device=place))
+    return Value(Kind.MODULE, data=ref, origin=Origin.INPUT)
+
+
+def _is_module_class(frame: Frame, node: ir.Expr) -> bool:
+    """Whether an annotation names a class of modules, or several of which each is one."""
+    match node:
+        case ir.Binary(op="|", left=left, right=right):
+            return _is_module_class(frame, left) and _is_module_class(frame, right)
+        case ir.Subscript(index=ir.Display(items=items)) if outermost(node) == "Union":
+            return all(_is_module_class(frame, item) for item in items)
+    name = dotted(frame, node)
+    row = frame.world.table.get(name)
+    if name == "torch.nn.Module" or (row is not None and row.kind == "module"):
+        return True
+    info = _class_in_sight(frame, node)
+    return info is not None and info.is_module
+
+
+def _class_in_sight(frame: Frame, node: ir.Expr) -> ClassInfo | None:
+    """The class of this project that a name stands for."""
+    value = frame.look_up(node.id) if isinstance(node, ir.Name) else None
+    found = NOTHING if value is None else followed(frame, value, node)
+    return found.data if isinstance(found.data, ClassInfo) else None
+
+
+_SEQUENCES = ("List", "Sequence", "Iterable", "Collection", "list", "tuple", "Tuple")
+
+
+def outermost(node: ir.Expr) -> str:
+    """The last word of what stands before the brackets: `List` of `typing.List[nn.Module]`."""
+    return ir.render(node.value).rpartition(".")[2] if isinstance(node, ir.Subscript) else ""
+
+
+def _element(frame: Frame, node: ir.Expr) -> ir.Expr | None:
+    """`X` of `List[X]`, `Dict[str, X]` and the like."""
+    if isinstance(node, ir.Subscript) and outermost(node) in ("Dict", "dict"):
+        return node.index.items[-1] if isinstance(node.index, ir.Display) else None
+    if isinstance(node, ir.Subscript) and outermost(node) in _SEQUENCES:
+        if isinstance(node.index, ir.Display):
+            return node.index.items[0] if node.index.items else None
+        return node.index
+    return None
+
+
+def loader(frame: Frame, node: ir.Node, label: str) -> Value:
+    """A loader that isn't made in this file: like every loader it yields host tensors, unless a
+    library at hand places them."""
+    device = UNKNOWN if frame.file.places_batches else CPU
+    ref = frame.allocate(node, Object(device=device, source=f"DataLoader {label}".rstrip()))
+    return Value(Kind.LOADER, data=ref)
+
+
+def annotation_name(frame: Frame, node: ir.Expr) -> str:
+    """The dotted name an annotation spells, `Optional[...]`, `X | None` and quotes removed."""
+    match node:
+        case ir.Subscript(value=ir.Name(id="Optional"), index=index):
+            return annotation_name(frame, index)
+        case ir.Binary(op="|", left=left, right=ir.Constant(value=None)):
+            return annotation_name(frame, left)
+        case ir.Constant(value=str(text)):
+            return _quoted(frame, text)
+    return dotted(frame, node)
+
+
+def _quoted(frame: Frame, text: str) -> str:
+    parts = text.removeprefix("Optional[").removesuffix("]").removesuffix(" | None").split(".")
+    if not all(part.isidentifier() for part in parts):
+        return ""
+    node: ir.Expr = ir.Name(parts[0])
+    for part in parts[1:]:
+        node = ir.Attribute(node, part)
+    return dotted(frame, node)

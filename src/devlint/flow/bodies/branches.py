@@ -1,0 +1,291 @@
+"""Statements that branch, repeat or enter: where paths part, and where they join again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from devlint import ir
+from devlint.flow.conditions import choices, implications, narrow, uncalled
+from devlint.flow.conditions.settled import settled
+from devlint.flow.devices.named import use_device
+from devlint.flow.domain.keys import ACCELERATOR_CHOSEN, CUDA_AVAILABLE
+from devlint.flow.domain.lattice import CPU, Device, Known
+from devlint.flow.domain.paths import Path
+from devlint.flow.domain.state import State
+from devlint.flow.domain.state_joins import join_states, widened
+from devlint.flow.domain.value_joins import NAMED, join_values
+from devlint.flow.domain.values import NOTHING, Kind, Value
+from devlint.flow.frames import library
+from devlint.flow.frames.frame import Frame
+from devlint.flow.operations import arrivals, unpacking
+from devlint.flow.syntax import rounds
+from devlint.flow.syntax.walk import descendants
+
+_MOST_ROUNDS = 4
+
+
+def branch(frame: Frame, node: ir.If) -> None:
+    uncalled.note(frame, node.test, frame.test(node.test))
+    holds = frame.world.reused.get(node)
+    if holds is None:
+        holds = settled(frame, node.test)
+    if holds is not None:
+        frame.run(node.body if holds else node.orelse)
+        return
+    key = implications.key_of(frame, node.test)
+    loop, frame.loop = frame.loop, None
+    arm, frame.arm = frame.arm, node
+    before = frame.state
+    yes = before.fork()
+    no = before.fork()
+    frame.state = yes
+    narrow.assume(frame, node.test, True)
+    frame.run(node.body)
+    yes = frame.state
+    frame.state = no
+    narrow.assume(frame, node.test, False)
+    frame.run(node.orelse)
+    frame.state = choices.merge_states(yes, frame.state, key)
+    frame.loop, frame.arm = loop, arm
+
+
+def while_loop(frame: Frame, node: ir.While) -> None:
+    if isinstance(node.test, ir.Constant) and not node.test.value:
+        frame.run(node.orelse)
+        return
+
+    def enter() -> None:
+        uncalled.note(frame, node.test, frame.test(node.test))
+        narrow.assume(frame, node.test, True)
+
+    _loop(frame, enter, node)
+
+
+def for_loop(frame: Frame, node: ir.For) -> None:
+    source = frame.evaluate(node.iter)
+    element = unpacking.element_of(frame, source, node.iter)
+
+    def enter() -> None:
+        frame.world.store(frame, node.target, element)
+        if source.note == "devices":
+            frame.state.known[CUDA_AVAILABLE] = True
+
+    _loop(frame, enter, node)
+
+
+def _loop(frame: Frame, enter: Callable[[], None], node: ir.For | ir.While) -> None:
+    """Run a body until nothing changes; the facts are those of the first round, which meets
+    what stood before the loop, and of the last. Later rounds meet what a round has left and
+    nothing else: not what stood before. What hasn't settled after a few rounds is unknown."""
+    before = frame.state
+    outer = (frame.breaks, frame.continues)
+    around, frame.loop = frame.loop, node
+    head, first = _round(frame, enter, node, before)
+    exits = first
+    facts, mark = frame.world.facts, len(frame.world.facts)
+    for number in range(1, _MOST_ROUNDS):
+        if not head.alive or head.same_as(before):
+            break
+        if number == 1 and _tells_all(frame, node, before, head):
+            break
+        del facts[mark:]
+        head.known = {k: v for k, v in head.known.items() if before.known.get(k) is v}
+        end, later = _round(frame, enter, node, head)
+        exits = [*first, *later]
+        done = join_states(head, end)
+        stable = done.same_as(head)
+        head = done if number < _MOST_ROUNDS - 2 else widened(head, done)
+        if stable:
+            break
+    frame.breaks, frame.continues = outer
+    frame.loop = around
+    frame.state = before.fork()
+    if _is_endless(node):
+        frame.state.alive = False
+    else:
+        frame.state = join_states(frame.state, head)
+        frame.run(node.orelse)
+    for state in exits:
+        frame.state = join_states(frame.state, state)
+
+
+def _tells_all(frame: Frame, node: ir.For | ir.While, before: State, after: State) -> bool:
+    """Whether the first round has left nothing that another one would read."""
+    names = rounds.only_binds(before, after)
+    if names is None:
+        return False
+    carried = frame.file.carried.get(node)
+    if carried is None:
+        carried = frame.file.carried[node] = rounds.carried(node)
+    return names.isdisjoint(carried)
+
+
+def _is_endless(node: ir.For | ir.While) -> bool:
+    """`while True`: nothing but a `break` leads out of it."""
+    return isinstance(node, ir.While) and isinstance(node.test, ir.Constant)
+
+
+def _round(
+    frame: Frame, enter: Callable[[], None], node: ir.For | ir.While, head: State
+) -> tuple[State, list[State]]:
+    """Run a loop's body once: the state that the next round meets, and those that leave it."""
+    frame.breaks, frame.continues = [], []
+    frame.state = head.fork()
+    enter()
+    frame.run(node.body)
+    end = frame.state
+    for state in frame.continues:
+        end = join_states(end, state)
+    return end, frame.breaks
+
+
+_EXPECTS = ("pytest.raises", "pytest.warns", "contextlib.suppress")
+
+
+def _expects_error(frame: Frame, node: ir.Expr) -> bool:
+    """`with pytest.raises(...)`, `with self.assertRaises(...)`."""
+    if not isinstance(node, ir.Call):
+        return False
+    if isinstance(node.func, ir.Attribute) and node.func.attr.startswith("assertRaises"):
+        return True
+    return library.dotted(frame, node.func) in _EXPECTS
+
+
+def enter(frame: Frame, node: ir.With) -> None:
+    default, changed = frame.state.default, False
+    expecting, lent = frame.expecting, frame.default_is_lent
+    frame.expecting |= any(_expects_error(frame, item) for item, _ in node.items)
+    for expression, target in node.items:
+        before = frame.context_expr
+        frame.context_expr = expression
+        value = frame.evaluate(expression)
+        frame.context_expr = before
+        device = _entered_device(frame, expression, value)
+        if device is not None:
+            frame.state.default, changed = device, True
+            frame.default_is_lent = True
+        if target is not None:
+            frame.world.store(frame, target, NOTHING if value.kind is Kind.DEVICE else value)
+    frame.run(node.body)
+    if not all(library.dotted(frame, _func(item)) for item, _ in node.items):
+        arrivals.wait(frame)  # leaving it may wait
+    frame.expecting, frame.default_is_lent = expecting, lent
+    if changed:
+        frame.state.default = default
+
+
+def _func(node: ir.Expr) -> ir.Expr:
+    return node.func if isinstance(node, ir.Call) else node
+
+
+def _entered_device(frame: Frame, node: ir.Expr, value: Value) -> Device | None:
+    """`with torch.device(d):` makes tensors there; `with device:` does so too."""
+    if value.kind is Kind.DEVICE:
+        return value.device
+    if value.kind is Kind.UNKNOWN and isinstance(value.data, Path) and "device" in value.data.text:
+        return use_device(frame, node, value, via="with")
+    return None
+
+
+def attempt(frame: Frame, node: ir.Try) -> None:
+    before = frame.state.fork()
+    raised = _attempt(frame, node)
+    frame.run(node.orelse)
+    ended = frame.state
+    for handler in node.handlers:
+        frame.state = raised.fork()
+        frame.state.known = dict(before.known)
+        if handler.name:
+            frame.state.bind(handler.name, NOTHING)
+        frame.run(handler.body)
+        joined = join_states(ended, frame.state)
+        if _catches_absence(frame, handler) and ended.alive and frame.state.alive:
+            _choose_devices(ended, frame.state, joined)
+        ended = joined
+    frame.state = ended
+    if node.final:
+        # It runs on every way out; what comes after it, only where nothing was raised.
+        frame.state = join_states(raised.fork(), ended)
+        frame.run(node.final)
+        frame.state = ended.fork()
+        recording, frame.recording = frame.recording, False
+        frame.run(node.final)
+        frame.recording = recording
+
+
+def _attempt(frame: Frame, node: ir.Try) -> State:
+    """The body of a `try`; what holds wherever it may raise. What a handler is there for is no
+    surprise: the absence of CUDA, or an attribute that isn't there."""
+    caught = {name for handler in node.handlers for name in _caught(frame, handler)}
+    known, expecting = frame.state.known.get(ACCELERATOR_CHOSEN), frame.expecting
+    if any(_catches_absence(frame, handler) for handler in node.handlers):
+        frame.state.known[ACCELERATOR_CHOSEN] = True
+    frame.expecting |= bool(caught & {"AttributeError", "TypeError"}) and len(node.body) <= 2
+    raised = frame.state.fork()
+    for statement in node.body:
+        frame.run((statement,))
+        if frame.state.alive:
+            raised = join_states(raised, frame.state.fork())
+    frame.expecting = expecting
+    if known is None:
+        frame.state.known.pop(ACCELERATOR_CHOSEN, None)
+    return raised
+
+
+_CATCHES_ABSENCE = frozenset(("AssertionError", "RuntimeError", "Exception", "BaseException", ""))
+
+
+def _catches_absence(frame: Frame, handler: ir.Handler) -> bool:
+    """Whether a handler is there for machines without CUDA."""
+    return bool(_CATCHES_ABSENCE.intersection(_caught(frame, handler))) and not _frees_memory(
+        handler
+    )
+
+
+def _choose_devices(tried: State, caught: State, joined: State) -> None:
+    """A name for CUDA where a `try` has come through, and for the CPU where it hasn't, is a choice
+    by what the machine has."""
+    for name, usual in tried.env.items():
+        other = caught.env.get(name)
+        if other is not None and usual.kind in NAMED and other.kind in NAMED:
+            cuda = isinstance(usual.device, Known) and usual.device.type == "cuda"
+            if cuda and other.device == CPU:
+                joined.env[name] = join_values(usual, other, CUDA_AVAILABLE)
+
+
+def _frees_memory(handler: ir.Handler) -> bool:
+    """Whether a handler is there for the end of the accelerator's memory, not for its absence."""
+    nodes = (node for statement in handler.body for node in descendants(statement))
+    return any(isinstance(node, ir.Attribute) and node.attr == "empty_cache" for node in nodes)
+
+
+def _caught(frame: Frame, handler: ir.Handler) -> list[str]:
+    """The names of the exceptions that a handler catches; "" for a bare `except:`."""
+    if handler.type is None:
+        return [""]
+    types = handler.type.items if isinstance(handler.type, ir.Display) else (handler.type,)
+    return [ir.render(each).rpartition(".")[2] for each in types]
+
+
+def match(frame: Frame, node: ir.Match) -> None:
+    frame.evaluate(node.subject)
+    before = frame.state
+    ends: list[State] = []
+    complete = False
+    for case in node.cases:
+        frame.state = before.fork()
+        for name in case.binds:
+            frame.state.bind(name, NOTHING)
+        for value in case.values:
+            frame.evaluate(value)
+        if len(case.values) == 1 and isinstance(case.values[0], ir.Constant):
+            narrow.assume(frame, ir.Compare("==", node.subject, case.values[0]), True)
+        if case.guard is not None:
+            frame.evaluate(case.guard)
+            narrow.assume(frame, case.guard, True)
+        frame.run(case.body)
+        ends.append(frame.state)
+        complete = complete or case.irrefutable
+    frame.state = ends[0] if complete and ends else before
+    for end in ends:
+        frame.state = join_states(frame.state, end)

@@ -1,0 +1,250 @@
+"""Tensors that a method makes for one input and keeps for the next ones of the same size.
+
+`if self.mask is None or self.mask.size(0) != n: self.mask = ...` asks for the size and not for the
+device: once the module has been moved, an input of that size meets the tensor of the last one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from devlint import ir
+from devlint.findings import Hop
+from devlint.flow.bodies.functions import run_alone
+from devlint.flow.domain.lattice import CPU, Symbol, is_place_of_argument
+from devlint.flow.domain.value_joins import REGISTERED
+from devlint.flow.domain.values import Kind, Origin, Value
+from devlint.flow.facts import CachedTensor, Operand
+from devlint.flow.frames.files import ClassInfo, Closure
+from devlint.flow.frames.frame import Frame
+from devlint.flow.modules.placement import is_registered
+from devlint.flow.syntax.walk import descendants, self_attribute
+
+_OWN_MOVES = ("to", "cuda", "cpu", "_apply", "__setattr__", "__getattr__")
+_ABOUT_PLACES = re.compile(r"device|is_cuda|\.is_(cpu|mps|meta)\b|same_place")
+_LOOKS = frozenset(
+    ("len", "hasattr", "getattr", "int", "max", "min", "size", "dim", "numel", "any")
+)
+"""What the test of a cache may call: nothing of it asks for a place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cache:
+    """The branch by which a method keeps what an earlier call has made.
+
+    `reuses`: what was made is used again where the test holds, and not where it doesn't.
+    """
+
+    test: ir.If
+    attributes: frozenset[str]
+    reuses: bool
+
+
+def tell(info: ClassInfo, method: ir.Function, start: Frame, this: Value) -> None:
+    """Run a method, and those that call it, once more as they run where it made nothing."""
+    if not start.recording or any(info.method(name) for name in _OWN_MOVES):
+        return
+    for cache in _caches(info, method):
+        kept = {
+            name: stored
+            for name in sorted(cache.attributes)
+            if (stored := _follows_input(info, start, this, method, name)) is not None
+        }
+        if kept:
+            _rerun(info, method, start, this, cache, kept)
+
+
+def _rerun(
+    info: ClassInfo,
+    method: ir.Function,
+    start: Frame,
+    this: Value,
+    cache: Cache,
+    kept: dict[str, tuple[ir.Stmt, Operand]],
+) -> None:
+    world = start.world
+    state = start.state.fork()
+    found = state.heap[this.data]
+    entries = {
+        name: Value(
+            Kind.TENSOR, CPU, (info, name), origin=Origin.ATTRIBUTE, scalar=operand.value.scalar
+        )
+        for name, (_, operand) in kept.items()
+    }
+    state.heap[this.data] = replace(found, entries={**found.entries, **entries})
+    around = Frame(
+        world, start.file, state, qualname=start.qualname, role=start.role, scopes=start.scopes,
+        guard=start.guard, recording=True,
+    )  # fmt: skip
+    before = {name: world.kept.pop((info, name), None) for name in kept}
+    mark = len(world.facts)
+    world.reused[cache.test] = cache.reuses
+    for each in info.methods.values():
+        calls = info.file.scan(each).self_calls
+        if each is method or (method.name in calls and each.name != "__init__"):
+            closure = Closure(each, info.file, (), info, f"{info.node.name}.{each.name}")
+            run_alone(closure, around, this)
+    del world.reused[cache.test]
+    del world.facts[mark:]
+    for name, (statement, operand) in kept.items():
+        uses = [node for node, _ in world.kept.pop((info, name), [])]
+        if before[name] is not None:
+            world.kept[info, name] = before[name] or []
+            continue
+        uses += _given_to_parts(info, method, name, cache.test)
+        if uses:
+            hops = tuple(Hop(node, "used by a later call here") for node in dict.fromkeys(uses))
+            made = _made_empty(info, name)
+            start.record(
+                CachedTensor(
+                    made or statement, start.context(), info.node.name, name, statement, operand,
+                    cache.test.test, cache.reuses, hops, empty=made is not None,
+                )
+            )  # fmt: skip
+
+
+def _given_to_parts(
+    info: ClassInfo, method: ir.Function, name: str, branch: ir.If
+) -> Iterator[ir.Call]:
+    """The calls that give it to what the module holds, whatever that is: it was made for them where
+    the input is."""
+    this = method.params[0].name
+    inside = set(descendants(branch))
+    for node in descendants(method):
+        if isinstance(node, ir.Call) and node not in inside:
+            called = self_attribute(node.func, this)
+            if called and info.method(called) is None:
+                if any(self_attribute(argument.value, this) == name for argument in node.args):
+                    yield node
+
+
+def _follows_input(
+    info: ClassInfo, frame: Frame, this: Value, method: ir.Function, name: str
+) -> tuple[ir.Stmt, Operand] | None:
+    """Where a method stores a tensor that it makes where its input or the module is, with it."""
+    held = frame.state.heap[this.data].entries.get(name)
+    if held is not None and (held.note in REGISTERED or held.kind is Kind.MODULE):
+        return None
+    for statement, operand in frame.world.stores.get((info, name), []):
+        value, place = operand.value, operand.device
+        if value.kind is Kind.TENSOR and value.scalar is not True and isinstance(place, Symbol):
+            if is_registered(value):
+                return None
+            parameters = {parameter.name for parameter in method.params}
+            if place.key in {*parameters, "self.device"} or is_place_of_argument(place):
+                return statement, operand
+    return None
+
+
+def _made_empty(info: ClassInfo, name: str) -> ir.Stmt | None:
+    """The statement of the constructor that says that nothing is kept yet: `self.mask = None`."""
+    init = info.methods.get("__init__")
+    for statement in init.body if init is not None else ():
+        match statement:
+            case ir.Assign(targets=(target,), value=ir.Constant(value=None), annotation=None):
+                if init is not None and self_attribute(target, init.params[0].name) == name:
+                    return statement
+    return None
+
+
+# --- which branches are caches -------------------------------------------------------------------
+
+
+def _caches(info: ClassInfo, method: ir.Function) -> Iterator[Cache]:
+    scan = info.file.scan
+    if not method.params or not (scan(method).self_stores or scan(method).self_calls):
+        return
+    this = method.params[0].name
+    for position, statement in enumerate(method.body):
+        if not isinstance(statement, ir.If) or statement.orelse:
+            continue
+        stored = _stored(info, statement.body, this)
+        reuses = not stored and isinstance(next(reversed(statement.body), None), ir.Return)
+        if reuses:
+            stored = _stored(info, method.body[position + 1 :], this)
+        asked = _asked(statement.test, this) & stored
+        if asked and not _asks_for_place(method, statement.test):
+            alone = {
+                name for name in stored if _is_stored_there_alone(info, method, statement, name)
+            }
+            if asked <= alone:
+                yield Cache(statement, frozenset(alone), reuses)
+
+
+def _stored(info: ClassInfo, body: ir.Body, this: str) -> set[str]:
+    """The attributes that statements store, themselves or by a method of the class that they
+    call."""
+    found: set[str] = set()
+    for node in (node for statement in body for node in descendants(statement)):
+        match node:
+            case ir.Assign(targets=targets):
+                for target in targets:
+                    parts = target.items if isinstance(target, ir.Display) else (target,)
+                    found |= {attr for part in parts if (attr := self_attribute(part, this))}
+            case ir.Call(func=func):
+                called = info.methods.get(self_attribute(func, this) or "")
+                if called is not None:
+                    found |= info.file.scan(called).self_stores
+    return found
+
+
+def _asked(test: ir.Expr, this: str) -> set[str]:
+    """The attributes that a test looks at."""
+    found: set[str] = set()
+    for node in descendants(test):
+        match node:
+            case ir.Attribute():
+                found.add(self_attribute(node, this) or "")
+            case ir.Call(func=ir.Name(id="hasattr" | "getattr"), args=(first, second, *_)):
+                owner, name = first.value, second.value
+                if (
+                    isinstance(owner, ir.Name)
+                    and owner.id == this
+                    and isinstance(name, ir.Constant)
+                ):
+                    found.add(str(name.value))
+    return found - {""}
+
+
+def _asks_for_place(method: ir.Function, test: ir.Expr) -> bool:
+    """Whether a test looks at a device, or at something that may hang on one."""
+    if _ABOUT_PLACES.search(ir.render(test, 400)):
+        return True
+    names = set()
+    for node in descendants(test):
+        match node:
+            case ir.Name(id=name):
+                names.add(name)
+            case ir.Call(func=ir.Name(id=called) | ir.Attribute(attr=called)):
+                if called not in _LOOKS:
+                    return True
+            case ir.Call():
+                return True
+    return any(
+        isinstance(node, ir.Assign)
+        and node.value is not None
+        and any(isinstance(target, ir.Name) and target.id in names for target in node.targets)
+        and _ABOUT_PLACES.search(ir.render(node.value, 400))
+        for node in descendants(method)
+    )
+
+
+def _is_stored_there_alone(info: ClassInfo, method: ir.Function, branch: ir.If, name: str) -> bool:
+    """Whether nothing but the constructor and this cache stores an attribute: what resets it may
+    be called wherever the module is moved."""
+    this = method.params[0].name
+    called = {
+        self_attribute(node.func, this) for node in descendants(method) if isinstance(node, ir.Call)
+    }
+    if name in _stored(info, branch.body, this):
+        outside = tuple(statement for statement in method.body if statement is not branch)
+        if name in _stored(info, outside, this):
+            return False
+    return not any(
+        name in each.file.scan(other).self_stores
+        for each in info.lineage()
+        for other in each.methods.values()
+        if other is not method and other.name != "__init__" and other.name not in called
+    )

@@ -1,0 +1,264 @@
+"""Classes of the file: their bases, what they define, and what they are for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from devlint import ir
+from devlint.flow.domain.values import Kind
+from devlint.flow.facts import Role
+from devlint.flow.frames.files import ClassInfo, File
+from devlint.flow.frames.frame import Frame
+from devlint.flow.frames.library import dotted
+from devlint.flow.syntax.walk import descendants, self_attribute
+
+_MODULE_NAMES = re.compile(
+    r"(^|\.)(nn\.Module|LightningModule|PreTrainedModel|ModelMixin)$"
+    r"|^torch\.nn\.modules\.\w+\._[A-Z]\w+$"
+)
+"""What is private in torch.nn's files are bases of its layers and losses."""
+_CALLED_MODULE = re.compile(r"(?<!Data)Module$")
+_DATA = re.compile(
+    r"Dataset$|DataSet$|Sampler$|Transforms?$|Collat(e|or)|DataModule$|DataLoader$|Augment|Tokenizer$"
+    r"|FeatureExtractor$|Processor(Fast)?$"
+)
+_COLLATES = re.compile(r"Collat(e|or)")
+_DATA_FUNCTION = re.compile(
+    r"collate|^__getitem__$|^plot_|^visuali[sz]e|^draw_|^show_|worker_init|^augment|transform$"
+)
+_MANAGED = re.compile(r"LightningModule$|LightningDataModule$|^Fabric$")
+
+
+def declare_class(frame: Frame, node: ir.Class) -> ClassInfo:
+    """Describe a class once; later runs of the statement find it again."""
+    known = frame.file.classes.get(node)
+    if known is not None:
+        return known
+    info = ClassInfo(node, frame.file)
+    bases: list[ClassInfo | str] = []
+    for argument in node.bases:
+        if argument.keyword is not None or argument.star:
+            continue
+        bases.append(_base(frame, argument.value))
+    info.bases = tuple(base for base in bases if base != "builtins.object")
+    above = (each for b in info.bases if isinstance(b, ClassInfo) for each in b.lineage())
+    info.ancestors = tuple(dict.fromkeys(above))
+    info.open_base = any(isinstance(b, str) and not _is_closed(frame, b) for b in info.bases)
+    _declare_members(frame, info)
+    info.is_module = _is_module(frame, info)
+    info.role = _role(info) if frame.role is not Role.TEST else Role.TEST
+    frame.file.classes[node] = info
+    return info
+
+
+def mark_mixins(classes: Iterable[ClassInfo]) -> None:
+    """A class that stands beside an nn.Module among the bases of another is one, as far as its
+    methods can tell: `class Layer(nn.Module, Adapted)`."""
+    for info in list(classes):
+        for base in info.ancestors if info.is_module else ():
+            if not base.is_module and base.file is info.file and base.role is Role.PLAIN:
+                base.is_module = base.open_base = True
+                base.role = Role.MODULE
+
+
+def _base(frame: Frame, node: ir.Expr) -> ClassInfo | str:
+    if isinstance(node, ir.Subscript):
+        node = node.value
+    name = dotted(frame, node)
+    if not name or not _MODULE_NAMES.search(name):
+        before, frame.expecting = frame.expecting, True
+        value = frame.evaluate(node)
+        frame.expecting = before
+        if value.kind is Kind.CLASS and isinstance(value.data, ClassInfo):
+            return value.data
+        if value.kind is Kind.LIBRARY:
+            name = str(value.data)
+    return name or "?"
+
+
+def _is_closed(frame: Frame, name: str) -> bool:
+    """Whether all that a library's class defines is known: torch's own modules, and Python's."""
+    return name.startswith(("torch.nn.", "abc.", "typing.", "builtins.", "torch.utils.data."))
+
+
+def _declare_members(frame: Frame, info: ClassInfo) -> None:
+    for statement in info.node.body:
+        if isinstance(statement, ir.Function):
+            if _is_setter(statement):
+                info.setters[statement.name] = statement
+            info.methods.setdefault(statement.name, statement)
+            if any(_is_property(decorator) for decorator in statement.decorators):
+                info.properties.add(statement.name)
+        elif isinstance(statement, ir.Assign):
+            for target in statement.targets:
+                if isinstance(target, ir.Name):
+                    info.attributes.add(target.id)
+    for method in (*info.methods.values(), *info.setters.values()):
+        scan = frame.file.scan(method)
+        info.attributes |= scan.self_stores
+        info.open_base |= scan.dynamic or bool({"setattr", "vars"} & scan.called)
+
+
+def _is_property(node: ir.Expr) -> bool:
+    name = ir.render(node)
+    return name.endswith("property") or ".setter" in name
+
+
+def _is_setter(function: ir.Function) -> bool:
+    return any(
+        ir.render(decorator) == f"{function.name}.setter" for decorator in function.decorators
+    )
+
+
+def _is_module(frame: Frame, info: ClassInfo) -> bool:
+    """A base is an nn.Module; or, where a base isn't known, it has a `forward` with inputs, or
+    layers."""
+    for base in info.bases:
+        if isinstance(base, ClassInfo):
+            if base.is_module:
+                return True
+        elif _MODULE_NAMES.search(base):
+            return True
+        else:
+            row = frame.world.table.get(base)
+            if row is not None and row.kind == "module":
+                return True
+    if not _has_unseen_base(info):
+        return False
+    registers = any(frame.file.scan(m).registers for m in info.methods.values())
+    return registers or _takes_inputs(info) or _holds_layers(frame, info)
+
+
+def _takes_inputs(info: ClassInfo) -> bool:
+    """Whether a class has a `forward` that must be given something, as all but a few modules; what
+    runs a model on what it holds itself (`strategy.forward()`) isn't one."""
+    method = info.method("forward")
+    if method is None:
+        return False
+    return any(p.kind.startswith("*") or p.default is None for p in method[1].params[1:])
+
+
+def _holds_layers(frame: Frame, info: ClassInfo) -> bool:
+    """Whether a base that isn't seen is called a module, and the constructor makes layers."""
+    init = info.methods.get("__init__")
+    named = any(_CALLED_MODULE.search(base) for base in info.library_bases())
+    if init is None or not named:
+        return False
+    made = (s.value.func for s in init.body if _stores_call(s, init.params[0].name))  # type: ignore[attr-defined]
+    return any(dotted(frame, func).startswith("torch.nn.") for func in made)
+
+
+def _stores_call(statement: ir.Stmt, this: str) -> bool:
+    """`self.layer = nn.Linear(2, 3)`"""
+    if not isinstance(statement, ir.Assign) or not isinstance(statement.value, ir.Call):
+        return False
+    return any(self_attribute(target, this) for target in statement.targets)
+
+
+def _has_unseen_base(info: ClassInfo) -> bool:
+    """Whether a base comes from another file of the project or a library without rows. With a
+    `forward` of its own, such a class is an nn.Module in all code seen, but for
+    `torch.autograd.Function`, which is torch's own, and transforms of data."""
+    bases = info.library_bases()
+    return any(not base.startswith(_NO_MODULES) and not _DATA.search(base) for base in bases)
+
+
+_NO_MODULES = ("torch.", "builtins.", "abc.", "typing.", "enum.", "dataclasses.", "collections.")
+
+
+def _names(info: ClassInfo) -> list[str]:
+    return [info.node.name, *(b if isinstance(b, str) else b.node.name for b in info.bases)]
+
+
+def is_named_for_data(info: ClassInfo) -> bool:
+    """Whether a class, or one of its bases, has the name of a data set or a transform."""
+    return any(_DATA.search(name) for name in _names(info))
+
+
+def _role(info: ClassInfo) -> Role:
+    names = _names(info)
+    for base in info.bases:
+        if isinstance(base, ClassInfo) and base.role is not Role.PLAIN:
+            return base.role
+    if any(_MANAGED.search(name) for name in names):
+        return Role.MANAGED
+    if not info.is_module and is_named_for_data(info):
+        return Role.DATA
+    if info.is_module:
+        return Role.MODULE
+    if _draws_for_samples(info):
+        return Role.DATA
+    if info.node.name.startswith("Test") or any("TestCase" in name for name in names):
+        return Role.TEST
+    return Role.PLAIN
+
+
+def _draws_for_samples(info: ClassInfo) -> bool:
+    """Whether its objects are called to change a sample at random: with Python's own numbers, one
+    call for each sample, as data sets do."""
+    call = info.methods.get("__call__")
+    return call is not None and info.file.scan(call).draws
+
+
+def role_of(name: str, owner: ClassInfo | None, around: Role, file: File) -> Role:
+    """What a function is for, by its class, its name, its uses and the code around it."""
+    if around in (Role.TEST, Role.DATA):
+        return around
+    if name in _of_samples(file) or (owner is not None and owner.node.name in _of_samples(file)):
+        return Role.DATA
+    if owner is not None and owner.role is not Role.PLAIN:
+        return owner.role
+    if _DATA_FUNCTION.search(name):
+        return Role.DATA
+    if name.startswith("test_"):
+        return Role.TEST
+    return around
+
+
+def _of_samples(file: File) -> frozenset[str]:
+    """The functions and methods of the linted file that it gives to loaders to make batches, the
+    classes with which it changes samples, and the functions that only those which make batches by
+    their names call."""
+    if file.of_samples is None:
+        found: set[str] = set()
+        by_data: set[str] = set()
+        by_others = {name for s in file.body if not isinstance(s, _DEFINES) for name in _named(s)}
+        for statement in file.body if file.guest is None else ():
+            collates = _is_named_to_collate(statement)
+            body = statement.body if isinstance(statement, ir.Class) else (statement,)
+            for function in body:
+                if isinstance(function, ir.Function):
+                    scan = file.scan(function)
+                    found |= scan.of_samples
+                    collating = collates or "collate" in function.name
+                    (by_data if collating else by_others).update(scan.called, scan.given)
+        file.of_samples = frozenset(found | (by_data - by_others))
+    return file.of_samples
+
+
+_DEFINES = (ir.Class, ir.Function, ir.Import, ir.ImportFrom)
+
+
+def _named(statement: ir.Stmt) -> Iterable[str]:
+    return (node.id for node in descendants(statement) if isinstance(node, ir.Name))
+
+
+def _is_named_to_collate(statement: ir.Stmt) -> bool:
+    return isinstance(statement, ir.Class) and _COLLATES.search(statement.name) is not None
+
+
+def is_never_set_up(init: ir.Function) -> bool:
+    """Whether a module's constructor begins with `super(Own).__init__()`: a `super` without an
+    object reaches no base, so PyTorch refuses the first parameter, and any call."""
+    for statement in init.body:
+        match statement:
+            case ir.Evaluate(
+                value=ir.Call(
+                    func=ir.Attribute(
+                        value=ir.Call(func=ir.Name(id="super"), args=(_,)), attr="__init__"
+                    )
+                )
+            ):
+                return True
+    return False

@@ -1,0 +1,103 @@
+"""`def` and `class`."""
+
+from __future__ import annotations
+
+import re
+
+from devlint import ir
+from devlint.flow.bodies.classes import declare_class
+from devlint.flow.conditions.guards import guard_of
+from devlint.flow.devices.named import use_device
+from devlint.flow.domain.lattice import CPU
+from devlint.flow.domain.state import State
+from devlint.flow.domain.values import NOTHING, Kind, Value
+from devlint.flow.frames import library
+from devlint.flow.frames.files import ClassInfo, Closure
+from devlint.flow.frames.frame import Frame
+
+
+def define_function(frame: Frame, node: ir.Function) -> None:
+    _decorate(frame, node)
+    _defaults(frame, node)
+    qualname = f"{frame.qualname}.{node.name}".lstrip(".")
+    scopes = (frame.state.env, *frame.scopes) if frame.function is not None else ()
+    closure = Closure(node, frame.file, scopes, frame.owner, qualname)
+    if not frame.site and frame.recording:
+        frame.world.pending.append((closure, frame, dict(frame.state.known)))
+    if frame.function is None and any(_is_fixture(frame, each) for each in node.decorators):
+        frame.file.fixtures[node.name] = closure
+    opaque = any(not _transparent(frame, decorator) for decorator in node.decorators)
+    value = NOTHING if opaque else Value(Kind.FUNCTION, data=closure)
+    frame.state.bind(node.name, value)
+    if node.name in frame.globals and frame.file.guest is None:
+        frame.file.names[node.name] = value
+
+
+def _decorate(frame: Frame, node: ir.Function | ir.Class) -> None:
+    """Evaluate decorators. What one of them asks for holds where the others give parameters."""
+    before = frame.guard
+    for decorator in node.decorators:
+        others = tuple(other for other in node.decorators if other is not decorator)
+        frame.guard = guard_of(before, others, frame)
+        frame.evaluate(decorator)
+    frame.guard = before
+
+
+def _defaults(frame: Frame, node: ir.Function) -> None:
+    for parameter in node.params:
+        if parameter.default is None:
+            continue
+        frame.default_of = parameter.name
+        value = frame.evaluate(parameter.default)
+        frame.default_of = ""
+        text = value.data if value.kind is Kind.STRING else None
+        if isinstance(text, str) and value.device != CPU and frame.tells:
+            if _DEVICE_PARAMETER.search(parameter.name):
+                use_device(frame, parameter.default, value, via="default")
+
+
+_DEVICE_PARAMETER = re.compile(r"device(?!_?types?$)|^(gpu|dev|map_location)$")
+
+
+_TRANSPARENT = frozenset(
+    ("torch.no_grad", "torch.inference_mode", "torch.enable_grad", "torch.set_grad_enabled",
+     "torch.jit.script", "torch.jit.ignore", "torch.jit.export", "torch.jit.unused",
+     "torch.compile", "torch.compiler.disable", "torch.autocast", "torch.amp.autocast",
+     "torch.cuda.amp.autocast", "functools.wraps", "functools.lru_cache", "functools.cache",
+     "builtins.staticmethod", "builtins.classmethod", "typing.overload", "typing.final",
+     "typing.override", "typing_extensions.override", "beartype.beartype", "typeguard.typechecked",
+     "jaxtyping.jaxtyped", "streamlit.cache", "streamlit.cache_data", "streamlit.cache_resource",
+     "tenacity.retry")
+)  # fmt: skip
+
+
+def _transparent(frame: Frame, decorator: ir.Expr) -> bool:
+    """Whether a decorated function does what its body says."""
+    func = decorator.func if isinstance(decorator, ir.Call) else decorator
+    return library.dotted(frame, func) in _TRANSPARENT
+
+
+def _is_fixture(frame: Frame, decorator: ir.Expr) -> bool:
+    func = decorator.func if isinstance(decorator, ir.Call) else decorator
+    return library.dotted(frame, func) == "pytest.fixture"
+
+
+def define_class(frame: Frame, node: ir.Class) -> None:
+    _decorate(frame, node)
+    info: ClassInfo = declare_class(frame, node)
+    info.guard = guard_of(frame.guard, node.decorators, frame)
+    info.known = dict(frame.state.known)
+    inner = Frame(
+        frame.world, frame.file, State(), qualname=f"{frame.qualname}.{node.name}".lstrip("."),
+        scopes=(frame.state.env, *frame.scopes) if frame.function is not None else (),
+        recording=frame.recording, owner=info, role=info.role, site=frame.site,
+    )  # fmt: skip
+    inner.state.heap, inner.state.known = frame.state.heap, dict(frame.state.known)
+    for statement in node.body:
+        if isinstance(statement, ir.Function):
+            _decorate(inner, statement)
+            _defaults(inner, statement)
+        else:
+            inner.run((statement,))
+    info.env.update(inner.state.env)
+    frame.state.bind(node.name, Value(Kind.CLASS, data=info))

@@ -1,0 +1,28 @@
+"""Methods that run while their module is made, before anybody can have moved it."""
+
+from __future__ import annotations
+
+from devlint.flow.calls.callers import is_asked_by_constructors
+from devlint.flow.frames.files import ClassInfo
+from devlint.flow.frames.protocols import runs_again
+
+OWN_MOVES = ("to", "cuda", "cpu", "_apply")
+_FOR_ALL = ("forward", "train", *OWN_MOVES)
+"""Methods that other files and torch itself call."""
+
+
+def run_while_made(info: ClassInfo) -> set[str]:
+    """The methods of a module that its constructor calls, and no others but these; and those that
+    the file calls in other constructors only, of modules that have this one as a part.
+    `reset_parameters` runs again, and so does what that calls."""
+    if "__init__" not in info.methods or not info.is_module:
+        return set()
+    callers: dict[str, set[str]] = {n: set() for n, m in info.methods.items() if not runs_again(m)}
+    for name, method in info.methods.items():
+        for called in callers.keys() & info.file.scan(method).self_calls - {name}:
+            callers[called].add(name)
+    early = {"__init__"}
+    while more := {name for name, by in callers.items() if by and by <= early} - early:
+        early |= more
+    asked = (name for name, by in callers.items() if "__init__" not in by and name not in _FOR_ALL)
+    return early | {name for name in asked if is_asked_by_constructors(info.file, name)}

@@ -1,0 +1,303 @@
+"""What an expression is: one function for each kind of node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from devlint import ir
+from devlint.flow.bodies import generators
+from devlint.flow.calls import calls
+from devlint.flow.conditions import choices, fallbacks, implications, narrow, uncalled
+from devlint.flow.conditions.settled import settled
+from devlint.flow.devices.named import string_value
+from devlint.flow.domain.keys import CUDA_AVAILABLE, asks_type
+from devlint.flow.domain.paths import path_value
+from devlint.flow.domain.state import Object
+from devlint.flow.domain.state_joins import join_states
+from devlint.flow.domain.value_joins import join_all
+from devlint.flow.domain.values import NONE, NOTHING, TENSORS, Condition, Kind, Value
+from devlint.flow.frames import library
+from devlint.flow.frames.files import Closure
+from devlint.flow.frames.frame import Frame
+from devlint.flow.frames.library import BUILTINS, library_value
+from devlint.flow.operations import arrivals, attributes, operators, placeholders, unpacking
+
+
+def evaluate(frame: Frame, node: ir.Expr) -> Value:
+    """The value of an expression; its facts are recorded on the way."""
+    return _EVALUATORS[type(node)](frame, node)
+
+
+def _constant(frame: Frame, node: ir.Constant) -> Value:
+    value = node.value
+    if value is None:
+        return NONE
+    if isinstance(value, str):
+        return string_value(frame, value, node)
+    if isinstance(value, bool):
+        return Value(Kind.BOOL, data=value)
+    if isinstance(value, (int, float, complex)):
+        return Value(Kind.NUMBER, data=value)
+    return NOTHING
+
+
+def _name(frame: Frame, node: ir.Name) -> Value:
+    value = frame.look_up(node.id)
+    if value is not None:
+        if frame.testing:
+            value = placeholders.asked(frame, node, value)
+        return library.followed(frame, value, node)
+    if node.id in BUILTINS:
+        return library_value(f"builtins.{node.id}")
+    return library.from_star(frame, node) or path_value(node.id)
+
+
+def _attribute(frame: Frame, node: ir.Attribute) -> Value:
+    return attributes.read(frame, node, evaluate(frame, node.value))
+
+
+def _subscript(frame: Frame, node: ir.Subscript) -> Value:
+    base = evaluate(frame, node.value)
+    if base.kind is Kind.LIBRARY:  # `Union[torch.FloatTensor, ...]` uses no device
+        before, frame.expecting = frame.expecting, True
+        evaluate(frame, node.index)
+        frame.expecting = before
+        return NOTHING
+    return operators.subscript(frame, node, base, evaluate(frame, node.index))
+
+
+def _slice(frame: Frame, node: ir.Slice) -> Value:
+    for part in (node.lower, node.upper, node.step):
+        if part is not None:
+            evaluate(frame, part)
+    return Value(Kind.UNKNOWN, note="slice")
+
+
+def _call(frame: Frame, node: ir.Call) -> Value:
+    return calls.call(frame, node)
+
+
+def _binary(frame: Frame, node: ir.Binary) -> Value:
+    # Long sums lean to the left: their spine is walked without recursion.
+    spine: list[ir.Binary] = [node]
+    while isinstance(spine[-1].left, ir.Binary):
+        spine.append(spine[-1].left)
+    value = evaluate(frame, spine[-1].left)
+    for link in reversed(spine):
+        value = operators.binary(frame, link, value, evaluate(frame, link.right))
+    return value
+
+
+def _unary(frame: Frame, node: ir.Unary) -> Value:
+    value = evaluate(frame, node.operand)
+    if node.op == "not":
+        uncalled.note(frame, node.operand, value)
+        return implications.truth(frame, node, value)
+    if value.kind in (Kind.TENSOR, Kind.BATCH, Kind.NDARRAY):
+        arrivals.read(frame, node, (node.operand, value))
+        return value.but(note="", data=None)
+    if value.kind is Kind.NUMBER and isinstance(value.data, (int, float)):
+        return value.but(data=-value.data if node.op == "-" else None)
+    return Value(Kind.NUMBER) if value.kind is Kind.NUMBER else NOTHING
+
+
+def _boolean(frame: Frame, node: ir.Boolean) -> Value:
+    # `a and b and c` leans to the left: its terms are taken one by one, each knowing those before.
+    terms: list[ir.Expr] = []
+    rest: ir.Expr = node
+    while isinstance(rest, ir.Boolean) and rest.op == node.op:
+        terms.append(rest.right)
+        rest = rest.left
+    values = [evaluate(frame, rest)]
+    outside = frame.state
+    frame.state = outside.fork()
+    for term in reversed(terms):
+        spelled = isinstance(rest, ir.Constant) and isinstance(rest.value, str)
+        if not spelled and settled(frame, rest) is (node.op == "or"):
+            break  # what follows never runs; behind a string it is a slip that rules tell of
+        uncalled.note(frame, rest, values[-1])
+        narrow.assume(frame, rest, node.op == "and")
+        values.append(evaluate(frame, term))
+        rest = term
+    frame.state = join_states(outside, frame.state)
+    if frame.testing:
+        uncalled.note(frame, rest, values[-1])
+    if node.op == "or" and frame.tells and len(values) > len(terms):
+        fallbacks.look_at(frame, node, values)
+    if any(isinstance(value.data, Condition) for value in values):
+        same = all(value.kind is values[0].kind for value in values)
+        return implications.truth(frame, node, values[0] if same else NOTHING)
+    if node.op == "or" and len(values) == 2:
+        return choices.defaulted(frame, node, values[0], values[1])
+    return join_all(values) if node.op == "or" else values[-1]
+
+
+def _compare(frame: Frame, node: ir.Compare) -> Value:
+    before, frame.comparing = frame.comparing, True
+    left, right = evaluate(frame, node.left), evaluate(frame, node.right)
+    frame.comparing = before
+    return operators.compare(frame, node, left, right)
+
+
+def _conditional(frame: Frame, node: ir.Conditional) -> Value:
+    uncalled.note(frame, node.test, frame.test(node.test))
+    if frame.tells:
+        fallbacks.look_at_choice(frame, node)
+    key = implications.key_of(frame, node.test)
+    known = settled(frame, node.test)
+    if known is not None:
+        return evaluate(frame, node.body if known else node.orelse)
+    outside = frame.state
+    branches = []
+    for holds, branch in ((True, node.body), (False, node.orelse)):
+        frame.state = outside.fork()
+        narrow.assume(frame, node.test, holds)
+        branches.append((evaluate(frame, branch), frame.state))
+    frame.state = choices.merge_states(branches[0][1], branches[1][1], key)
+    frame.state.known = dict(outside.known)
+    yes, no = branches[0][0], branches[1][0]
+    if (
+        key is None
+        and {yes.kind, no.kind} <= _NAME_DEVICES
+        and implications.has_keys(frame, node.test)
+    ):
+        return choices.merge_devices(frame, node.test, yes, no)
+    joined = choices.merge_values(yes, no, key)
+    guarded = yes.kind in TENSORS and no.kind in TENSORS and yes.device != no.device
+    guarded = guarded and key is not None and not asks_type(key[0])
+    return joined.but(note="guarded") if guarded else joined
+
+
+_NAME_DEVICES = {Kind.STRING, Kind.DEVICE}
+
+
+def _display(frame: Frame, node: ir.Display) -> Value:
+    values = []
+    spread: list[Value] = []
+    for item in node.items:
+        if isinstance(item, ir.Starred):
+            spread.append(unpacking.element_of(frame, evaluate(frame, item.value)))
+        else:
+            values.append(evaluate(frame, item))
+    kind = {"list": Kind.LIST, "tuple": Kind.TUPLE}.get(node.kind, Kind.SET)
+    if spread:
+        found = Object(element=join_all(values + spread))
+    else:
+        found = Object(items=tuple(values))
+    return Value(kind, data=frame.allocate(node, found))
+
+
+def _mapping(frame: Frame, node: ir.Mapping) -> Value:
+    entries: dict[str, Value] = {}
+    others: list[Value] = []
+    for key, item in node.items:
+        value = evaluate(frame, item)
+        if key is None:
+            merged = frame.object(value)
+            if merged is not None and value.kind is Kind.DICT:
+                entries.update(merged.entries)
+                others.append(merged.element)
+            else:  # it may override what stands before it
+                others.extend((*entries.values(), NOTHING))
+                entries.clear()
+            continue
+        evaluate(frame, key)
+        if isinstance(key, ir.Constant) and isinstance(key.value, str):
+            entries[key.value] = value
+        else:
+            others.append(value)
+    found = Object(items=None if others else (), entries=entries, element=join_all(others))
+    return Value(Kind.DICT, data=frame.allocate(node, found))
+
+
+def _comprehension(frame: Frame, node: ir.Comprehension) -> Value:
+    outside = frame.state
+    frame.state = outside.fork()
+    for clause in node.clauses:
+        source = evaluate(frame, clause.iter)
+        unpacking.bind(frame, clause.target, unpacking.element_of(frame, source))
+        if source.note == "devices":
+            frame.state.known[CUDA_AVAILABLE] = True
+        for test in clause.tests:
+            evaluate(frame, test)
+            narrow.assume(frame, test, True)
+    if node.key is not None:
+        evaluate(frame, node.key)
+    element = evaluate(frame, node.element)
+    inside, frame.state = frame.state, outside
+    frame.state.copies, frame.state.busy = inside.copies, inside.busy
+    for ref in inside.heap.written:
+        if ref not in frame.state.heap:
+            frame.state.heap[ref] = inside.heap[ref]
+    kinds = {"set": Kind.SET, "dict": Kind.DICT, "generator": Kind.UNKNOWN}
+    kind = kinds.get(node.kind, Kind.LIST)
+    if kind is Kind.UNKNOWN:
+        return Value(Kind.TUPLE, data=frame.allocate(node, Object(element=element)), note="lazy")
+    return Value(kind, data=frame.allocate(node, Object(element=element)))
+
+
+def _lambda(frame: Frame, node: ir.Lambda) -> Value:
+    scopes = (frame.state.env, *frame.scopes)
+    closure = Closure(
+        node, frame.file, scopes, frame.owner, f"{frame.qualname}.<lambda>".lstrip(".")
+    )
+    if frame.tells:  # once on its own, as functions are
+        outside, frame.state = frame.state, frame.state.fork()
+        for parameter in node.params:
+            frame.state.bind(parameter.name, path_value(parameter.name))
+        evaluate(frame, node.body)
+        frame.state = outside
+    return Value(Kind.FUNCTION, data=closure)
+
+
+def _walrus(frame: Frame, node: ir.Walrus) -> Value:
+    value = evaluate(frame, node.value)
+    frame.state.bind(node.target.id, value)
+    return value
+
+
+def _starred(frame: Frame, node: ir.Starred) -> Value:
+    return unpacking.element_of(frame, evaluate(frame, node.value))
+
+
+def _await(frame: Frame, node: ir.Await) -> Value:
+    evaluate(frame, node.value)
+    arrivals.wait(frame)
+    return NOTHING
+
+
+def _yield(frame: Frame, node: ir.Yield) -> Value:
+    value = NONE if node.value is None else evaluate(frame, node.value)
+    generators.note_yielded(frame, node, value)
+    arrivals.wait(frame)  # what gets it may wait
+    return NOTHING
+
+
+def _text(frame: Frame, node: ir.Text) -> Value:
+    values = [(part, evaluate(frame, part)) for part in node.parts]
+    return operators.formatted(frame, values)
+
+
+_EVALUATORS: dict[type, Callable[[Frame, Any], Value]] = {
+    ir.Constant: _constant,
+    ir.Name: _name,
+    ir.Attribute: _attribute,
+    ir.Subscript: _subscript,
+    ir.Slice: _slice,
+    ir.Call: _call,
+    ir.Binary: _binary,
+    ir.Unary: _unary,
+    ir.Boolean: _boolean,
+    ir.Compare: _compare,
+    ir.Conditional: _conditional,
+    ir.Display: _display,
+    ir.Mapping: _mapping,
+    ir.Comprehension: _comprehension,
+    ir.Lambda: _lambda,
+    ir.Walrus: _walrus,
+    ir.Starred: _starred,
+    ir.Await: _await,
+    ir.Yield: _yield,
+    ir.Text: _text,
+}

@@ -1,0 +1,269 @@
+"""Functions: run inside a call with its arguments, or on their own."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from devlint import ir
+from devlint.flow.bodies import generators
+from devlint.flow.bodies.annotations import annotated
+from devlint.flow.bodies.classes import role_of
+from devlint.flow.bodies.parameters import bind_parameters, has_plain_default, is_tensor_name
+from devlint.flow.bodies.returns import together
+from devlint.flow.bodies.statements import run
+from devlint.flow.calls.callers import is_asked_for
+from devlint.flow.conditions.guards import guard_of
+from devlint.flow.conditions.required import before, required
+from devlint.flow.devices import neglect
+from devlint.flow.domain.lattice import UNKNOWN
+from devlint.flow.domain.paths import Path, place_of_path
+from devlint.flow.domain.state import Heap, Object, State
+from devlint.flow.domain.values import NONE, NOTHING, Kind, Origin, Value
+from devlint.flow.effects import precision
+from devlint.flow.facts import Guard
+from devlint.flow.frames.files import Closure
+from devlint.flow.frames.frame import Frame
+from devlint.flow.modules.placement import forget_optimizer, place_module
+from devlint.flow.operations import arrivals
+from devlint.flow.syntax.scan import Scan
+
+_LONGEST_INLINED = 60
+_INLINED_FOR_EACH = 100
+"""So many statements may run inside of calls for each function, whatever others have used up."""
+
+
+def invoke(
+    frame: Frame,
+    node: ir.Expr,
+    closure: Closure,
+    positional: list[Value],
+    keywords: dict[str, Value],
+) -> Value:
+    """What a call of a function of the file returns, and what it does to objects."""
+    frame.state.known.update(required(frame, closure))
+    if not _can_be_followed(frame, closure):
+        arrivals.wait(frame)
+        _forget(frame, closure, positional, keywords)
+        return NOTHING
+    if _leads_nowhere(frame, closure, positional, keywords):
+        arrivals.wait(frame)
+        return NONE
+    question = _question(frame, closure, positional, keywords)
+    receiver = frame.object(positional[0]) if positional else None
+    told = None if question is None else frame.world.answers.get(question)
+    if told is not None and told[0] is receiver:
+        arrivals.wait(frame)
+        return told[1]
+    known = frame.known_in(closure.file)
+    state = State({}, Heap(frame.state.heap), known, frame.state.default)
+    state.copies, state.busy = frame.state.copies, frame.state.busy
+    inner = Frame(
+        frame.world, closure.file, state, closure.node, closure.qualname,
+        role_of(closure.name, closure.owner, frame.role, closure.file), closure.owner,
+        closure.scopes, guard=frame.guard, recording=frame.recording,
+        caller=frame, site=(*frame.site, node),
+    )  # fmt: skip
+    _bind_arguments(inner, closure, positional, keywords)
+    value = _run(inner)
+    if generators.is_generator(closure):
+        arrivals.wait(frame)
+        _forget(frame, closure, positional, keywords)
+        return generators.elements(frame, node, inner)
+    changed = False
+    for ref in inner.state.heap.written:
+        changed = changed or ref in frame.state.heap
+        frame.state.heap[ref] = inner.state.heap[ref]
+    if question is not None and not changed and frame.object(value) is None:
+        frame.world.answers[question] = (receiver, value)
+    frame.state.default, frame.state.copies = inner.state.default, inner.state.copies
+    frame.state.busy = inner.state.busy
+    if inner.is_guest:
+        arrivals.wait(frame)  # what began there can't be pointed at
+    return value
+
+
+def _leads_nowhere(
+    frame: Frame, closure: Closure, positional: list[Value], keywords: dict[str, Value]
+) -> bool:
+    """Whether a function neither answers nor changes anything, and is given nothing that its own
+    run doesn't know: then there is nothing to learn from following the call."""
+    if isinstance(closure.node, ir.Lambda) or closure.file.scan(closure.node).answers:
+        return False
+    given = (
+        [*positional[1:], *keywords.values()]
+        if closure.owner
+        else [*positional, *keywords.values()]
+    )
+    return all(value.kind in _UNINFORMATIVE for value in given)
+
+
+_UNINFORMATIVE = (Kind.UNKNOWN, Kind.NUMBER, Kind.BOOL, Kind.NONE, Kind.DTYPE)
+
+
+def _question(
+    frame: Frame, closure: Closure, positional: list[Value], keywords: dict[str, Value]
+) -> Hashable:
+    """What the answer of a call hangs on besides its receiver; None where that is too much: an
+    object among the arguments that holds more than constants. Asked again, it has the same answer,
+    and the same facts."""
+    given: list[Hashable] = []
+    for value in (*positional[1:], *keywords.values()):
+        told = _told(frame, value)
+        if told is None:
+            return None
+        given.append(told)
+    first = positional[0] if positional else None
+    known = frozenset(frame.known_in(closure.file).items())
+    names = tuple(keywords)
+    context = (frame.recording, frame.expecting, frame.role, known, frame.state.default)
+    return (closure.node, closure.file, first, tuple(given), names, context)
+
+
+def _told(frame: Frame, value: Value) -> Hashable:
+    """What an argument tells; None where that may change. Lists of constants are told apart by
+    what they hold, wherever they were made."""
+    found = frame.object(value)
+    if found is None:
+        return value
+    if value.kind not in (Kind.LIST, Kind.TUPLE) or found.items is None or found.entries:
+        return None
+    if any(item.kind not in _CONSTANTS for item in found.items) or found.element is not NOTHING:
+        return None
+    return (value.kind, value.note, found.items)
+
+
+_CONSTANTS = (Kind.STRING, Kind.NUMBER, Kind.BOOL, Kind.NONE)
+
+
+def _can_be_followed(frame: Frame, closure: Closure) -> bool:
+    if not frame.can_inline(closure.file) or any(f.function is closure.node for f in frame.chain()):
+        return False
+    if isinstance(closure.node, ir.Lambda):
+        return True
+    return not closure.node.is_async and can_be_followed(closure.file.scan(closure.node))
+
+
+def can_be_followed(scan: Scan) -> bool:
+    """Whether calls of a function run its body in their place."""
+    return scan.size <= _LONGEST_INLINED
+
+
+def _forget(
+    frame: Frame, closure: Closure, positional: list[Value], keywords: dict[str, Value]
+) -> None:
+    """A function that isn't followed may move what it is given, where it moves its argument."""
+    if isinstance(closure.node, ir.Lambda):
+        return
+    moved = {
+        root.partition(".")[0].partition("[")[0] for root in closure.file.scan(closure.node).moved
+    }
+    given = dict(zip((p.name for p in closure.node.params), positional, strict=False))
+    for name, value in {**given, **keywords}.items():
+        found = frame.object(value)
+        if name in moved and found is not None:
+            if value.kind is Kind.MODULE:
+                place_module(frame, value, UNKNOWN)
+            else:
+                frame.update(value, Object(source=found.source))
+        elif value.kind is Kind.OPTIMIZER:
+            forget_optimizer(frame, value)
+
+
+def _bind_arguments(
+    frame: Frame, closure: Closure, positional: list[Value], keywords: dict[str, Value]
+) -> None:
+    rest = list(positional)
+    for parameter in closure.node.params:
+        if parameter.kind == "positional" and rest:
+            value = rest.pop(0)
+        elif parameter.name in keywords:
+            value = keywords[parameter.name]
+        elif parameter.default is not None and parameter.kind in ("positional", "keyword"):
+            value = frame.evaluate(parameter.default)
+        elif parameter.kind == "*":
+            value = Value(Kind.TUPLE, data=frame.allocate(parameter, Object(items=tuple(rest))))
+        elif parameter.kind == "**":
+            names = {each.name for each in closure.node.params if each.kind != "**"}
+            others = {name: given for name, given in keywords.items() if name not in names}
+            found = Object(items=(), entries=others)
+            value = Value(Kind.DICT, data=frame.allocate(parameter, found))
+        else:
+            value = NOTHING
+        frame.state.env[parameter.name] = _proved(frame, closure.node, parameter, value)
+
+
+def _proved(
+    frame: Frame, function: ir.Function | ir.Lambda, parameter: ir.Parameter, value: Value
+) -> Value:
+    """An argument of which only the identity is known, with what the function itself proves."""
+    if value.kind is not Kind.UNKNOWN or value.note:
+        return value
+    if parameter.annotation is not None and (value is NOTHING or isinstance(value.data, Path)):
+        return annotated(frame, parameter.annotation, value)
+    if isinstance(function, ir.Function) and is_tensor_name(parameter.name):
+        scan = frame.file.scan(function)
+        if parameter.name in scan.tensors - scan.data and not has_plain_default(parameter):
+            place = place_of_path(value.data) if isinstance(value.data, Path) else UNKNOWN
+            return Value(Kind.TENSOR, place, origin=Origin.INPUT)
+    return value
+
+
+def _run(frame: Frame) -> Value:
+    """Run the body of a frame's function; its state is then that of all its ends."""
+    function = frame.function
+    if isinstance(function, ir.Lambda):
+        return frame.evaluate(function.body)
+    assert function is not None
+    run(frame, function.body)
+    ends = list(frame.returns)
+    if frame.state.alive:
+        ends.append((Value(Kind.NONE), frame.state))
+    if not ends:
+        return Value(Kind.NONE, note="exits")
+    value, frame.state = together(ends)
+    return value if frame.returns else NOTHING
+
+
+def run_alone(
+    closure: Closure,
+    around: Frame,
+    receiver: Value | None = None,
+    known: dict[str, bool] | None = None,
+    while_made: bool = False,
+    listening: bool = False,
+) -> Frame:
+    """Run a function with arguments of which only the identity is known; record its facts.
+
+    `known` are the conditions under which it was defined. `while_made`: only a constructor calls
+    it, so its arguments are on the host. `listening`: it is inherited from another file, and notes
+    where it uses what this one keeps.
+    """
+    function = closure.node
+    assert isinstance(function, ir.Function)
+    settled = {**around.known_in(closure.file), **(known or {}), **before(around, closure)}
+    state = State({}, Heap(around.state.heap), settled, around.state.default)
+    frame = Frame(
+        around.world, closure.file, state, function, closure.qualname,
+        role_of(closure.name, closure.owner, around.role, closure.file), closure.owner,
+        closure.scopes, guard=guard_of(frame_guard(closure, around), function.decorators, around),
+        recording=around.recording and (listening or not _is_guest(around, closure)),
+    )  # fmt: skip
+    if frame.guard is Guard.NONE and (function.name == "cuda" or is_asked_for(frame, function)):
+        frame.guard = Guard.CHOSEN  # who calls `.cuda()` asks for it
+    bind_parameters(frame, function, receiver, while_made)
+    world = frame.world
+    world.budget = max(world.budget, _INLINED_FOR_EACH)
+    world.guest_budget = max(world.guest_budget, _INLINED_FOR_EACH)
+    mark = len(world.facts)
+    _run(frame)
+    neglect.tell(frame, function, mark)
+    precision.tell(frame, mark)
+    return frame
+
+
+def _is_guest(frame: Frame, closure: Closure) -> bool:
+    return closure.file is not frame.world.home
+
+
+def frame_guard(closure: Closure, around: Frame) -> Guard:
+    return closure.owner.guard if closure.owner is not None else around.guard

@@ -1,0 +1,321 @@
+"""What a class's methods find in `self`: attributes after `__init__`, and where they are."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from devlint import ir
+from devlint.findings import Hop
+from devlint.flow.bodies import cached, unregistered
+from devlint.flow.bodies.classes import is_never_set_up
+from devlint.flow.bodies.early import OWN_MOVES, run_while_made
+from devlint.flow.bodies.functions import can_be_followed, run_alone
+from devlint.flow.calls.callers import is_exporting, is_private
+from devlint.flow.domain.keys import ALL_ON_HOST, CUDA_AVAILABLE
+from devlint.flow.domain.lattice import CPU, THE_MODULE, UNKNOWN, Device, join, only_host
+from devlint.flow.domain.state import Object, State
+from devlint.flow.domain.value_joins import join_all, join_values
+from devlint.flow.domain.values import MADE, NOTHING, PERHAPS, Kind, Origin, Value
+from devlint.flow.facts import KeptTensor, Role
+from devlint.flow.frames.files import ClassInfo, Closure
+from devlint.flow.frames.frame import Frame
+from devlint.flow.modules.inherited import inherited
+from devlint.flow.modules.placement import held_place, is_registered, place_kept, place_module
+from devlint.flow.modules.rewritten import (
+    forget_rewritten,
+    forget_tested,
+    is_asked_about,
+    is_of_one_test,
+    is_taken_along,
+)
+from devlint.flow.modules.stale import forget_devices, remember, tell
+
+_SETUP_ROUNDS = 8
+
+
+def run_class(info: ClassInfo, around: Frame) -> None:
+    """Run every method of a class: `__init__` first, then those that set up, then all."""
+    around = _where_defined(info, around)
+    this = _receiver(info, around)
+    init = info.method("__init__")
+    if info.is_module and init is not None and is_never_set_up(init[1]):
+        return
+    start = around
+    if init is not None:
+        start = run_alone(_closure(info, init[1], init[0]), around, this)
+        start.state.known = _known_of_object(around, start)
+    made = start
+    start = _after_setup(info, around, start, this)
+    if info.is_module:
+        _register(info, start, this)
+    elif any(each.open_base for each in info.lineage()):
+        _leave_open(start, this)
+    made_with = run_while_made(info)
+    for name, method in _callers_first(info):
+        if name == "__init__" and init is not None and init[1] is method:
+            continue
+        early = name in made_with
+        receiver = receiver_of(info, method, this)
+        known = {ALL_ON_HOST: True} if is_exporting(info, name) else None
+        own = run_alone(
+            _closure(info, method), made if early else start, receiver, known, while_made=early
+        )
+        if info.is_module and receiver is this and not early:
+            unregistered.tell_filled(info, made, own, this)
+            cached.tell(info, method, start, this)
+        if info.is_module and name == "forward":
+            _note_output(method, own)
+    for base, name in inherited(info, start, this) if info.is_module else ():
+        run_alone(_closure(info, base.methods[name], base), start, this, listening=True)
+    _tell_kept_tensors(info, start)
+    tell(info, start)
+
+
+def _callers_first(info: ClassInfo) -> list[tuple[str, ir.Function]]:
+    """The methods in an order in which each comes after those that call it, which tell of it; the
+    private ones late. Nobody calls setters by name."""
+    calls = {name: info.file.scan(method).self_calls for name, method in info.methods.items()}
+    called = {name for names in calls.values() for name in names}
+    seen: set[str] = set()
+    called_first: list[str] = []
+
+    def visit(name: str) -> None:
+        if name in calls and name not in seen:
+            seen.add(name)
+            for inner in sorted(calls[name]):
+                visit(inner)
+            called_first.append(name)
+
+    for name in sorted(calls, key=lambda name: (is_private(name), name in called), reverse=True):
+        visit(name)
+    late = [(name, info.methods[name]) for name in reversed(called_first)]
+    return [*info.setters.items(), *late]
+
+
+def _known_of_object(around: Frame, made: Frame) -> dict[str, bool]:
+    """What is known in every method: what holds around the class, and that CUDA is there where the
+    constructor hasn't come back without it."""
+    known = dict(around.state.known)
+    if made.state.known.get(CUDA_AVAILABLE):
+        known[CUDA_AVAILABLE] = True
+    return known
+
+
+def _note_output(method: ir.Function, ended: Frame) -> None:
+    """Remember that a `forward` returns what it has made on the host."""
+    made = [value for value, _ in ended.returns]
+    if made and all(_is_made_on_host(ended, value) for value in made):
+        ended.world.made_on_host[method] = join_all(made)
+    elif made and all(value.kind is Kind.TUPLE for value in made):
+        found = [state.heap.get(value.data) for value, state in ended.returns]
+        rows = [each.items for each in found if each is not None and each.items]
+        if len(rows) == len(made) and len({len(row) for row in rows}) == 1:
+            _note_parts(method, ended, rows)
+
+
+def _note_parts(method: ir.Function, ended: Frame, rows: list[tuple[Value, ...]]) -> None:
+    """Remember which parts of what it returns it has made on the host."""
+    parts = tuple(
+        join_all(list(part)) if all(_is_made_on_host(ended, value) for value in part) else None
+        for part in zip(*rows, strict=True)
+    )
+    if any(part is not None for part in parts):
+        ended.world.parts_made_on_host[method] = parts
+
+
+def _is_made_on_host(frame: Frame, value: Value) -> bool:
+    made = value.kind is Kind.TENSOR and value.origin in MADE
+    return made and value.scalar is False and only_host(frame.place(value))
+
+
+def receiver_of(info: ClassInfo, method: ir.Function, this: Value) -> Value | None:
+    """What the first parameter of a method is: the object, its class, or nothing special."""
+    names = {ir.render(decorator) for decorator in method.decorators}
+    if "staticmethod" in names:
+        return None
+    return Value(Kind.CLASS, data=info) if "classmethod" in names else this
+
+
+def _where_defined(info: ClassInfo, around: Frame) -> Frame:
+    """The frame of the file, under the conditions that hold where the class stands."""
+    if not info.known:
+        return around
+    state = around.state.fork()
+    state.known.update(info.known)
+    return Frame(
+        around.world, around.file, state, role=around.role, guard=around.guard,
+        recording=around.recording,
+    )  # fmt: skip
+
+
+def _closure(info: ClassInfo, method: ir.Function, source: ClassInfo | None = None) -> Closure:
+    """A method as one of a class. `source` is the class that defines it, where that is a base."""
+    file = info.file if source is None else source.file
+    return Closure(method, file, (), info, f"{info.node.name}.{method.name}")
+
+
+def _receiver(info: ClassInfo, around: Frame) -> Value:
+    kind = Kind.MODULE if info.is_module else Kind.INSTANCE
+    ref = (info, "self")
+    around.state.heap[ref] = Object(device=UNKNOWN, source=info)
+    return Value(kind, data=ref, note="self")
+
+
+def _after_setup(info: ClassInfo, around: Frame, start: Frame, this: Value) -> Frame:
+    """The state in which methods run: what other methods store or move is joined in.
+
+    `setup()` that moves the model runs before `train()`; so an attribute that one method moves
+    is where that method leaves it, and where methods disagree, nobody knows. What a plain class is
+    for, its file tells.
+    """
+    role = around.role if info.role is Role.PLAIN else info.role
+    merged = Frame(
+        around.world, around.file, start.state.fork(), qualname=around.qualname, role=role,
+        scopes=around.scopes, guard=around.guard, recording=around.recording, owner=None,
+    )  # fmt: skip
+    merged.state.env = {}
+    merged.state.alive = True
+    ready = replace_recording(start)
+    ready.state = start.state.fork()
+    if info.is_module:
+        _place_parts(info, ready, this)
+    before = ready.state.heap
+    changed: dict[object, list[Object]] = {}
+    setups = [m for n, m in info.methods.items() if _sets_up(info, n, m)]
+    for method in setups[:_SETUP_ROUNDS]:
+        ended = run_alone(_closure(info, method), replace_recording(ready), this)
+        for ref in ended.state.heap.written:
+            found = ended.state.heap[ref]
+            if ref in before and found != before[ref]:
+                changed.setdefault(ref, []).append(found)
+            elif ref not in before:
+                merged.state.heap[ref] = found
+    for ref, ends in changed.items():
+        merged.state.heap[ref] = _merge(info, before[ref], ends, ref == this.data)
+    forget_devices(info, merged, this, setups[:_SETUP_ROUNDS])
+    forget_rewritten(info, merged, this, setups[:_SETUP_ROUNDS])
+    forget_tested(info, merged, this)
+    return merged
+
+
+def replace_recording(frame: Frame) -> Frame:
+    """The same frame, recording nothing."""
+    return Frame(
+        frame.world, frame.file,
+        State({}, frame.state.heap, dict(frame.state.known), frame.state.default),
+        role=frame.role, scopes=frame.scopes, guard=frame.guard, recording=False,
+    )  # fmt: skip
+
+
+def _sets_up(info: ClassInfo, name: str, method: ir.Function) -> bool:
+    """Whether a method stores or moves something that others find. What the constructor calls has
+    been followed there, and what comes after that call counts."""
+    if name in ("__init__", "forward") or is_of_one_test(info, method):
+        return False
+    scan, init = info.file.scan(method), info.methods.get("__init__")
+    if init is not None and name in info.file.scan(init).self_calls and can_be_followed(scan):
+        return False
+    return bool(scan.self_moves or scan.makes)
+
+
+def _merge(info: ClassInfo, before: Object, ends: list[Object], is_self: bool) -> Object:
+    device: Device = ends[0].device
+    for end in ends[1:]:
+        device = join(device, end.device)
+    moved = [end for end in ends if end.device != before.device]
+    if moved:
+        device = moved[0].device
+        for end in moved[1:]:
+            device = join(device, end.device)
+    entries = dict(before.entries)
+    for end in ends:
+        for name, value in end.entries.items():
+            known = entries.get(name)
+            if known is not None:
+                entries[name] = join_values(known, value)
+            elif not any(each.open_base for each in info.lineage()):
+                entries[name] = value  # else a base that isn't seen may have set it before
+    trace = moved[0].trace if moved else before.trace
+    return replace(
+        before, device=device, entries=entries if is_self else before.entries, trace=trace,
+        guarded=any(end.guarded for end in moved),
+    )  # fmt: skip
+
+
+# --- what `.to()` takes along ------------------------------------------------------------------
+
+
+def _register(info: ClassInfo, frame: Frame, this: Value) -> None:
+    """Registered submodules, parameters and buffers are where the module is; tensors kept as
+    plain attributes stay where they were made, modules in plain containers too."""
+    entries: dict[str, Value] = {}
+    for name, value in frame.state.heap[this.data].entries.items():
+        if value.kind.is_container:
+            unregistered.tell(info, frame, name, value)
+        fresh = value.kind is Kind.TENSOR and value.origin in MADE
+        if fresh and not is_registered(value):
+            if any(info.method(own) for own in OWN_MOVES) or is_taken_along(info, name):
+                value = value.but(device=UNKNOWN)
+            elif value.device == CPU:
+                value = value.but(origin=Origin.ATTRIBUTE, data=(info, name))
+        elif value.note == PERHAPS:
+            stays = not any(info.method(own) for own in OWN_MOVES)
+            stays = stays and not is_asked_about(info, name)
+            value = value.but(data=(info, name)) if stays else NOTHING
+        entries[name] = remember(info, frame, name, value)
+    frame.state.heap[this.data] = replace(frame.state.heap[this.data], entries=entries)
+    _place_parts(info, frame, this)
+
+
+def _place_parts(info: ClassInfo, frame: Frame, this: Value) -> None:
+    """Put a module and what is registered in it where whoever uses it has moved it."""
+    found = frame.state.heap[this.data]
+    entries = {name: _registered(info, frame, name, value) for name, value in found.entries.items()}
+    frame.state.heap[this.data] = replace(found, device=THE_MODULE, entries=entries)
+    place_kept(frame, found, THE_MODULE)
+
+
+def _leave_open(frame: Frame, this: Value) -> None:
+    """A base that isn't seen may be a module, or move what its subclasses make: a module that
+    nobody moved is anywhere."""
+    for value in frame.state.heap[this.data].entries.values():
+        if value.kind is Kind.MODULE and held_place(frame, value) == CPU:
+            place_module(frame, value, UNKNOWN)
+
+
+def _registered(info: ClassInfo, frame: Frame, name: str, value: Value) -> Value:
+    if value.kind is Kind.MODULE:
+        place_module(frame, value, THE_MODULE)
+    elif is_registered(value):
+        return value.but(device=THE_MODULE, origin=Origin.FOLLOWS, trace=None)
+    elif value.note == "if-module":
+        return value.but(device=THE_MODULE, trace=None)  # if it is one, then it is registered
+    elif value.kind.is_container:
+        found = frame.object(value)
+        if found is not None and found.elements().kind is Kind.MODULE:
+            along = unregistered.is_registered_elsewhere(info, frame, name, found)
+            for each in (*(found.items or ()), *found.entries.values(), found.element):
+                place_module(frame, each, THE_MODULE if along else UNKNOWN)
+    return value
+
+
+def _tell_kept_tensors(info: ClassInfo, frame: Frame) -> None:
+    if any(info.method(name) for name in OWN_MOVES):
+        return
+    for (owner, name), uses in frame.world.kept.items():
+        if owner is not info or not frame.recording:
+            continue
+        stores = frame.world.stores.get((owner, name)) or frame.world.inherited.get(
+            (owner, name), []
+        )
+        seen: dict[ir.Node, str] = dict(uses)
+        hops = tuple(Hop(node, words) for node, words in seen.items())
+        tensors = [(s, operand) for s, operand in stores if operand.kind is Kind.TENSOR]
+        tensors.sort(key=lambda store: store[1].origin not in MADE)
+        for statement, operand in tensors[:1]:
+            frame.record(
+                KeptTensor(
+                    statement, frame.context(), info.node.name, name, operand, hops,
+                    only=len(stores) == 1,
+                )
+            )  # fmt: skip

@@ -1,0 +1,109 @@
+"""What the parameters of a function are that runs on its own."""
+
+from __future__ import annotations
+
+import re
+
+from devlint import ir
+from devlint.flow.bodies.annotations import annotated, is_tensor, loader, placed_inside
+from devlint.flow.calls.callers import flag, may_be_given
+from devlint.flow.conditions import unions
+from devlint.flow.domain.lattice import UNKNOWN
+from devlint.flow.domain.paths import Path, path_value, place_of_path
+from devlint.flow.domain.state import Object
+from devlint.flow.domain.values import NOTHING, Kind, Origin, Value
+from devlint.flow.facts import Role
+from devlint.flow.frames.files import ClassInfo
+from devlint.flow.frames.frame import Frame
+
+_LOADER_NAME = re.compile(r"(^|_)(data_?)?loader$|dataloader$", re.IGNORECASE)
+
+
+_NO_TENSOR_NAME = re.compile(r"device|dtype|^(dev|gpu|rank|config|cfg|args|kwargs)$")
+
+
+_COUNT = re.compile(r"^(n|num)_")
+"""Numbers of things: lengths are on the host by custom, also where they are tensors."""
+
+
+def bind_parameters(
+    frame: Frame, function: ir.Function, receiver: Value | None, while_made: bool
+) -> None:
+    scan = frame.file.scan(function)
+    tensors = scan.tensors - scan.data - scan.modules
+    owner = frame.owner
+    if owner is not None and owner.is_module:
+        tensors |= {name for attr, name in scan.self_inputs if owner.method(attr) is None}
+        if function.name == "forward":
+            tensors |= scan.sliced - scan.data  # nobody gives a module arrays
+    params = function.params
+    any_given = not while_made and _may_be_given_accelerators(frame, function)
+    for position, parameter in enumerate(params):
+        name = parameter.name
+        given = any_given and may_be_given(frame, function, name) and not _COUNT.search(name)
+        told = flag(frame, function, name)
+        if position == 0 and receiver is not None:
+            value = receiver
+        elif told is not None:
+            value = Value(Kind.BOOL, data=told)
+        elif parameter.kind in ("*", "**"):
+            value = _rest(frame, parameter, given)
+        elif isinstance(parameter.default, ir.Constant) and isinstance(
+            parameter.default.value, str
+        ):
+            value = path_value(name, given)  # a string where it is left out, whatever is annotated
+            if parameter.annotation is not None:
+                value = unions.marked(frame, parameter.annotation, value)
+        elif parameter.annotation is not None:
+            value = annotated(frame, parameter.annotation, path_value(name, given))
+        elif _LOADER_NAME.search(name):
+            value = loader(frame, parameter, name)
+        elif name in tensors and not has_plain_default(parameter) and is_tensor_name(name):
+            value = Value(Kind.TENSOR, place_of_path(Path(name, given)), origin=Origin.INPUT)
+        else:
+            value = path_value(name, given)
+        if value.kind is Kind.TENSOR and value.device != UNKNOWN and frame.role is Role.MODULE:
+            value = value.but(origin=Origin.FOLLOWS)
+        frame.state.env[name] = value
+
+
+def _may_be_given_accelerators(frame: Frame, function: ir.Function) -> bool:
+    """Whether the arguments of a function may be on an accelerator for all that is known.
+
+    What makes a module runs on the host, and so does what makes data; a function inside of another
+    is called there and followed there; a file that never speaks of devices leaves its plain
+    functions on the host, unless they say that they take tensors.
+    """
+    if frame.scopes or (function.name == "__init__" and _makes_on_host(frame.owner)):
+        return False
+    return (
+        frame.file.speaks_of_devices
+        or frame.role in (Role.MODULE, Role.MANAGED)
+        or any(is_tensor(frame, p.annotation) for p in function.params if p.annotation)
+        or bool(frame.file.scan(function).documented)
+    )
+
+
+def _makes_on_host(owner: ClassInfo | None) -> bool:
+    return owner is None or owner.role is not Role.PLAIN
+
+
+def is_tensor_name(name: str) -> bool:
+    """Whether a parameter of that name may be a tensor."""
+    return _NO_TENSOR_NAME.search(name) is None
+
+
+def _rest(frame: Frame, parameter: ir.Parameter, given: bool) -> Value:
+    """What comes in by `*xs`, each as its annotation says (`*layers: nn.Module`)."""
+    if parameter.kind == "**":
+        return NOTHING
+    element = path_value(f"{parameter.name}[i]", given)
+    if parameter.annotation is not None:
+        element = placed_inside(annotated(frame, parameter.annotation, element))
+    return Value(Kind.TUPLE, data=frame.allocate(parameter, Object(element=element)))
+
+
+def has_plain_default(parameter: ir.Parameter) -> bool:
+    """A default that is a number, a string or a truth value: no tensor parameter."""
+    default = parameter.default
+    return isinstance(default, ir.Constant) and default.value is not None

@@ -1,0 +1,188 @@
+"""Statements: one function for each kind, over the state of the frame."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from devlint import ir
+from devlint.flow.bodies import branches, definitions
+from devlint.flow.bodies.annotations import annotated
+from devlint.flow.conditions import narrow, uncalled
+from devlint.flow.conditions.guards import guard_of
+from devlint.flow.domain.paths import Path
+from devlint.flow.domain.values import NONE, NOTHING, Kind, Value
+from devlint.flow.effects import frameworks
+from devlint.flow.effects.moves import METHODS
+from devlint.flow.facts import BareReference
+from devlint.flow.frames import library
+from devlint.flow.frames.frame import Frame
+from devlint.flow.operations import containers, meet, operators, stores, unpacking
+
+_MOST_ROUNDS = 4
+
+
+def run(frame: Frame, body: ir.Body) -> None:
+    """Run statements one after the other, as long as the path goes on."""
+    for statement in body:
+        if not frame.state.alive:
+            return
+        if frame.site:
+            frame.spend()
+        _STATEMENTS[type(statement)](frame, statement)
+
+
+def _evaluate(frame: Frame, node: ir.Evaluate) -> None:
+    before = frame.discarded
+    frame.discarded = node.value
+    value = frame.evaluate(node.value)
+    frame.discarded = before
+    if isinstance(node.value, ir.Attribute) and node.value.attr in METHODS and frame.tells:
+        base = frame.evaluate(node.value.value)
+        operand = frame.operand(node.value.value, base)
+        frame.record(BareReference(node.value, frame.context(), operand, node.value.attr))
+    if value.note == "exits":
+        frame.state.alive = False
+
+
+def _assign(frame: Frame, node: ir.Assign) -> None:
+    if node.value is None:
+        return
+    value = frame.evaluate(node.value)
+    if node.annotation is not None and value.kind is Kind.UNKNOWN:
+        value = annotated(frame, node.annotation, value)
+    if value.kind is Kind.UNKNOWN and value.note == "shape" and len(node.targets) == 1:
+        value = NOTHING if isinstance(node.targets[0], ir.Display) else value
+    for target in node.targets:
+        store(frame, target, frameworks.named(target, value), node)
+        if isinstance(target, ir.Name) and target.id == "pytestmark" and frame.function is None:
+            frame.guard = guard_of(frame.guard, (node.value,), frame)
+
+
+def store(frame: Frame, target: ir.Expr, value: Value, statement: ir.Stmt | None = None) -> None:
+    """Write a value into a target."""
+    if isinstance(target, ir.Name):
+        unpacking.bind(frame, target, value)
+    elif isinstance(target, ir.Attribute):
+        stores.store(frame, target, value, statement or ir.Evaluate(target))
+    elif isinstance(target, ir.Subscript):
+        _store_item(frame, target, value, statement)
+    elif isinstance(target, ir.Display) and statement is not None:
+        for item, part in zip(
+            target.items, unpacking.unpack(frame, value, target.items), strict=True
+        ):
+            store(frame, item, part, statement)
+    else:
+        unpacking.bind(frame, target, value)
+
+
+def _store_item(
+    frame: Frame, target: ir.Subscript, value: Value, statement: ir.Stmt | None
+) -> None:
+    """`base[index] = value`. What is written may come from another device, and so may the index:
+    `index_put_` moves it, unlike a read. But at places that a tensor or a list names, several
+    values must be where the base is."""
+    base, index = frame.evaluate(target.value), frame.evaluate(target.index)
+    if base.kind is Kind.TENSOR and value.kind is Kind.TENSOR and value.scalar is False:
+        parts = operators.index_parts(frame, target.index, index)
+        if isinstance(statement, ir.Assign) and any(_picks(part) for _, part in parts):
+            written = (statement.value or target, value)
+            meet.meet(frame, statement, "[]=", [(target.value, base), written], inplace=True)
+    if base.kind is Kind.BATCH and isinstance(target.value, ir.Name):
+        frame.state.env[target.value.id] = NOTHING
+    elif base.kind is Kind.UNKNOWN and isinstance(base.data, Path):
+        if isinstance(index.data, str):
+            frame.state.paths[f'{base.data.text}["{index.data}"]'] = value
+    else:
+        containers.store_item(frame, base, index, value)
+        stores.put_in(frame, target, value)
+
+
+def _picks(index: Value) -> bool:
+    """Whether an index is a tensor, or a list, that may name several places."""
+    return index.kind is Kind.LIST or (index.kind is Kind.TENSOR and index.scalar is False)
+
+
+def _augment(frame: Frame, node: ir.Augment) -> None:
+    left, right = frame.evaluate(node.target), frame.evaluate(node.value)
+    value = operators.binary(frame, node, left, right)
+    store(frame, node.target, value, node)
+
+
+def _delete(frame: Frame, node: ir.Delete) -> None:
+    for target in node.targets:
+        if isinstance(target, ir.Name):
+            frame.state.env.pop(target.id, None)
+        elif isinstance(target, ir.Subscript):
+            base, index = frame.evaluate(target.value), frame.evaluate(target.index)
+            containers.remove(frame, base, index)
+
+
+def _return(frame: Frame, node: ir.Return) -> None:
+    value = NONE if node.value is None else frame.evaluate(node.value)
+    frame.returns.append((value, frame.state))
+    _stop(frame)
+
+
+def _stop(frame: Frame) -> None:
+    frame.state = frame.state.fork()
+    frame.state.alive = False
+
+
+def _raise(frame: Frame, node: ir.Raise) -> None:
+    """The error is looked at where its function is run on its own: nothing is left of it here."""
+    if node.value is not None and not frame.site:
+        frame.evaluate(node.value)
+    _stop(frame)
+
+
+def _break(frame: Frame, node: ir.Break) -> None:
+    frame.breaks.append(frame.state)
+    _stop(frame)
+
+
+def _continue(frame: Frame, node: ir.Continue) -> None:
+    frame.continues.append(frame.state)
+    _stop(frame)
+
+
+def _assert(frame: Frame, node: ir.Assert) -> None:
+    uncalled.note(frame, node.test, frame.test(node.test))
+    narrow.assume(frame, node.test, True)
+
+
+def _import(frame: Frame, node: ir.Import) -> None:
+    library.import_names(frame, node)
+
+
+def _import_from(frame: Frame, node: ir.ImportFrom) -> None:
+    library.import_from(frame, node)
+
+
+def _scope(frame: Frame, node: ir.Scope) -> None:
+    if node.kind == "global":
+        frame.globals = frame.globals | frozenset(node.names)
+
+
+_STATEMENTS: dict[type, Callable[[Frame, Any], None]] = {
+    ir.Evaluate: _evaluate,
+    ir.Assign: _assign,
+    ir.Augment: _augment,
+    ir.Delete: _delete,
+    ir.Return: _return,
+    ir.Raise: _raise,
+    ir.Break: _break,
+    ir.Continue: _continue,
+    ir.Assert: _assert,
+    ir.If: branches.branch,
+    ir.While: branches.while_loop,
+    ir.For: branches.for_loop,
+    ir.With: branches.enter,
+    ir.Try: branches.attempt,
+    ir.Match: branches.match,
+    ir.Function: definitions.define_function,
+    ir.Class: definitions.define_class,
+    ir.Import: _import,
+    ir.ImportFrom: _import_from,
+    ir.Scope: _scope,
+}

@@ -1,0 +1,219 @@
+"""Modules and parameters that a class keeps in plain containers, which register nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from devlint import ir
+from devlint.flow.domain.state import Object
+from devlint.flow.domain.value_joins import both
+from devlint.flow.domain.values import SAID, Kind, Value
+from devlint.flow.facts import KeptModules
+from devlint.flow.frames.files import ClassInfo
+from devlint.flow.frames.frame import Frame
+from devlint.flow.modules import filled
+from devlint.flow.modules.holdings import holds_something
+from devlint.flow.operations.unpacking import outermost
+from devlint.flow.syntax.walk import descendants, is_static, self_attribute
+
+
+def tell(info: ClassInfo, frame: Frame, name: str, value: Value) -> None:
+    found = frame.object(value)
+    stores = frame.world.stores.get((info, name), [])
+    if found is None or len(stores) != 1 or not frame.recording or value.note == SAID:
+        return
+    inside = found.elements()
+    parameters = inside.kind is Kind.TENSOR and inside.note == "parameter"
+    if not parameters and inside.kind is not Kind.MODULE:
+        return
+    held = [frame.object(each) for each in (*(found.items or ()), *found.entries.values(), inside)]
+    if not parameters and not any(each and holds_something(frame, each) for each in held):
+        return  # there is nothing to move
+    statement, operand = stores[0]
+    if _is_hidden(info, operand.node) or _is_handed_on(info, operand.node, statement):
+        return
+    if _is_moved_by_hand(info, name):
+        return
+    if is_registered_elsewhere(info, frame, name, found):
+        return
+    shown = isinstance(operand.node, (ir.Display, ir.Mapping, ir.Comprehension))
+    display = operand.node if shown else None
+    frame.record(
+        KeptModules(
+            statement, frame.context(), info.node.name, name, operand, display, parameters,
+            frame.file.nn,
+        )
+    )  # fmt: skip
+
+
+def _is_hidden(info: ClassInfo, node: ir.Expr) -> bool:
+    """`self.critic = [critic]`: what the constructor was given is kept out of the module on
+    purpose, for it belongs to somebody else."""
+    init = info.method("__init__")
+    if init is None or not isinstance(node, ir.Display) or len(node.items) != 1:
+        return False
+    names = {parameter.name for parameter in init[1].params}
+    return isinstance(node.items[0], ir.Name) and node.items[0].id in names
+
+
+def _is_moved_by_hand(info: ClassInfo, name: str) -> bool:
+    """Whether a method moves what is inside: `self.kept[0].to(x)`, also by another name. Who does
+    so knows that it isn't registered, and most likely wants it out of the state of the module."""
+    return any(
+        _moves_what_is_in(method, name)
+        for each in info.lineage()
+        for method in each.methods.values()
+        if method.params
+    )
+
+
+def _moves_what_is_in(method: ir.Function, name: str) -> bool:
+    inside = list(descendants(method))
+    this = method.params[0].name
+
+    def is_element(node: ir.Expr | None) -> bool:
+        return isinstance(node, ir.Subscript) and self_attribute(node.value, this) == name
+
+    taken: set[str] = set()
+    for node in inside:
+        match node:
+            case ir.Assign(targets=(ir.Name(id=local),), value=value) if is_element(value):
+                taken.add(local)
+            case ir.For(target=ir.Name(id=local), iter=kept) if self_attribute(kept, this) == name:
+                taken.add(local)
+    for node in inside:
+        match node:
+            case ir.Call(func=ir.Attribute(value=moved, attr="to" | "cuda" | "cpu")):
+                if is_element(moved) or (isinstance(moved, ir.Name) and moved.id in taken):
+                    return True
+    return False
+
+
+def tell_filled(info: ClassInfo, made: Frame, ended: Frame, this: Value) -> None:
+    """Containers that a method has filled with modules or parameters of its own making."""
+    for name, found in filled.newly_kept(made, ended, this):
+        if (info, name) in ended.world.filled or not ended.recording:
+            continue
+        ended.world.filled.add((info, name))
+        stores = ended.world.stores.get((info, name), [])
+        if len(stores) == 1 and not is_registered_elsewhere(info, ended, name, found):
+            ended.record(filled.fact(info, ended, name, found))
+
+
+def is_registered_elsewhere(info: ClassInfo, frame: Frame, name: str, found: Object) -> bool:
+    """Whether the same modules are registered in another way: as attributes of their own, in a
+    `ModuleList(self.layers)`, by `add_module`, `register_parameter` or `setattr`."""
+    for each in info.lineage():
+        for method in each.methods.values():
+            scan = each.file.scan(method)
+            if name in scan.wrapped or {"add_module", "register_module"} & scan.self_calls:
+                return True
+            if "setattr" in scan.called:
+                return True
+            if "register_parameter" in scan.self_calls and _registers_several(method):
+                return True
+    if _is_made_of_parts(info, name):
+        return True
+    this = frame.state.heap.get((info, "self"))
+    entries = this.entries.values() if this else ()
+    own = {ref for v in entries if v.kind is Kind.MODULE for ref in both(v.data)}
+    own.add((info, "self"))
+    held = (*(found.items or ()), *found.entries.values(), found.element)
+    return any(outermost(ref) in own for v in held if v.kind is Kind.MODULE for ref in both(v.data))
+
+
+def _registers_several(method: ir.Function) -> bool:
+    """Whether it registers parameters by names that it makes up: those of a container."""
+    return any(
+        isinstance(node, ir.Call)
+        and self_attribute(node.func, method.params[0].name) == "register_parameter"
+        and bool(node.args)
+        and not isinstance(node.args[0].value, ir.Constant)
+        for node in (descendants(method) if method.params else ())
+    )
+
+
+def _is_made_of_parts(info: ClassInfo, name: str) -> bool:
+    """Whether all that is appended is the module itself, a part of it, or
+    `Sequential(self.body, self.heads[-1])`, which holds nothing else."""
+    added = [argument for method in info.methods.values() for argument in _appended(method, name)]
+    return bool(added) and all(map(_is_part, added))
+
+
+def _appended(method: ir.Function, name: str) -> Iterator[ir.Expr]:
+    for node in descendants(method):
+        match node:
+            case ir.Call(
+                func=ir.Attribute(
+                    value=ir.Attribute(value=ir.Name(id="self"), attr=attr), attr="append"
+                ),
+                args=(argument,),
+            ) if attr == name:
+                yield argument.value
+
+
+_CONTAINERS = ("Sequential", "ModuleList")
+
+
+def _is_part(node: ir.Expr) -> bool:
+    if isinstance(node, ir.Call):
+        made = ir.render(node.func).rpartition(".")[2] in _CONTAINERS
+        return made and bool(node.args) and all(_is_part(each.value) for each in node.args)
+    while isinstance(node, (ir.Attribute, ir.Subscript)):
+        node = node.value
+    return isinstance(node, ir.Name) and node.id == "self"
+
+
+_LOOKS_AT = ("isinstance", "len", "type", "all", "any", "zip", "enumerate")
+
+
+def _is_handed_on(info: ClassInfo, given: ir.Expr, stored: ir.Stmt) -> bool:
+    """Whether the argument that is kept is also given to a call, which may register what is in it:
+    `nn.ModuleList(parts)`, `nn.Sequential(*parts.values())`."""
+    if not isinstance(given, ir.Name):
+        return False
+    for method in info.methods.values():
+        inside = list(descendants(method))
+        if stored not in inside:
+            continue  # another method's name
+        harmless = set(_harmless(info, inside, given.id))
+        for call in (node for node in inside if isinstance(node, ir.Call)):
+            if call not in harmless and any(
+                isinstance(node, ir.Name) and node.id == given.id
+                for argument in call.args
+                for node in descendants(argument.value)
+            ):
+                return True
+    return False
+
+
+def _harmless(info: ClassInfo, inside: list[ir.Node], name: str) -> Iterator[ir.Node]:
+    """The nodes of calls that only look at what they are given: those that are statements of their
+    own, and what an error is raised with."""
+    for node in inside:
+        if isinstance(node, ir.Call) and ir.render(node.func) in _LOOKS_AT:
+            yield node
+        elif isinstance(node, ir.Evaluate) and _only_looks(info, node.value, name):
+            yield node.value
+        elif isinstance(node, ir.Raise):
+            yield from descendants(node)
+
+
+def _only_looks(info: ClassInfo, call: ir.Expr, name: str) -> bool:
+    """Whether a call that is a statement of its own is given a container and nothing that could
+    register what is in it: `check_types(parts)`, or a static method."""
+    if not isinstance(call, ir.Call):
+        return False
+    match call.func:
+        case ir.Name():
+            reached = True
+        case ir.Attribute(value=ir.Name(), attr=attr):
+            method = info.method(attr)
+            reached = method is not None and is_static(method[1])
+        case _:
+            reached = False
+    given = [argument.value for argument in call.args]
+    return reached and all(
+        isinstance(each, ir.Constant) or (isinstance(each, ir.Name) and each.id == name)
+        for each in given
+    )

@@ -1,0 +1,1 @@
+"""Calls: of functions and classes of the project, of modules, methods and names of libraries."""

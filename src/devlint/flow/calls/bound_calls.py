@@ -1,0 +1,68 @@
+"""Calls of methods that are bound to a receiver: of a library's type, or of a class in sight."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from devlint import ir
+from devlint.flow.calls.function_calls import call_function
+from devlint.flow.calls.library_calls import give_up
+from devlint.flow.domain.values import NOTHING, Kind, Value
+from devlint.flow.effects import moves, transfer
+from devlint.flow.frames.arguments import Arguments
+from devlint.flow.frames.files import Bound, ClassInfo, Closure
+from devlint.flow.frames.frame import Frame
+from devlint.flow.operations import arrivals, containers
+from devlint.flow.syntax.walk import is_static
+from devlint.torchapi.effects import Effect
+
+SAME_MODULE = frozenset(
+    "eval train float half double bfloat16 requires_grad_ share_memory apply type compile".split()
+)
+
+
+def call_super(
+    frame: Frame, node: ir.Call, func: ir.Attribute, base: Value, args: Arguments
+) -> Value:
+    """`super().name(...)`: a method of the next class, or a move or a registration of modules."""
+    if func.attr in moves.METHODS:
+        found = frame.object(base)
+        if found is not None and base.kind is Kind.MODULE and func.attr != "type":
+            moves.move(frame, node, func.value, base, args)
+        return base.but(note="self")
+    info = frame.owner
+    for parent in info.bases if info is not None else ():
+        if isinstance(parent, ClassInfo):
+            method = parent.method(func.attr)
+            if method is not None:
+                name = f"{method[0].node.name}.{func.attr}"
+                closure = Closure(method[1], method[0].file, (), method[0], name)
+                return call_function(frame, node, closure, args, base.but(note="self"))
+    row = frame.world.table.get(f"torch.nn.Module.{func.attr}")
+    if row is not None and row.effect is Effect.REGISTER:
+        return transfer.apply(frame, node, row, replace(args, receiver=(func.value, base)))
+    return NOTHING
+
+
+def call_bound(frame: Frame, node: ir.Call, bound: Bound, args: Arguments) -> Value:
+    """Call a method with its receiver."""
+    if bound.closure is not None:
+        static = is_static(bound.closure.node)
+        receiver = None if static else bound.receiver
+        return call_function(frame, node, bound.closure, Arguments(args.all), receiver)
+    arrivals.of_library(frame, bound.name, frame.world.table.get(bound.name))
+    if bound.name.startswith("ENCODING."):
+        return NOTHING
+    args = replace(args, receiver=(bound.node, bound.receiver))
+    row = frame.world.table.get(bound.name)
+    if row is None:
+        return NOTHING
+    owner = bound.name.rpartition(".")[0]
+    if row.managed:
+        give_up(frame, args)
+    if bound.receiver.kind is Kind.MODULE and row.effect is Effect.KEEP and row.inplace:
+        containers.extend_module(frame, bound.receiver, args)
+    is_module = owner == "torch.nn.Module" or bound.receiver.kind is Kind.MODULE
+    if is_module and bound.name.rpartition(".")[2] in SAME_MODULE:
+        return bound.receiver
+    return transfer.apply(frame, node, row, args)

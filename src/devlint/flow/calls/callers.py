@@ -1,0 +1,175 @@
+"""What the calls in a file give to its functions.
+
+Anybody may call a public function, with tensors of any device; but where all calls in its own
+file bring something from the host, it is most likely a piece of what makes things there. A private
+one is called where it is written, and so is every function of a file that never speaks of devices:
+what one of these calls brings from the host stays there, and a flag that all of them leave at its
+default is that. So does what they bring to a plain object's method where nothing is known of it:
+only a module's methods are given what follows the module.
+"""
+
+from __future__ import annotations
+
+import re
+
+from devlint import ir
+from devlint.flow.domain.lattice import UNKNOWN, left_out, may_be_accelerator
+from devlint.flow.domain.values import Kind, Value
+from devlint.flow.facts import Guard, Role
+from devlint.flow.frames.arguments import Arguments, by_parameter
+from devlint.flow.frames.files import ClassInfo, Closure, File
+from devlint.flow.frames.frame import Frame
+
+_TRIAL = re.compile(r"^_*(main|test|demo|example|check|debug|run_test)(_|$)")
+"""Functions that try others out."""
+_CALLED_BY_OTHERS = ("forward", "backward")
+
+
+def is_private(name: str) -> bool:
+    """Whether a function is meant for its own file (`_shift`); `__call__` is Python's."""
+    return name.startswith("_") and not name.endswith("__")
+
+
+def is_for_the_file(file: File, name: str) -> bool:
+    """Whether the calls in its file tell where a function's arguments are."""
+    return is_private(name) or not file.speaks_of_devices
+
+
+def calls_tell(closure: Closure) -> bool:
+    """Whether the calls in its file may tell something of a function's arguments."""
+    if not closure.scopes and closure.name not in _CALLED_BY_OTHERS:
+        return not closure.name.startswith("__")
+    return is_for_the_file(closure.file, closure.name)
+
+
+def remember_call(frame: Frame, closure: Closure, args: Arguments, has_receiver: bool) -> None:
+    """Remember which arguments of a function may be on an accelerator in this call."""
+    function = closure.node
+    if closure.file is not frame.world.home:
+        return  # that file tells of it
+    if not isinstance(function, ir.Function) or not calls_tell(closure):
+        return
+    own = is_for_the_file(closure.file, function.name)
+    plain = closure.owner is not None and closure.owner.role is Role.PLAIN
+    little = not own and _is_trial(frame)
+    if not little or _is_of_program(frame) or _is_of_tests(frame):
+        _remember_guard(frame, function)
+    if little:
+        return
+    open_so_far = frame.world.given.setdefault(function, {})
+    _remember_flags(frame, function, args, int(has_receiver))
+    hidden = {parameter.name for parameter in function.params} if args.unpacked else set()
+    for name, value in by_parameter(function, args, has_receiver):
+        may_be = _may_be_accelerator(frame, value)
+        if own and plain and value.kind is Kind.UNKNOWN:
+            may_be = False  # nobody in sight gives it a tensor of an accelerator
+        before = open_so_far.get(name, own)
+        open_so_far[name] = (before and may_be) if own else (before or may_be)
+        hidden.discard(name)
+    open_so_far.update(dict.fromkeys(hidden, not own))
+
+
+def remember_handing(frame: Frame, args: Arguments) -> None:
+    """Functions of the file that a call is given, which it calls (`spawn(run, args=(...))`): they
+    run where it stands, with arguments of which nothing is told."""
+    for _, value in args.all:
+        if value.kind is not Kind.FUNCTION or not isinstance(value.data, Closure):
+            continue
+        function = value.data.node
+        if isinstance(function, ir.Function) and value.data.file is frame.world.home:
+            _remember_guard(frame, function)
+
+
+def _remember_guard(frame: Frame, function: ir.Function) -> None:
+    asked = frame.context().guard is not Guard.NONE
+    frame.world.asked[function] = frame.world.asked.get(function, True) and asked
+
+
+def is_asked_for(frame: Frame, function: ir.Function) -> bool:
+    """Whether every call of a function in its file stands where an accelerator was asked for."""
+    return frame.world.asked.get(function, False)
+
+
+def _is_trial(frame: Frame) -> bool:
+    """Whether the running code only tries something out: what it brings says little."""
+    outermost = list(frame.chain())[-1]
+    function = outermost.function
+    if not isinstance(function, ir.Function) or outermost.role is Role.TEST:
+        return True
+    return _TRIAL.search(function.name) is not None
+
+
+def _is_of_program(frame: Frame) -> bool:
+    """Whether `main` runs, which asks for the program what its functions need."""
+    function = list(frame.chain())[-1].function
+    return isinstance(function, ir.Function) and function.name == "main"
+
+
+def _is_of_tests(frame: Frame) -> bool:
+    """Whether the file holds tests and what they need: nobody else calls its functions."""
+    top = frame.world.home.top
+    return top is not None and top.role is Role.TEST
+
+
+def is_asked_by_constructors(file: File, method: str) -> bool:
+    """Whether the calls of a method of that name in a file all stand in constructors, of what has
+    the called object as a part."""
+    early, late = False, False
+    for statement in file.body:
+        if isinstance(statement, ir.Class):
+            functions = [each for each in statement.body if isinstance(each, ir.Function)]
+        else:
+            functions = [statement] if isinstance(statement, ir.Function) else []
+        for function in functions:
+            if method in file.scan(function).methods:
+                early |= function.name == "__init__"
+                late |= function.name != "__init__" or method in file.scan(function).self_calls
+    return early and not late
+
+
+def is_exporting(info: ClassInfo, method: str) -> bool:
+    """Whether a method exports its own object, or only such methods of its class call it: a model
+    is exported on the host, with examples that are made there."""
+    scan = info.file.scan
+    if scan(info.methods[method]).exports:
+        return True
+    calling = [scan(each) for each in info.methods.values() if method in scan(each).self_calls]
+    return method != "forward" and bool(calling) and all(each.exports for each in calling)
+
+
+def _remember_flags(frame: Frame, function: ir.Function, args: Arguments, position: int) -> None:
+    """Remember which parameters a call sets to `True` or `False`, or leaves at it."""
+    given: dict[str | None, ir.Expr] = {}
+    for argument, _ in args.all:
+        if argument.keyword is None and position < len(function.params):
+            given[function.params[position].name] = argument.value
+            position += 1
+        else:
+            given[argument.keyword] = argument.value
+    flags = frame.world.flags.setdefault(function, {})
+    for parameter in function.params:
+        node = given.get(parameter.name, parameter.default)
+        literal = node.value if isinstance(node, ir.Constant) else None
+        value = literal if isinstance(literal, bool) and not args.unpacked else None
+        flags[parameter.name] = value if flags.get(parameter.name, value) is value else None
+
+
+def flag(frame: Frame, function: ir.Function, parameter: str) -> bool | None:
+    """What every call in the file sets a private function's parameter to: `True` or `False`."""
+    if not is_private(function.name):
+        return None
+    return frame.world.flags.get(function, {}).get(parameter)
+
+
+def may_be_given(frame: Frame, function: ir.Function, parameter: str) -> bool:
+    """Whether a function's parameter may be on an accelerator for all that is known of its calls:
+    of one that others call too, all calls in the file have to give it from the host."""
+    return frame.world.given.get(function, {}).get(parameter, True)
+
+
+def _may_be_accelerator(frame: Frame, value: Value) -> bool:
+    """Whether a value may be on an accelerator for all that is known of it."""
+    if value.kind in (Kind.UNKNOWN, Kind.NONE):
+        return True
+    place = left_out(frame.place(value))
+    return may_be_accelerator(place) or (value.kind is Kind.TENSOR and place == UNKNOWN)

@@ -1,0 +1,292 @@
+"""Calls: of a name, of a method, of whatever an expression gives."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from devlint import ir
+from devlint.flow.calls import applied, fields, unknown_calls, unpacked
+from devlint.flow.calls.bound_calls import SAME_MODULE, call_bound, call_super
+from devlint.flow.calls.callers import remember_handing
+from devlint.flow.calls.function_calls import call_function
+from devlint.flow.calls.hosted import note_numpy
+from devlint.flow.calls.library_calls import call_library, give_up
+from devlint.flow.calls.module_calls import call_instance, call_module, construct
+from devlint.flow.devices import device_index
+from devlint.flow.devices.undirected import note_own
+from devlint.flow.domain.paths import Path, path_value, place_of_path
+from devlint.flow.domain.values import (
+    NONE,
+    NOTHING,
+    PERHAPS,
+    TENSORS,
+    Kind,
+    Origin,
+    Value,
+    as_tensor,
+)
+from devlint.flow.effects import frameworks, moves, transfer
+from devlint.flow.effects.collectives import note_option
+from devlint.flow.effects.model_overlays import encoded, encoding
+from devlint.flow.effects.python_overlays import pairs
+from devlint.flow.facts import AttributeRead, Comparison, Revealed
+from devlint.flow.frames.arguments import Arguments, Given
+from devlint.flow.frames.files import Bound, ClassInfo, Closure
+from devlint.flow.frames.frame import Frame
+from devlint.flow.frames.library import followed, library_value
+from devlint.flow.modules import optimizers, wrapping
+from devlint.flow.modules.placement import give_away
+from devlint.flow.operations import arrivals, attributes, batches, containers
+from devlint.flow.operations.meet import str_source
+from devlint.flow.operations.operators import filled
+
+_ONLY_MODULES = frozenset("parameters named_parameters buffers named_buffers state_dict".split())
+"""Methods by which something that was moved proves to be a module."""
+
+_SAME_ARRAY = frozenset(("astype", "copy", "transpose", "reshape", "flatten", "clip", "round"))
+"""Methods of arrays that give an array with as many rows, or with another shape."""
+
+_OF_SCALERS = frozenset(("step", "unscale_"))
+"""What a gradient scaler is asked to do with an optimizer."""
+
+
+def call(frame: Frame, node: ir.Call) -> Value:
+    """The value of a call; its facts are recorded on the way."""
+    func = node.func
+    if isinstance(func, ir.Attribute):
+        base = frame.evaluate(func.value)
+        if base.kind is not Kind.LIBRARY:
+            return _method(frame, node, func, base)
+        value = followed(frame, library_value(f"{base.data}.{func.attr}"), func)
+    elif isinstance(func, ir.Name):
+        value = frame.evaluate(func)
+        if func.id == "super" and value.kind is Kind.LIBRARY:
+            return _super(frame, node)
+    else:
+        value = frame.evaluate(func)
+    return call_value(frame, node, func, value, arguments(frame, node))
+
+
+def arguments(frame: Frame, node: ir.Call, receiver: Given | None = None) -> Arguments:
+    """The arguments of a call, evaluated from left to right."""
+    func = node.func
+    if isinstance(func, ir.Name) and func.id in ("isinstance", "issubclass", "hasattr", "getattr"):
+        before, frame.expecting = frame.expecting, True
+        asked = Arguments(tuple((a, frame.evaluate(a.value)) for a in node.args), receiver)
+        frame.expecting = before
+        return asked
+    given = tuple((a, frame.evaluate(a.value)) for a in node.args)
+    if any(argument.star for argument, _ in given):
+        given = tuple(each for pair in given for each in unpacked.spread(frame, *pair))
+    return Arguments(given, receiver)
+
+
+def call_value(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: Arguments) -> Value:
+    """Call something that was evaluated."""
+    kind, data = value.kind, value.data
+    if kind is Kind.LIBRARY:
+        remember_handing(frame, args)
+        return call_library(frame, node, str(data), args, call_value)
+    if kind is Kind.FUNCTION and isinstance(data, Closure):
+        return call_function(frame, node, data, args)
+    if kind is Kind.CLASS and isinstance(data, ClassInfo):
+        return construct(frame, node, data, args)
+    if kind is Kind.METHOD and isinstance(data, Bound):
+        return call_bound(frame, node, data, args)
+    if kind in (Kind.MODULE, Kind.PLACED) or value.note == "if-module":
+        return call_module(frame, node, func, value, args)
+    if kind is Kind.TOKENIZER:
+        return encoding(frame, node, args)
+    if kind is Kind.BOOL and isinstance(func, ir.Attribute) and func.attr == "is_cuda":
+        return value
+    if kind is Kind.INSTANCE:
+        return call_instance(frame, node, value, args)
+    if isinstance(func, ir.Name) and func.id == "reveal_device" and args.count == 1:
+        shown = args.all[0]
+        frame.record(Revealed(node, frame.context(), frame.operand(shown[0].value, shown[1])))
+        return NOTHING
+    if isinstance(data, applied.Partial):
+        return applied.complete(frame, node, data, args, call_value)
+    if isinstance(data, fields.Fields):
+        return fields.make(frame, node, data, args)
+    if kind is Kind.UNKNOWN:
+        wrapper = wrapping.spread(frame, node, func, args)
+        if wrapper is not NOTHING:
+            return wrapper
+        give_away(frame, (given for _, given in args.all))
+    arrivals.wait(frame)
+    return unknown_calls.called(frame, node, func, args) if kind is Kind.UNKNOWN else NOTHING
+
+
+def _super(frame: Frame, node: ir.Call) -> Value:
+    """`super()`: the receiver, whose class is the next one."""
+    function = frame.function
+    if isinstance(function, ir.Function) and function.params:
+        this = frame.look_up(function.params[0].name)
+        if this is not None:
+            return this.but(note="super")
+    return NOTHING
+
+
+def _method(frame: Frame, node: ir.Call, func: ir.Attribute, base: Value) -> Value:
+    """`base.attr(...)` on anything but a library."""
+    attr = func.attr
+    if base.note == PERHAPS and frame.world.table.get(f"torch.Tensor.{attr}") is not None:
+        base = as_tensor(base)
+    kind = base.kind
+    args = arguments(frame, node, (func.value, base))
+    if attr == "numpy":
+        note_numpy(frame, func)
+    if base.note == "super":
+        return call_super(frame, node, func, base, args)
+    if frame.function is not None and frame.tells:
+        note_own(frame, node, func, args)
+    if kind is Kind.MODULE and _is_call(frame, base, attr):
+        return call_module(frame, node, func.value, base, Arguments(args.all))
+    if kind is Kind.OPTIMIZER and attr not in moves.METHODS:
+        return optimizers.method(frame, node, attr, base)
+    if attr in moves.METHODS and not _defines(frame, base, attr):
+        if attr != "type" or kind in TENSORS:
+            return _move(frame, node, func, base, args)
+    if kind.is_container:
+        return containers.method(frame, node, attr, base, args)
+    if kind is Kind.NDARRAY and attr in arrivals.OF_ARRAYS:
+        arrivals.read(frame, node, (func.value, base))
+    if kind is Kind.NDARRAY and attr in _SAME_ARRAY:
+        return base
+    if attr in _ONLY_MODULES and (kind is Kind.PLACED or base.note == "if-module"):
+        row = frame.world.table.get(f"torch.nn.Module.{attr}")
+        args = replace(args, receiver=(func.value, base.but(kind=Kind.PLACED, note="")))
+        return NOTHING if row is None else transfer.apply(frame, node, row, args)
+    if kind is Kind.PLACED and attr in moves.MODES:
+        return base
+    if kind in (Kind.TENSOR, Kind.PLACED):
+        if frame.tells and attr in ("device", "is_cuda"):
+            _tell_called(frame, node, func, base)
+        row = frame.world.table.get(f"torch.Tensor.{attr}")
+        return NOTHING if row is None else transfer.apply(frame, node, row, args)
+    if kind is Kind.BATCH:
+        batches.note_method(frame, func, base)
+        row = frame.world.table.get(f"torch.Tensor.{attr}")
+        if row is not None:
+            return transfer.apply(frame, node, row, args)
+        if attr in ("update", "setdefault") and isinstance(func.value, ir.Name):
+            frame.state.env[func.value.id] = NOTHING  # it holds something else now
+        return base if attr in ("values", "items") else NOTHING
+    if kind is Kind.UNKNOWN and isinstance(base.data, Path):
+        return _unknown_method(frame, node, func, base, args)
+    if kind is Kind.TOKENIZER:
+        return encoded(frame, node, attr, args)
+    if kind is Kind.STRING and attr == "format":
+        return filled(base)
+    if kind is Kind.DEVICE:
+        _tell_device_method(frame, node, func, base, args)
+        return NOTHING
+    value = attributes.read(frame, func, base)
+    if value.kind is Kind.UNKNOWN and value.note != "if-module":
+        if kind is Kind.UNKNOWN and attr not in _OF_SCALERS:
+            give_away(frame, (given for _, given in args.all))
+        arrivals.wait(frame)
+        if kind is Kind.UNKNOWN and attr == "get_device" and not args.all:
+            return device_index.of_unknown(frame, func, base)
+        if kind is Kind.MODULE and attr in SAME_MODULE:
+            return base
+        own = kind is Kind.MODULE and base.note == "self"
+        found = unknown_calls.of_part(frame, node, func, args) if own else NOTHING
+        return unknown_calls.called(frame, node, func, args) if found is NOTHING else found
+    if value.kind is Kind.METHOD and isinstance(value.data, Bound):
+        return call_bound(frame, node, value.data, args)
+    return call_value(frame, node, func, value, Arguments(args.all))
+
+
+def _is_call(frame: Frame, base: Value, attr: str) -> bool:
+    """Whether a method takes a module's inputs as its call does."""
+    if attr == "update":
+        found = frame.object(base)
+        return found is not None and str_source(found).startswith("torchmetrics.")
+    return attr in ("forward", "generate") and not _defines(frame, base, attr)
+
+
+def _defines(frame: Frame, base: Value, attr: str) -> bool:
+    found = frame.object(base)
+    source = None if found is None else found.source
+    return isinstance(source, ClassInfo) and source.method(attr) is not None
+
+
+def _move(frame: Frame, node: ir.Call, func: ir.Attribute, base: Value, args: Arguments) -> Value:
+    if base.kind is Kind.INSTANCE or base.kind in (Kind.CLASS, Kind.FUNCTION, Kind.LIBRARY):
+        return NOTHING
+    moved = moves.move(frame, node, func.value, base, args)
+    if func.attr == "type":
+        row = frame.world.table.get("torch.Tensor.type")
+        return moved if row is None else transfer.apply(frame, node, row, args)
+    if frame.world.table.get(f"torch.Tensor.{func.attr}") is None:
+        return NOTHING
+    return moved
+
+
+def _unknown_method(
+    frame: Frame, node: ir.Call, func: ir.Attribute, base: Value, args: Arguments
+) -> Value:
+    """A method of something of which only the identity is known: what tensors alone have."""
+    attr = func.attr
+    if base.note == frameworks.PLACER:
+        give_up(frame, args)
+        return frameworks.prepared(frame, node, attr, args)
+    if attr == "add_argument":
+        note_option(frame, args)
+        return NOTHING
+    stored = None
+    if frame.state.paths and isinstance(base.data, Path):
+        stored = frame.state.paths.get(f"{base.data.text}.{attr}")
+    if stored is not None:
+        return call_value(frame, node, func, stored, Arguments(args.all))
+    if attr == "get_device" and not args.all:
+        return device_index.of_unknown(frame, func, base)
+    if attr == "skipTest":
+        return NONE.but(note="exits")
+    if isinstance(base.data, Path) and base.data.given and not args.all:
+        if attr == "values":
+            return base
+        if attr == "items":
+            return pairs(frame, node, NOTHING, path_value(f"{base.data.text}[i]", given=True))
+    if attr in SAME_MODULE and (not args.all or attr in ("train", "requires_grad_")):
+        return base
+    if attr == "clone" and not args.all:
+        return base
+    if attr in _ONLY_TENSORS and isinstance(base.data, Path):
+        place = place_of_path(base.data)
+        this = Value(Kind.TENSOR, place, origin=Origin.INPUT)
+        row = frame.world.table.get(f"torch.Tensor.{attr}")
+        if row is not None:
+            receiver = (func.value, this)
+            return transfer.apply(frame, node, row, replace(args, receiver=receiver))
+    if isinstance(base.data, Path):
+        inner = path_value(f"{base.data.text}.{attr}", base.data.given)
+        return call_value(frame, node, func, inner, args)
+    return NOTHING
+
+
+_ONLY_TENSORS = frozenset(
+    "detach new_zeros new_ones new_full new_empty new_tensor unsqueeze masked_fill permute "
+    "view expand contiguous type_as".split()
+)
+
+
+def _tell_called(frame: Frame, node: ir.Call, func: ir.Attribute, base: Value) -> None:
+    """`x.device()`: an attribute that is no method."""
+    frame.record(
+        AttributeRead(
+            node, frame.context(), frame.operand(func.value, base), func.attr, called=True
+        )
+    )
+
+
+def _tell_device_method(
+    frame: Frame, node: ir.Call, func: ir.Attribute, base: Value, args: Arguments
+) -> None:
+    """`device.startswith("cuda")`: a method that strings have and devices have not."""
+    first = args.find((0,))
+    if first is not None and frame.tells:
+        left, right = frame.operand(func.value, base), frame.operand(*first)
+        frame.record(Comparison(node, frame.context(), func.attr, left, right))

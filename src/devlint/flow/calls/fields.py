@@ -1,0 +1,123 @@
+"""Classes whose constructor Python writes: dataclasses, named tuples and plain namespaces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from devlint import ir
+from devlint.flow.domain.state import Object
+from devlint.flow.domain.values import NOTHING, Kind, Value
+from devlint.flow.frames.arguments import Arguments
+from devlint.flow.frames.files import ClassInfo
+from devlint.flow.frames.frame import Frame
+
+
+def fill(frame: Frame, made: Value, info: ClassInfo, args: Arguments) -> None:
+    """Store what a constructor that stands nowhere is given under the names of its fields."""
+    found = frame.object(made)
+    if found is None or made.kind is not Kind.INSTANCE or args.unpacked or not _is_written(info):
+        return
+    names = tuple(_fields(info))
+    given = _by_name(names, args)
+    items = _in_order(names, given) if "typing.NamedTuple" in info.library_bases() else None
+    frame.update(made, replace(found, items=items, entries={**found.entries, **given}))
+
+
+NAMESPACES = ("types.SimpleNamespace", "argparse.Namespace")
+
+
+def namespace(frame: Frame, node: ir.Call, name: str, args: Arguments) -> Value:
+    """`SimpleNamespace(x=x, y=y)`"""
+    if args.unpacked or args.positional():
+        return NOTHING
+    found = Object(entries=_by_name((), args), source=name)
+    return Value(Kind.INSTANCE, data=frame.allocate(node, found))
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """The names that `collections.namedtuple` is given."""
+
+    names: tuple[str, ...]
+
+
+def named_tuple(frame: Frame, args: Arguments) -> Value:
+    """`namedtuple("Batch", "images labels")`: a class of tuples."""
+    given = args.find((1, "field_names"))
+    found = None if given is None else frame.object(given[1])
+    if given is None or set(args.keywords()) - {"typename", "field_names"}:
+        return NOTHING
+    names: tuple[object, ...] = ()
+    if isinstance(given[1].data, str) and given[1].kind is Kind.STRING:
+        names = tuple(given[1].data.replace(",", " ").split())
+    elif found is not None and found.items is not None:
+        names = tuple(item.data for item in found.items)
+    spelled = tuple(name for name in names if isinstance(name, str))
+    known = names and len(spelled) == len(names)
+    return Value(Kind.UNKNOWN, data=Fields(spelled)) if known else NOTHING
+
+
+def make(frame: Frame, node: ir.Call, fields: Fields, args: Arguments) -> Value:
+    """`Batch(images, labels=labels)`"""
+    given = {} if args.unpacked else _by_name(fields.names, args)
+    items = _in_order(fields.names, given)
+    if items is None:
+        return NOTHING
+    found = Object(items=items, entries=given, source="collections.namedtuple")
+    return Value(Kind.INSTANCE, data=frame.allocate(node, found))
+
+
+def _by_name(names: tuple[str, ...], args: Arguments) -> dict[str, Value]:
+    """What is given for each of some names; for every name where there are none."""
+    given = dict(zip(names, (value for _, value in args.positional()), strict=False))
+    for name, (_, value) in args.keywords().items():
+        if not names or name in names:
+            given[name] = value
+    return given
+
+
+def _in_order(names: tuple[str, ...], given: dict[str, Value]) -> tuple[Value, ...] | None:
+    """The elements of a named tuple; None where some are left out."""
+    return tuple(given[name] for name in names) if given.keys() == set(names) else None
+
+
+def _is_written(info: ClassInfo) -> bool:
+    """Whether the fields of a class and of its bases are in sight, and they alone decide."""
+    known = all(name.startswith(("typing.", "abc.")) for name in info.library_bases())
+    return known and all(
+        _is_dataclass(each) or "typing.NamedTuple" in each.bases for each in info.lineage()
+    )
+
+
+def _is_dataclass(info: ClassInfo) -> bool:
+    for decorator in info.node.decorators:
+        match decorator:
+            case ir.Call(func=func, args=args):
+                written = not any(argument.keyword == "init" for argument in args)
+            case func:
+                written = True
+        if ir.render(func).rpartition(".")[2] == "dataclass":
+            return written
+    return False
+
+
+def _fields(info: ClassInfo) -> Iterator[str]:
+    """The names that the constructor takes, in order."""
+    seen: set[str] = set()
+    for each in reversed(list(info.lineage())):
+        for statement in each.node.body:
+            match statement:
+                case ir.Assign(targets=(ir.Name(id=name),), annotation=annotation, value=value):
+                    if annotation is not None and _is_taken(annotation, value) and name not in seen:
+                        seen.add(name)
+                        yield name
+
+
+def _is_taken(annotation: ir.Expr, value: ir.Expr | None) -> bool:
+    if ir.render(annotation).rpartition(".")[2].startswith(("ClassVar", "KW_ONLY")):
+        return False
+    match value:
+        case ir.Call(args=args):
+            return not any(argument.keyword == "init" for argument in args)
+    return True

@@ -1,0 +1,74 @@
+"""The way from a call to a function of the file."""
+
+from __future__ import annotations
+
+from devlint import ir
+from devlint.flow.calls import unpacked
+from devlint.flow.calls.callers import remember_call
+from devlint.flow.calls.hosted import note_brought
+from devlint.flow.devices.undirected import note_call
+from devlint.flow.domain.keys import asks_type
+from devlint.flow.domain.lattice import UNKNOWN, conditions
+from devlint.flow.domain.paths import path_value
+from devlint.flow.domain.values import MADE, NOTHING, Kind, Trace, Value
+from devlint.flow.effects.sending import note_handed
+from devlint.flow.frames.arguments import Arguments
+from devlint.flow.frames.files import Closure
+from devlint.flow.frames.frame import Frame
+from devlint.flow.modules.placement import give_away
+
+
+def call_function(
+    frame: Frame, node: ir.Call, closure: Closure, args: Arguments, receiver: Value | None = None
+) -> Value:
+    """Run a function of the file here, with these arguments."""
+    remember_call(frame, closure, args, receiver is not None)
+    note_brought(frame, closure, args, receiver is not None)
+    note_handed(frame, closure, args, receiver is not None)
+    starred = any(argument.star for argument, _ in args.all)
+    rest = unpacked.rest(frame, closure.node, args, receiver is not None) if starred else ""
+    if starred and not rest:
+        give_away(frame, (value for _, value in args.all))
+        return NOTHING
+    given = [(argument, _handed_on(frame, argument, value)) for argument, value in args.all]
+    positional = [value for a, value in given if a.keyword is None and not a.star]
+    keywords = {a.keyword or rest: value for a, value in given if a.keyword is not None or a.star}
+    if receiver is not None:
+        positional.insert(0, receiver)
+    value = frame.world.invoke(frame, node, closure, positional, keywords)
+    if closure.file is not frame.file and not frame.is_guest:
+        value = _from_elsewhere(node, value, [*positional, *keywords.values()])
+    if frame.tells:
+        note_call(frame, node, closure, args, len(positional), value)
+    return value
+
+
+def _handed_on(frame: Frame, argument: ir.Argument, value: Value) -> Value:
+    """What a call gives: of a flag of the file, which is there to be changed, only its name."""
+    node = argument.value
+    if value.kind is not Kind.BOOL or not isinstance(node, ir.Name):
+        return value
+    own = frame.function is not None and any(node.id in e for e in (frame.state.env, *frame.scopes))
+    return value if own or not isinstance(value.data, bool) else path_value(node.id)
+
+
+def _from_elsewhere(node: ir.Call, value: Value, given: list[Value]) -> Value:
+    """A tensor that a function of another file returns: this call made it, for this file. Where it
+    is may hang on what the function was given, of which only its own names can be asked."""
+    if any(map(asks_type, conditions(value.device))):
+        return value.but(device=UNKNOWN)
+    if value.trace is None or value.origin not in MADE:
+        return value
+    oldest = _oldest(value.trace)
+    if any(each.trace is not None and _oldest(each.trace) is oldest for each in given):
+        return value
+    told = Trace(node, "made by this call")
+    for step, message in value.trace.steps():
+        told = Trace(step, message, told)
+    return value.but(trace=told)
+
+
+def _oldest(told: Trace) -> ir.Node:
+    while told.before is not None:
+        told = told.before
+    return told.node

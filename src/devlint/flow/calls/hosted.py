@@ -1,0 +1,123 @@
+"""Plain functions that are meant for tensors of the host.
+
+An argument of a function may be anywhere, unless something tells otherwise: the function itself
+reads it as only a tensor of the host can be read, or sends it to a device that was chosen, or a
+call in the file brings to the host what it gives, or gives what it has made of arrays. Then nothing
+is said of where that argument meets others. Where what it reads so is the output of a model, the
+model is on the host as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from devlint import ir
+from devlint.flow.domain.lattice import (
+    CPU,
+    THE_MODULE,
+    Symbol,
+    is_place_of_argument,
+    may_be_accelerator,
+)
+from devlint.flow.domain.values import Origin, Value
+from devlint.flow.effects.host import class_of
+from devlint.flow.effects.sending import is_sent
+from devlint.flow.facts import Elsewhere, Fact, HostRead, Indexing, Join, ModuleCall, Operand
+from devlint.flow.frames.arguments import Arguments, by_parameter
+from devlint.flow.frames.files import Closure
+from devlint.flow.frames.frame import Frame
+from devlint.flow.frames.world import World
+
+
+def note_brought(frame: Frame, closure: Closure, args: Arguments, has_receiver: bool) -> None:
+    """Remember which arguments of a function this call brings to the host (`scores.cpu()`), or
+    leaves there (`torch.from_numpy(rows)`)."""
+    function = closure.node
+    if closure.file is not frame.world.home or not isinstance(function, ir.Function):
+        return
+    for name, value in by_parameter(function, args, has_receiver):
+        held = frame.object(value) if value.kind.is_container else None
+        value = value if held is None else held.elements()
+        place = frame.place(value)
+        if may_be_accelerator(place):
+            frame.world.brought[closure.qualname, name] = False
+        elif place == CPU and (_is_copy(value) or _is_of_array(value)):
+            frame.world.brought.setdefault((closure.qualname, name), True)
+
+
+def note_numpy(frame: Frame, func: ir.Attribute) -> None:
+    """Remember that the running method takes an argument with a gradient, the output of a module,
+    for an array as it is: `scores.detach().numpy()`."""
+    match func.value:
+        case ir.Call(func=ir.Attribute(value=base, attr="detach")):
+            while isinstance(base, (ir.Attribute, ir.Subscript)):
+                base = base.value
+            params = frame.function.params[1:] if frame.function is not None else ()
+            if isinstance(base, ir.Name) and any(base.id == each.name for each in params):
+                frame.world.run_on_host.add(frame.qualname)
+
+
+def _is_copy(value: Value) -> bool:
+    steps = () if value.trace is None else value.trace.steps()
+    return value.origin is Origin.MOVED and len(steps) > 0
+
+
+def _is_of_array(value: Value) -> bool:
+    """Whether it is made of an array: that is data, where numbers that are made up try things."""
+    node = None if value.trace is None else value.trace.node
+    made = node.func if isinstance(node, ir.Call) and value.origin is Origin.HOST_DATA else None
+    return isinstance(made, ir.Attribute) and made.attr == "from_numpy"
+
+
+def without_hosted(world: World, facts: Iterable[Fact]) -> Iterator[Fact]:
+    """The facts, without those about arguments that are on the host."""
+    for fact in facts:
+        inner = fact.fact if isinstance(fact, Elsewhere) else fact
+        function = fact.context.function
+        hosted = {function, class_of(function)} & world.run_on_host
+        if hosted and _hangs_on_the_model(inner):
+            continue
+        if not any(_is_hosted(world, fact, each) for each in _meeting(inner)):
+            yield fact
+
+
+def _meeting(fact: Fact) -> tuple[Operand, ...]:
+    if isinstance(fact, Join):
+        return fact.placed
+    return (fact.base, fact.index) if isinstance(fact, Indexing) else ()
+
+
+def _hangs_on_the_model(fact: Fact) -> bool:
+    """Whether it goes wrong only where the model, or what it is given, is on an accelerator."""
+    if isinstance(fact, ModuleCall):
+        return fact.module.device == THE_MODULE
+    operands = (fact.receiver,) if isinstance(fact, HostRead) else _meeting(fact)
+    return any(each.origin is Origin.FOLLOWS for each in operands)
+
+
+def _is_hosted(world: World, fact: Fact, operand: Operand) -> bool:
+    function = fact.context.function
+    if operand.origin is not Origin.FOLLOWS and is_sent(world, function, operand.device):
+        return True
+    if operand.origin not in _GIVEN or not isinstance(operand.device, Symbol):
+        return False
+    key = operand.device.key
+    name = key.partition(".")[0].partition("[")[0]
+    if is_place_of_argument(operand.device):
+        if (function, key) in world.read_on_host:
+            return True
+        if operand.origin is Origin.INPUT and _reads_of_others(world, function, key):
+            return True
+    return operand.origin is Origin.INPUT and world.brought.get((function, name), False)
+
+
+def _reads_of_others(world: World, function: str, key: str) -> bool:
+    """Whether another method of the same plain object reads an argument of that name on the host:
+    what `fit(scores)` takes for an array, `apply(scores)` is given as well."""
+    owner = function.rpartition(".")[0]
+    return bool(owner) and any(
+        key == other and method.rpartition(".")[0] == owner for method, other in world.read_on_host
+    )
+
+
+_GIVEN = (Origin.INPUT, Origin.FOLLOWS)

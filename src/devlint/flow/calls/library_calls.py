@@ -1,0 +1,108 @@
+"""Calls of a library: what the table says of the name."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from devlint import ir
+from devlint.flow.calls import applied, fields
+from devlint.flow.conditions.implications import truth
+from devlint.flow.devices import visible
+from devlint.flow.domain.lattice import CPU, UNKNOWN
+from devlint.flow.domain.values import NONE, NOTHING, Kind, Value
+from devlint.flow.effects import saved, transfer, workers
+from devlint.flow.facts import ApiCall
+from devlint.flow.frames.arguments import Arguments
+from devlint.flow.frames.frame import Frame
+from devlint.flow.frames.library import EXITS
+from devlint.flow.modules import wrapping
+from devlint.flow.modules.placement import forget_optimizer, give_away
+from devlint.flow.operations import arrivals
+from devlint.torchapi.effects import Effect, Row
+
+
+def call_library(
+    frame: Frame, node: ir.Call, name: str, args: Arguments, call: applied.Call
+) -> Value:
+    """Call a dotted name. `call` is for what it is given to be called in turn."""
+    row = frame.world.table.get(name)
+    told = frame.tells and _is_told(name, row) and not _is_of_default_type(frame, name)
+    if told and not saved.is_own(frame, node, name):
+        _tell_call(frame, node, name, args, row is not None and row.cuda)
+    arrivals.of_library(frame, name, row)
+    workers.note_call(frame, node, name)
+    if name.endswith(".is_available"):
+        return truth(frame, node, NOTHING)
+    if name == "builtins.map":
+        return applied.mapped(frame, node, args, call)
+    if name == "functools.partial":
+        return applied.partial(frame, args)
+    if name in fields.NAMESPACES:
+        return fields.namespace(frame, node, name, args)
+    if name == "collections.namedtuple":
+        return fields.named_tuple(frame, args)
+    if name in EXITS:
+        return NONE.but(note="exits")
+    if row is None:
+        if not name.startswith(("torch.", "builtins.")):
+            wrapper = wrapping.spread(frame, node, node.func, args)
+            if wrapper is not NOTHING:
+                return wrapper
+            give_away(frame, (value for _, value in args.all))
+        return NOTHING
+    if row.managed and row.effect is not Effect.CONSTRUCT:
+        give_up(frame, args)
+    if row.effect is Effect.KEEP and args.receiver is None and row.of == ("self",):
+        # `torch.Tensor.x(t)`: the first argument is the receiver.
+        rest = args.all[1:]
+        first = args.find((0,))
+        args = Arguments(rest, first) if first is not None else args
+    return transfer.apply(frame, node, row, args)
+
+
+def give_up(frame: Frame, args: Arguments) -> None:
+    """A framework places what it is given: nothing more is said of it."""
+    for _, value in args.all:
+        found = frame.object(value)
+        if value.kind is Kind.OPTIMIZER:
+            forget_optimizer(frame, value)
+        elif found is not None:
+            frame.update(value, replace(found, device=UNKNOWN, managed=True))
+
+
+_TOLD_AS_MEETINGS = (
+    Effect.JOIN, Effect.KEEP, Effect.INDEX, Effect.READ, Effect.READ_ON_HOST, Effect.CREATE_LIKE,
+    Effect.HOST_ONLY,
+)  # fmt: skip
+
+
+def _is_told(name: str, row: Row | None) -> bool:
+    """Whether rules hear of a call by its name: not of Python's own functions, nor of operations
+    on tensors, which they hear of as meetings."""
+    if row is None:
+        return name.startswith("torch")
+    return row.effect not in _TOLD_AS_MEETINGS and not name.startswith("builtins.")
+
+
+def _is_of_default_type(frame: Frame, name: str) -> bool:
+    """`torch.Tensor`, where the default type may be one of an accelerator: it makes tensors there,
+    and takes that device."""
+    return name == "torch.Tensor" and frame.state.default != CPU
+
+
+def _tell_call(frame: Frame, node: ir.Call, name: str, args: Arguments, needs_cuda: bool) -> None:
+    frame.record(
+        ApiCall(
+            node,
+            frame.context(),
+            frame.world.table.canonical(name),
+            tuple(frame.operand(*given) for given in args.positional()),
+            tuple((key, frame.operand(*given)) for key, given in args.keywords().items()),
+            args.unpacked,
+            frame.discarded is node,
+            needs_cuda,
+            frame.context_expr is node,
+            frame.default_of,
+            visible.set_later(frame, name) if frame.default_of else None,
+        )
+    )

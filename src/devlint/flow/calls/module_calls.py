@@ -1,0 +1,240 @@
+"""Calls of classes and of what they make: `Net(...)`, `model(x)`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from devlint import ir
+from devlint.flow.calls import fields, outputs
+from devlint.flow.calls.function_calls import call_function
+from devlint.flow.calls.module_inputs import may_hold_tensors
+from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, difference, only_host
+from devlint.flow.domain.values import MADE_ON_HOST, NOTHING, TENSORS, Kind, Origin, Trace, Value
+from devlint.flow.frames.arguments import Arguments, Given
+from devlint.flow.frames.files import ClassInfo, Closure
+from devlint.flow.frames.frame import Frame
+from devlint.flow.modules import wrapping
+from devlint.flow.modules.holdings import holds_buffers_only, may_inherit_something
+from devlint.flow.operations import arrivals, meet
+from devlint.flow.operations.attributes import new_instance
+
+
+def construct(frame: Frame, node: ir.Call, info: ClassInfo, args: Arguments) -> Value:
+    """`Net(...)`: a new object, and its `__init__`."""
+    made = new_instance(frame, node, info)
+    method = info.method("__init__")
+    if method is not None and info.is_module:
+        _note_passed(frame, info, method[1], args)
+    if method is not None and frame.can_inline(method[0].file):
+        owner, function = method
+        closure = Closure(function, owner.file, (), owner, f"{owner.node.name}.__init__")
+        call_function(frame, node, closure, args, made.but(note="self"))
+    if method is None:
+        fields.fill(frame, made, info, args)
+        _after_fields(frame, node, info, made)
+    if made.kind is Kind.MODULE:
+        _place_new_module(frame, made)
+        found = frame.object(made)
+        if found is not None and wrapping.spreads(info, args):
+            frame.update(made, replace(found, managed=True))
+    return made
+
+
+def _after_fields(frame: Frame, node: ir.Call, info: ClassInfo, made: Value) -> None:
+    """What a constructor that Python writes calls at its end."""
+    method = info.method("__post_init__")
+    if method is not None and frame.can_inline(method[0].file):
+        closure = Closure(method[1], method[0].file, (), method[0], f"{info.node.name}.__init__")
+        call_function(frame, node, closure, Arguments(()), made.but(note="self"))
+
+
+def _note_passed(frame: Frame, info: ClassInfo, init: ir.Function, args: Arguments) -> None:
+    """Which parameters the file has something to pass for, besides parameters of its own."""
+    names = [parameter.name for parameter in init.params[1:]]
+    own = frame.function.params if frame.function is not None else ()
+    handed_on = {parameter.name for parameter in own}
+    for position, (argument, value) in enumerate(args.all):
+        at = names[position] if argument.keyword is None and position < len(names) else ""
+        is_own = isinstance(argument.value, ir.Name) and argument.value.id in handed_on
+        if value.kind is not Kind.NONE and not is_own:
+            frame.world.passed.add((info, argument.keyword or at))
+
+
+def _place_new_module(frame: Frame, made: Value) -> None:
+    """A module is somewhere only if it holds something: parameters, buffers, other modules."""
+    found = frame.object(made)
+    if found is None:
+        return
+    device: Device = UNKNOWN
+    info = found.source
+    stateless = bool(found.entries)
+    if isinstance(info, ClassInfo) and info.method("__init__") is None:
+        stateless = True
+    places: set[Device] = set()
+    for held in found.entries.values():
+        if held.kind is Kind.MODULE:
+            inner = frame.object(held)
+            place = frame.place(held)
+            stateless = stateless and inner is not None and inner.stateless
+        elif held.kind is Kind.TENSOR and held.note in ("parameter", "buffer"):
+            place, stateless = frame.place(held), False
+        else:
+            stateless = stateless and held.kind is not Kind.UNKNOWN
+            continue
+        if only_host(place):
+            place = CPU  # where a condition decides whether it is there, it is nowhere else
+        if place != UNKNOWN:
+            places.add(place)
+            device = place
+    if len(places) > 1:
+        device = UNKNOWN  # it brings parts together that are in several places
+    opened = isinstance(info, ClassInfo) and (
+        any(each.open_base for each in info.lineage()) or may_inherit_something(frame, info)
+    )
+    told = found.trace
+    if device == CPU and told is None and isinstance(made.data, tuple):
+        told = Trace(made.data[0], f"made {MADE_ON_HOST}")
+    frame.update(
+        made, replace(found, device=device, stateless=stateless and not opened, trace=told)
+    )
+
+
+def call_instance(frame: Frame, node: ir.Call, value: Value, args: Arguments) -> Value:
+    found = frame.object(value)
+    if found is not None and isinstance(found.source, ClassInfo):
+        method = found.source.method("__call__")
+        if method is not None:
+            name = f"{method[0].node.name}.__call__"
+            closure = Closure(method[1], method[0].file, (), method[0], name)
+            return call_function(frame, node, closure, args, value)
+    return NOTHING
+
+
+def call_module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: Arguments) -> Value:
+    """`model(x)`: the result is where the model is."""
+    found = frame.object(value)
+    info = found.source if found is not None and isinstance(found.source, ClassInfo) else None
+    managed = found is not None and found.managed
+    self_moving = info is not None and moves_inputs(frame, info)
+    if value.note == "if-module":
+        value = value.but(kind=Kind.MODULE, data=None)
+    place = frame.place(value)
+    inputs = may_hold_tensors(frame, found, args)
+    if not managed:
+        meet.call_parts(frame, node, (func, value))
+    if holds_buffers_only(frame, value):
+        place = UNKNOWN if only_host(place) or _is_given_others(frame, place, inputs) else place
+    elif not managed and not self_moving and not _adapts(frame, info, value):
+        place = meet.call_module(frame, node, (func, value), inputs)
+    source = found.source if found is not None and isinstance(found.source, str) else ""
+    if not source.startswith("torch.nn.") and not _only_computes(frame, info):
+        arrivals.wait(frame)
+    arrivals.work(frame, node, place)
+    if managed:
+        wrapping.call_wrapper(frame, node, func, value)
+    if managed and place == UNKNOWN:
+        return NOTHING
+    if place == UNKNOWN:
+        return _stateless_call(frame, node, func, source, inputs)
+    several = source.rpartition(".")[2] in _SEVERAL_OUTPUTS
+    kind = Kind.TENSOR if source.startswith("torch.nn.") and not several else Kind.BATCH
+    shown = frame.operand(func, value)
+    forward = None if info is None else info.method("forward")
+    if forward is not None and forward[0].file.scan(forward[1]).reads_back:
+        return NOTHING  # what it returns may be on the host
+    if shown.origin is Origin.INPUT:
+        return NOTHING  # nobody here has moved it: it may well stay on the host
+    if found is None and _is_pipeline(func, args):
+        return NOTHING
+    unproven = "part" if found is None else ""  # nobody knows what it is, or what it returns
+    there = Value(
+        kind, place, origin=Origin.FOLLOWS, grad=True,
+        note="guarded" if shown.guarded else unproven, trace=shown.value.trace,
+    )  # fmt: skip
+    return outputs.of_forward(frame, node, there, found, info)
+
+
+def _is_pipeline(func: ir.Expr, args: Arguments) -> bool:
+    """Whether what is called is a whole pipeline, by its name or by what it is asked for: it is
+    moved as models are, and gives images, texts or arrays."""
+    asked = any(argument.keyword == "output_type" for argument, _ in args.all)
+    return asked or _PIPELINE.search(ir.render(func)) is not None
+
+
+def _is_given_others(frame: Frame, place: Device, inputs: list[Given]) -> bool:
+    return any(
+        difference(place, frame.place(value)) is not None
+        for _, value in inputs
+        if value.kind in TENSORS
+    )
+
+
+def _only_computes(frame: Frame, info: ClassInfo | None) -> bool:
+    """Whether a class's `forward` brings nothing to the host, as far as its words tell."""
+    method = None if info is None else info.method("forward")
+    if info is None or method is None:
+        return False
+    scan = method[0].file.scan(method[1])
+    return not scan.reads_back and not any(info.method(name) for name in scan.self_calls)
+
+
+def _stateless_call(
+    frame: Frame, node: ir.Call, func: ir.Expr, source: str, inputs: list[Given]
+) -> Value:
+    """A module that is nowhere: its inputs meet each other, as those of an operation do."""
+    tensors = [pair for pair in inputs if pair[1].kind in TENSORS]
+    if not source or not tensors or source.endswith("CTCLoss") or _is_metric(source):
+        return NOTHING
+    if len(tensors) == 1:
+        return tensors[0][1].but(kind=Kind.TENSOR, data=None, scalar=None, note="")
+    return meet.meet(frame, node, ir.render(func), tensors)
+
+
+def _is_metric(source: str) -> bool:
+    """Metrics may take what is elsewhere, as CTCLoss takes targets of the host."""
+    return source.startswith("torchmetrics.")
+
+
+_PIPELINE = re.compile(r"(^|_|\.)(pipe|pipeline)(_\w+|\d+)?$")
+_SEVERAL_OUTPUTS = frozenset(("LSTM", "GRU", "RNN", "MultiheadAttention", "LSTMCell"))
+
+
+def _adapts(frame: Frame, info: ClassInfo | None, module: Value) -> bool:
+    """Whether a module that nobody has moved takes its weights to where its input is."""
+    method = None if info is None else info.method("forward")
+    if method is None or not only_host(frame.place(module)):
+        return False
+    names = {parameter.name for parameter in method[1].params[1:]}
+    return bool(names & method[0].file.scan(method[1]).followed)
+
+
+def moves_inputs(frame: Frame, info: ClassInfo) -> bool:
+    """Whether a class's `forward` moves what it is given, or can't be seen."""
+    method = info.method("forward")
+    if method is None:
+        return True
+    function = method[1]
+    names = {parameter.name for parameter in function.params[1:]}
+    if any(parameter.kind in ("*", "**") for parameter in function.params):
+        return True
+    if method[0].file.scan(function).self_moves:  # it takes itself to where its input is
+        return True
+    return _moves(info, method, names)
+
+
+def _moves(info: ClassInfo, method: tuple[ClassInfo, ir.Function], names: set[str]) -> bool:
+    """Whether a method moves something of these names or a part of it, or hands one on to a method
+    of its own class that does."""
+    scan = method[0].file.scan(method[1])
+    names = scan.parts_of(names)
+    if any(root.partition(".")[0].partition("[")[0] in names for root in scan.moved):
+        return True
+    for attr, name in scan.self_inputs:
+        called = info.method(attr) if name in names else None
+        if called is not None and called[1] is not method[1]:
+            inner = called[0].file.scan(called[1])
+            parts = inner.parts_of({parameter.name for parameter in called[1].params[1:]})
+            if any(root.partition(".")[0].partition("[")[0] in parts for root in inner.moved):
+                return True
+    return False

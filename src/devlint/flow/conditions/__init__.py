@@ -1,0 +1,1 @@
+"""What conditions, decorators and calls that come back prove."""

@@ -1,0 +1,49 @@
+"""What is left after a choice: of states, of values, of devices."""
+
+from __future__ import annotations
+
+from devlint import ir
+from devlint.flow.conditions.implications import key_of
+from devlint.flow.domain.lattice import UNKNOWN
+from devlint.flow.domain.state import State
+from devlint.flow.domain.state_joins import join_states
+from devlint.flow.domain.value_joins import join_values
+from devlint.flow.domain.values import Kind, Value
+from devlint.flow.frames.frame import Frame
+
+
+def merge_states(yes: State, no: State, key: tuple[str, bool] | None) -> State:
+    """The state after the two branches of a condition."""
+    if key is None:
+        return join_states(yes, no)
+    return join_states(yes, no, key[0]) if key[1] else join_states(no, yes, key[0])
+
+
+def merge_values(yes: Value, no: Value, key: tuple[str, bool] | None) -> Value:
+    """The value of a choice between two."""
+    if key is None:
+        return join_values(yes, no)
+    return join_values(yes, no, key[0]) if key[1] else join_values(no, yes, key[0])
+
+
+def merge_devices(frame: Frame, test: ir.Expr, yes: Value, no: Value) -> Value:
+    """The device that is chosen where several conditions hold (`"cuda" if a and b else "cpu"`): a
+    choice by one after the other, as far as each can be told apart."""
+    match test:
+        case ir.Unary(op="not", operand=operand):
+            return merge_devices(frame, operand, no, yes)
+        case ir.Boolean(op="and", left=left, right=right):
+            return merge_devices(frame, left, merge_devices(frame, right, yes, no), no)
+        case ir.Boolean(op="or", left=left, right=right):
+            return merge_devices(frame, left, yes, merge_devices(frame, right, yes, no))
+    return merge_values(yes, no, key_of(frame, test))
+
+
+def defaulted(frame: Frame, node: ir.Boolean, given: Value, default: Value) -> Value:
+    """`mask or torch.ones(3)`: what stands in for an argument which was left out."""
+    names = default.device != UNKNOWN and default.kind in (Kind.DEVICE, Kind.STRING)
+    if (names or default.kind is Kind.TENSOR) and isinstance(node.left, ir.Name):
+        key = key_of(frame, ir.Compare("is", node.left, ir.Constant(None)))
+        if key is not None:
+            return merge_values(default, given, key)
+    return join_values(given, default)

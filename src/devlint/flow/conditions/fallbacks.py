@@ -1,0 +1,177 @@
+"""Expressions that put in a default for a device or an index, and lose what somebody gave."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from devlint import ir
+from devlint.flow.conditions import implications
+from devlint.flow.devices.named import last_name, string_value
+from devlint.flow.domain.lattice import UNKNOWN, Known
+from devlint.flow.domain.values import NOTHING, Kind, Value
+from devlint.flow.facts import Loss, LossyDefault
+from devlint.flow.frames.frame import Frame
+from devlint.flow.frames.library import dotted
+
+_INDEX_NAME = re.compile(
+    r"(^|_)(gpu|cuda|device|dev)_?(id|idx|index|num|number|ordinal)$|^cuda_device$", re.IGNORECASE
+)
+_MAY_BE_INDEX_NAME = re.compile(
+    r"^(gpu|cuda|device|local_rank|gpu_rank|device_rank)$", re.IGNORECASE
+)
+"""Names of an index where -1 stands for none."""
+
+_COUNTER = re.compile(r"^(i|idx|index|rank|local_rank)$")
+_ABOUT_DEVICES = re.compile(r"device|gpu|cuda|backend|accelerator|dev$", re.IGNORECASE)
+_MAY_BE_INDEX = (Kind.UNKNOWN, Kind.NUMBER, Kind.NAMESPACE)
+
+
+def look_at(frame: Frame, node: ir.Boolean, values: list[Value]) -> None:
+    """Tell of an `or` that loses something. `values` are those of its terms."""
+    left, right = node.left, node.right
+    if isinstance(left, ir.Boolean):
+        return
+    if _is_lossy_index(left, values[-2], right, values[-1]) and not frame.testing:
+        _tell(frame, node, Loss.INDEX, (left, values[-2]), (right, values[-1]))
+    elif _names_device(right) and isinstance(left, ir.Compare) and _asks_for_device(left):
+        _tell(frame, right, Loss.ALWAYS, (left, values[-2]), (right, values[-1]))
+    elif _names_device(left):
+        _tell(frame, left, Loss.ALWAYS, (right, values[-1]), (left, values[-2]))
+
+
+def look_at_choice(frame: Frame, node: ir.Conditional) -> None:
+    """Tell of a `... if ... else ...` that loses something."""
+    if not _spells_device(frame, node.orelse):
+        return
+    body = node.body
+    if isinstance(body, ir.Boolean):
+        plain = body.op == "or" and not isinstance(body.left, ir.Boolean) and not node.grouped
+        if plain and _spells_device(frame, body.right) and _asks_what_is_there(frame, node.test):
+            _tell(frame, node, Loss.BINDING, (body.left, NOTHING), (node.orelse, NOTHING))
+    elif _spells_device(frame, body):
+        for term in _terms(node.test):
+            if _is_device_string(frame, term):
+                value = frame.evaluate(term)
+                _tell(frame, term, Loss.TRUTH, (term, value), (node.orelse, NOTHING))
+
+
+def _tell(
+    frame: Frame,
+    node: ir.Expr,
+    how: Loss,
+    kept: tuple[ir.Expr, Value],
+    default: tuple[ir.Expr, Value],
+) -> None:
+    frame.record(
+        LossyDefault(node, frame.context(), how, frame.operand(*kept), frame.operand(*default))
+    )
+
+
+# --- an index ------------------------------------------------------------------------------------
+
+
+def _is_lossy_index(left: ir.Expr, value: Value, right: ir.Expr, default: Value) -> bool:
+    """Whether an index that may be 0 stands before an `or` whose other side is another index."""
+    name = last_name(left)
+    if not name or value.kind not in _MAY_BE_INDEX:
+        return False
+    of_device = isinstance(left, ir.Attribute) and name == "index" and _is_device(left.value, value)
+    if _number(right) == -1:
+        return of_device or bool(_INDEX_NAME.search(name) or _MAY_BE_INDEX_NAME.search(name))
+    if not of_device and not _INDEX_NAME.search(name):
+        return False
+    number = _number(right)
+    if number is not None:
+        return number != 0
+    device = default.kind in (Kind.DEVICE, Kind.STRING) and default.device != UNKNOWN
+    if isinstance(right, ir.Call) and last_name(right.func) == "current_device":
+        return True
+    return device or (of_device and bool(_COUNTER.search(last_name(right))))
+
+
+def _is_device(node: ir.Expr, index: Value) -> bool:
+    return index.note == "device.index" or bool(_ABOUT_DEVICES.search(last_name(node)))
+
+
+def _number(node: ir.Expr) -> int | None:
+    match node:
+        case ir.Constant(value=int(value)) if not isinstance(value, bool):
+            return value
+        case ir.Unary(op="-", operand=ir.Constant(value=int(value))):
+            return -value
+    return None
+
+
+# --- a device ------------------------------------------------------------------------------------
+
+
+def _names_device(node: ir.Expr) -> bool:
+    """A string that spells a device, such as "cuda" or "cpu"."""
+    return isinstance(node, ir.Constant) and isinstance(node.value, str) and _like(node.value)
+
+
+def _like(text: str) -> bool:
+    return re.fullmatch(r"(cpu|cuda|mps|xpu|npu|hpu|xla|tpu)(:\d+)?", text) is not None
+
+
+def _spells_device(frame: Frame, node: ir.Expr) -> bool:
+    """A device that the source spells: a string, or `torch.device("cuda")` of one."""
+    if isinstance(node, ir.Call) and dotted(frame, node.func) == "torch.device":
+        return bool(node.args) and _names_device(node.args[0].value)
+    return _names_device(node)
+
+
+def _asks_for_device(node: ir.Compare) -> bool:
+    """`device.type == "cuda"`: a comparison with a device's name."""
+    return node.op in ("==", "!=", "in") and _names_device(node.right)
+
+
+def _asks_what_is_there(frame: Frame, node: ir.Expr) -> bool:
+    """Whether a condition asks which devices the machine has, and nothing that a user said."""
+    key = implications.key_of(frame, node)
+    return key is not None and key[0].endswith("is_available()")
+
+
+def _terms(node: ir.Expr) -> Iterator[ir.Expr]:
+    """The parts of a condition whose truth decides it."""
+    if isinstance(node, ir.Boolean):
+        yield from _terms(node.left)
+        yield from _terms(node.right)
+    elif isinstance(node, ir.Unary) and node.op == "not":
+        yield from _terms(node.operand)
+    else:
+        yield node
+
+
+def _is_device_string(frame: Frame, node: ir.Expr) -> bool:
+    """Whether a name of a device stands for a string: its truth tells nothing of which."""
+    if not isinstance(node, (ir.Name, ir.Attribute)) or not re.search(
+        r"device$", last_name(node), re.IGNORECASE
+    ):
+        return False
+    value = frame.evaluate(node)
+    if value.kind is Kind.STRING:
+        return value.data != ""
+    if value.kind is Kind.DEVICE:
+        return True
+    default = _default(frame, node)
+    if default is None:
+        return False
+    named = frame.evaluate(default)
+    return named.kind is Kind.STRING and bool(named.data) and _is_named(frame, named)
+
+
+def _is_named(frame: Frame, value: Value) -> bool:
+    text = value.data if isinstance(value.data, str) else ""
+    return isinstance(string_value(frame, text.lower()).device, Known) or text.lower() == "gpu"
+
+
+def _default(frame: Frame, node: ir.Expr) -> ir.Expr | None:
+    """The default of the parameter that a name still stands for."""
+    function = frame.function
+    if not isinstance(node, ir.Name) or not isinstance(function, ir.Function):
+        return None
+    if frame.file.scan(function).assigned[node.id]:
+        return None
+    return next((p.default for p in function.params if p.name == node.id), None)

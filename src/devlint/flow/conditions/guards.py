@@ -1,0 +1,51 @@
+"""Guards that stand around a whole function, class or file: decorators, pytest's marks, names."""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePath
+
+from devlint import ir
+from devlint.flow.domain.values import Condition, Value
+from devlint.flow.facts import Guard, Role
+from devlint.flow.frames.frame import Frame
+
+_NEEDS_ACCELERATOR = re.compile(r"cuda|gpu|accelerator|xpu|device", re.IGNORECASE)
+_SKIPS = re.compile(r"skip_?(if|unless)", re.IGNORECASE)
+_FILE_FOR_CUDA = re.compile(r"(^|_)(cuda|gpus?)(_|$)")
+
+
+def guard_of_file(path: str, role: Role) -> Guard:
+    """The guard of a whole file: tests that are named for CUDA are run where it is."""
+    named = role is Role.TEST and _FILE_FOR_CUDA.search(PurePath(path).stem.lower())
+    return Guard.CHOSEN if named else Guard.NONE
+
+
+def guard_of(outer: Guard, decorators: tuple[ir.Expr, ...], frame: Frame) -> Guard:
+    """The guard of what these decorators stand on."""
+    if outer is not Guard.NONE:
+        return outer
+    if any(needs_accelerator(frame, decorator) for decorator in decorators):
+        return Guard.CHOSEN
+    return outer
+
+
+def needs_accelerator(frame: Frame, node: ir.Expr) -> bool:
+    """Whether a decorator or a mark has to do with accelerators, by its words or the name under
+    which its arguments were stored."""
+    text = ir.render(node, 300)
+    if _NEEDS_ACCELERATOR.search(text):
+        return True
+    if isinstance(node, (ir.Name, ir.Attribute)) and _SKIPS.search(text):
+        return True  # `@skip_unless_built`: where that skips is written elsewhere
+    arguments = node.args if isinstance(node, ir.Call) else ()
+    return any(_is_condition(frame, argument.value) for argument in arguments)
+
+
+def _is_condition(frame: Frame, node: ir.Expr) -> bool:
+    value: Value | None = frame.look_up(node.id) if isinstance(node, ir.Name) else None
+    return (
+        value is not None
+        and isinstance(value.data, Condition)
+        and bool((*value.data.true, *value.data.false))
+    )

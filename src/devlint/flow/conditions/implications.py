@@ -1,0 +1,241 @@
+"""What conditions prove: keys for the branches of an `if`, and what is settled inside them."""
+
+from __future__ import annotations
+
+import re
+
+from devlint import ir
+from devlint.flow.conditions.cuda_proofs import counts_devices, of_count, proves_cuda
+from devlint.flow.domain.keys import ACCELERATOR_CHOSEN, CUDA_AVAILABLE, DEVICE_ASKED, IS_NONE
+from devlint.flow.domain.paths import Path
+from devlint.flow.domain.values import NOTHING, Condition, Kind, Settled, Value
+from devlint.flow.frames.frame import Frame
+from devlint.flow.frames.library import dotted, dotted_types
+
+_ABOUT_DEVICES = re.compile(
+    r"cuda|gpu|device|accelerator|model_parallel|(?<![a-z])(mps|npu|xpu|hip|rocm)(?![a-z])"
+    r"|(^|[._])cpu(?!_count)|pinned|\bstream\b|\b(sync|synchroni[sz]e)$",
+    re.IGNORECASE,
+)
+"""Short names count as whole words only: there is an "npu" in `input`. A flag that is called `sync`
+asks for what waits for an accelerator."""
+
+
+_ASKS_FOR_CPU = re.compile(
+    r"(^|[._])(no|disable|without|not)_?(use_)?(cuda|gpu)"
+    r"|(^|\.)((use|force|run|only|on)_)*cpu(_(run|only|mode))?$",
+    re.IGNORECASE,
+)
+"""A flag that asks for the CPU (`args.no_cuda`, `args.cpu`)."""
+
+
+_NO_ACCELERATOR = ('torch.device("cpu")', '"cpu"', "None", "-1", '""', "'cpu'", '"mps"')
+
+
+_LEAST_INDICES = ("0", "-1", "1")
+"""What an index of a device, or their number, is compared with: `gpu < 0`, `n_gpus < 1`."""
+
+
+_DEVICE_NAMES = ('"cpu"', '"cuda"', '"mps"', '"xpu"', '"npu"')
+
+
+_EQUALITIES = ("==", "!=", "is", "is not", "in", "not in")
+
+
+_LONGEST_KEY = 60
+
+
+def truth(frame: Frame, node: ir.Expr, value: Value) -> Value:
+    """The value of a `not`, an `and`, an `or` or a comparison that is a plain truth value.
+
+    What it proves is worked out only where it is stored: a test is looked at by `assume`.
+    """
+    if frame.testing:
+        return _TRUTH if _is_plain(node, value) else NOTHING
+    condition = Condition(
+        key_of(frame, node), implied(frame, node, True), implied(frame, node, False)
+    )
+    return Value(Kind.BOOL if _is_plain(node, value) else Kind.UNKNOWN, data=condition)
+
+
+_TRUTH = Value(Kind.BOOL)
+
+
+_SCALARS = (Kind.NUMBER, Kind.STRING, Kind.NONE, Kind.BOOL, Kind.DEVICE, Kind.DTYPE)
+
+
+def _is_plain(node: ir.Expr, value: Value) -> bool:
+    """Whether a truth value is a `bool` for sure: a comparison of unknown things may as well be a
+    tensor of truth values."""
+    if isinstance(node, ir.Compare):
+        return node.op in ("is", "is not", "in", "not in") or value.kind in _SCALARS
+    return isinstance(node, (ir.Unary, ir.Call)) or value.kind is Kind.BOOL
+
+
+def implied(frame: Frame, node: ir.Expr, holds: bool) -> Settled:
+    """The conditions that are settled where `node` is true (or false, with `holds` False)."""
+    match node:
+        case ir.Unary(op="not", operand=operand):
+            return implied(frame, operand, not holds)
+        case ir.Boolean(op=op, left=left, right=right):
+            sides = implied(frame, left, holds), implied(frame, right, holds)
+            if (op == "and") is holds:
+                return sides[0] + sides[1]
+            return tuple(each for each in sides[0] if each in sides[1])
+        case ir.Walrus(value=inner):
+            return implied(frame, inner, holds)
+        case ir.Name(id=name):
+            value = frame.look_up(name)
+            if value is not None and isinstance(value.data, Condition):
+                found = value.data.true if holds else value.data.false
+                if value.data.key is None:
+                    found += ((name, holds),)
+                return found + _by_name(frame, node, holds)
+        case ir.Compare(left=left) if counts_devices(frame, left):
+            return of_count(node, holds)
+        case ir.Call(func=ir.Name(id="hasattr")):
+            return ((ir.render(node, 200), holds),)
+    key = key_of(frame, node)
+    found = ((key[0], key[1] is holds),) if key is not None else ()
+    if proves_cuda(frame, node, holds):
+        found += ((CUDA_AVAILABLE, True),)
+    return found + _by_name(frame, node, holds)
+
+
+def _by_name(frame: Frame, node: ir.Expr, holds: bool) -> Settled:
+    """What the words of a condition say; worked out once for each."""
+    hints = frame.file.hints
+    if (node, holds) not in hints:
+        hints[node, holds] = _hint(node, holds)
+    return hints[node, holds]
+
+
+def _hint(node: ir.Expr, holds: bool) -> Settled:
+    text = ir.render(node, 200)
+    if not _ABOUT_DEVICES.search(text):
+        return ()
+    if isinstance(node, ir.Compare) and node.op in ("<", "<="):
+        negative = ir.render(node.right) in _LEAST_INDICES
+    elif isinstance(node, ir.Compare):
+        of_none = ir.render(node.right) in _NO_ACCELERATOR
+        negative = (node.op in ("==", "is", "in")) is of_none and node.op in _EQUALITIES
+    else:
+        negative = _ASKS_FOR_CPU.search(text) is not None
+    asked = ((DEVICE_ASKED, holds),)
+    return (*asked, (ACCELERATOR_CHOSEN, True)) if holds is not negative else asked
+
+
+def key_of(frame: Frame, node: ir.Expr) -> tuple[str, bool] | None:
+    """The key of a condition and whether `node` is true where the key holds; None where the
+    condition may change between two looks at it, or tells the very devices apart."""
+    match node:
+        case ir.Unary(op="not", operand=operand):
+            key = key_of(frame, operand)
+            return None if key is None else (key[0], not key[1])
+        case ir.Call(func=func):
+            name = dotted(frame, func)
+            return (
+                (f"{name}()", True) if name.endswith(".is_available") else _type(frame, node, name)
+            )
+        case ir.Name(id=name):
+            value = frame.look_up(name)
+            if value is not None and isinstance(value.data, Condition):
+                return value.data.key or (name, True)
+            if frame.caller is not None and value is not None and isinstance(value.data, Path):
+                if value.data.text != name and ".device" not in value.data.text:
+                    return value.data.text, True  # as who calls it knows it
+        case ir.Compare(left=left) if counts_devices(frame, left):
+            some, none = (dict(of_count(node, side)).get(CUDA_AVAILABLE) for side in (True, False))
+            return (CUDA_AVAILABLE, some) if some is not None and none is (not some) else None
+    absent = absent_argument(frame, node)
+    if absent is not None:
+        return f"{absent}{IS_NONE}", node.op == "is"  # type: ignore[attr-defined]
+    stable = frame.file.stable.get(node)
+    if stable is None:
+        stable = frame.file.stable[node] = _is_stable(frame, node)
+    if not stable:
+        return None
+    text = ir.render(node, 200)
+    if len(text) > _LONGEST_KEY or ".device" in text or ".is_cuda" in text:
+        return None
+    if isinstance(node, ir.Compare) and ir.render(node.right) in _DEVICE_NAMES:
+        return None  # it tells what the device is: the two branches are no free choice
+    if isinstance(node, ir.Compare) and node.op in ("!=", "is not", "not in"):
+        positive = {"!=": "==", "is not": "is", "not in": "in"}[node.op]
+        return ir.render(ir.Compare(positive, node.left, node.right), 200), False
+    return text, True
+
+
+def _type(frame: Frame, node: ir.Call, name: str) -> tuple[str, bool] | None:
+    """The key of a test whether an argument is a tensor, or something of which one may be made."""
+    if name not in ("builtins.isinstance", "torch.is_tensor"):
+        return None
+    if node not in frame.file.types:
+        frame.file.types[node] = _asked_type(frame, node)
+    return frame.file.types[node]
+
+
+def _asked_type(frame: Frame, node: ir.Call) -> tuple[str, bool] | None:
+    subject = node.args[0].value if node.args else node
+    text = ir.render(node, 200)
+    if not isinstance(subject, ir.Name) or len(text) > _LONGEST_KEY:
+        return None
+    if len(node.args) == 1:
+        return f"not {text}", False
+    names = dotted_types(frame, node.args[1].value)
+    if names == {"torch.Tensor"}:
+        return f"not {text}", False
+    return (text, True) if names <= _MADE_TENSORS_OF else None
+
+
+_MADE_TENSORS_OF = frozenset(
+    ("builtins.list", "builtins.tuple", "builtins.int", "builtins.float", "builtins.bool",
+     "numbers.Number", "numbers.Real", "numpy.ndarray", "typing.Sequence", "typing.Iterable",
+     "collections.abc.Sequence", "collections.abc.Iterable")
+)  # fmt: skip
+
+
+_MAY_BE_ABSENT = (Kind.UNKNOWN, Kind.TENSOR, Kind.BATCH, Kind.PLACED)
+
+
+def absent_argument(frame: Frame, node: ir.Expr) -> str | None:
+    """The name of which `node` asks whether it is None: most likely an argument that may be left
+    out, for which the branch puts in a default."""
+    match node:
+        case ir.Compare(op="is" | "is not", left=ir.Name(id=name), right=ir.Constant(value=None)):
+            value = frame.look_up(name)
+            return name if value is not None and value.kind in _MAY_BE_ABSENT else None
+    return None
+
+
+def _is_stable(frame: Frame, node: ir.Expr) -> bool:
+    """Whether an expression names parameters, constants and attributes only."""
+    match node:
+        case ir.Constant():
+            return True
+        case ir.Name(id=name):
+            return not _is_assigned(frame, name)
+        case ir.Attribute(value=value):
+            return _is_stable(frame, value)
+        case ir.Subscript(value=value, index=ir.Constant()):
+            return _is_stable(frame, value)
+        case ir.Compare(left=left, right=right):
+            return _is_stable(frame, left) and _is_stable(frame, right)
+    return False
+
+
+def _is_assigned(frame: Frame, name: str) -> bool:
+    """Whether the running function assigns the name itself (then it may differ next time)."""
+    if isinstance(frame.function, ir.Function):
+        return frame.file.scan(frame.function).assigned[name] > 0
+    return False
+
+
+def has_keys(frame: Frame, test: ir.Expr) -> bool:
+    """Whether each condition of which a test is made has a key."""
+    match test:
+        case ir.Unary(op="not", operand=operand):
+            return has_keys(frame, operand)
+        case ir.Boolean(left=left, right=right):
+            return has_keys(frame, left) and has_keys(frame, right)
+    return key_of(frame, test) is not None

@@ -1,0 +1,107 @@
+"""What is known of names and states inside a branch, since its condition holds there or doesn't."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from devlint import ir
+from devlint.flow.conditions import same_place, unions
+from devlint.flow.conditions.implications import implied
+from devlint.flow.domain.lattice import UNKNOWN
+from devlint.flow.domain.paths import Path, place_of_path
+from devlint.flow.domain.values import NONE, NOTHING, PROVED, TENSORS, Kind, Origin, Value
+from devlint.flow.frames.frame import Frame
+from devlint.flow.frames.library import dotted, dotted_types
+
+
+def assume(frame: Frame, node: ir.Expr, holds: bool) -> None:
+    """Enter a branch in which a condition holds, or doesn't."""
+    for key, value in implied(frame, node, holds):
+        frame.state.known[key] = value
+    _narrow(frame, node, holds)
+
+
+def _narrow(frame: Frame, node: ir.Expr, holds: bool) -> None:
+    match node:
+        case ir.Compare(left=ir.Name(id=name)) if index := _index_of_tensor(frame, name):
+            frame.state.env[name] = index.but(note="")  # who compares it knows that it may be -1
+        case ir.Unary(op="not", operand=operand):
+            _narrow(frame, operand, not holds)
+        case ir.Boolean(op=op, left=left, right=right) if (op == "and") is holds:
+            _narrow(frame, left, holds)
+            _narrow(frame, right, holds)
+        case ir.Compare(op="is" | "is not" as op, left=ir.Name(id=name), right=right):
+            if isinstance(right, ir.Constant) and right.value is None:
+                if (op == "is") is holds:
+                    frame.state.env[name] = NONE
+        case ir.Compare(op="==" | "!=" as op, left=left, right=right):
+            same_place.narrow_host(frame, node, holds)
+            if (op == "==") is holds:
+                same_place.narrow(frame, left, right)
+        case ir.Attribute():
+            same_place.narrow_host(frame, node, holds)
+        case ir.Call(func=ir.Name(id="isinstance"), args=(subject, types)):
+            _narrow_instance(frame, subject.value, types.value, holds)
+        case ir.Call(func=func, args=(subject,)) if dotted(frame, func) == "torch.is_tensor":
+            unions.forget(frame, node)
+            if holds:
+                _narrow_to_tensor(frame, subject.value)
+        case ir.Call():
+            unions.forget(frame, node)
+
+
+def _index_of_tensor(frame: Frame, name: str) -> Value | None:
+    """What a name stands for, where that is what `get_device()` gave."""
+    value = frame.look_up(name)
+    return value if value is not None and value.note == "get_device" else None
+
+
+_PLAIN_TYPES: Mapping[str, Kind] = {
+    "builtins.list": Kind.LIST, "builtins.tuple": Kind.TUPLE, "builtins.int": Kind.NUMBER,
+    "builtins.float": Kind.NUMBER, "numbers.Number": Kind.NUMBER, "numpy.ndarray": Kind.NDARRAY,
+}  # fmt: skip
+
+
+def _narrow_instance(frame: Frame, subject: ir.Expr, types: ir.Expr, holds: bool) -> None:
+    names = dotted_types(frame, types)
+    if holds and frame.owner is not None and isinstance(types, ir.Name):
+        frame.state.known[f"isinstance({ir.render(subject)}, {types.id})"] = True
+    if isinstance(subject, ir.Name) and unions.narrow_instance(frame, subject.id, names, holds):
+        return
+    if holds and names == {"builtins.str"}:
+        bound = frame.state.env if isinstance(subject, ir.Name) else frame.state.paths
+        bound[ir.render(subject, 80)] = Value(Kind.STRING)
+        return
+    if not isinstance(subject, ir.Name):
+        return
+    value = frame.look_up(subject.id)
+    plain = {_PLAIN_TYPES.get(name) for name in names}
+    if plain == {Kind.LIST, Kind.TUPLE}:
+        plain = {Kind.LIST}
+    if holds and len(plain) == 1 and None not in plain:
+        if value is None or value.kind is Kind.UNKNOWN:
+            frame.state.env[subject.id] = Value(plain.pop() or Kind.UNKNOWN)
+    elif holds and names == {"torch.Tensor"}:
+        _narrow_to_tensor(frame, subject)
+    elif holds and value is not None and value.kind in (Kind.BATCH, Kind.TENSOR, Kind.PLACED):
+        frame.state.env[subject.id] = NOTHING if value.kind is not Kind.TENSOR else value
+    elif not holds and value is not None and value.kind is Kind.BATCH:
+        frame.state.env[subject.id] = NOTHING
+
+
+def narrow_to_array(frame: Frame, subject: ir.Expr) -> None:
+    """What `torch.from_numpy` has taken is an array, whatever its name stood for."""
+    if isinstance(subject, ir.Name):
+        value = frame.look_up(subject.id)
+        if value is None or value.kind is Kind.UNKNOWN or value.origin not in PROVED:
+            frame.state.env[subject.id] = Value(Kind.NDARRAY, scalar=False)
+
+
+def _narrow_to_tensor(frame: Frame, subject: ir.Expr) -> None:
+    if not isinstance(subject, ir.Name):
+        return
+    value = frame.look_up(subject.id)
+    if value is None or value.kind in TENSORS:
+        return
+    place = place_of_path(value.data) if isinstance(value.data, Path) else UNKNOWN
+    frame.state.env[subject.id] = Value(Kind.TENSOR, place, origin=Origin.INPUT)

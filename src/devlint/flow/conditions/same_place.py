@@ -1,0 +1,113 @@
+"""What tests of places prove: where `a.device == b.device` holds, one tensor is where the other is;
+where `a.is_cuda` doesn't, the author takes it to be on the host."""
+
+from __future__ import annotations
+
+from devlint import ir
+from devlint.flow.domain.keys import ARGUMENTS_ON_HOST, ON_HOST
+from devlint.flow.domain.lattice import UNKNOWN, Device, Guarded, Known, Symbol, symbols
+from devlint.flow.domain.paths import as_device
+from devlint.flow.domain.values import NOTHING, Kind, Origin, Value
+from devlint.flow.frames.frame import Frame
+
+
+def narrow(frame: Frame, left: ir.Expr, right: ir.Expr) -> None:
+    """Enter a branch in which `a.device` and `b.device` are equal."""
+    one, other = _owner(left), _owner(right)
+    if one is None or other is None:
+        return
+    first, second = _quietly(frame, one), _quietly(frame, other)
+    if first.kind is not Kind.TENSOR or second.kind is not Kind.TENSOR:
+        return
+    if isinstance(frame.place(second), Known) or frame.place(second) == UNKNOWN:
+        _put(frame, other, second, first)
+    else:
+        _put(frame, one, first, second)
+
+
+def narrow_host(frame: Frame, node: ir.Expr, holds: bool) -> None:
+    """Enter a branch of a test of a place: `x.is_cuda`, `x.device.type == "cpu"`. What isn't on
+    CUDA is taken to be on the host, until another accelerator is asked for."""
+    match node:
+        case ir.Attribute(attr="is_cuda" | "is_cpu"):
+            tested, asked = node, node.attr.removeprefix("is_")
+        case ir.Compare(op="==" | "!=" as op, left=tested, right=ir.Constant(value=str(asked))):
+            holds = (op == "==") is holds
+        case _:
+            return
+    if asked.partition(":")[0] not in _ASKED:
+        return
+    place = _tested_place(frame, tested)
+    if isinstance(place, Guarded):
+        _narrow_choice(frame, place, asked, holds)
+        if asked in ("cpu", "cuda") and (asked == "cpu") is holds:
+            for each in symbols(place):  # whichever of them it is
+                frame.state.known[each.key + ON_HOST] = True
+    if not isinstance(place, Symbol):
+        return
+    known, key = frame.state.known, place.key + ON_HOST
+    if asked == "cpu" or holds:
+        known[key] = (asked == "cpu") is holds
+    elif asked.startswith("cuda"):
+        known.setdefault(key, True)
+    if place.key.endswith(".device") and not place.key.startswith("args."):
+        if known.get(key):
+            known[ARGUMENTS_ON_HOST] = True
+        else:
+            known.pop(ARGUMENTS_ON_HOST, None)
+
+
+def _narrow_choice(frame: Frame, place: Guarded, asked: str, holds: bool) -> None:
+    """The condition that a place hangs on holds where the place is that of its branch."""
+    types = [side.type if isinstance(side, Known) else None for side in (place.yes, place.no)]
+    if None in types or (types[0] == asked) is (types[1] == asked):
+        return
+    frame.state.known[place.key] = (types[0] == asked) is holds
+
+
+_ASKED = ("cpu", "cuda", "hpu", "mps", "mtia", "npu", "xla", "xpu")
+
+
+def _tested_place(frame: Frame, node: ir.Expr) -> Device:
+    """The place of which a test asks, as if nothing had been found out about it so far."""
+    owner = _owner(node)
+    value = NOTHING if owner is None else _quietly(frame, owner)
+    if value.kind in _PLACED:
+        found = frame.object(value)
+        return value.device if found is None else found.device
+    if isinstance(node, ir.Attribute) and node.attr == "type":
+        node = node.value
+    named = isinstance(node, (ir.Name, ir.Attribute))
+    return as_device(_quietly(frame, node)) if named else UNKNOWN
+
+
+_PLACED = (Kind.TENSOR, Kind.BATCH, Kind.PLACED, Kind.MODULE)
+
+
+def _quietly(frame: Frame, node: ir.Expr) -> Value:
+    """The value of an expression of which nothing is told."""
+    before, frame.expecting = frame.expecting, True
+    value = frame.evaluate(node)
+    frame.expecting = before
+    return value
+
+
+def _owner(node: ir.Expr) -> ir.Expr | None:
+    """`x` of `x.device`, `x.device.type`, `x.is_cuda`, `x.is_cpu`: a name or an attribute."""
+    if not isinstance(node, ir.Attribute):
+        return None
+    if node.attr == "type" and isinstance(node.value, ir.Attribute):
+        node = node.value
+    named = isinstance(node.value, (ir.Name, ir.Attribute))
+    return node.value if named and node.attr in ("device", "is_cuda", "is_cpu") else None
+
+
+def _put(frame: Frame, node: ir.Expr, value: Value, partner: Value) -> None:
+    """`value`, which stands at `node`, is where its partner is."""
+    placed = value.but(
+        device=frame.place(partner), origin=Origin.MOVED, data=None, trace=partner.trace
+    )
+    if isinstance(node, ir.Name):
+        frame.state.env[node.id] = placed
+    else:
+        frame.state.paths[ir.render(node, 80)] = placed

@@ -1,0 +1,179 @@
+"""Conditions of which it is known whether they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from devlint import ir
+from devlint.flow.conditions import implications
+from devlint.flow.domain.values import PROVED, SAID, Kind
+from devlint.flow.frames.files import ClassInfo
+from devlint.flow.frames.frame import Frame
+from devlint.flow.frames.library import dotted, dotted_types
+
+
+def settled(frame: Frame, node: ir.Expr) -> bool | None:
+    """Whether a condition is known to hold or not to hold here."""
+    match node:
+        case ir.Constant(value=value):
+            return bool(value)
+        case ir.Unary(op="not", operand=operand):
+            inner = settled(frame, operand)
+            return None if inner is None else not inner
+        case ir.Boolean(op=op, left=left, right=right):
+            sides = (settled(frame, left), settled(frame, right))
+            decides = op == "or"
+            return decides if decides in sides else sides[0] if None not in sides else None
+    if _asks_for_proxy(frame, node):
+        return False
+    told = is_instance(frame, node)
+    if told is None:
+        told = _given_flag(frame, node)
+    if told is None:
+        told = _compared_strings(frame, node)
+    if told is None:
+        told = _is_none(frame, node)
+    if told is None:
+        told = _has_attribute(frame, node)
+    if told is None:
+        told = _of_a_type(frame, node)
+    if told is not None:
+        return told
+    key = implications.key_of(frame, node)
+    if key is None:
+        return None
+    known = frame.state.known.get(key[0])
+    return None if known is None else known is key[1]
+
+
+def _has_attribute(frame: Frame, node: ir.Expr) -> bool | None:
+    """False for `hasattr(self, "name")` where the constructor hasn't stored it on any path, and
+    nothing else can have."""
+    match node:
+        case ir.Call(
+            func=ir.Name(id="hasattr"),
+            args=(ir.Argument(value=ir.Name(id=this)), ir.Argument(value=ir.Constant(str(name)))),
+        ):
+            value = frame.look_up(this)
+        case _:
+            return None
+    found = frame.object(value) if value is not None and value.note == "self" else None
+    if found is None or not isinstance(found.source, ClassInfo) or name in found.entries:
+        return None
+    if list(frame.chain())[-1].function is not found.source.methods.get("__init__"):
+        return None
+    lineage = list(found.source.lineage())
+    if any(each.open_base or name in each.env or name in each.methods for each in lineage):
+        return None
+    return False
+
+
+_PROXIES = ("torch.fx.Proxy", "torch.fx.proxy.Proxy")
+_PROXY_TESTS = ("is_torch_fx_proxy", "is_fx_tracing", "is_fx_symbolic_tracing")
+
+
+def _asks_for_proxy(frame: Frame, node: ir.Expr) -> bool:
+    """Whether a condition holds for the proxies of `torch.fx` alone, which stand for tensors while
+    a graph is drawn: never where tensors are computed."""
+    match node:
+        case ir.Call(func=ir.Name(id="isinstance"), args=(_, types)):
+            return dotted(frame, types.value) in _PROXIES
+        case ir.Call(func=ir.Name(id=name) | ir.Attribute(attr=name)):
+            return name in _PROXY_TESTS
+    return False
+
+
+def _given_flag(frame: Frame, node: ir.Expr) -> bool | None:
+    """What a parameter or a name of the running function is that is `True` or `False` here.
+    Names of the file are left open: they are there to be changed."""
+    if not isinstance(node, ir.Name) or not isinstance(frame.function, ir.Function):
+        return None
+    if node.id in frame.file.rebound:
+        return None
+    value = frame.state.env.get(node.id)
+    known = value is not None and value.kind is Kind.BOOL and isinstance(value.data, bool)
+    return value.data if known else None  # type: ignore[union-attr,return-value]
+
+
+def _is_none(frame: Frame, node: ir.Expr) -> bool | None:
+    """What `x is None` gives for a name of the running function that is None here, or a tensor that
+    a call has passed."""
+    match node:
+        case ir.Compare(
+            op="is" | "is not" as op, left=ir.Name(id=name), right=ir.Constant(value=None)
+        ):
+            value = None if name in frame.file.rebound else frame.state.env.get(name)
+        case _:
+            return None
+    if value is None or not isinstance(frame.function, ir.Function):
+        return None
+    if value.kind is Kind.NONE:
+        return op == "is"
+    passed = frame.site and value.kind is Kind.TENSOR and value.origin in PROVED
+    return op == "is not" if passed else None
+
+
+def _compared_strings(frame: Frame, node: ir.Expr) -> bool | None:
+    """What comes of comparing a name that holds a known string with strings."""
+    match node:
+        case ir.Compare(op="==" | "!=" | "in" | "not in" as op, left=ir.Name(id=name), right=right):
+            value = frame.look_up(name)
+            if value is None or value.kind is not Kind.STRING or not isinstance(value.data, str):
+                return None
+            items = right.items if isinstance(right, ir.Display) else (right,)
+            texts = [item.value for item in items if isinstance(item, ir.Constant)]
+            if len(texts) != len(items) or (op in ("in", "not in")) is not isinstance(
+                right, ir.Display
+            ):
+                return None
+            return (value.data in texts) is (op in ("==", "in"))
+    return None
+
+
+def _of_a_type(frame: Frame, node: ir.Expr) -> bool | None:
+    """What `isinstance(x, types)` gives for what a call has passed, a tensor is no array, and for
+    containers that are made here. Where a function runs on its own, what its parameters are is
+    guessed by what is done to them."""
+    match node:
+        case ir.Call(func=ir.Name(id="isinstance"), args=(subject, types)):
+            pass
+        case _:
+            return None
+    value = frame.look_up(subject.value.id) if isinstance(subject.value, ir.Name) else None
+    if value is None or value.kind not in _TYPES or value.note in (SAID, "lazy"):
+        return None
+    if not frame.site and (not value.kind.is_container or frame.object(value) is None):
+        return None
+    names = dotted_types(frame, types.value)
+    if _TYPES[value.kind] in names:
+        return True
+    return False if names <= set(_TYPES.values()) | _OTHERS else None
+
+
+_TYPES: Mapping[Kind, str] = {
+    Kind.TENSOR: "torch.Tensor", Kind.NDARRAY: "numpy.ndarray", Kind.LIST: "builtins.list",
+    Kind.TUPLE: "builtins.tuple", Kind.DICT: "builtins.dict",
+}  # fmt: skip
+_OTHERS = frozenset(
+    ("builtins.bool", "builtins.bytes", "builtins.float", "builtins.int", "builtins.str")
+)
+
+
+_NO_TENSORS = frozenset(
+    ("builtins.list", "builtins.tuple", "builtins.dict", "builtins.set", "builtins.str",
+     "builtins.int", "builtins.float", "builtins.bool", "numpy.ndarray")
+)  # fmt: skip
+
+
+def is_instance(frame: Frame, node: ir.Expr) -> bool | None:
+    """Whether a tensor is of a type, where `node` asks that of one and the answer is known."""
+    match node:
+        case ir.Call(func=ir.Name(id="isinstance"), args=(subject, types)):
+            if not isinstance(subject.value, ir.Name):
+                return None
+            value = frame.look_up(subject.value.id)
+            if value is None or value.kind is not Kind.TENSOR or value.origin not in PROVED:
+                return None
+            names = dotted_types(frame, types.value)
+            return True if "torch.Tensor" in names else False if names <= _NO_TENSORS else None
+    return None

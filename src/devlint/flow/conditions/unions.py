@@ -1,0 +1,91 @@
+"""Annotations that leave a choice: `Union[torch.Tensor, nn.Module]`, `str | torch.device`."""
+
+from __future__ import annotations
+
+from devlint import ir
+from devlint.flow.domain.lattice import Symbol
+from devlint.flow.domain.paths import Path
+from devlint.flow.domain.values import NOTHING, Kind, Value
+from devlint.flow.frames.frame import Frame
+from devlint.flow.frames.library import dotted
+from devlint.flow.syntax.walk import descendants
+
+TENSOR_OR = "tensor or else"
+"""The note of a value that may be a tensor, among other things that have a `.to`."""
+DEVICE_OR_STRING = "device or string"
+"""The note of a value that may be a torch.device or a string."""
+_NOTES = (TENSOR_OR, DEVICE_OR_STRING)
+
+
+def marked(frame: Frame, node: ir.Expr, value: Value) -> Value:
+    """A value that isn't known, with the choice that its annotation leaves."""
+    members = _members(node)
+    if len(members) < 2 or value.kind is not Kind.UNKNOWN or value.note:
+        return value
+    names = {dotted(frame, member) for member in members}
+    if "torch.Tensor" in names and len(names) > 1:
+        return value.but(note=TENSOR_OR)
+    return value.but(note=DEVICE_OR_STRING) if names == _EITHER else value
+
+
+_EITHER = {"builtins.str", "torch.device"}
+
+
+def _members(node: ir.Expr) -> list[ir.Expr]:
+    """The types that an annotation allows, without None."""
+    match node:
+        case ir.Binary(op="|", left=left, right=right):
+            return [*_members(left), *_members(right)]
+        case ir.Subscript(value=value, index=index):
+            name = ir.render(value).rpartition(".")[2]
+            if name == "Optional":
+                return _members(index)
+            if name == "Union" and isinstance(index, ir.Display):
+                return [member for item in index.items for member in _members(item)]
+        case ir.Constant(value=None):
+            return []
+    return [node]
+
+
+def narrow_instance(frame: Frame, name: str, types: set[str], holds: bool) -> bool:
+    """Enter a branch in which a value is one of some types, or none of them; whether it was such a
+    value, of which there is no more to tell."""
+    value = frame.state.env.get(name)
+    if value is None or value.note not in _NOTES:
+        return False
+    if value.note == DEVICE_OR_STRING and types in ({"builtins.str"}, {"torch.device"}):
+        label = value.data.text if isinstance(value.data, Path) else name
+        kind = Kind.DEVICE if (types == {"torch.device"}) is holds else Kind.STRING
+        frame.state.env[name] = Value(kind, Symbol(label, label))
+        return True
+    frame.state.env[name] = value.but(note="")
+    return holds is False and types == {"torch.Tensor"}
+
+
+def forget(frame: Frame, node: ir.Call) -> None:
+    """`hasattr(x, "type")`, `callable(x)`: the code tells by itself what it was given."""
+    for argument in node.args[:1]:
+        if isinstance(argument.value, ir.Name):
+            value = frame.state.env.get(argument.value.id, NOTHING)
+            if value.note in _NOTES:
+                frame.state.env[argument.value.id] = value.but(note="")
+
+
+def is_compared_both_ways(function: ir.Function | ir.Lambda | None, name: str) -> bool:
+    """Whether a function compares a name with a torch.device too, or reads its type."""
+    if not isinstance(function, ir.Function):
+        return True
+    for statement in function.body:
+        for node in descendants(statement):
+            match node:
+                case ir.Compare(left=left, right=right):
+                    sides = (left, right)
+                    if any(isinstance(side, ir.Name) and side.id == name for side in sides):
+                        if any("device(" in ir.render(side, 200) for side in sides):
+                            return True
+                case ir.Attribute(value=ir.Name(id=read), attr="type" | "index") if read == name:
+                    return True
+                case ir.Call(func=ir.Name(id="getattr" | "hasattr"), args=(first, *_)):
+                    if isinstance(first.value, ir.Name) and first.value.id == name:
+                        return True
+    return False

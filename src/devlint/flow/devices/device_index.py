@@ -1,0 +1,50 @@
+"""`x.get_device()` of something unknown: -1 for a CPU tensor, but no number where `x` is a module
+or an object with a method of that name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from devlint import ir
+from devlint.flow.domain.paths import Path
+from devlint.flow.domain.values import NOTHING, Kind, Value
+from devlint.flow.frames.frame import Frame
+from devlint.flow.syntax.walk import descendants
+
+_OF_TENSORS = frozenset(
+    "backward shape size dim ndim numel dtype detach view unsqueeze squeeze permute transpose "
+    "contiguous expand item is_cuda requires_grad new_zeros new_ones masked_fill type_as".split()
+)
+_OF_MODULES = frozenset(
+    "parameters named_parameters children modules eval train state_dict load_state_dict "
+    "zero_grad generate forward".split()
+)
+_NO_TENSOR = re.compile(
+    r"(model|module|net|network|runner|trainer|agent|env|helper|utils?|fabric|accelerator)$",
+    re.IGNORECASE,
+)
+
+
+def of_unknown(frame: Frame, func: ir.Attribute, base: Value) -> Value:
+    """What `base.get_device()` gives: the index of a tensor, as far as the function tells that
+    `base` is one. Arguments and attributes are taken for tensors until it tells otherwise."""
+    receiver = ir.render(func.value)
+    asked = set(_asked(frame, receiver))
+    if asked & _OF_MODULES or _NO_TENSOR.search(receiver):
+        return NOTHING
+    if isinstance(base.data, Path) or asked & _OF_TENSORS:
+        return Value(Kind.NUMBER, note="get_device")
+    return NOTHING
+
+
+def _asked(frame: Frame, receiver: str) -> Iterator[str]:
+    """What else the function asks of what is spelled so; a call of it is its `forward`."""
+    function = frame.function
+    body = frame.file.body if not isinstance(function, ir.Function) else function.body
+    for statement in body:
+        for node in descendants(statement):
+            if isinstance(node, ir.Attribute) and ir.render(node.value) == receiver:
+                yield node.attr
+            elif isinstance(node, ir.Call) and ir.render(node.func) == receiver:
+                yield "forward"

@@ -1,0 +1,132 @@
+"""Values that stand where a device is meant: what they name, and the facts about them."""
+
+from __future__ import annotations
+
+import re
+
+from devlint import ir
+from devlint.flow.devices import unbound
+from devlint.flow.domain.devicestring import parse
+from devlint.flow.domain.lattice import UNKNOWN, Device
+from devlint.flow.domain.paths import as_device
+from devlint.flow.domain.values import CHOICES, Kind, Trace, Value
+from devlint.flow.facts import DeviceUse, Known
+from devlint.flow.frames.frame import Frame
+
+DEVICES_COUNTED = "torch.cuda.device_count()"
+"""How the keys of conditions on the number of devices begin."""
+
+_LIKE_A_DEVICE = re.compile(r"(cpu|cuda|mps|xpu|hpu|npu|tpu|xla|meta|mtia)(:\d+)?\Z")
+
+
+def string_value(frame: Frame, text: str, node: ir.Expr | None = None) -> Value:
+    """A string constant; `device` is what it names, where it looks like a device."""
+    if len(text) < 12 and _LIKE_A_DEVICE.match(text):
+        named = parse(text, frame.world.device_types)
+        if isinstance(named, Known):
+            trace = None if node is None else Trace(node, f'"{text}" is named here')
+            return Value(Kind.STRING, named, text, trace=trace)
+    if text == "gloo":
+        frame.world.backends.add(text)  # the file knows of a backend that takes tensors of the host
+    return Value(Kind.STRING, data=text)
+
+
+def use_device(frame: Frame, node: ir.Expr, value: Value, via: str) -> Device:
+    """What a value names where a device is meant; records the use."""
+    device, problem, parsed = as_device(value), "", None
+    literal: ir.Expr = node
+    if value.kind is Kind.STRING and isinstance(value.data, str) and value.note != "device.type":
+        spelled = parse(value.data, frame.world.device_types)
+        if isinstance(spelled, Known):
+            device = parsed = spelled
+        else:
+            problem = spelled
+        if value.trace is not None and isinstance(value.trace.node, ir.Expr):
+            literal = value.trace.node
+    elif value.kind is Kind.NUMBER and isinstance(value.data, int) and value.note == "":
+        device = parsed = Known("cuda", value.data)
+    elif value.kind is Kind.NUMBER:
+        device = UNKNOWN
+    if frame.tells and not _is_counted(frame) and (problem or not frame.comparing):
+        _record(frame, literal, value, via, parsed, problem)
+        _record_choices(frame, node, via)
+        if value.kind is Kind.UNKNOWN:
+            unbound.note(frame, node)
+    return device
+
+
+def _is_counted(frame: Frame) -> bool:
+    """Whether the code has counted the devices (`if torch.cuda.device_count() > 1:`)."""
+    return any(
+        holds and key.startswith(DEVICES_COUNTED) for key, holds in frame.state.known.items()
+    )
+
+
+def _record(
+    frame: Frame, node: ir.Expr, value: Value, via: str, parsed: Known | None, problem: str
+) -> None:
+    operand = frame.operand(node, value)
+    frame.record(
+        DeviceUse(node, frame.context(), operand, via, parsed, problem, value.note in CHOICES)
+    )
+
+
+def _record_choices(frame: Frame, node: ir.Expr, via: str) -> None:
+    """The literals of `"cuda:1" if ... else "cpu"`."""
+    if isinstance(node, ir.Conditional):
+        branches: tuple[ir.Expr, ...] = (node.body, node.orelse)
+    elif isinstance(node, ir.Boolean):
+        branches = (node.left, node.right)
+    else:
+        return
+    for branch in branches:
+        if isinstance(branch, ir.Constant) and isinstance(branch.value, str):
+            spelled = parse(branch.value, frame.world.device_types)
+            operand = frame.operand(branch, string_value(frame, branch.value, branch))
+            known = spelled if isinstance(spelled, Known) else None
+            problem = spelled if isinstance(spelled, str) else ""
+            frame.record(
+                DeviceUse(branch, frame.context(), operand, via, known, problem, choice=True)
+            )
+        else:
+            _record_choices(frame, branch, via)
+
+
+def is_dtype_name(value: Value, node: ir.Expr) -> bool:
+    """Whether an argument that isn't known is rather a dtype than a device, by its name."""
+    if value.kind is Kind.DTYPE or _is_attribute_of_torch(node):
+        return True
+    last = last_name(node)
+    return bool(_DTYPE_NAME.search(last)) and not _DEVICE_NAME.search(last)
+
+
+def _is_attribute_of_torch(node: ir.Expr) -> bool:
+    """Whether it is `getattr(torch, name)`: no device is an attribute of torch."""
+    match node:
+        case ir.Call(func=ir.Name(id="getattr"), args=(ir.Argument(value=ir.Name(id="torch")), *_)):
+            return True
+    return False
+
+
+def is_device_name(node: ir.Expr) -> bool:
+    """Whether an argument that isn't known is a device, by its name."""
+    return bool(_DEVICE_NAME.search(last_name(node)))
+
+
+_DTYPE_NAME = re.compile(
+    r"d?type(?!d)|precision|half|float|fp16|fp32|bf16|^u?int\d*$", re.IGNORECASE
+)
+_DEVICE_NAME = re.compile(
+    r"dev|gpu|cuda|cpu|rank|place|accelerator|target_d|torch_d", re.IGNORECASE
+)
+
+
+def last_name(node: ir.Expr) -> str:
+    """`c` of `c`, `b.c` and `b["c"]`."""
+    if isinstance(node, ir.Name):
+        return node.id
+    if isinstance(node, ir.Attribute):
+        return node.attr
+    if isinstance(node, ir.Subscript) and isinstance(node.index, ir.Constant):
+        return str(node.index.value)
+    return ""

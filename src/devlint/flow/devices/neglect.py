@@ -1,0 +1,296 @@
+"""Devices that a function is given and has no use for: what it does in their place.
+
+A parameter that nobody reads is no mistake by itself: an interface asks for it, or what the
+function does needs no device. It is one where the function settles on another device.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from devlint import ir
+from devlint.findings import Hop
+from devlint.flow.devices.undirected import parameter_of, record, tell_dropped
+from devlint.flow.domain.lattice import (
+    Device,
+    Guarded,
+    Known,
+    Symbol,
+    is_place_of_argument,
+    names_accelerator,
+)
+from devlint.flow.domain.paths import as_device
+from devlint.flow.domain.values import Kind, Origin
+from devlint.flow.facts import AttributeWrite, DeviceUse, Fact, Move, Neglect, Role
+from devlint.flow.frames.files import ClassInfo
+from devlint.flow.frames.frame import Frame
+from devlint.flow.frames.library import dotted
+from devlint.flow.syntax.forgotten import chosen_twice, goes_nowhere, parameter_like
+from devlint.flow.syntax.walk import descendants, mentions, self_attribute
+
+_SEES_ALL_NAMES = frozenset(("locals", "vars", "eval", "exec"))
+_SAID_TO_BE_UNUSED = re.compile(r"unused|not used|ignored|deprecated|compatib", re.IGNORECASE)
+_TRANSPARENT = frozenset(("staticmethod", "classmethod", "no_grad", "inference_mode", "wraps"))
+_MOVES = ("to", "cuda", "xpu")
+
+
+def tell(frame: Frame, function: ir.Function, mark: int) -> None:
+    """Record what a function that has run on its own did instead of using its device.
+
+    `mark`: how many facts there were before it ran.
+    """
+    if not frame.recording or frame.role in (Role.TEST, Role.DATA):
+        return
+    _tell_chosen_twice(frame, function)
+    parameter = parameter_of(function)
+    if parameter is None:
+        _tell_of_other_name(frame, function, mark)
+        return
+    if frame.undirected and tell_dropped(frame, function, parameter):
+        return
+    scan = frame.file.scan(function)
+    if scan.called & _SEES_ALL_NAMES or _is_documented(function):
+        return
+    if not scan.mentions(parameter.name):
+        instead = _instead(frame, parameter.name, mark)
+        if instead and not _is_interface(frame, function, parameter.name):
+            _tell_unread(frame, function, parameter, instead)
+        return
+    if goes_nowhere(function, parameter.name):
+        instead = _instead(frame, parameter.name, mark)
+        if instead and not _is_interface(frame, function, parameter.name):
+            _tell_unread(frame, function, parameter, instead, Neglect.UNUSED)
+            return
+    statement = _overwritten(function.body, parameter.name)
+    if statement is not None and not _is_interface(frame, function, parameter.name):
+        record(frame, function, parameter, statement, Neglect.OVERWRITTEN)
+    late = _late(frame, function, parameter.name)
+    if late is not None:
+        record(frame, function, parameter, late[0], Neglect.LATE, (Hop(late[1], "stored here"),))
+
+
+def _tell_chosen_twice(frame: Frame, function: ir.Function) -> None:
+    twice = chosen_twice(function) if frame.owner is not None else None
+    if twice is None:
+        return
+    first, second = twice
+    assert isinstance(first.targets[0], ir.Attribute)
+    if frame.owner is not None and frame.owner.method(first.targets[0].attr) is None:
+        hops = (Hop(first, "stored here first"),)
+        record(frame, function, function.params[0], second, Neglect.REPLACED, hops)
+
+
+def _tell_of_other_name(frame: Frame, function: ir.Function, mark: int) -> None:
+    """A parameter such as `gpu` that nobody reads."""
+    parameter = parameter_like(function)
+    if parameter is None or frame.file.scan(function).called & _SEES_ALL_NAMES:
+        return
+    if frame.file.scan(function).mentions(parameter.name) or _is_documented(function):
+        return
+    instead = _instead(frame, parameter.name, mark)
+    if instead and not _is_interface(frame, function, parameter.name):
+        _tell_unread(frame, function, parameter, instead)
+
+
+def _tell_unread(
+    frame: Frame,
+    function: ir.Function,
+    parameter: ir.Parameter,
+    instead: tuple[Hop, ...],
+    how: Neglect = Neglect.UNREAD,
+) -> None:
+    """Record it where the function first settles on another device: that is what has to change."""
+    inside = {node for statement in function.body for node in descendants(statement)}
+    first = next((hop.node for hop in instead if hop.node in inside), None)
+    if not isinstance(first, (ir.Expr, ir.Stmt)):
+        record(frame, function, parameter, parameter, how, instead)
+        return
+    others = tuple(hop for hop in instead if hop.node is not first)
+    given = Hop(parameter, f"`{parameter.name}` is given here")
+    record(frame, function, parameter, first, how, (given, *others))
+
+
+def _is_documented(function: ir.Function) -> bool:
+    """Whether the function says itself that a parameter of it does nothing."""
+    first = function.body[0] if function.body else None
+    match first:
+        case ir.Evaluate(value=ir.Constant(value=str(text))):
+            return _SAID_TO_BE_UNUSED.search(text) is not None
+    return False
+
+
+# --- a parameter that nobody reads ---------------------------------------------------------------
+
+
+def _instead(frame: Frame, name: str, mark: int) -> tuple[Hop, ...]:
+    """The first lines of a function that settle on a device which isn't the one it was given."""
+    done = [*_settled(frame, name, mark), *_returned(frame)]
+    first = {hop.node: hop for hop in reversed(done)}
+    return tuple(first.values())[::-1][:_MOST_HOPS]
+
+
+_MOST_HOPS = 3
+
+
+def _settled(frame: Frame, name: str, mark: int) -> Iterator[Hop]:
+    used: list[Hop] = []
+    told = False
+    for fact in frame.world.facts[mark:]:
+        if fact.context.function == frame.qualname:
+            for hop in _of_fact(frame, fact, name):
+                if isinstance(fact, DeviceUse):
+                    used.append(hop)
+                else:
+                    told = True
+                    yield hop
+    if not told:
+        yield from used[:1]
+
+
+def _returned(frame: Frame) -> Iterator[Hop]:
+    """What is made where nobody asked for it, and returned."""
+    for value, state in frame.returns:
+        found = frame.object(value)
+        parts = found.items or () if found is not None and value.kind is Kind.TUPLE else (value,)
+        for part in parts:
+            made = part.trace
+            if part.kind is Kind.TENSOR and part.origin is Origin.DEFAULT and made is not None:
+                if part.scalar is not True and state.default == part.device:
+                    yield Hop(made.node, made.message)
+
+
+def _of_fact(frame: Frame, fact: Fact, name: str) -> Iterator[Hop]:
+    match fact:
+        case Move(method=method, target=target, device=device) if method in _MOVES:
+            if _settles(frame, device) and (target is not None or method != "to"):
+                yield Hop(fact.node, f"moved to {device} here")
+        case DeviceUse(operand=operand, via=via) if via != "default":
+            used = as_device(operand.value)
+            if _settles(frame, used):
+                yield Hop(fact.node, f"{used} is used here")
+        case AttributeWrite(attr=attr, value=value) if attr == name:
+            if value.kind is not Kind.NONE:
+                yield Hop(fact.node, f"`{attr}` becomes `{value}` here")
+
+
+def _settles(frame: Frame, device: Device) -> bool:
+    """Whether a device is one that the function, and none of its arguments, decides on."""
+    if isinstance(device, Symbol):
+        function = frame.function
+        names = {p.name for p in function.params[1:]} if function is not None else set()
+        return not is_place_of_argument(device) and device.key.split(".")[0] not in names
+    if isinstance(device, (Known, Guarded)):
+        return names_accelerator(device)
+    return False
+
+
+def _is_interface(frame: Frame, function: ir.Function, name: str) -> bool:
+    """Whether others may ask for the parameter: a method that overrides or is overridden, a
+    function that is decorated or handed over, or one inside of another."""
+    if frame.scopes or any(_last(each) not in _TRANSPARENT for each in function.decorators):
+        return True
+    info = frame.owner
+    if info is None:
+        return _is_handed_over(frame, function.name)
+    if function.name == "__init__":
+        return False
+    if function.name.startswith("__") and function.name.endswith("__"):
+        return True
+    return _is_overridden(frame, info, function.name) or _is_handed_over(frame, function.name)
+
+
+def _last(node: ir.Expr) -> str:
+    func = node.func if isinstance(node, ir.Call) else node
+    return ir.render(func).rpartition(".")[2]
+
+
+def _is_overridden(frame: Frame, info: ClassInfo, name: str) -> bool:
+    """Whether a method overrides another or is overridden, or whether another class of the file
+    has one of that name, as classes with one interface do."""
+    if any(each.open_base for each in info.lineage()):
+        return True
+    return any(name in each.methods for each in frame.file.classes.values() if each is not info)
+
+
+def _is_handed_over(frame: Frame, name: str) -> bool:
+    """Whether a function is used as a value somewhere in the file: it may be a callback."""
+    if frame.file.uncalled is None:
+        frame.file.uncalled = _uncalled(frame.file.body)
+    return any(
+        isinstance(node, ir.Name) or not dotted(frame, node.value)  # `torch.cuda` is no method
+        for node in frame.file.uncalled.get(name, ())
+    )
+
+
+def _uncalled(body: ir.Body) -> dict[str, list[ir.Name | ir.Attribute]]:
+    """The names and attributes of a file that stand for themselves, not for a call."""
+    called: set[ir.Expr] = set()
+    used: list[ir.Name | ir.Attribute] = []
+    for statement in body:
+        for node in descendants(statement):
+            if isinstance(node, ir.Call):
+                called.add(node.func)
+            elif isinstance(node, (ir.Name, ir.Attribute)):
+                used.append(node)
+    found: dict[str, list[ir.Name | ir.Attribute]] = {}
+    for node in used:
+        if node not in called:
+            found.setdefault(node.id if isinstance(node, ir.Name) else node.attr, []).append(node)
+    return found
+
+
+# --- one that is bound anew ----------------------------------------------------------------------
+
+
+def _overwritten(body: ir.Body, name: str) -> ir.Assign | None:
+    """The assignment that binds a parameter anew before anything has read it."""
+    for statement in body:
+        if isinstance(statement, ir.Assign) and statement.value is not None:
+            bound = any(isinstance(t, ir.Name) and t.id == name for t in statement.targets)
+            if bound and not mentions(statement.value, name):
+                return statement if _decides(statement.value) else None
+        if mentions(statement, name):
+            return None
+    return None
+
+
+def _decides(value: ir.Expr) -> bool:
+    """Whether a value is a device that the function chooses, rather than none, or one on which
+    nothing is computed."""
+    if isinstance(value, ir.Constant) and not isinstance(value.value, str):
+        return False
+    spelled = (each.value for each in descendants(value) if isinstance(each, ir.Constant))
+    return "meta" not in spelled
+
+
+# --- one that is stored too late -----------------------------------------------------------------
+
+
+def _late(frame: Frame, function: ir.Function, name: str) -> tuple[ir.Expr, ir.Stmt] | None:
+    """`self.device` used as a device, before `self.device = device`."""
+    if frame.owner is None or function.name == "__init__" or not function.params:
+        return None
+    this, used = function.params[0].name, None
+    for statement in function.body:
+        if isinstance(statement, ir.Assign) and isinstance(statement.value, ir.Name):
+            stores = any(self_attribute(target, this) == name for target in statement.targets)
+            if stores and statement.value.id == name:
+                return None if used is None else (used, statement)
+        used = used or next(_used_as_device(statement, this, name), None)
+    return None
+
+
+def _used_as_device(statement: ir.Stmt, this: str, name: str) -> Iterator[ir.Expr]:
+    for node in descendants(statement):
+        if isinstance(node, ir.Call):
+            given = [a.value for a in node.args if a.keyword == name]
+            if isinstance(node.func, ir.Attribute) and node.func.attr == "to" and node.args:
+                given.append(node.args[0].value)
+            if ir.render(node.func).startswith("torch.cuda."):
+                given = []
+        elif isinstance(node, ir.Mapping):
+            given = [v for k, v in node.items if isinstance(k, ir.Constant) and k.value == name]
+        else:
+            continue
+        yield from (each for each in given if self_attribute(each, this) == name)

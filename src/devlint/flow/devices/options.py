@@ -1,0 +1,64 @@
+"""Calls that hand on the options of a command line, and leave out its device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from devlint import ir
+from devlint.findings import Hop
+from devlint.flow.facts import Neglect, NeglectedDevice, Role
+from devlint.flow.frames.frame import Frame
+from devlint.flow.syntax.walk import descendants
+
+_ENOUGH = 2
+"""How many options a call hands on by their own names, so that the device belongs there too."""
+
+
+def note_call(frame: Frame, node: ir.Call, taken: ir.Parameter, callee: str) -> None:
+    """Look at a call that leaves its parameter for a device to the default, which is a string: is
+    there an option for it, of which the others stand in the call?"""
+    default = taken.default
+    if not isinstance(default, ir.Constant) or not isinstance(default.value, str):
+        return
+    if any(a.star or mentions_device(a.value) for a in node.args):
+        return
+    handed = [ir.render(a.value.value) for a in node.args if _is_handed_on(a)]  # type: ignore[attr-defined]
+    if len(handed) < _ENOUGH or len(set(handed)) != 1 or frame.role in (Role.TEST, Role.DATA):
+        return
+    declared = next(_declared(frame, f"--{taken.name}"), None)
+    if declared is None:
+        return
+    hop = Hop(declared, f"the option `--{taken.name}` is declared here")
+    frame.record(
+        NeglectedDevice(
+            node, frame.context(), taken.name, handed[0], Neglect.OPTION, (hop,), callee
+        )
+    )
+
+
+def mentions_device(node: ir.Expr) -> bool:
+    """Whether an argument has to do with a device: it may be there already."""
+    return any(
+        "device" in (each.attr if isinstance(each, ir.Attribute) else each.id)
+        for each in descendants(node)
+        if isinstance(each, (ir.Attribute, ir.Name))
+    )
+
+
+def _is_handed_on(argument: ir.Argument) -> bool:
+    """`batch_size=options.batch_size`."""
+    value = argument.value
+    named = isinstance(value, ir.Attribute) and isinstance(value.value, ir.Name)
+    return named and value.attr == argument.keyword  # type: ignore[attr-defined]
+
+
+def _declared(frame: Frame, option: str) -> Iterator[ir.Call]:
+    """Where the file declares an option."""
+    for statement in frame.file.body:
+        for node in descendants(statement):
+            match node:
+                case ir.Call(
+                    func=ir.Attribute(attr="add_argument"),
+                    args=(ir.Argument(value=ir.Constant(value=name)), *_),
+                ) if name == option:
+                    yield node

@@ -1,0 +1,52 @@
+"""A name that stands for a device and that nothing binds, where the function was given another."""
+
+from __future__ import annotations
+
+import re
+
+from devlint import ir
+from devlint.findings import Hop
+from devlint.flow.devices.undirected import record
+from devlint.flow.facts import Neglect
+from devlint.flow.frames.frame import Frame
+from devlint.flow.frames.library import BUILTINS, from_star
+from devlint.flow.syntax.walk import descendants
+
+_OF_DEVICES = re.compile(r"(^|_)(device|gpu)(s|_ids?)?$")
+
+
+def note(frame: Frame, node: ir.Expr) -> None:
+    """Look at a name that stands where a device is meant: is it bound anywhere?"""
+    function = frame.function
+    if not isinstance(node, ir.Name) or not isinstance(function, ir.Function):
+        return
+    if "device" not in node.id or frame.look_up(node.id) is not None or node.id in BUILTINS:
+        return
+    given = next((p for p in function.params if _OF_DEVICES.search(p.name)), None)
+    if given is None or from_star(frame, node) is not None or _may_be_bound(frame, node.id):
+        return
+    hop = Hop(given, f"`{given.name}` is given here")
+    record(frame, function, given, node, Neglect.UNBOUND, (hop,))
+
+
+def _may_be_bound(frame: Frame, name: str) -> bool:
+    """Whether anything of the file might bind a name, the function itself among others."""
+    function = frame.function
+    assert isinstance(function, ir.Function)
+    if name in frame.file.rebound or frame.file.scan(function).assigned[name]:
+        return True
+    outside = [s for s in frame.file.body if not isinstance(s, (ir.Function, ir.Class))]
+    if any(_reads(each, name) for s in outside for each in descendants(s)):
+        return True
+    return any(_imports(each, name) for s in (*outside, *function.body) for each in descendants(s))
+
+
+def _reads(node: ir.Node, name: str) -> bool:
+    """Whether a statement of the file itself has to do with a name, or with any."""
+    return isinstance(node, ir.Name) and node.id in (name, "globals", "exec", "setattr")
+
+
+def _imports(node: ir.Node, name: str) -> bool:
+    if not isinstance(node, (ir.Import, ir.ImportFrom)):
+        return False
+    return any(alias.name == "*" or name in (alias.asname, alias.name) for alias in node.names)

@@ -1,0 +1,125 @@
+"""Calls that could pass on the device which the calling function was given, and don't."""
+
+from __future__ import annotations
+
+from devlint import ir
+from devlint.findings import Hop
+from devlint.flow.devices import options
+from devlint.flow.domain.lattice import Known, Symbol
+from devlint.flow.domain.paths import as_device
+from devlint.flow.domain.values import NOTHING, Kind, Value
+from devlint.flow.facts import Neglect, NeglectedDevice, Role
+from devlint.flow.frames.arguments import Arguments
+from devlint.flow.frames.files import Closure
+from devlint.flow.frames.frame import Frame
+from devlint.flow.syntax.walk import mentions
+
+PARAMETERS = ("device", "torch_device", "map_location")
+
+
+def parameter_of(function: ir.Function | ir.Lambda | None) -> ir.Parameter | None:
+    """The parameter of a function that takes a device, by its name."""
+    if not isinstance(function, ir.Function):
+        return None
+    named = (p for p in function.params if p.name in PARAMETERS and p.kind in _NAMED)
+    return next(named, None)
+
+
+_NAMED = ("positional", "keyword")
+
+
+def record(
+    frame: Frame,
+    function: ir.Function,
+    parameter: ir.Parameter,
+    node: ir.Node,
+    how: Neglect,
+    instead: tuple[Hop, ...] = (),
+    callee: str = "",
+) -> None:
+    """Write down that a device is neglected."""
+    default = parameter.default
+    optional = isinstance(default, ir.Constant) and default.value is None
+    frame.record(
+        NeglectedDevice(
+            node, frame.context(), parameter.name, function.name, how, instead, callee, optional
+        )
+    )
+
+
+def note_call(
+    frame: Frame, node: ir.Call, closure: Closure, args: Arguments, count: int, value: Value
+) -> None:
+    """Look at a call of a function of this file: does it drop the device that is at hand?
+
+    `count`: how many arguments it is given by position, its receiver among them.
+    """
+    own = parameter_of(frame.function)
+    taken = parameter_of(closure.node)
+    if taken is None or taken.default is None or (own is not None and own.name != taken.name):
+        return
+    position = closure.node.params.index(taken)
+    if args.keyword(taken.name) is not None or (taken.kind == "positional" and position < count):
+        return
+    if own is None:
+        options.note_call(frame, node, taken, closure.name)
+        return
+    device = as_device(frame.look_up(own.name) or value)
+    if not isinstance(device, Symbol) or device.key != own.name:
+        return  # it was left out, or is another one by now
+    if any(each.device == device or mentions(a, own.name) for a, each in args.all):
+        return  # what it works on has been moved already
+    if closure.node is frame.function:
+        if frame.discarded is not node:
+            _tell_call(frame, node, own, closure.name)
+    elif value.trace is not None or frame.object(value) is not None:
+        frame.undirected.append((node, own.name, closure.name, value))
+
+
+def note_own(frame: Frame, node: ir.Call, func: ir.Attribute, args: Arguments) -> None:
+    """Look at a call of a method's own name on another object of its class, which it has asked for:
+    `if isinstance(value, Batch): value.to_torch()`."""
+    function, owner = frame.function, frame.owner
+    if owner is None or not isinstance(function, ir.Function) or function.name != func.attr:
+        return
+    own = parameter_of(function)
+    if own is None or own.default is None or args.unpacked or frame.role is Role.TEST:
+        return
+    asked = f"isinstance({ir.render(func.value)}, {owner.node.name})"
+    position = function.params.index(own) - 1
+    if not frame.state.known.get(asked) or args.keyword(own.name) is not None:
+        return
+    here = frame.look_up(own.name) or NOTHING
+    left_out = here.kind is not Kind.NONE and len(args.positional()) <= position
+    if left_out and not any(mentions(a, own.name) for a, _ in args.all):
+        record(frame, function, own, node, Neglect.DROPPED, callee=func.attr)
+
+
+def _tell_call(frame: Frame, node: ir.Call, own: ir.Parameter, callee: str) -> None:
+    function = frame.function
+    assert isinstance(function, ir.Function)
+    if frame.role not in (Role.TEST, Role.DATA):
+        record(frame, function, own, node, Neglect.DROPPED, callee=callee)
+
+
+def tell_dropped(frame: Frame, function: ir.Function, own: ir.Parameter) -> bool:
+    """Of the calls that went without the device, tell those whose result is returned as it came."""
+    told = False
+    returned = [part for value, _ in frame.returns for part in _parts(frame, value)]
+    for node, _, callee, made in frame.undirected:
+        for value in returned:
+            same = value.trace is not None and value.trace is made.trace
+            if same and isinstance(value.device, Known):
+                assert value.trace is not None
+                hop = Hop(value.trace.node, value.trace.message)
+                record(frame, function, own, node, Neglect.DROPPED, (hop,), callee)
+                told = True
+                break
+    return told
+
+
+def _parts(frame: Frame, value: Value) -> tuple[Value, ...]:
+    found = frame.object(value)
+    if found is None or not value.kind.is_container:
+        return (value,)
+    return (*(found.items or ()), *found.entries.values(), found.element)

@@ -1,0 +1,1 @@
+"""What the interpreter computes with: devices, values, states, and how they join."""

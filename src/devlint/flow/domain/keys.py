@@ -1,0 +1,38 @@
+"""Keys of conditions: a condition has the same key wherever it says the same."""
+
+from __future__ import annotations
+
+CUDA_AVAILABLE = "torch.cuda.is_available()"
+"""The key of the condition "CUDA is available"."""
+
+ACCELERATOR_CHOSEN = "an accelerator was asked for"
+"""The key of a condition on a flag or a device that somebody set (`if args.cuda:`)."""
+
+DEVICE_ASKED = "a device was asked for"
+"""The key of any condition that has to do with devices; it holds in one branch and not in the
+other, and is known in both."""
+
+IS_NONE = " is None"
+"""How the key ends of a condition on an argument that may be left out."""
+
+ON_HOST = " is the host"
+"""How the key ends of the condition that a place which only a run can tell is the host."""
+
+ARGUMENTS_ON_HOST = "where arguments are" + ON_HOST
+"""The condition that all are there: where one is found on the host, so are the others, and so is
+the module that is given them."""
+
+ALL_ON_HOST = "whatever a run decides" + ON_HOST
+"""The condition that every place which only a run can tell is the host."""
+
+
+def asks_type(key: str) -> bool:
+    """Whether a condition asks if an argument is something else than a tensor: a number, a list.
+    The branch most likely makes a tensor of it."""
+    return key.startswith(("isinstance(", "not "))
+
+
+def stands_in(key: str) -> bool:
+    """Whether a condition asks if an argument is left out, or is something else than a tensor, so
+    that the branch puts a tensor in its place."""
+    return key.endswith(IS_NONE) or asks_type(key)

@@ -1,0 +1,324 @@
+"""Where a value may be: devices, how two of them join, and when two of them differ.
+
+A `Device` is one of
+
+* `Known`: cpu, cuda, cuda:1, mps ...;
+* `Symbol`: the same unknown place whenever its key is the same: a `device` parameter,
+  `args.device`, "where self's parameters are", "where argument x is";
+* `Guarded`: one device where a condition holds and another where it doesn't;
+* `UNKNOWN`: the top of the lattice, about which nothing is ever said.
+
+`Guarded` is a decision diagram: keys stand in ascending order from the root down, and no
+node has two equal branches. So equal functions of the conditions are equal objects, and the
+join is the pointwise join of the branches: it commutes, is associative, idempotent and
+monotone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from devlint.flow.domain.keys import (
+    ALL_ON_HOST,
+    ARGUMENTS_ON_HOST,
+    CUDA_AVAILABLE,
+    ON_HOST,
+    stands_in,
+)
+
+_MOST_CONDITIONS = 3
+"""A place must follow from so many conditions; what takes more to tell is UNKNOWN."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A device that the source names. `index` is None where the source gives none."""
+
+    type: str
+    index: int | None = None
+
+    def __str__(self) -> str:
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+    @property
+    def is_host(self) -> bool:
+        return self.type == "cpu"
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """A place that only a run can tell. Equal keys are equal places.
+
+    `label` is an expression of the source (`args.device`), or words ("the device of the module").
+    """
+
+    key: str
+    label: str = field(compare=False)
+
+    def __str__(self) -> str:
+        return self.label if " " in self.label else f"`{self.label}`"
+
+
+@dataclass(frozen=True, slots=True)
+class Guarded:
+    """`yes` where the condition `key` holds, `no` where it doesn't. Made by `choose` only."""
+
+    key: str
+    yes: Device
+    no: Device
+
+    def __str__(self) -> str:
+        if self.key == CUDA_AVAILABLE and self.no == CPU and not isinstance(self.yes, Guarded):
+            return f"{self.yes} (or cpu where CUDA is absent)"
+        places = [leaf for leaf in leaves(self) if leaf != UNKNOWN]
+        *first, last = dict.fromkeys(map(str, places or [UNKNOWN]))
+        if not first:
+            return last
+        either = f"{', '.join(first)} or {last}"
+        keys = sorted(conditions(self))
+        if all(key.endswith(".is_available()") for key in keys):
+            return f"{either}, as available"
+        return f"{either}, depending on {' and '.join(f'`{key}`' for key in keys)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    def __str__(self) -> str:
+        return "an unknown device"
+
+
+Device = Known | Symbol | Guarded | Unknown
+
+UNKNOWN = Unknown()
+CPU = Known("cpu")
+CUDA = Known("cuda")
+THE_MODULE = Symbol("self.device", "the device of the module")
+"""Where the parameters of `self` are."""
+
+
+def conditions(device: Device) -> frozenset[str]:
+    """The keys that a device hangs on."""
+    if isinstance(device, Guarded):
+        return conditions(device.yes) | conditions(device.no) | {device.key}
+    return frozenset()
+
+
+def leaves(device: Device) -> Iterator[Device]:
+    """The places that it may be."""
+    if isinstance(device, Guarded):
+        yield from leaves(device.yes)
+        yield from leaves(device.no)
+    else:
+        yield device
+
+
+def symbols(device: Device) -> Iterator[Symbol]:
+    """The places in it that only a run can tell."""
+    return (leaf for leaf in leaves(device) if isinstance(leaf, Symbol))
+
+
+def is_place_of_argument(device: Device) -> bool:
+    """Whether nothing is known but that it is where an argument is (`x.device`)."""
+    return (
+        isinstance(device, Symbol)
+        and device.key.endswith(".device")
+        and (not device.key.startswith(("self.", "args.", "cls.")))
+    )
+
+
+def given(device: Device, key: str, holds: bool) -> Device:
+    """The device where the condition `key` is known to hold, or known not to."""
+    if not isinstance(device, Guarded):
+        return CPU if holds and _is_proven_host(device, key) else device
+    if device.key == key:
+        return device.yes if holds else device.no
+    return _node(device.key, given(device.yes, key, holds), given(device.no, key, holds))
+
+
+def _is_proven_host(device: Device, key: str) -> bool:
+    if key == ALL_ON_HOST:
+        return isinstance(device, Symbol)
+    if key == ARGUMENTS_ON_HOST:
+        return is_place_of_argument(device) or device == THE_MODULE
+    return isinstance(device, Symbol) and key == device.key + ON_HOST
+
+
+def choose(key: str, yes: Device, no: Device) -> Device:
+    """`yes` where `key` holds, else `no`; UNKNOWN where that hangs on too many conditions."""
+    chosen = _choose(key, given(yes, key, True), given(no, key, False))
+    return UNKNOWN if len(conditions(chosen)) > _MOST_CONDITIONS else chosen
+
+
+def join(a: Device, b: Device) -> Device:
+    """What is known where a value is at `a` on one path and at `b` on the other."""
+    if a == b:
+        return a
+    if isinstance(a, Guarded) or isinstance(b, Guarded):
+        joined = _pointwise(a, b)
+        return _provable(joined) if len(conditions(joined)) > _MOST_CONDITIONS else joined
+    return UNKNOWN
+
+
+def _node(key: str, yes: Device, no: Device) -> Device:
+    return yes if yes == no else Guarded(key, yes, no)
+
+
+def _choose(key: str, yes: Device, no: Device) -> Device:
+    above = [d.key for d in (yes, no) if isinstance(d, Guarded) and d.key < key]
+    if not above:
+        return _node(key, yes, no)
+    top = min(above)
+    return _node(
+        top,
+        _choose(key, given(yes, top, True), given(no, top, True)),
+        _choose(key, given(yes, top, False), given(no, top, False)),
+    )
+
+
+def _pointwise(a: Device, b: Device) -> Device:
+    tops = [d.key for d in (a, b) if isinstance(d, Guarded)]
+    if not tops:
+        return a if a == b else UNKNOWN
+    top = min(tops)
+    return _node(
+        top,
+        _pointwise(given(a, top, True), given(b, top, True)),
+        _pointwise(given(a, top, False), given(b, top, False)),
+    )
+
+
+def _provable(device: Device, most: int = _MOST_CONDITIONS) -> Device:
+    """The device where `most` conditions or fewer settle it, UNKNOWN elsewhere.
+
+    Joins grow diagrams, so something has to be forgotten. To forget all of a diagram that is too
+    large would make the join depend on the order of paths: a later join may shrink it again. What
+    takes many conditions to tell takes no fewer after a join, so that can be forgotten at once.
+    """
+    if not isinstance(device, Guarded):
+        return device
+    if most == 0:
+        return UNKNOWN
+    proved: Device = UNKNOWN
+    for key in sorted(conditions(device)):
+        yes, no = (_provable(given(device, key, holds), most - 1) for holds in (True, False))
+        proved = _either(proved, _choose(key, yes, no))
+    return proved
+
+
+def _either(a: Device, b: Device) -> Device:
+    """What `a` or `b` knows; where both know, they agree."""
+    if a in (UNKNOWN, b):
+        return b
+    tops = [d.key for d in (a, b) if isinstance(d, Guarded)]
+    if not tops:
+        return a
+    top = min(tops)
+    return _node(
+        top,
+        _either(given(a, top, True), given(b, top, True)),
+        _either(given(a, top, False), given(b, top, False)),
+    )
+
+
+def of_one_or_other(a: Device, b: Device) -> Device | None:
+    """Where one of two things is of which one is there where a condition holds, and the other one
+    where it doesn't; None for things that may both be there."""
+    match a, b:
+        case Guarded(key, yes, Unknown()), Guarded(other, Unknown(), no) if key == other:
+            return Guarded(key, yes, no)
+        case Guarded(_, Unknown(), _), Guarded(_, _, Unknown()):
+            return of_one_or_other(b, a)
+    return None
+
+
+def may_be_host(device: Device) -> bool:
+    """Whether it is the host in some way."""
+    return any(isinstance(leaf, Known) and leaf.is_host for leaf in leaves(device))
+
+
+def only_host(device: Device) -> bool:
+    """Whether it is the host wherever it is known."""
+    known = [leaf for leaf in leaves(device) if leaf != UNKNOWN]
+    return bool(known) and all(isinstance(leaf, Known) and leaf.is_host for leaf in known)
+
+
+def left_out(device: Device) -> Device:
+    """The device where every argument that may be left out is left out, and what may be no tensor
+    is none: that of its default."""
+    for key in conditions(device):
+        if stands_in(key):
+            device = given(device, key, True)
+    return device
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """How two devices differ.
+
+    `certain`: both are named in the source. Otherwise one of them is a place that only a run
+    can tell, and they differ as soon as that place is an accelerator. `when`: the conditions
+    (key, holds) under which they differ; empty where nothing else is needed.
+    """
+
+    certain: bool
+    when: tuple[tuple[str, bool], ...] = ()
+
+
+def difference(a: Device, b: Device) -> Difference | None:
+    """How `a` and `b` differ, or None where they agree or where it isn't known.
+
+    A host device differs from a symbol (it breaks as soon as that place is an accelerator);
+    two symbols, or an accelerator and a symbol, may agree. `cuda` and `cuda:0` may agree too.
+    Where the host is what is left of a choice of an accelerator, a symbol is most likely what
+    the same choice gave elsewhere.
+    """
+    return _difference(a, b, a, b)
+
+
+def _difference(a: Device, b: Device, whole_a: Device, whole_b: Device) -> Difference | None:
+    if isinstance(a, Guarded) or isinstance(b, Guarded):
+        top = min(d.key for d in (a, b) if isinstance(d, Guarded))
+        for holds in (True, False):
+            found = _difference(given(a, top, holds), given(b, top, holds), whole_a, whole_b)
+            if found is not None:
+                return Difference(found.certain, ((top, holds), *found.when))
+        return None
+    if isinstance(a, Known) and isinstance(b, Known):
+        if a.type != b.type:
+            return None if "meta" in (a.type, b.type) else Difference(certain=True)
+        indexed = a.index is not None and b.index is not None
+        return Difference(certain=True) if indexed and a.index != b.index else None
+    if isinstance(a, Known) and isinstance(b, Symbol):
+        host, whole = a, whole_a
+    elif isinstance(a, Symbol) and isinstance(b, Known):
+        host, whole = b, whole_b
+    else:
+        return None
+    chosen = names_accelerator(whole)
+    return Difference(certain=False) if host.is_host and not chosen else None
+
+
+def is_chosen(device: Device) -> bool:
+    """Whether the source names the place, or leaves it to whoever runs it (`args.device`). Else it
+    is where an argument, or the module itself, happens to be."""
+    if isinstance(device, Guarded):
+        return is_chosen(device.yes) and is_chosen(device.no)
+    if isinstance(device, Symbol):
+        stored = device.key.startswith(("self.", "args.", "cls."))
+        return " " not in device.label and (stored or not device.key.endswith(".device"))
+    return True
+
+
+def names_accelerator(device: Device) -> bool:
+    """Whether the source names an accelerator, alone or as one of a choice."""
+    if isinstance(device, Guarded):
+        return names_accelerator(device.yes) or names_accelerator(device.no)
+    return isinstance(device, Known) and device.type not in ("cpu", "meta")
+
+
+def may_be_accelerator(device: Device) -> bool:
+    """Whether there is a reason to think so: a named accelerator, a choice of one, a symbol."""
+    if isinstance(device, Guarded):
+        return may_be_accelerator(device.yes) or may_be_accelerator(device.no)
+    return isinstance(device, Symbol) or names_accelerator(device)

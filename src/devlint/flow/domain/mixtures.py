@@ -1,0 +1,56 @@
+"""Tensors of which more is known than one place: made empty, or one of several in a list."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from devlint import ir
+from devlint.flow.domain.lattice import CPU, UNKNOWN, Symbol
+from devlint.flow.domain.values import MADE, ROWS, Kind, Origin, Value
+
+
+@dataclass(frozen=True, slots=True)
+class Empty:
+    """A tensor without elements: `made` as any other would be, and where: the function, and the
+    innermost `if`."""
+
+    made: Value
+    function: ir.Node | None
+    arm: ir.If | None
+
+
+@dataclass(frozen=True, slots=True)
+class Mixed:
+    """What a list holds that got both: a tensor made on the host, and one that follows a model or
+    an argument."""
+
+    fresh: Value
+    follows: Value
+
+
+def mix(a: Value, b: Value) -> Value | None:
+    """What a list holds of which both are elements; None where it is what either is."""
+    if not a.kind.is_tensor_like or not b.kind.is_tensor_like:
+        return None
+    for one, other in ((a, b), (b, a)):
+        if isinstance(one.data, Mixed):
+            fits = isinstance(other.data, Mixed) or _made(other) or _follows(other)
+            return one if fits else None
+    made = _made(a) or _made(b)
+    follows = a if _follows(a) else b if _follows(b) else None
+    if made is None or follows is None:
+        return None
+    return Value(Kind.TENSOR, UNKNOWN, data=Mixed(made, follows))
+
+
+def _made(value: Value) -> Value | None:
+    """The value as a fresh tensor of the host, if it is one."""
+    if isinstance(value.data, Empty) and value.origin is Origin.NONE:
+        value = value.data.made
+    fresh = value.origin in MADE and value.device == CPU
+    return value if fresh and value.kind is Kind.TENSOR and value.note in ("", ROWS) else None
+
+
+def _follows(value: Value) -> bool:
+    placed = isinstance(value.device, Symbol) and value.kind.is_tensor_like
+    return placed and value.origin in (Origin.FOLLOWS, Origin.INPUT)

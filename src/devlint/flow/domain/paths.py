@@ -1,0 +1,69 @@
+"""Identities: what is known of a value of which only the name is known."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+from devlint.flow.domain.lattice import UNKNOWN, Device, Symbol
+from devlint.flow.domain.values import NOTHING, Kind, Value
+
+_LONGEST_PATH = 60
+
+Ref = Hashable
+"""Where an object was allocated: the node that made it and the calls that led there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """The identity of a value that isn't known: a parameter, `args.device`, `cfg["device"]`.
+
+    `given`: it came in through a parameter, so a caller may have put it on any device. What a
+    function got elsewhere may never leave the host: nothing is said of where that is.
+    """
+
+    text: str
+    given: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered(Path):
+    """A device that a module stored when it was made: `owner` is its class and the attribute.
+    `moves`: a move to it is one, also where the constructor was given no device."""
+
+    owner: object = None
+    moves: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Owned:
+    """Marks a tensor as a parameter of the module at `ref`."""
+
+    ref: Ref
+
+
+def path_value(text: str, given: bool = False) -> Value:
+    """A value of which only the identity is known."""
+    if len(text) > _LONGEST_PATH:
+        return NOTHING
+    return Value(Kind.UNKNOWN, data=Path(text, given))
+
+
+def as_device(value: Value) -> Device:
+    """What a value names where a device is meant."""
+    if value.kind in (Kind.DEVICE, Kind.STRING, Kind.NUMBER):
+        return value.device
+    if value.kind is Kind.UNKNOWN and isinstance(value.data, Path):
+        text = value.data.text
+        return UNKNOWN if _NAMES_HOST.search(text) else Symbol(text, text)
+    return UNKNOWN
+
+
+_NAMES_HOST = re.compile(r"(^|[._])(cpu|host)(_device)?$|(^|[._])device_(cpu|host)$")
+"""What is most likely the host by its name (`cpu_device`)."""
+
+
+def place_of_path(path: Path) -> Device:
+    """Where the tensor or the module of that path is."""
+    return Symbol(f"{path.text}.device", f"{path.text}.device") if path.given else UNKNOWN

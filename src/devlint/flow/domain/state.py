@@ -1,0 +1,134 @@
+"""What is known at one point of a program: names, objects, conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+
+from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, given
+from devlint.flow.domain.paths import Ref
+from devlint.flow.domain.value_joins import join_held
+from devlint.flow.domain.values import NOTHING, Trace, Value
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Object:
+    """Something with an identity: a module, a container, an instance. As a value, it never changes.
+
+    `items` are the elements of a sequence where they are known one by one, `entries` those of a
+    dict or the attributes of an instance, `element` the join of all others where `items` is None
+    (a dict whose entries are all known has no items). `source` is the dotted name or the class
+    that made it. `guarded`: its last move stands under an `if`.
+    """
+
+    device: Device = UNKNOWN
+    items: tuple[Value, ...] | None = None
+    entries: Mapping[str, Value] = field(default_factory=dict)
+    element: Value = NOTHING
+    source: object = None
+    guarded: bool = False
+    managed: bool = False
+    stateless: bool = False
+    """A module that holds no parameter and no buffer: it is nowhere, wherever it is moved."""
+    trace: Trace | None = field(default=None, compare=False)
+
+    def with_entry(self, key: str, value: Value) -> Object:
+        """A copy in which one attribute or dict entry is bound."""
+        return replace(self, entries={**self.entries, key: value})
+
+    def elements(self) -> Value:
+        """The join of everything inside."""
+        inside = list(self.items or ()) + list(self.entries.values())
+        if self.items is None and self.element is not NOTHING:
+            inside.append(self.element)
+        return join_held(inside)
+
+
+class Heap(dict[Ref, Object]):
+    """Objects by reference. `written` are the references bound since the frame began: where two
+    paths meet again, the others can't differ."""
+
+    __slots__ = ("written",)
+
+    def __init__(self, objects: Mapping[Ref, Object], written: Iterable[Ref] = ()) -> None:
+        super().__init__(objects)
+        self.written = set(written)
+
+    def __setitem__(self, ref: Ref, found: Object) -> None:
+        self.written.add(ref)
+        super().__setitem__(ref, found)
+
+    def fork(self) -> Heap:
+        """A copy that can be changed alone."""
+        return Heap(self, self.written)
+
+
+WAITED = "waited"
+NO_COPIES: Mapping[Hashable, bool] = MappingProxyType({})
+
+
+class State:
+    """The abstract state. Branches work on forks; nothing else shares one.
+
+    `env` are names, `paths` what was written to attributes and items of values that aren't known
+    (`args.device`), `heap` the objects, `known` the conditions that are settled, `default` where
+    tensors are made that nobody places, `copies` the copies to the host that were begun and not
+    waited for, and whether they may still be under way, `busy` what an accelerator was given to do
+    since the clock was read: None for nothing, `WAITED` where the program has waited since.
+    """
+
+    __slots__ = ("alive", "busy", "copies", "default", "env", "heap", "known", "paths")
+
+    def __init__(
+        self,
+        env: dict[str, Value] | None = None,
+        heap: Mapping[Ref, Object] | None = None,
+        known: dict[str, bool] | None = None,
+        default: Device = CPU,
+        paths: dict[str, Value] | None = None,
+    ) -> None:
+        self.env = {} if env is None else env
+        self.heap = heap if isinstance(heap, Heap) else Heap(heap or {}, heap or ())
+        self.known = {} if known is None else known
+        self.default = default
+        self.paths = {} if paths is None else paths
+        self.copies: Mapping[Hashable, bool] = NO_COPIES
+        self.busy: Hashable = WAITED
+        self.alive = True
+
+    def fork(self) -> State:
+        """A copy that can be changed alone."""
+        paths = dict(self.paths) if self.paths else None
+        other = State(dict(self.env), self.heap.fork(), dict(self.known), self.default, paths)
+        other.alive = self.alive
+        other.copies, other.busy = self.copies, self.busy
+        return other
+
+    def same_as(self, other: State) -> bool:
+        """Whether nothing that matters differs."""
+        return (
+            self.env == other.env
+            and all(
+                self.heap.get(ref) == other.heap.get(ref)
+                for ref in self.heap.written | other.heap.written
+            )
+            and self.default == other.default
+            and self.paths == other.paths
+            and self.copies == other.copies
+            and self.busy == other.busy
+        )
+
+    def bind(self, name: str, value: Value) -> None:
+        """Bind a name; what was known of `name.attr` goes with the old value."""
+        self.env[name] = value
+        if self.paths:
+            below = (f"{name}.", f"{name}[")
+            for path in [path for path in self.paths if path.startswith(below)]:
+                del self.paths[path]
+
+    def simplify(self, device: Device) -> Device:
+        """The device under the conditions that hold here."""
+        for key, holds in self.known.items():
+            device = given(device, key, holds)
+        return device

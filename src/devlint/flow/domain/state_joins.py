@@ -1,0 +1,186 @@
+"""Where two paths meet: what of their names, objects and conditions is known after both."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import replace
+
+from devlint.flow.domain.keys import asks_type, stands_in
+from devlint.flow.domain.lattice import UNKNOWN, Symbol, choose, join
+from devlint.flow.domain.paths import Path, Ref
+from devlint.flow.domain.state import WAITED, Object, State
+from devlint.flow.domain.value_joins import NAMED, both, join_held, join_kept, join_values
+from devlint.flow.domain.values import MADE, NOTHING, TENSORS, Kind, Value
+
+
+def join_objects(a: Object, b: Object, key: str | None = None) -> Object:
+    """What is known of an object after two paths."""
+    if a is b or a == b:
+        return a
+    names = {**a.entries, **b.entries}
+    join_entry = join_values if a.source is None or isinstance(a.source, str) else join_kept
+    entries = {
+        name: join_entry(_entry(a, name, value), _entry(b, name, value), key)
+        for name, value in names.items()
+    }
+    items = None
+    same = a.entries.keys() == b.entries.keys()  # else a dict may lack what one of them has
+    if same and a.items is not None and b.items is not None and len(a.items) == len(b.items):
+        items = tuple(join_values(x, y, key) for x, y in zip(a.items, b.items, strict=True))
+    moved = a.device != b.device
+    return Object(
+        device=choose(key, a.device, b.device) if key else join(a.device, b.device),
+        items=items,
+        entries=entries,
+        element=_join_elements(a, b, items, key),
+        source=a.source if a.source == b.source else None,
+        guarded=a.guarded or b.guarded or (moved and key is not None),
+        managed=a.managed or b.managed,
+        stateless=a.stateless and b.stateless,
+        trace=b.trace if a.trace is None else a.trace,
+    )
+
+
+def _entry(found: Object, name: str, other: Value) -> Value:
+    """An entry; where it isn't known one by one, what may stand there; else the other side's."""
+    opened = found.items is None and found.element is not NOTHING
+    return found.entries.get(name, found.element if opened else other)
+
+
+def _join_elements(a: Object, b: Object, items: tuple[Value, ...] | None, key: str | None) -> Value:
+    if items is not None:
+        return join_values(a.element, b.element)
+    present = [o.elements() for o in (a, b) if o.items != ()]
+    if key is not None and len(present) == 2:
+        return join_values(present[0], present[1], key)
+    return join_held(present)
+
+
+def join_states(a: State, b: State, key: str | None = None) -> State:
+    """The state after two paths meet; `key` is the condition that holds on the path of `a`."""
+    if not a.alive:
+        return b
+    if not b.alive:
+        return a
+    joined = State(default=join(a.default, b.default))
+    held = None if key is not None and asks_type(key) else key
+    joined.heap = a.heap.fork()
+    differing: list[tuple[Ref, Object, Object]] = []
+    for ref in a.heap.written | b.heap.written:
+        ours, theirs = a.heap.get(ref), b.heap.get(ref)
+        if ours is not theirs and theirs is not None:
+            joined.heap[ref] = theirs if ours is None else join_objects(ours, theirs, held)
+            if ours is not None:
+                differing.append((ref, ours, theirs))
+        if held is not None and (ours is None or theirs is None) and not stands_in(held):
+            joined.heap[ref] = _only_where(joined.heap[ref], held, theirs is None)
+    for ref, ours, theirs in differing:
+        joined.heap[ref] = _with_joined_objects(joined, ref, ours, theirs, held)
+    env = dict(a.env)
+    for name, other in b.env.items():
+        mine = a.env.get(name)
+        if mine is None:
+            env[name] = other
+        elif mine is not other:
+            env[name] = _join_bindings(joined, mine, other, key)
+            if "device" in name and env[name].device == UNKNOWN and env[name].kind in _UNPROVEN:
+                env[name] = _join_places(name, mine, other, env[name])
+    joined.env = env
+    if a.paths or b.paths:
+        joined.paths = {
+            path: join_values(value, b.paths[path], held)
+            for path, value in a.paths.items()
+            if path in b.paths
+        }
+    joined.known = {k: v for k, v in a.known.items() if b.known.get(k) is v}
+    joined.copies = _join_copies(a.copies, b.copies)
+    joined.busy = WAITED if WAITED in (a.busy, b.busy) else b.busy if a.busy is None else a.busy
+    return joined
+
+
+def _only_where(found: Object, key: str, holds: bool) -> Object:
+    """What is there only where a condition holds, or only where it doesn't."""
+    yes, no = (found.device, UNKNOWN) if holds else (UNKNOWN, found.device)
+    return replace(found, device=choose(key, yes, no))
+
+
+def _join_places(name: str, a: Value, b: Value, joined: Value) -> Value:
+    """A name that stands for one device on one path and for another on the other names a place
+    still: its own."""
+    if joined.data is not None or not (_names_place(a) and _names_place(b)):
+        return joined
+    if joined.kind in NAMED:
+        return joined.but(device=Symbol(name, name))
+    return Value(Kind.UNKNOWN, data=Path(name))
+
+
+_UNPROVEN = (Kind.UNKNOWN, Kind.DEVICE, Kind.STRING)
+
+
+def _names_place(value: Value) -> bool:
+    if value.kind in NAMED:
+        return value.device != UNKNOWN
+    return value.kind is Kind.UNKNOWN and isinstance(value.data, Path)
+
+
+def _join_copies(a: Mapping[Hashable, bool], b: Mapping[Hashable, bool]) -> Mapping[Hashable, bool]:
+    """A copy is under way where no path on which it was begun has waited for it."""
+    if a is b or not b:
+        return a
+    return {call: a.get(call, True) and b.get(call, True) for call in {**a, **b}}
+
+
+def _with_joined_objects(state: State, ref: Ref, a: Object, b: Object, key: str | None) -> Object:
+    """The joined object at `ref`; attributes that are objects of one kind on both paths are joined
+    as objects, too."""
+    found = state.heap[ref]
+    for name, ours in a.entries.items():
+        theirs = b.entries.get(name)
+        if theirs is not None and ours.kind is theirs.kind and ours.data != theirs.data:
+            joined = _join_bindings(state, ours, theirs, key)
+            if joined.data is not None:
+                found = found.with_entry(name, joined)
+    return found
+
+
+def widened(before: State, after: State) -> State:
+    """What is known of a loop that doesn't settle: what its rounds agree on."""
+    wide = after.fork()
+    wide.env = {
+        name: value if before.env.get(name, value) == value else NOTHING
+        for name, value in after.env.items()
+    }
+    for ref in after.heap.written:
+        found = after.heap[ref]
+        if before.heap.get(ref, found) != found:
+            wide.heap[ref] = Object(source=found.source)
+    return wide
+
+
+def _join_bindings(
+    state: State, a: Value, b: Value, key: str | None, around: frozenset[Ref] = frozenset()
+) -> Value:
+    """As `join_values`, and where both are objects of one kind, the join is a new object. `around`
+    are the joined objects that these two are elements of: containers may hold themselves."""
+    if key is not None and asks_type(key) and a.origin not in MADE:
+        key = None
+    if a.kind is b.kind and a.data != b.data:
+        mine, theirs = state.heap.get(a.data), state.heap.get(b.data)
+        if mine is not None and theirs is not None:
+            ref = both(a.data) | both(b.data)
+            if ref in around:
+                return a.but(data=ref)
+            found = join_objects(mine, theirs, key)
+            if found.items is None and found.element.kind in _HELD:
+                elements = mine.elements(), theirs.elements()
+                element = _join_bindings(state, *elements, key, around | {ref})
+                found = replace(found, element=element)
+            state.heap[ref] = found
+            return a.but(data=ref)
+    guarded = key is not None and not stands_in(key)
+    if guarded and a.kind in TENSORS and b.kind in TENSORS and a.device != b.device:
+        return join_values(a, b, key).but(note="guarded")
+    return join_kept(a, b, key)
+
+
+_HELD = (Kind.MODULE, Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.INSTANCE)

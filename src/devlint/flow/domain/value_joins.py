@@ -1,0 +1,215 @@
+"""What is known of a value that is one thing on one path and another on the other."""
+
+from __future__ import annotations
+
+from devlint.flow.domain.keys import IS_NONE, asks_type, stands_in
+from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, Symbol, choose, join, only_host
+from devlint.flow.domain.mixtures import mix
+from devlint.flow.domain.paths import Path
+from devlint.flow.domain.values import (
+    CHOICE,
+    EITHER_CHOICE,
+    MADE,
+    NONE,
+    NOTHING,
+    PERHAPS,
+    ROWS,
+    SHAPED,
+    SPREAD,
+    TENSORS,
+    Batch,
+    Condition,
+    Kind,
+    Origin,
+    Value,
+)
+
+NAMED = (Kind.DEVICE, Kind.STRING)
+"""The kinds that name a device."""
+
+
+def join_values(a: Value, b: Value, key: str | None = None) -> Value:
+    """What is known of a value that is `a` on one path (where `key` holds) and `b` on the other."""
+    if a is b or a == b:
+        return a
+    if key is not None and asks_type(key) and a.origin not in MADE:
+        key = None  # what isn't made of something else than a tensor may be that
+    if a.kind is b.kind is Kind.NONE:
+        return NONE
+    if a.kind is Kind.NONE and b.kind is not Kind.UNKNOWN:
+        return _or_none(b, UNKNOWN if key is None else choose(key, UNKNOWN, b.device))
+    if b.kind is Kind.NONE and a.kind is not Kind.UNKNOWN:
+        return _or_none(a, UNKNOWN if key is None else choose(key, a.device, UNKNOWN))
+    kind = _join_kinds(a.kind, b.kind)
+    if key is not None and kind is Kind.BOOL and isinstance(a.data, bool):
+        return Value(kind, data=_condition(a, b, key))
+    if key is not None and stands_in(key) and a.kind in TENSORS:
+        return _join_default(a, b, key)
+    if kind is Kind.UNKNOWN:
+        return _join_chosen(a, b, key) if key is not None else _join_unproven(a, b)
+    device = join(a.device, b.device) if key is None else choose(key, *_bound(a, b))
+    longer = a if a.trace is not None and a.origin is not Origin.DEFAULT else b
+    return Value(
+        kind=kind,
+        device=device,
+        data=_join_references(a, b, kind),
+        origin=a.origin if a.origin is b.origin else Origin.MOVED,
+        scalar=a.scalar if a.scalar == b.scalar else None,
+        grad=a.grad or b.grad,
+        note=_join_notes(a, b, kind),
+        trace=longer.trace,
+    )
+
+
+def _or_none(value: Value, device: Device) -> Value:
+    """What may be left out: a device then names a place on one path only, and an index of a device
+    isn't taken of any tensor."""
+    if value.kind is Kind.DEVICE and device != UNKNOWN:
+        return value.but(device=device, note="" if value.note == "get_device" else value.note)
+    return value.but(note="") if value.note == "get_device" else value
+
+
+def _bound(a: Value, b: Value) -> tuple[Device, Device]:
+    """Where two values are; UNKNOWN of the one that may be a 0-dimensional tensor on the host,
+    which may meet any device, unless the other one is what a move made of it."""
+    if a.kind not in TENSORS or b.kind not in TENSORS:
+        return a.device, b.device
+    yes = UNKNOWN if _is_free(a) and not _came_from(b, a) else a.device
+    return yes, UNKNOWN if _is_free(b) and not _came_from(a, b) else b.device
+
+
+def _is_free(value: Value) -> bool:
+    host = only_host(value.device) and value.scalar is not False
+    return host and (value.scalar is True or value.origin not in SHAPED)
+
+
+def _came_from(moved: Value, value: Value) -> bool:
+    link = moved.trace
+    while link is not None and link is not value.trace:
+        link = link.before
+    return link is not None
+
+
+def _condition(a: Value, b: Value, key: str) -> Condition | None:
+    """`cuda = True` where a condition holds, else `False`: the condition by another name."""
+    if a.data is b.data or not isinstance(b.data, bool):
+        return None
+    where_true, where_false = ((key, a.data is holds) for holds in (True, False))
+    return Condition(where_true, (where_true,), (where_false,))
+
+
+def _join_references(a: Value, b: Value, kind: Kind) -> object:
+    """One of several modules: whatever is done to it is done to each. So it is with batches."""
+    if a.batch is not None and b.batch is not None:
+        return Batch(a.batch.refs | b.batch.refs, a.batch.texts & b.batch.texts)
+    if kind is Kind.MODULE and a.data != b.data and a.data is not None and b.data is not None:
+        return both(a.data) | both(b.data)
+    return a.data if a.data == b.data else None
+
+
+def _join_default(a: Value, b: Value, key: str) -> Value:
+    """`if mask is None: mask = torch.ones(n)`: the default `a` stands in for a tensor `b`."""
+    if b.kind is Kind.UNKNOWN:
+        path = b.data if isinstance(b.data, Path) and b.data.given else None
+        place = UNKNOWN if path is None else Symbol(f"{path.text}.device", f"{path.text}.device")
+        b = Value(Kind.TENSOR, place, origin=Origin.INPUT)
+    if b.kind not in TENSORS:
+        return NOTHING
+    return a.but(
+        device=choose(key, *_bound(a, b)),
+        data=None,
+        scalar=a.scalar if a.scalar == b.scalar or b.scalar is None else None,
+        note=a.note if a.note in REGISTERED else "",
+    )
+
+
+PARAMETER = "parameter"
+REGISTERED = (PARAMETER, "buffer")
+"""The notes of tensors that a module holds and takes along."""
+
+
+def _join_notes(a: Value, b: Value, kind: Kind) -> str:
+    if a.note == b.note:
+        return a.note
+    if {a.note, b.note} == set(REGISTERED):
+        return "buffer"
+    for one, other in ((a, b), (b, a)):  # what held its place before it was registered
+        if one.note in REGISTERED and other.device == UNKNOWN:
+            return one.note
+    if kind not in NAMED:
+        return ""
+    either = a.kind is not b.kind or EITHER_CHOICE in (a.note, b.note)
+    return EITHER_CHOICE if either else CHOICE
+
+
+def join_kept(a: Value, b: Value, key: str | None = None) -> Value:
+    """What a name stands for after two paths: also what is a tensor on one of them."""
+    joined = join_values(a, b, key)
+    if joined.kind is not Kind.UNKNOWN:
+        return joined
+    for one, other in ((a, b), (b, a)):
+        if one.note == SPREAD and other.kind is Kind.UNKNOWN:
+            return one
+        unlike = other.kind in (Kind.UNKNOWN, Kind.NUMBER) and other.note in ("", PERHAPS)
+        if unlike and (one.note == PERHAPS or _is_made(one)):
+            return Value(
+                Kind.UNKNOWN, CPU, origin=one.origin, scalar=False, note=PERHAPS, trace=one.trace
+            )
+    return joined
+
+
+def _is_made(value: Value) -> bool:
+    """Whether it is a tensor with dimensions that was made on the host."""
+    made = value.kind is Kind.TENSOR and value.origin in MADE and value.device == CPU
+    return made and value.scalar is False and value.note in ("", ROWS)
+
+
+def _join_unproven(a: Value, b: Value) -> Value:
+    """Two values of which at least one isn't proved: an identity survives where both share it."""
+    if isinstance(a.data, Path) and a.data == b.data:
+        return Value(Kind.UNKNOWN, data=a.data)
+    return NOTHING
+
+
+def _join_chosen(a: Value, b: Value, key: str) -> Value:
+    """`torch.device("cpu") if device is None else device` is the device that was chosen, by the
+    name of the argument that chooses it."""
+    chosen = key.endswith(IS_NONE) and a.kind in NAMED and a.device != UNKNOWN
+    if chosen and isinstance(b.data, Path):
+        return Value(Kind.UNKNOWN, data=b.data)
+    return _join_unproven(a, b)
+
+
+def _join_kinds(a: Kind, b: Kind) -> Kind:
+    if a is b:
+        return a
+    if a in TENSORS and b in TENSORS:
+        return Kind.PLACED if Kind.PLACED in (a, b) else Kind.BATCH
+    if a in NAMED and b in NAMED:
+        return Kind.DEVICE
+    return Kind.UNKNOWN
+
+
+def join_all(values: list[Value]) -> Value:
+    """The join of any number of values; NOTHING of none."""
+    if not values:
+        return NOTHING
+    joined = values[0]
+    for value in values[1:]:
+        joined = join_values(joined, value)
+    return joined
+
+
+def join_held(values: list[Value]) -> Value:
+    """What a list holds of which these are elements, all of them; NOTHING of none."""
+    if not values:
+        return NOTHING
+    joined = values[0]
+    for value in values[1:]:
+        joined = mix(joined, value) or join_values(joined, value)
+    return joined
+
+
+def both(ref: object) -> frozenset[object]:
+    """The references that a reference stands for."""
+    return ref if isinstance(ref, frozenset) else frozenset((ref,))

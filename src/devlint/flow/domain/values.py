@@ -1,0 +1,242 @@
+"""What a value is: kinds, origins, and the value that the interpreter passes around."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum, auto
+
+from devlint import ir
+from devlint.flow.domain.lattice import CPU, UNKNOWN, Device
+
+
+class Kind(Enum):
+    """What is proved about a value. What isn't proved is `UNKNOWN`."""
+
+    UNKNOWN = auto()
+    TENSOR = auto()
+    MODULE = auto()
+    PLACED = auto()  # a tensor or a module: something that was moved, nobody knows which
+    OPTIMIZER = auto()
+    LOADER = auto()
+    DATASET = auto()
+    BATCH = auto()  # what a loader yields, or a part of it: most likely a tensor
+    TOKENIZER = auto()  # a tokenizer or processor: a call gives an ENCODING
+    ENCODING = auto()  # a mapping of tensors whose `to` moves in place and returns itself
+    LIST = auto()
+    TUPLE = auto()
+    SET = auto()
+    DICT = auto()
+    NDARRAY = auto()
+    DEVICE = auto()  # a torch.device
+    GENERATOR = auto()
+    DISTRIBUTION = auto()  # of torch.distributions: what it draws is where its parameters are
+    STRING = auto()
+    NUMBER = auto()
+    BOOL = auto()
+    NONE = auto()
+    DTYPE = auto()
+    LIBRARY = auto()  # a dotted name of an imported library
+    FUNCTION = auto()  # a function or lambda of this file
+    CLASS = auto()  # a class of this file
+    METHOD = auto()  # a bound method
+    INSTANCE = auto()  # an instance of a plain class of this file
+    NAMESPACE = auto()  # argparse's result, a configuration: attributes without types
+
+    __hash__ = object.__hash__  # Enum's own is written in Python
+
+    @property
+    def is_container(self) -> bool:
+        return self in (Kind.LIST, Kind.TUPLE, Kind.SET, Kind.DICT)
+
+    @property
+    def is_tensor_like(self) -> bool:
+        """A tensor, proved or as good as."""
+        return self in (Kind.TENSOR, Kind.BATCH)
+
+
+TENSORS = (Kind.TENSOR, Kind.BATCH, Kind.PLACED)
+"""The kinds that stand for a tensor, proved or as good as, or for what is as likely a module."""
+
+
+class Origin(Enum):
+    """How a value came to be where it is."""
+
+    NONE = auto()
+    DEFAULT = auto()  # made without a device: on the default device
+    HOST_DATA = auto()  # made from numpy or read from a file: on the CPU
+    LOADED = auto()  # from a DataLoader
+    ENCODED = auto()  # from a tokenizer or a processor
+    MOVED = auto()  # by .to(), .cuda(), .cpu() or device=
+    FOLLOWS = auto()  # an argument of a module's method, its parameters, its outputs
+    INPUT = auto()  # an argument of any other function
+    ATTRIBUTE = auto()  # a plain attribute of a module
+    STALE = auto()  # made on, or moved to, a device that a module stored when it was made
+
+
+MADE = (Origin.DEFAULT, Origin.HOST_DATA)
+"""The origins of what was made on its own, not moved."""
+PROVED = (*MADE, Origin.MOVED)
+"""Of what is a tensor for sure: what comes in may be other than it is said to be."""
+SHAPED = (Origin.LOADED, Origin.ENCODED)
+"""Of what has dimensions for sure."""
+
+
+SAID = "said"
+"""The note of what is no tensor by its annotation alone, and may be one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """A linked list of steps, newest first."""
+
+    node: ir.Node
+    message: str
+    before: Trace | None = None
+
+    def steps(self) -> list[tuple[ir.Node, str]]:
+        """Oldest first."""
+        found: list[tuple[ir.Node, str]] = []
+        link: Trace | None = self
+        while link is not None:
+            found.append((link.node, link.message))
+            link = link.before
+        return found[::-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """A copy to the host that isn't waited for: the call that begins it, and the argument that
+    says so."""
+
+    call: ir.Call
+    argument: ir.Argument
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What loaders yield in one place, or in several: its parts say of which one they are, as long
+    as nobody knows whether they are tensors."""
+
+    refs: frozenset[object]
+    texts: frozenset[str] = frozenset()
+    """Positions and keys of its parts that are lists of strings."""
+
+
+Settled = tuple[tuple[str, bool], ...]
+"""Conditions, each with whether it holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What a stored truth value proves: `use_cuda = torch.cuda.is_available() and args.cuda`."""
+
+    key: tuple[str, bool] | None
+    true: Settled
+    false: Settled
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Value:
+    """One abstract value. It never changes, but isn't frozen: a frozen dataclass is three times as
+    slow to make, and nothing is made as often.
+
+    `device` is where a tensor is, or what a device object or device string names. `data`
+    depends on the kind: the constant of a STRING, NUMBER or BOOL; the dotted name of a LIBRARY;
+    the summary of a FUNCTION, CLASS or METHOD; the heap reference of a MODULE, a container or an
+    INSTANCE; the `Copy` that a tensor is; the `Batch` of which something is a part. `scalar` is
+    True for a tensor proved to be 0-dimensional, False for one proved not to be, None where it
+    isn't known. `grad`: the tensor requires a gradient. `note` marks a few values that rules
+    ask about: "get_device", "choice", "moved-parameter", "moved-leaf", "part" (of an output,
+    which may be no tensor) ...
+    """
+
+    kind: Kind
+    device: Device = UNKNOWN
+    data: object = None
+    origin: Origin = Origin.NONE
+    scalar: bool | None = None
+    grad: bool = False
+    note: str = ""
+    trace: Trace | None = field(default=None, compare=False)
+
+    def but(self, **changes: object) -> Value:
+        """A copy with some fields changed. (`dataclasses.replace` takes three times as long.)"""
+        get = changes.get
+        return Value(
+            get("kind", self.kind),  # type: ignore[arg-type]
+            get("device", self.device),  # type: ignore[arg-type]
+            get("data", self.data),
+            get("origin", self.origin),  # type: ignore[arg-type]
+            get("scalar", self.scalar),  # type: ignore[arg-type]
+            get("grad", self.grad),  # type: ignore[arg-type]
+            get("note", self.note),  # type: ignore[arg-type]
+            get("trace", self.trace),  # type: ignore[arg-type]
+        )
+
+    def alike(self, **changes: object) -> Value:
+        """The value of another tensor that is where this one is: it has no note but that of an
+        element, and remembers only whose plain attribute it came from."""
+        data = self.data if self.origin in _OF_ATTRIBUTES else None
+        note = ELEMENT if self.note == ELEMENT else ""
+        return self.but(**{"data": data, "note": note, **changes})
+
+    def view(self, **changes: object) -> Value:
+        """As `alike`, of a tensor that shares the memory of this one: what is under way to the
+        one is under way to the other."""
+        data = self.data if isinstance(self.data, Copy) else self.alike().data
+        return self.alike(**{"data": data, **changes})
+
+    @property
+    def batch(self) -> Batch | None:
+        """The batch of which it is a part, as long as nobody knows whether it is a tensor."""
+        return self.data if isinstance(self.data, Batch) else None
+
+    def step(self, node: ir.Node, message: str) -> Value:
+        """A copy whose trace is longer by one step."""
+        return self.but(trace=Trace(node, message, self.trace))
+
+
+PERHAPS = "perhaps a tensor"
+"""The note of what an object keeps that is a tensor of the host on one path, and who knows what on
+another: where it is used as only tensors are, it is that."""
+
+ELEMENT = "element"
+"""The note of a tensor taken out of another one: it may well be 0-dimensional."""
+
+BESIDE = "beside"
+"""The note of what a module of which nothing is known gives beside its first result, or of a part
+of that: lengths in a list, or a tensor."""
+
+SPREAD = "spread"
+"""The note of a wrapper of an unknown class that takes its inputs to several devices."""
+
+ROWS = "rows"
+"""The note of a new tensor of two dimensions or more: what is taken out of it has one still."""
+
+CHOICE = "choice"
+"""The note of a device, or of the name of one, that several paths bring along."""
+EITHER_CHOICE = "choice of a device or a string"
+CHOICES = (CHOICE, EITHER_CHOICE)
+
+_OF_ATTRIBUTES = (Origin.ATTRIBUTE, Origin.STALE)
+NOTHING = Value(Kind.UNKNOWN)
+NONE = Value(Kind.NONE)
+HOST_TENSOR = Value(Kind.TENSOR, CPU)
+
+
+def as_tensor(value: Value) -> Value:
+    """What is perhaps a tensor, where it is one."""
+    return value.but(kind=Kind.TENSOR, note="", origin=Origin.ATTRIBUTE)
+
+
+def is_making(told: Trace) -> bool:
+    """Whether a module has never been moved: its trace is no longer than the call that made it."""
+    return told.message.endswith(MADE_ON_HOST) and told.before is None
+
+
+MADE_ON_HOST = "on the CPU here"
+"""How the words end that tell of a module that was made or loaded, on the CPU."""
+
+
+def trace(node: ir.Node, message: str, before: Value | None = None) -> Trace:
+    return Trace(node, message, before.trace if before is not None else None)

@@ -1,0 +1,122 @@
+"""Collectives of torch.distributed, and the backends of the process groups that run them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from devlint import ir
+from devlint.flow.conditions.cuda_proofs import ON_CUDA_ALONE
+from devlint.flow.domain.keys import CUDA_AVAILABLE
+from devlint.flow.domain.lattice import only_host
+from devlint.flow.domain.values import NOTHING, PROVED, TENSORS, Kind, Origin, Value
+from devlint.flow.effects.use import Use, operands
+from devlint.flow.facts import Collective
+from devlint.flow.frames.arguments import Arguments
+from devlint.flow.frames.files import File
+from devlint.flow.frames.frame import Frame
+from devlint.flow.frames.world import World
+from devlint.flow.syntax.walk import descendants
+from devlint.torchapi.effects import Row
+
+_FOR_ACCELERATORS = frozenset(("nccl", "rccl", "hccl", "xccl", "cncl", "mccl"))
+"""The backends that take tensors of accelerators only."""
+_UNKNOWN = "?"
+
+
+def init_process_group(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """Note the backend. Without one there is one for each type of device. NCCL raises where there
+    is no GPU: whatever comes after it runs on one."""
+    given = args.find((0, "backend"))
+    if given is None or given[1].kind is Kind.NONE:
+        frame.world.backends.add(_UNKNOWN if args.unpacked else "any")
+    else:
+        name = given[1].data
+        backend = name.lower() if isinstance(name, str) else _UNKNOWN
+        frame.world.backends.add(backend)
+        if backend in ON_CUDA_ALONE:
+            frame.state.known[CUDA_AVAILABLE] = True
+    return NOTHING
+
+
+def note_option(frame: Frame, args: Arguments) -> None:
+    """`parser.add_argument("--dist-backend", default="nccl")` tells of a backend too."""
+    name, default = args.find((0,)), args.keyword("default")
+    if name is not None and default is not None:
+        option, value = name[1].data, default[1].data
+        if isinstance(option, str) and "backend" in option and isinstance(value, str):
+            frame.world.options.add(value.lower())
+
+
+def collective(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """Remember tensors of the host that are given to all processes."""
+    if args.unpacked or not frame.notes or frame.expecting:
+        return NOTHING
+    group = args.find(("group",))
+    handed_on = group is not None and group[1].kind is not Kind.NONE
+    if handed_on and not _is_argument(frame, group):
+        return NOTHING
+    if any("backend" in key for key in frame.state.known):
+        return NOTHING  # the code asks which it is
+    for expression, value in operands(Use(frame, node, row, args), row.operands):
+        if value.kind not in TENSORS or value.origin not in PROVED:
+            continue
+        if only_host(frame.place(value)):
+            operand = frame.operand(expression, value)
+            fact = Collective(node, frame.context(), row.name, operand, handed_on)
+            frame.world.collectives.append(fact)
+    return NOTHING
+
+
+def _is_argument(frame: Frame, group: tuple[ir.Expr, Value] | None) -> bool:
+    """Whether a group is what the caller gives, or the default one where that gives none."""
+    function, node = frame.function, None if group is None else group[0]
+    names = {parameter.name for parameter in function.params} if function is not None else set()
+    return isinstance(node, ir.Name) and node.id in names
+
+
+def refused(frame: Frame) -> list[Collective]:
+    """The facts that are left when all backends are known to take tensors of accelerators only, or
+    where other functions of the file ask whether theirs is one of these."""
+    found = frame.world.collectives
+    if found and sends_from_accelerators_only(frame.world):
+        return [each for each in found if not each.handed_on]
+    fresh = [each for each in found if each.tensor.origin is not Origin.MOVED]
+    if not fresh or frame.world.backends:
+        return []
+    asked, chosen = _asked_backends(frame.file)
+    return [
+        replace(each, asked=asked)
+        for each in fresh
+        if asked is not None and each.context.function.rpartition(".")[2] not in chosen
+    ]
+
+
+def _asked_backends(file: File) -> tuple[ir.Expr | None, set[str]]:
+    """Where a file compares a backend with NCCL (`get_backend(group) == dist.Backend.NCCL`), if it
+    makes no group of its own; and the functions that it calls where it has asked."""
+    asked, chosen = None, set[str]()
+    for node in (node for statement in file.body for node in descendants(statement)):
+        match node:
+            case ir.Compare(op="==" | "!=" | "is") if _is_of_nccl(node):
+                asked = asked or node
+            case ir.If(test=test) if any(_is_of_nccl(each) for each in descendants(test)):
+                calls = (each for each in descendants(node) if isinstance(each, ir.Call))
+                chosen |= {ir.render(call.func) for call in calls}
+            case ir.Call(func=ir.Name(id="new_group") | ir.Attribute(attr="new_group")):
+                return None, chosen
+    return asked, chosen
+
+
+def _is_of_nccl(node: ir.Node) -> bool:
+    if not isinstance(node, ir.Compare):
+        return False
+    texts = (ir.render(side).strip("\"'") for side in (node.left, node.right))
+    return any(text == "nccl" or text.endswith("Backend.NCCL") for text in texts)
+
+
+def sends_from_accelerators_only(world: World) -> bool:
+    """Whether no backend of the file takes a tensor of the host."""
+    backends = world.backends - {_UNKNOWN}
+    if _UNKNOWN in world.backends:
+        backends |= world.options or {_UNKNOWN}
+    return bool(backends) and backends <= _FOR_ACCELERATORS

@@ -1,0 +1,159 @@
+"""What makes a tensor, and where it puts it."""
+
+from __future__ import annotations
+
+from devlint import ir
+from devlint.flow.conditions.narrow import narrow_to_array
+from devlint.flow.conditions.unions import TENSOR_OR
+from devlint.flow.domain.lattice import CPU, UNKNOWN, Known
+from devlint.flow.domain.paths import Path, place_of_path
+from devlint.flow.domain.values import MADE, ROWS, TENSORS, Kind, Origin, Trace, Value
+from devlint.flow.effects import pinning, workers
+from devlint.flow.effects.use import Use, device_argument
+from devlint.flow.frames.arguments import Arguments, Given
+from devlint.flow.frames.frame import Frame
+from devlint.flow.modules import stale
+from devlint.flow.operations import arrivals
+from devlint.flow.operations.dimensions import dimensions, has_rows, is_placeholder
+from devlint.flow.operations.placeholders import placeholder
+from devlint.torchapi.effects import Arg, Effect
+
+
+def create(use: Use) -> Value:
+    made = _create(use)
+    if use.args.keyword("pin_memory") is not None:
+        if pinning.argument(use.frame, use.node, use.args, made.device) is not None:
+            return pinning.pinned(use.frame, made, use.node)
+    return made
+
+
+def _create(use: Use) -> Value:
+    row = use.row
+    device = device_argument(use)
+    grad = row.grad or _asks_for_gradient(use.args)
+    scalar = dimensions(use.args, row)
+    rows = ROWS if has_rows(use.args, row) else ""
+    note = "leaf" if grad and row.effect is Effect.CREATE else rows
+    if use.args.gives(("out",)):
+        return Value(Kind.TENSOR, UNKNOWN)  # it is written into another
+    if device is not None:
+        workers.note_use(use.frame, use.node, device)
+        if row.data and device != CPU:
+            arrivals.wait(use.frame)  # the data is copied there
+        trace = Trace(use.node, f"made on {device} here")
+        owner = _stored_device(use)
+        given = use.find(row.device)
+        if (
+            owner is None and given is not None and given[1].origin in MADE
+        ):  # `device=y.device` of a fresh `y`
+            return given[1].but(
+                kind=Kind.TENSOR, device=device, data=None, scalar=scalar, grad=grad, note=note,
+                trace=Trace(use.node, f"made on {device} here", given[1].trace),
+            )  # fmt: skip
+        return Value(
+            Kind.TENSOR, device, owner, Origin.STALE if owner else Origin.MOVED, scalar, grad, note,
+            trace,
+        )  # fmt: skip
+    if row.name == "torch.from_numpy" and use.args.count:
+        narrow_to_array(use.frame, use.args.positional()[0][0])
+    data = use.find(row.data) if row.data else None
+    if data is not None and data[1].kind in TENSORS:
+        if row.name == "torch.tensor" and data[1].origin is Origin.INPUT:
+            return Value(Kind.TENSOR, UNKNOWN)  # it warns of tensors: most likely it is given data
+        return data[1].alike(kind=Kind.TENSOR)
+    if data is not None and isinstance(data[1].data, Path):
+        used = data[1].note == TENSOR_OR or _is_used_as_tensor(use, data[0])
+        if used or row.name != "torch.tensor":
+            return Value(Kind.TENSOR, UNKNOWN)  # it may be a tensor, which keeps its device
+    if data is not None and row.name == "torch.tensor" and _is_handed_on(use.frame, data):
+        return Value(Kind.TENSOR, UNKNOWN)
+    source = use.find(row.generator) if row.generator else None
+    if source is not None and source[1].kind is Kind.UNKNOWN:
+        return Value(Kind.TENSOR, UNKNOWN, scalar=scalar)  # it has to be where its generator is
+    if is_placeholder(use.args, row):
+        return placeholder(use.frame, _default(use, False, grad, note))
+    if row.to and not _is_of_default_type(use):
+        trace = Trace(use.node, "made from host data here: on the CPU")
+        named = Known(row.to)
+        scalar = False if scalar is None and row.name == "torch.from_numpy" else scalar
+        return Value(
+            Kind.TENSOR, named, origin=Origin.HOST_DATA, scalar=scalar, grad=grad, trace=trace
+        )
+    return _default(use, scalar, grad, note)
+
+
+def _is_handed_on(frame: Frame, data: Given) -> bool:
+    """Whether a call gives what a tensor is made of, and nobody knows what that is: it may be a
+    tensor, which keeps its device."""
+    function = frame.function if frame.caller is not None else None
+    if not isinstance(function, ir.Function) or not isinstance(data[0], ir.Name):
+        return False
+    taken = any(parameter.name == data[0].id for parameter in function.params)
+    return taken and data[1].kind is Kind.UNKNOWN
+
+
+def _is_of_default_type(use: Use) -> bool:
+    """Whether a tensor is made where `torch.set_default_tensor_type` says: `torch.Tensor` is the
+    default type. `torch.set_default_device` means nothing to it."""
+    return use.row.name == "torch.Tensor" and use.frame.world.sets_tensor_type
+
+
+def _is_used_as_tensor(use: Use, node: ir.Expr) -> bool:
+    """Whether the function treats a name elsewhere as tensors are treated, and lists aren't."""
+    function = use.frame.function
+    if not isinstance(node, ir.Name) or not isinstance(function, ir.Function):
+        return False
+    scan = use.frame.file.scan(function)
+    again = scan.assigned[node.id] > 0  # it may be the new one that is treated so
+    return not again and (node.id in scan.tensors or node.id in scan.sliced)
+
+
+def _stored_device(use: Use) -> object:
+    """Whose attribute the device argument is, where a module has stored it."""
+    given = use.find(use.row.device)
+    owner = None if given is None else stale.owner_of(given[1])
+    if given is not None and owner is not None:
+        stale.use(use.frame, owner, given[0])
+    return owner
+
+
+def _default(use: Use, scalar: bool | None, grad: bool, note: str) -> Value:
+    default = use.frame.state.default
+    where = "the CPU" if default == CPU else str(default)
+    trace = Trace(use.node, f"made without `device=` here: on {where}")
+    return Value(
+        Kind.TENSOR, default, origin=Origin.DEFAULT, scalar=scalar, grad=grad, note=note,
+        trace=trace,
+    )  # fmt: skip
+
+
+def _asks_for_gradient(args: Arguments) -> bool:
+    given = args.keyword("requires_grad")
+    return given is not None and given[1].data is True
+
+
+def create_like(use: Use) -> Value:
+    device = device_argument(use)
+    if device is not None:
+        trace = Trace(use.node, f"made on {device} here")
+        scalar, owner = dimensions(use.args, use.row), _stored_device(use)
+        origin = Origin.STALE if owner else Origin.MOVED
+        return Value(Kind.TENSOR, device, owner, origin, scalar=scalar, trace=trace)
+    found = tensor_like(use, use.row.like)
+    scalar = dimensions(use.args, use.row)
+    if scalar is None and use.row.dims.value in ("", "same"):
+        scalar = found.scalar
+    return found.alike(scalar=scalar, grad=False)
+
+
+def tensor_like(use: Use, parameter: tuple[Arg, ...]) -> Value:
+    """A tensor where an argument is."""
+    given = use.find(parameter)
+    if given is None:
+        return Value(Kind.TENSOR)
+    value = given[1]
+    if value.kind in (*TENSORS, Kind.ENCODING):
+        return value.but(kind=Kind.TENSOR, device=use.frame.place(value))
+    if isinstance(value.data, Path) and value.kind is Kind.UNKNOWN:
+        return Value(Kind.TENSOR, place_of_path(value.data), origin=Origin.INPUT)
+    return Value(Kind.TENSOR)

@@ -1,0 +1,68 @@
+"""Distributions: what they draw, and what they say of a value, is where their parameters are."""
+
+from __future__ import annotations
+
+from devlint import ir
+from devlint.flow.domain.values import NOTHING, TENSORS, Kind, Origin, Trace, Value
+from devlint.flow.frames.arguments import Arguments
+from devlint.flow.frames.frame import Frame
+from devlint.flow.operations.meet import meet
+from devlint.torchapi.effects import Row
+
+_AS_GIVEN = (Origin.DEFAULT, Origin.HOST_DATA, Origin.FOLLOWS, Origin.INPUT)
+_OVER_LAST = ("Categorical", "OneHotCategorical", "Dirichlet", "MultivariateNormal")
+"""Those of which the last dimension of a parameter is that of one event."""
+
+
+def distribution(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """`Normal(0, 1)` makes its parameters of the numbers, on the default device; with tensors they
+    stay where they are."""
+    given = [value for _, value in args.all if value.kind is not Kind.BOOL]
+    tensors = [value for value in given if value.kind in TENSORS]
+    name = row.name.rpartition(".")[2]
+    if args.unpacked or not name[:1].isupper() or not given:
+        return NOTHING
+    if name == "Independent":
+        return given[0].but(scalar=None) if given[0].kind is Kind.DISTRIBUTION else NOTHING
+    if tensors:
+        lead = next((value for value in tensors if value.scalar is not True), tensors[0])
+        kept = lead.origin in _AS_GIVEN
+        return Value(
+            Kind.DISTRIBUTION,
+            frame.place(lead),
+            origin=lead.origin if kept else Origin.MOVED,
+            scalar=None if name in _OVER_LAST else lead.scalar,
+            trace=lead.trace if kept else None,
+        )
+    if any(value.kind is not Kind.NUMBER for value in given):
+        return NOTHING
+    return Value(Kind.DISTRIBUTION, frame.state.default, origin=Origin.DEFAULT, scalar=True)
+
+
+def draw(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """What a distribution draws has the shape of its parameters at the end."""
+    if args.receiver is None or args.receiver[1].kind is not Kind.DISTRIBUTION:
+        return NOTHING
+    source, shape = args.receiver[1], args.find((0, "sample_shape"))
+    device, scalar = frame.place(source), source.scalar
+    if shape is not None:
+        empty = isinstance(shape[0], ir.Display) and not shape[0].items
+        scalar = scalar if empty else False
+    told = source.trace
+    if source.origin is Origin.DEFAULT and told is None:
+        told = Trace(node, f"drawn from a distribution of numbers here: on {device}")
+    return Value(Kind.TENSOR, device, origin=source.origin, scalar=scalar, trace=told)
+
+
+def measure(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """`log_prob(value)` takes a value from where the parameters are."""
+    if args.receiver is None or args.receiver[1].kind is not Kind.DISTRIBUTION:
+        return NOTHING
+    expression, source = args.receiver
+    parameter = Value(
+        Kind.TENSOR, frame.place(source), origin=source.origin, scalar=source.scalar,
+        trace=source.trace,
+    )  # fmt: skip
+    given = args.find((0, "value"))
+    met = [(expression, parameter), *([] if given is None else [given])]
+    return meet(frame, node, row.name.rpartition(".")[2], met).but(scalar=None)

@@ -1,0 +1,94 @@
+"""Tensors that the host reads: `.numpy()`, numpy's functions, lengths of sequences."""
+
+from __future__ import annotations
+
+import re
+
+from devlint import ir
+from devlint.flow.domain.keys import asks_type
+from devlint.flow.domain.lattice import (
+    Symbol,
+    is_chosen,
+    is_place_of_argument,
+    may_be_accelerator,
+    names_accelerator,
+)
+from devlint.flow.domain.values import BESIDE, TENSORS, Origin
+from devlint.flow.effects.use import Use, arguments_of
+from devlint.flow.facts import HostRead, Operand, Role
+from devlint.flow.frames.arguments import Given
+from devlint.flow.frames.frame import Frame
+
+
+def tell_read(use: Use, given: Given, method: str, container: bool = False) -> None:
+    """A tensor is read on the host: the fact where there is a reason to think of an accelerator."""
+    node, value = given
+    if value.kind not in TENSORS or (method == "__array__" and value.note == "part"):
+        return  # `output.names` may be anything that numpy takes
+    if method in ("__array__", "cpu-only") and value.note == BESIDE:
+        return  # a list of lengths, it may be; `.numpy()` is of tensors only
+    frame = use.frame
+    operand = frame.operand(node, value)
+    if _is_no_tensor(frame, operand):
+        return
+    if value.origin in (Origin.INPUT, Origin.FOLLOWS) and isinstance(operand.device, Symbol):
+        frame.world.read_on_host.add((frame.qualname, operand.device.key))
+    followed = value.origin in (Origin.MOVED, Origin.FOLLOWS)
+    if is_place_of_argument(operand.device):
+        followed = followed and method == "cpu-only" and _is_made_of_input(operand, frame.role)
+    if followed and method != "cpu-only" and _is_of_host_code(frame, operand):
+        frame.world.run_on_host |= {frame.qualname, class_of(frame.qualname)}
+        return
+    if may_be_accelerator(operand.device) and (followed or names_accelerator(operand.device)):
+        read = HostRead(use.node, frame.context(), operand, method, value.grad, container)
+        frame.record(read)
+
+
+def _is_of_host_code(frame: Frame, operand: Operand) -> bool:
+    """Whether nobody has chosen the place, in a file that never speaks of devices: what the host
+    reads there of a module is on the host, and so is the module."""
+    quiet = not frame.file.speaks_of_devices and frame.role is not Role.MANAGED
+    return quiet and isinstance(operand.device, Symbol) and not is_chosen(operand.device)
+
+
+def class_of(qualname: str) -> str:
+    """The dotted name of the class in which a method stands; that of a function itself."""
+    return qualname.rpartition(".")[0] or qualname
+
+
+def _is_no_tensor(frame: Frame, operand: Operand) -> bool:
+    """Whether this branch has asked what an argument is, and runs where that is no tensor."""
+    if not is_place_of_argument(operand.device) or not isinstance(operand.device, Symbol):
+        return False
+    name = operand.device.key.partition(".")[0]
+    return any(
+        holds and asks_type(key) and (f"({name})" in key or f"({name}," in key)
+        for key, holds in frame.state.known.items()
+    )
+
+
+def _is_made_of_input(operand: Operand, role: Role) -> bool:
+    """Whether lengths are counted in an input of a module (`(tokens != 0).sum(1)`), and not given
+    to it: lengths that are given are on the CPU by custom."""
+    if role is not Role.MODULE or not isinstance(operand.device, Symbol):
+        return False
+    root = operand.device.label.removesuffix(".device")
+    return ir.render(operand.node) != root and _ON_THE_HOST.search(root) is None
+
+
+_ON_THE_HOST = re.compile(r"len(gth)?s?$|sizes?$", re.IGNORECASE)
+
+
+def note_listed(use: Use) -> None:
+    """`rows.tolist()`: a function that lists the values of an argument is for data of the host."""
+    receiver = use.args.receiver
+    if receiver is not None and receiver[1].origin is Origin.INPUT:
+        place = use.frame.place(receiver[1])
+        if isinstance(place, Symbol):
+            use.frame.world.read_on_host.add((use.frame.qualname, place.key))
+
+
+def read_cpu_only(use: Use) -> None:
+    """Arguments that must be on the host are read there. What a list holds is read one by one."""
+    for given in arguments_of(use, use.row.cpu_only):
+        tell_read(use, given, "cpu-only")

@@ -1,0 +1,241 @@
+"""Loaders, models and their inputs: where what they hold or yield is."""
+
+from __future__ import annotations
+
+from devlint import ir
+from devlint.flow.conditions import implications
+from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, Guarded, Known
+from devlint.flow.domain.state import Object
+from devlint.flow.domain.values import NOTHING, TENSORS, Kind, Origin, Trace, Value
+from devlint.flow.effects import pinning, workers
+from devlint.flow.frames.arguments import Arguments
+from devlint.flow.frames.files import ClassInfo, Closure
+from devlint.flow.frames.frame import Frame
+from devlint.flow.syntax.texts import text_parts
+from devlint.flow.syntax.walk import descendants
+from devlint.torchapi.effects import Row
+
+
+def loader(frame: Frame, node: ir.Call, row: Row, args: Arguments, kind: Kind) -> Value:
+    """A loader yields host tensors, unless its data set or its `collate_fn` may move them."""
+    device: Device = CPU
+    for _, value in args.all:
+        found = frame.object(value)
+        if value.kind in TENSORS and frame.place(value) != CPU:
+            device = frame.place(value)
+        elif value.kind is Kind.DATASET and found is not None and found.device != CPU:
+            device = found.device
+        elif isinstance(value.data, Closure) and closure_moves(frame, value.data):
+            device = UNKNOWN
+        elif found is not None and isinstance(found.source, ClassInfo):
+            device = UNKNOWN if class_moves(frame, found.source) else device
+    collate = args.keyword("collate_fn")
+    if collate is not None and collate[1].kind not in (Kind.FUNCTION, Kind.NONE, Kind.LIBRARY):
+        device = UNKNOWN
+    texts = _texts(frame, args) if kind is Kind.LOADER and collate is None else {}
+    made = Object(device=device, source=row.name, entries=texts)
+    if kind is Kind.LOADER:
+        pinning.argument(frame, node, args, device)
+        workers.note_loader(frame, node, args)
+    return Value(kind, data=frame.allocate(node, made))
+
+
+def _texts(frame: Frame, args: Arguments) -> dict[str, Value]:
+    """What a data set whose class is in sight gives as text, by position or key."""
+    given = args.find((0, "dataset"))
+    found = None if given is None or args.unpacked else frame.object(given[1])
+    info = None if found is None else found.source
+    method = info.method("__getitem__") if isinstance(info, ClassInfo) else None
+    return {} if method is None else dict.fromkeys(text_parts(method[1]), NOTHING)
+
+
+def closure_moves(frame: Frame, closure: Closure) -> bool:
+    """Whether a function of the file has a move in it, or names a device in a call."""
+    if not isinstance(closure.node, ir.Function):
+        return True
+    scan = closure.file.scan(closure.node)
+    if scan.moved or scan.self_moves:
+        return True
+    own = {*scan.assigned, *(p.name for p in closure.node.params[closure.owner is not None :])}
+    return any(
+        isinstance(node, ir.Call) and any(_names_device(argument, own) for argument in node.args)
+        for statement in closure.node.body
+        for node in descendants(statement)
+    )
+
+
+def _names_device(argument: ir.Argument, own: set[str]) -> bool:
+    """Whether an argument is a device, and not the one on which something of the function's own is:
+    `device=device`, `self.device`, but not `device=rows[0].device`."""
+    base, _, last = ir.render(argument.value).rpartition(".")
+    if argument.keyword != "device" and last != "device":
+        return False
+    return last != "device" or base.partition(".")[0].partition("[")[0] not in own
+
+
+def class_moves(frame: Frame, info: ClassInfo) -> bool:
+    """Whether a data set of the file moves, or makes its items on a device it was given."""
+    return any(
+        closure_moves(frame, Closure(method, each.file, owner=each))
+        or any(p.name == "device" for p in method.params)
+        for each in info.lineage()
+        for method in each.methods.values()
+    )
+
+
+def from_pretrained(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """`device_map` and quantisation place the model; otherwise it is made on the CPU."""
+    placing = ("device_map", "load_in_8bit", "load_in_4bit", "quantization_config")
+    if any(args.gives((name,)) for name in placing):
+        return _placed_by_library(frame, node, row, args)
+    if args.unpacked:
+        return NOTHING
+    told = Trace(node, "loaded on the CPU here")
+    found = Object(device=frame.state.default, source=row.name, trace=told)
+    return Value(Kind.MODULE, data=frame.allocate(node, found))
+
+
+FIXED = "fixed: "
+"""How the note of a model begins that its library has placed, and that isn't to be moved."""
+
+_BITS = {"load_in_8bit": "8-bit", "load_in_4bit": "4-bit"}
+_SPREADING = ("auto", "balanced", "balanced_low_0", "sequential")
+
+
+def _placed_by_library(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """A model whose note tells why it isn't to be moved, as far as the arguments prove that."""
+    told = _bits(frame, args)
+    given, mapped = args.keyword("quantization_config"), args.keyword("device_map")
+    if not told and given is not None and given[1].note.startswith(FIXED):
+        told = given[1].note
+    if not told and mapped is not None and mapped[1].data in _SPREADING:
+        told = f"{FIXED}dispatched"
+    if not told:
+        return _on_one_device(frame, node, row, args)
+    found = Object(source=row.name, managed=True)
+    trace = Trace(node, f"loaded as a {told.removeprefix(FIXED).partition(' if ')[0]} model here")
+    return Value(Kind.MODULE, data=frame.allocate(node, found), note=told, trace=trace)
+
+
+def _on_one_device(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """`device_map="cuda:0"`: the whole model is there, and nothing moves its inputs."""
+    mapped = args.keyword("device_map")
+    if mapped is None or args.unpacked or any(args.gives((name,)) for name in _QUANTIZES):
+        return NOTHING
+    kind, device = mapped[1].kind, mapped[1].device
+    if kind not in (Kind.STRING, Kind.DEVICE) or not isinstance(device, (Known, Guarded)):
+        return NOTHING
+    told = Trace(node, f"loaded on {device} here")
+    found = Object(device=device, source=row.name, trace=told)
+    return Value(Kind.MODULE, data=frame.allocate(node, found))
+
+
+_QUANTIZES = ("load_in_8bit", "load_in_4bit", "quantization_config")
+
+
+def _bits(frame: Frame, args: Arguments) -> str:
+    """The note that `load_in_8bit=True` and its like give; with the condition, where it is one."""
+    for keyword, bits in _BITS.items():
+        given = args.keyword(keyword)
+        if given is None or given[1].data is False or given[1].kind is Kind.NONE:
+            continue
+        if given[1].data is True:
+            return f"{FIXED}{bits}"
+        key = implications.key_of(frame, given[0])
+        if key is not None and key[1] and frame.state.known.get(key[0]) is not False:
+            return f"{FIXED}{bits} if {key[0]}"
+    return ""
+
+
+def quantization(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """`BitsAndBytesConfig(load_in_8bit=True)`: it decides where the model is that gets it."""
+    told = _bits(frame, args)
+    return Value(Kind.NAMESPACE, note=told) if told else NOTHING
+
+
+def as_it_is_fixed(frame: Frame, value: Value) -> Value:
+    """A model without its note, where the condition of that is known not to hold, or where the code
+    that is running asks whether the model was dispatched at all."""
+    body = frame.file.body if frame.function is None else (frame.function,)
+    if any(_names_the_map(node) for part in body for node in descendants(part)):
+        return value.but(note="")
+    key = value.note.partition(" if ")[2]
+    if key and frame.state.known.get(key) is False:
+        return value.but(note="")
+    return value.but(note=value.note.partition(" if ")[0]) if frame.state.known.get(key) else value
+
+
+def _names_the_map(node: ir.Node) -> bool:
+    """`model.hf_device_map`, `getattr(model, "hf_device_map", None)`: what a dispatch leaves."""
+    match node:
+        case ir.Attribute(attr="hf_device_map") | ir.Constant(value="hf_device_map"):
+            return True
+    return False
+
+
+def encoding(frame: Frame, node: ir.Call, args: Arguments) -> Value:
+    """What a tokenizer gives: tensors on the CPU where `return_tensors="pt"` asks for them."""
+    wanted = args.keyword("return_tensors")
+    if wanted is None or wanted[1].data != "pt" or args.gives(("device",)):
+        return NOTHING
+    told = Trace(node, "comes from a tokenizer here: on the CPU")
+    found = Object(device=CPU, source="BatchEncoding", trace=told)
+    ref = frame.allocate(node, found)
+    return Value(Kind.ENCODING, CPU, data=ref, origin=Origin.ENCODED, trace=told)
+
+
+def encoded(frame: Frame, node: ir.Call, method: str, args: Arguments) -> Value:
+    """What a tokenizer's methods give: the numbers alone, or an encoding as a call of it gives."""
+    if method not in _GIVE_NUMBERS and method not in _GIVE_ENCODINGS:
+        return NOTHING
+    found = encoding(frame, node, args)
+    asked = args.keyword("return_dict")
+    if method in _GIVE_ENCODINGS or found is NOTHING or (asked and asked[1].data is True):
+        return found
+    if asked is not None and asked[1].data is not False:
+        return NOTHING
+    return Value(Kind.TENSOR, CPU, origin=Origin.ENCODED, scalar=False, trace=found.trace)
+
+
+_GIVE_NUMBERS = ("encode", "apply_chat_template")
+_GIVE_ENCODINGS = ("encode_plus", "batch_encode_plus", "pad", "prepare_for_model")
+
+
+def children(args: Arguments) -> tuple[Value, ...] | None:
+    """The modules given to `nn.Sequential(...)`."""
+    if args.unpacked:
+        return None
+    inside = tuple(value for _, value in args.positional())
+    return inside if all(value.kind is Kind.MODULE for value in inside) and inside else None
+
+
+def device_of_children(frame: Frame, row: Row, args: Arguments, default: Device) -> Device:
+    """A container of modules is where they are: it has nothing of its own."""
+    if row.name == "torchmetrics.MetricCollection":
+        return _device_of_metrics(frame, args)
+    if not row.name.startswith("torch.nn.") or row.name.rpartition(".")[2] not in CONTAINERS:
+        return default
+    inside: list[Value] = []
+    for _, value in args.positional():
+        found = frame.object(value)
+        if value.kind is Kind.MODULE:
+            inside.append(value)
+        elif found is not None and value.kind.is_container:
+            inside.append(found.elements())
+    places = {frame.place(v) for v in inside if v.kind is Kind.MODULE} - {UNKNOWN}
+    if any(v.kind is not Kind.MODULE for v in inside) and len(places) < 1:
+        return UNKNOWN if inside else default
+    return places.pop() if len(places) == 1 else (UNKNOWN if places else default)
+
+
+def _device_of_metrics(frame: Frame, args: Arguments) -> Device:
+    """A collection refuses inputs of elsewhere where one of its metrics does."""
+    given = args.find((0, "metrics"))
+    found = None if given is None else frame.object(given[1])
+    inside = [] if found is None else [*(found.items or ()), *found.entries.values()]
+    held = [frame.object(each) for each in inside if each.kind is Kind.MODULE]
+    places = {each.device for each in held if each is not None and not each.stateless}
+    return places.pop() if len(places) == 1 else UNKNOWN
+
+
+CONTAINERS = frozenset(("Sequential", "ModuleList", "ModuleDict"))

@@ -1,0 +1,252 @@
+"""`.to()`, `.cuda()`, `.cpu()` and their like, on whatever they are called."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from devlint import ir
+from devlint.flow.conditions import unions
+from devlint.flow.devices.named import is_device_name, is_dtype_name, use_device
+from devlint.flow.domain.keys import stands_in
+from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, Known, conditions
+from devlint.flow.domain.paths import Path, as_device
+from devlint.flow.domain.value_joins import REGISTERED
+from devlint.flow.domain.values import ELEMENT, MADE, NOTHING, TENSORS, Kind, Origin, Trace, Value
+from devlint.flow.effects import frameworks, pinning, workers
+from devlint.flow.effects.model_overlays import FIXED, as_it_is_fixed
+from devlint.flow.effects.sending import note_sent
+from devlint.flow.facts import Move
+from devlint.flow.frames.arguments import Arguments
+from devlint.flow.frames.frame import Frame
+from devlint.flow.modules import optimizers, stale
+from devlint.flow.modules.placement import place_module
+from devlint.flow.operations import arrivals, batches
+
+METHODS = {"to": "", "cuda": "cuda", "cpu": "cpu", "xpu": "xpu", "type": "", "to_empty": ""}
+_KEYWORDS = frozenset(
+    ("device", "dtype", "non_blocking", "async", "copy", "memory_format", "tensor", "other",
+     "recurse")
+)  # fmt: skip
+"""All that PyTorch's own moves take by name."""
+_TORCH_KINDS = (
+    Kind.TENSOR, Kind.MODULE, Kind.PLACED, Kind.BATCH, Kind.ENCODING, Kind.UNKNOWN,
+)  # fmt: skip
+
+
+def move(frame: Frame, call: ir.Call, base: ir.Expr, receiver: Value, args: Arguments) -> Value:
+    """The result of a move, and its facts. A module moves in place, a tensor doesn't."""
+    assert isinstance(call.func, ir.Attribute)
+    method = call.func.attr
+    if _is_unproven(receiver) and not _KEYWORDS.issuperset(args.keywords()):
+        return NOTHING  # another library's
+    named = any(value.kind is Kind.STRING for _, value in args.positional()[1:])
+    if named and receiver.kind not in (Kind.TENSOR, Kind.MODULE):
+        return _moved_in_part(frame, call, base)
+    thrown = receiver.note == "unpacked" and frame.discarded is call
+    if thrown and not (isinstance(base, ir.Name) and batches.is_object(frame, base.id)):
+        receiver = receiver.but(kind=Kind.TENSOR)  # `images, labels` of a loader are tensors
+    if receiver.note.startswith(FIXED):
+        receiver = as_it_is_fixed(frame, receiver)
+    device, target = _destination(frame, method, receiver, args)
+    if frame.tells and _is_told(frame, method, receiver, args, target):
+        lost = receiver.note == unions.TENSOR_OR and frame.discarded is call
+        frame.record(
+            Move(
+                call,
+                frame.context(),
+                frame.operand(base, receiver.but(kind=Kind.TENSOR) if lost else receiver),
+                method,
+                None if target is None else frame.operand(*target),
+                UNKNOWN if device is None else device,
+                frame.discarded is call,
+                tuple((a, frame.operand(a.value, v)) for a, v in args.all if a in call.args),
+                _overrides(frame, method, receiver),
+                receiver.note == frameworks.MANAGED,
+                _is_stateless(frame, receiver),
+            )
+        )
+    if device is None:
+        return _retyped(receiver)
+    workers.note_use(frame, call, device)
+    note_sent(frame, base, receiver, device)
+    batches.note_moved(frame, base, receiver, device)
+    pinning.moved(frame, call, base, receiver, device)
+    copy = None
+    if device != CPU:
+        arrivals.send(frame, receiver, args)
+    if device in (CPU, UNKNOWN):
+        copy = arrivals.begin(frame, call, receiver, args) if device == CPU else None
+        if copy is None:
+            arrivals.wait_for(frame, receiver)
+        if copy is None and device == CPU:
+            arrivals.in_loop(frame, call, method, (base, receiver))
+    moved = _moved(frame, call, method, base, receiver, device)
+    if target is not None and _follows_default(target[1], device) and moved.kind is Kind.TENSOR:
+        trace = Trace(call, f"moved to {device} here", target[1].trace)
+        return moved.but(origin=target[1].origin, trace=trace)
+    if target is not None and device == CPU and target[1].trace is not None:
+        told = Trace(call, f"moved to {device} here", target[1].trace)  # `y.to(x.device)`
+        moved = moved.but(trace=told) if moved.kind is Kind.TENSOR else moved
+    if copy is not None:
+        return moved.but(data=copy)
+    owner = None if target is None else stale.owner_of(target[1], moved=True)
+    if owner is None or target is None or moved.kind not in (Kind.TENSOR, Kind.PLACED):
+        return moved
+    stale.use(frame, owner, target[0])
+    return moved.but(data=owner, origin=Origin.STALE)
+
+
+def _is_unproven(receiver: Value) -> bool:
+    """Whether nobody knows what is moved: of what torch's functions give, neither, where they are
+    given objects of other libraries, which may have functions of their own for them."""
+    bare = receiver.kind is Kind.TENSOR and receiver.origin is Origin.NONE
+    return receiver.kind is Kind.UNKNOWN or (bare and receiver.device == UNKNOWN)
+
+
+def _moved_in_part(frame: Frame, call: ir.Call, base: ir.Expr) -> Value:
+    """`graph.to(device, "x", "y")`: what it holds is in two places from here on."""
+    if frame.discarded is call and isinstance(base, (ir.Name, ir.Attribute)):
+        frame.world.store(frame, base, Value(Kind.UNKNOWN, note="moved in part"))
+    return Value(Kind.UNKNOWN, note="moved in part")
+
+
+def _follows_default(target: Value, device: Device) -> bool:
+    """Whether a move goes to where a tensor is that stands in for an argument, and was made without
+    a device: what is moved there is where it should be as soon as that is."""
+    return target.origin in MADE and any(map(stands_in, conditions(device)))
+
+
+def _destination(
+    frame: Frame, method: str, receiver: Value, args: Arguments
+) -> tuple[Device | None, tuple[ir.Expr, Value] | None]:
+    """Where a move goes and the argument that says so; None: nowhere, the dtype changes only."""
+    if method == "cpu":
+        return CPU, None
+    if method == "type":
+        return None, None
+    target = args.find((0, "device"))
+    if method in ("cuda", "xpu"):
+        if target is None or target[1].kind is Kind.NONE:
+            return (UNKNOWN if args.unpacked else Known(method)), None
+        device = use_device(frame, *target, via="cuda")
+        return (device if device != UNKNOWN else Known(method)), target
+    if target is None:
+        other = args.find(("other", "tensor"))
+        if other is not None:
+            return frame.place(other[1]), other
+        return (UNKNOWN if args.unpacked else None), None
+    node, value = target
+    if value.kind in (Kind.TENSOR, Kind.BATCH):
+        return frame.place(value), target
+    if value.kind is Kind.STRING and receiver.kind is Kind.UNKNOWN and value.device == UNKNOWN:
+        return None, target  # another library's `.to`
+    if value.kind in (Kind.DEVICE, Kind.STRING, Kind.NUMBER):
+        return use_device(frame, node, value, via="to"), target
+    if value.kind is Kind.NONE or is_dtype_name(value, node):
+        return None, target
+    if isinstance(value.data, Path) and (is_device_name(node) or args.count > 1):
+        return use_device(frame, node, value, via="to"), target
+    return UNKNOWN, target
+
+
+def _is_told(
+    frame: Frame,
+    method: str,
+    receiver: Value,
+    args: Arguments,
+    target: tuple[ir.Expr, Value] | None,
+) -> bool:
+    """Whether a call is a move of PyTorch's: other libraries have a `.to` and a `.type` too."""
+    if receiver.kind in (Kind.LIBRARY, Kind.INSTANCE, Kind.CLASS, Kind.FUNCTION, Kind.NONE):
+        return False
+    if method in ("cuda", "cpu", "xpu") or receiver.kind is Kind.TENSOR:
+        return True
+    if receiver.kind is Kind.UNKNOWN:
+        return target is not None and as_device(target[1]) != UNKNOWN
+    return receiver.kind in _TORCH_KINDS or target is not None
+
+
+def _is_stateless(frame: Frame, receiver: Value) -> bool:
+    found = frame.object(receiver) if receiver.kind is Kind.MODULE else None
+    return found is not None and found.stateless
+
+
+def _overrides(frame: Frame, method: str, receiver: Value) -> bool:
+    function = frame.function
+    return isinstance(function, ir.Function) and function.name == method
+
+
+def _retyped(receiver: Value) -> Value:
+    """Of another dtype; where it has that dtype already, it is the tensor itself."""
+    if receiver.kind is not Kind.TENSOR or receiver.note in REGISTERED:
+        return receiver
+    return receiver.but(note="")
+
+
+def _moved(
+    frame: Frame, call: ir.Call, method: str, base: ir.Expr, receiver: Value, device: Device
+) -> Value:
+    told = "moved here" if device == UNKNOWN else f"moved to {device} here"
+    if receiver.kind in TENSORS:
+        moved = receiver.but(
+            device=device,
+            origin=Origin.MOVED,
+            note=_moved_note(receiver, device),
+            data=None,
+            trace=Trace(call, told, receiver.trace),
+        )
+        if receiver.kind is Kind.BATCH and frame.discarded is call and isinstance(base, ir.Name):
+            frame.state.env[base.id] = NOTHING  # its class decides whether that moved it
+        return moved
+    if receiver.kind in (Kind.MODULE, Kind.ENCODING):
+        found = frame.object(receiver)
+        if found is None:
+            return receiver.but(device=device, trace=Trace(call, told))
+        if receiver.kind is Kind.MODULE:
+            before = optimizers.places(frame)
+            place_module(frame, receiver, device, Trace(call, told))
+            optimizers.after_move(frame, call, method, before)
+            return receiver
+        moved_object = replace(
+            found, device=device, entries={}, guarded=False, trace=Trace(call, told)
+        )
+        frame.update(receiver, moved_object)
+        return receiver
+    if receiver.kind is Kind.UNKNOWN:
+        return _moved_unproven(frame, call, base, receiver, device, told)
+    return NOTHING
+
+
+def _moved_note(receiver: Value, device: Device) -> str:
+    if receiver.note in REGISTERED and device == receiver.device != UNKNOWN:
+        return receiver.note  # it is there already: the move gives the tensor itself
+    if receiver.note == "parameter":
+        return "moved-parameter"
+    if receiver.note == "leaf" and device != CPU:
+        return "moved-leaf"
+    kept = ("moved-parameter", "moved-leaf", ELEMENT)
+    return receiver.note if receiver.note in kept else ""
+
+
+MODES = frozenset(("eval", "train"))
+"""Methods that modules alone have, and that give the module itself."""
+
+
+def _without_modes(node: ir.Expr | None) -> ir.Expr | None:
+    """`net.to(device)` of `net.to(device).eval()`."""
+    match node:
+        case ir.Call(func=ir.Attribute(value=inner, attr=attr)) if attr in MODES:
+            return _without_modes(inner)
+    return node
+
+
+def _moved_unproven(
+    frame: Frame, call: ir.Call, base: ir.Expr, receiver: Value, device: Device, told: str
+) -> Value:
+    """Nobody knows whether it is a tensor or a module. If it is a module, then it has moved."""
+    whole = _without_modes(base)
+    if _without_modes(frame.discarded) is call and isinstance(whole, (ir.Name, ir.Attribute)):
+        note = Value(Kind.UNKNOWN, device, receiver.data, note="if-module", trace=Trace(call, told))
+        frame.world.store(frame, whole, note)
+    data = receiver.data if isinstance(receiver.data, Path) else None
+    return Value(Kind.PLACED, device, data, Origin.MOVED, trace=Trace(call, told))

@@ -1,0 +1,303 @@
+"""What can't be a row: functions that rows name, each with the reason it needs code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from devlint import ir
+from devlint.flow.conditions.implications import truth
+from devlint.flow.devices.named import use_device
+from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, Known
+from devlint.flow.domain.paths import Owned, as_device
+from devlint.flow.domain.state import Object
+from devlint.flow.domain.values import (
+    CHOICE,
+    CHOICES,
+    NONE,
+    NOTHING,
+    TENSORS,
+    Kind,
+    Origin,
+    Trace,
+    Value,
+)
+from devlint.flow.effects import frameworks
+from devlint.flow.effects.collectives import collective, init_process_group
+from devlint.flow.effects.distributions import distribution, draw, measure
+from devlint.flow.effects.model_overlays import from_pretrained, quantization
+from devlint.flow.effects.python_overlays import PYTHON_OVERLAYS, Overlay, pairs
+from devlint.flow.frames.arguments import Arguments
+from devlint.flow.frames.frame import Frame
+from devlint.flow.frames.library import dotted, library_value
+from devlint.flow.modules.placement import held_place
+from devlint.flow.operations import graphs, meet
+from devlint.flow.operations.unpacking import CHILD, outermost
+from devlint.torchapi.effects import Row
+
+
+def _device(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """`torch.device("cuda", 1)`: two arguments make one device."""
+    given = args.find((0, "device", "type"))
+    if given is None:
+        return Value(Kind.DEVICE)
+    second = args.find((1, "index"))
+    if (
+        second is not None
+        and isinstance(second[1].data, int)
+        and isinstance(given[1].device, Known)
+    ):
+        device: Device = Known(given[1].device.type, second[1].data)
+        whole = Value(Kind.STRING, device, str(device))
+        use_device(frame, second[0], whole, via="torch.device")
+    elif second is not None:
+        device = as_device(given[1])
+        return Value(Kind.DEVICE, device, note="tensor-device")  # it has an index
+    else:
+        device = use_device(frame, *given, via="torch.device")
+    note = CHOICE if given[1].note in CHOICES else ""
+    if given[1].kind is Kind.STRING and given[1].note == "built":
+        note = "built"  # its index, if it has one, isn't known
+    return Value(Kind.DEVICE, device, note=note)
+
+
+def _set_default_device(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """It changes where every later tensor is made."""
+    given = args.find((0, "device"))
+    if given is not None:
+        none = given[1].kind is Kind.NONE
+        device = CPU if none else use_device(frame, *given, via="set_default_device")
+        frame.state.default = device
+    return NONE
+
+
+def _set_default_tensor_type(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """`torch.set_default_tensor_type("torch.cuda.FloatTensor")` does so by a type's name."""
+    given = args.find((0, "t"))
+    if given is not None:
+        name = given[1].data
+        known = isinstance(name, str)
+        frame.state.default = (
+            (Known("cuda") if ".cuda." in str(name) else CPU) if known else UNKNOWN
+        )
+        frame.world.sets_tensor_type |= frame.state.default != CPU
+    return NONE
+
+
+def _get_default_device(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    return Value(Kind.DEVICE, frame.state.default)
+
+
+def _get_device(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """A number that is -1 for a CPU tensor: a rule asks where it goes."""
+    return Value(Kind.NUMBER, note="get_device")
+
+
+def _extremum(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """`max(x)` reduces, `max(x, y)` joins, `max(x, 1)` gives values and indices."""
+    of = args.find(row.of) or args.receiver
+    if of is None or of[1].kind not in TENSORS:
+        return NOTHING
+    first = 0 if args.receiver is not None else 1
+    other = args.find((first, "other"))
+    if other is not None and other[1].kind in TENSORS:
+        return meet.meet(frame, node, row.name.rpartition(".")[2], [of, other])
+    if other is None and args.find(("dim",)) is None:
+        return of[1].but(scalar=True, data=None)
+    part = of[1].but(scalar=None, data=None)
+    return Value(Kind.TUPLE, data=frame.allocate(node, Object(items=(part, part))))
+
+
+def _is_tensor(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    return truth(frame, node, NOTHING)
+
+
+def _load(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """What was saved may be anything, anywhere: only an explicit `map_location` is checked."""
+    given = args.find((1, "map_location")) if not row.name.endswith("load_url") else args.find(
+        ("map_location",)
+    )  # fmt: skip
+    if given is not None and given[1].kind in (Kind.STRING, Kind.DEVICE):
+        use_device(frame, *given, via="map_location")
+    return NOTHING
+
+
+def _normal(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """`torch.normal(mean, std)` follows its tensors; with numbers and a size it makes one."""
+    for _, value in args.positional()[:2]:
+        if value.kind in TENSORS:
+            return value.but(scalar=None, data=None, note="")
+    given = args.keyword("device")
+    if given is not None and given[1].kind is not Kind.NONE:
+        device = use_device(frame, *given, via="device")
+        return Value(Kind.TENSOR, device, origin=Origin.MOVED, scalar=False)
+    if args.find((2, "size")) is None or args.unpacked:
+        return NOTHING
+    told = Trace(node, "made without `device=` here: on the CPU")
+    return Value(Kind.TENSOR, frame.state.default, origin=Origin.DEFAULT, scalar=False, trace=told)
+
+
+def _sparse_tensor(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """`torch.sparse_coo_tensor(indices, values)`: with a device it moves both, else they meet."""
+    given = [found for found in (args.find((0, "indices")), args.find((1, "values"))) if found]
+    device = args.keyword("device")
+    if device is not None and device[1].kind is not Kind.NONE:
+        place = use_device(frame, *device, via="device")
+        return Value(Kind.TENSOR, place, origin=Origin.MOVED, scalar=False)
+    if len(given) < 2 or any(value.kind not in TENSORS for _, value in given):
+        return Value(Kind.TENSOR, UNKNOWN, scalar=False)
+    return meet.meet(frame, node, "sparse_coo_tensor", given, free_scalars=False).but(scalar=False)
+
+
+def _parameters(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """An iterator over tensors that are where the module is."""
+    if args.receiver is None:
+        return NOTHING
+    inside = _parameter_of(frame, args.receiver[1])
+    return Value(Kind.TUPLE, data=frame.allocate(node, Object(element=inside)), note="lazy")
+
+
+def _parameter_of(frame: Frame, module: Value) -> Value:
+    """Any parameter of a module: it is where the module is, and knows whose it is. Of a module
+    that is still being made, it is where what that holds so far is."""
+    owner = None if frame.object(module) is None else Owned(module.data)
+    place = held_place(frame, module) if module.note == "self" else frame.place(module)
+    return Value(Kind.TENSOR, place, owner, Origin.FOLLOWS, grad=True)
+
+
+def _named_parameters(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    if args.receiver is None:
+        return NOTHING
+    inside = _parameter_of(frame, args.receiver[1])
+    return pairs(frame, node, Value(Kind.STRING), inside)
+
+
+def _children(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    if args.receiver is None:
+        return NOTHING
+    found = Object(element=_child(frame, args.receiver[1]))
+    return Value(Kind.TUPLE, data=frame.allocate(node, found), note="lazy")
+
+
+def _named_children(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    if args.receiver is None:
+        return NOTHING
+    return pairs(frame, node, Value(Kind.STRING), _child(frame, args.receiver[1]))
+
+
+def _child(frame: Frame, module: Value) -> Value:
+    """Any module within another: whose it is tells that it is registered there."""
+    ref = (CHILD, outermost(module.data))
+    frame.state.heap[ref] = Object(device=frame.place(module))
+    return Value(Kind.MODULE, data=ref)
+
+
+def _state_dict(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    if args.receiver is None:
+        return NOTHING
+    device = frame.place(args.receiver[1])
+    inside = Value(Kind.TENSOR, device, origin=Origin.FOLLOWS)
+    return Value(Kind.DICT, data=frame.allocate(node, Object(element=inside)))
+
+
+def _size(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """`x.size(0)` is a number, `x.size()` a tuple of them."""
+    return Value(Kind.NUMBER, note="typed") if args.all else Value(Kind.UNKNOWN, note="shape")
+
+
+def _placed(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    return Value(Kind.TENSOR, UNKNOWN)
+
+
+def _tensor_type(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """`.type(name)`: a CUDA type moves there, a CPU type pulls back, a dtype moves nothing."""
+    if args.receiver is None:
+        return NOTHING
+    given = args.find((0, "dtype"))
+    if given is None:
+        return Value(Kind.STRING, CPU if frame.place(args.receiver[1]) == CPU else UNKNOWN)
+    name, value = given[1].data, args.receiver[1]
+    if isinstance(name, str) and name.endswith("Tensor"):
+        device = Known("cuda") if name.startswith("torch.cuda.") else CPU
+        told = Trace(node, f"moved to {device} by its type here", value.trace)
+        return value.but(device=device, origin=Origin.MOVED, trace=told, data=None)
+    if given[1].kind is Kind.DTYPE:
+        return value
+    return value.but(device=UNKNOWN, data=None)
+
+
+def _estimator(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """`KMeans(8)`: what scikit-learn's classes make has methods of the same names."""
+    last = row.name.rpartition(".")[2]
+    return library_value("sklearn.base.BaseEstimator") if last[:1].isupper() else NOTHING
+
+
+def _load_audio(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """`torchaudio.load(path)`: a waveform on the host, and its sample rate."""
+    trace = Trace(node, "read from a file here: on the CPU")
+    wave = Value(Kind.TENSOR, CPU, origin=Origin.HOST_DATA, scalar=False, trace=trace)
+    inside = Object(items=(wave, Value(Kind.NUMBER)))
+    return Value(Kind.TUPLE, data=frame.allocate(node, inside))
+
+
+_TO_TENSOR = "torchvision.transforms.functional.to_tensor"
+
+
+def _to_tensor(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """`ToTensor()`: called with an image, it does what the function does."""
+    return library_value(_TO_TENSOR)
+
+
+def _composed(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """`Compose([..., ToTensor(), Normalize(...)])`: all of torchvision's own after the image has
+    become a tensor leave it where it is."""
+    given = args.find((0, "transforms"))
+    if given is None or not isinstance(given[0], ir.Display):
+        return NOTHING
+    found = NOTHING
+    for item in given[0].items:
+        name = dotted(frame, item.func) if isinstance(item, ir.Call) else ""
+        if name.endswith(("transforms.ToTensor", "transforms.PILToTensor")):
+            found = library_value(_TO_TENSOR)
+        elif not name.startswith("torchvision.transforms.") or name.endswith(".Lambda"):
+            found = NOTHING
+    return found
+
+
+OVERLAYS: Mapping[str, Overlay] = {
+    **PYTHON_OVERLAYS,
+    "accelerator": frameworks.make,
+    "children": _children,
+    "collective": collective,
+    "composed": _composed,
+    "device": _device,
+    "distribution": distribution,
+    "draw": draw,
+    "measure": measure,
+    "estimator": _estimator,
+    "extremum": _extremum,
+    "from_pretrained": from_pretrained,
+    "get_default_device": _get_default_device,
+    "get_device": _get_device,
+    "graph": graphs.graph,
+    "graph-loader": graphs.loader,
+    "graph-transform": graphs.transform,
+    "graphs": graphs.dataset,
+    "init_process_group": init_process_group,
+    "is_tensor": _is_tensor,
+    "load": _load,
+    "load_audio": _load_audio,
+    "named_children": _named_children,
+    "named_parameters": _named_parameters,
+    "normal": _normal,
+    "parameters": _parameters,
+    "placed": _placed,
+    "quantization": quantization,
+    "set_default_device": _set_default_device,
+    "set_default_tensor_type": _set_default_tensor_type,
+    "size": _size,
+    "sparse_tensor": _sparse_tensor,
+    "state_dict": _state_dict,
+    "tensor_type": _tensor_type,
+    "to_tensor": _to_tensor,
+}
+"""The overlays by the name that rows use."""

@@ -1,0 +1,88 @@
+"""Pinned memory: memory of the host that an accelerator can read. What is pinned, and when."""
+
+from __future__ import annotations
+
+from devlint import ir
+from devlint.flow.domain.keys import DEVICE_ASKED
+from devlint.flow.domain.lattice import (
+    Device,
+    Guarded,
+    Known,
+    Symbol,
+    is_place_of_argument,
+    left_out,
+    may_be_accelerator,
+    names_accelerator,
+)
+from devlint.flow.domain.values import TENSORS, Origin, Trace, Value
+from devlint.flow.facts import Guard, Pinning
+from devlint.flow.frames.arguments import Arguments
+from devlint.flow.frames.frame import Frame
+
+_PINNED = "pinned here"
+
+
+def method(frame: Frame, node: ir.Call, args: Arguments) -> None:
+    """`x.pin_memory()` of a tensor that is on an accelerator."""
+    if args.receiver is None or args.receiver[1].kind not in TENSORS:
+        return
+    operand = frame.operand(*args.receiver)
+    if _is_away(operand.value, operand.device) and not _is_asked(frame, operand.device):
+        frame.record(Pinning(node, frame.context(), operand, "method", operand.device))
+
+
+def _is_asked(frame: Frame, device: Device) -> bool:
+    """Whether a condition around it has asked for a device: it may be this one."""
+    return DEVICE_ASKED in frame.state.known and not isinstance(device, Known)
+
+
+def _is_away(value: Value, device: Device) -> bool:
+    """Whether it was put where an accelerator may be: not only handed in."""
+    device = left_out(device)
+    followed = value.origin in (Origin.MOVED, Origin.FOLLOWS) and not is_place_of_argument(device)
+    return may_be_accelerator(device) and (followed or names_accelerator(device))
+
+
+def argument(frame: Frame, node: ir.Call, args: Arguments, device: Device) -> ir.Argument | None:
+    """`pin_memory=True` of what makes a tensor, or of a loader; a fact where the tensors are on an
+    accelerator."""
+    for given, value in args.all:
+        if given.keyword == "pin_memory" and value.data is True:
+            if names_accelerator(frame.state.simplify(device)):
+                operand = frame.operand(given.value, value)
+                place = frame.state.simplify(device)
+                fact = Pinning(node, frame.context(), operand, "argument", place, given)
+                frame.record(fact)
+            return given
+    return None
+
+
+def pinned(frame: Frame, value: Value, node: ir.Call) -> Value:
+    """The same value, pinned by a call of this file."""
+    if frame.is_guest:
+        return value
+    return value.but(note="pinned", trace=Trace(node, _PINNED, value.trace))
+
+
+def moved(frame: Frame, node: ir.Call, base: ir.Expr, value: Value, device: Device) -> None:
+    """What was pinned goes to a device that may be the CPU: where there is no accelerator, pinning
+    raised before."""
+    device = frame.state.simplify(device)
+    if value.note != "pinned" or not (isinstance(device, Symbol) or _may_be_cpu(device)):
+        return
+    link = value.trace
+    while link is not None and link.message != _PINNED:
+        link = link.before
+    context = frame.context()
+    if link is None or context.guard is not Guard.NONE or not isinstance(link.node, ir.Call):
+        return
+    frame.record(Pinning(link.node, context, frame.operand(base, value), "moved", device))
+
+
+def _may_be_cpu(device: Device) -> bool:
+    if isinstance(device, Guarded):
+        return any(
+            (isinstance(side, Known) and side.is_host) or _may_be_cpu(side)
+            for side in (device.yes, device.no)
+        )
+    return False

@@ -1,0 +1,168 @@
+"""Mixed precision that is for one type of device, and what the code around it runs on."""
+
+from __future__ import annotations
+
+from devlint import ir
+from devlint.findings import Hop
+from devlint.flow.devices.indexed import spelled
+from devlint.flow.devices.named import last_name
+from devlint.flow.domain.lattice import Device, Guarded, Symbol, is_place_of_argument
+from devlint.flow.domain.paths import as_device
+from devlint.flow.domain.values import Kind, Value
+from devlint.flow.facts import ApiCall, DeviceUse, Fact, MixedPrecision, Move, Operand, Role
+from devlint.flow.frames.frame import Frame
+from devlint.flow.frames.library import dotted
+from devlint.flow.syntax.walk import descendants
+
+_OF_NO_CHOICE = ("torch.device", "set_device")
+"""Uses of a device that put nothing there, or choose among those of CUDA."""
+_APIS = frozenset(
+    ("torch.autocast", "torch.cuda.amp.autocast", "torch.cuda.amp.GradScaler",
+     "torch.amp.GradScaler")
+)  # fmt: skip
+
+
+def tell(frame: Frame, mark: int) -> None:
+    """Record the mixed precision of a function that has run, with the device that it chooses.
+
+    `mark`: how many facts there were before it ran.
+    """
+    if not frame.recording or frame.role is Role.TEST:
+        return
+    facts = frame.world.facts
+    calls = [
+        fact
+        for fact in facts[mark:]
+        if type(fact) is ApiCall and fact.name in _APIS and fact.context.function == frame.qualname
+    ]
+    if not calls:
+        return
+    chosen = _chosen(frame, facts[mark:])
+    adapts = any(_adapts(call) for call in calls) or _tries(frame)
+    for call in calls:  # where another call follows the device, that of CUDA stands in for it
+        facts.append(_described(frame, call, None if adapts else chosen))
+
+
+def _adapts(call: ApiCall) -> bool:
+    """`torch.autocast(device.type)`: the type isn't spelled out."""
+    given = _device_type(call)
+    return given is not None and not isinstance(given.node, ir.Constant)
+
+
+def _tries(frame: Frame) -> bool:
+    """Whether the function follows the device first, and falls back to CUDA's own mixed precision
+    where PyTorch is too old for that: `except AttributeError`."""
+    function = frame.function
+    if not isinstance(function, ir.Function):
+        return False
+    attempts = [n for each in function.body for n in descendants(each) if isinstance(n, ir.Try)]
+    tried = (n for each in attempts for statement in each.body for n in descendants(statement))
+    return any(
+        isinstance(node, ir.Call)
+        and dotted(frame, node.func) in ("torch.autocast", "torch.amp.GradScaler")
+        and any(not isinstance(argument.value, ir.Constant) for argument in node.args)
+        for node in tried
+    )
+
+
+_Chosen = tuple[ir.Expr, Value, tuple[Hop, ...]]
+
+
+def _described(frame: Frame, call: ApiCall, chosen: _Chosen | None) -> MixedPrecision:
+    given = _device_type(call)
+    text, is_device = "", False
+    because: tuple[Hop, ...] = ()
+    if chosen is not None and (chosen[2] or not _is_scaler(call, chosen[0])):
+        node, value, because = chosen
+        text, is_device = ir.render(node), value.kind is Kind.DEVICE
+    return MixedPrecision(
+        call.node, call.context, call.name, given, _whole(frame, given), text, is_device, because,
+        dotted(frame, ir.Name("torch")) == "torch",
+        None if given is None else spelled(frame, given.node, given.value),
+    )  # fmt: skip
+
+
+def _is_scaler(call: ApiCall, chosen: ir.Expr) -> bool:
+    """A scaler, of which nothing tells but that its class has a device: elsewhere than on CUDA it
+    switches itself off, and most likely so does the rest."""
+    return call.name.endswith("GradScaler") and isinstance(chosen, ir.Attribute)
+
+
+def _device_type(call: ApiCall) -> Operand | None:
+    if call.name.startswith("torch.cuda."):
+        return None
+    keyword = "device" if call.name.endswith("GradScaler") else "device_type"
+    return call.keyword(keyword) or next(iter(call.positional), None)
+
+
+def _whole(frame: Frame, given: Operand | None) -> Operand | None:
+    """`device` of `str(device)`, where that is a torch.device."""
+    match given.node if given is not None else None:
+        case ir.Call(func=ir.Name(id="str") as func, args=(only,)):
+            if dotted(frame, func) != "builtins.str":
+                return None
+            recording, frame.recording = frame.recording, False
+            value = frame.evaluate(only.value)
+            frame.recording = recording
+            return frame.operand(only.value, value) if value.kind is Kind.DEVICE else None
+    return None
+
+
+def _chosen(frame: Frame, facts: list[Fact]) -> _Chosen | None:
+    """A device that somebody chooses, and to which this function, or another method of its class,
+    moves something; or one that it is given."""
+    facts = [fact for fact in facts if fact.context.function == frame.qualname]
+    if any(isinstance(fact, Move) and fact.method == "cuda" for fact in facts):
+        return None  # all of this is for CUDA
+    for fact in facts:
+        if isinstance(fact, Move) and fact.target is not None:
+            operand, device, told = fact.target, fact.device, "moved to {} here"
+        elif isinstance(fact, DeviceUse) and fact.via not in _OF_NO_CHOICE:
+            operand, told = fact.operand, "{} is used here"
+            device = as_device(operand.value)
+        else:
+            continue
+        chosen = _is_choice(device) or _is_of_accelerate(operand.node)
+        if chosen and _can_be_named(operand.node):
+            return operand.node, operand.value, (Hop(fact.node, told.format(device)),)
+    value = frame.state.env.get("device")
+    if value is not None and _is_choice(as_device(value)):
+        return ir.Name("device"), value, ()
+    return _of_class(frame)
+
+
+def _of_class(frame: Frame) -> _Chosen | None:
+    """`self.device`, where a method of the class moves something to it."""
+    function, info = frame.function, frame.owner
+    if not isinstance(function, ir.Function) or info is None or not function.params:
+        return None
+    this = function.params[0].name
+    methods = (m for each in info.lineage() for m in each.methods.values())
+    if not any(this in info.file.scan(method).followed for method in methods):
+        return None
+    node = ir.Attribute(ir.Name(this), "device")
+    recording, frame.recording = frame.recording, False
+    value = frame.evaluate(node)
+    frame.recording = recording
+    return (node, value, ()) if _is_choice(as_device(value)) else None
+
+
+def _can_be_named(node: ir.Expr) -> bool:
+    """Whether an expression can be written again elsewhere: a name, or attributes of one."""
+    while isinstance(node, ir.Attribute):
+        node = node.value
+    return isinstance(node, ir.Name)
+
+
+def _is_of_accelerate(node: ir.Expr) -> bool:
+    """`accelerator.device`: whatever the machine has."""
+    match node:
+        case ir.Attribute(value=owner, attr="device"):
+            return last_name(owner) == "accelerator"
+    return False
+
+
+def _is_choice(device: Device) -> bool:
+    if isinstance(device, Symbol):
+        return not is_place_of_argument(device)
+    return isinstance(device, Guarded)

@@ -1,0 +1,231 @@
+"""Python's own functions: what iterating, counting and converting make of values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from devlint import ir
+from devlint.flow.conditions import implications, typed
+from devlint.flow.conditions.settled import is_instance
+from devlint.flow.domain.lattice import UNKNOWN
+from devlint.flow.domain.paths import Path, as_device, path_value, place_of_path
+from devlint.flow.domain.state import Object
+from devlint.flow.domain.values import (
+    MADE_ON_HOST,
+    NONE,
+    NOTHING,
+    Kind,
+    Origin,
+    Trace,
+    Value,
+    is_making,
+)
+from devlint.flow.frames.arguments import Arguments
+from devlint.flow.frames.frame import Frame
+from devlint.flow.operations import arrivals, unpacking
+from devlint.torchapi.effects import Row
+
+Overlay = Callable[[Frame, ir.Call, Row, Arguments], Value]
+
+
+def pairs(frame: Frame, node: ir.Call, first: Value, second: Value) -> Value:
+    """Something that yields pairs."""
+    pair = Value(Kind.TUPLE, data=((node, "pair"), frame.site))
+    frame.state.heap[pair.data] = Object(items=(first, second))
+    return Value(Kind.TUPLE, data=frame.allocate(node, Object(element=pair)), note="lazy")
+
+
+def _iterate(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """`tqdm(x)`, `iter(x)`, `reversed(x)`, `list(x)`: they yield what iterating `x` yields."""
+    given = args.find((0, "iterable"))
+    if given is None:
+        return NOTHING
+    value = given[1]
+    if value.kind is Kind.LOADER:
+        return value
+    found = frame.object(value)
+    name = row.name.rpartition(".")[2]
+    kind = {"list": Kind.LIST, "sorted": Kind.LIST, "tuple": Kind.TUPLE, "set": Kind.SET}.get(
+        name, Kind.TUPLE
+    )
+    if found is not None and found.items is not None and name in ("list", "tuple"):
+        return Value(kind, data=frame.allocate(node, Object(items=found.items)))
+    element = unpacking.element_of(frame, value, given[0])
+    if element is NOTHING and not value.kind.is_container:
+        return NOTHING if name not in ("list", "tuple", "set", "sorted") else Value(kind)
+    note = "lazy" if kind is Kind.TUPLE and name != "tuple" else ""
+    return Value(kind, data=frame.allocate(node, Object(element=element)), note=note)
+
+
+def _enumerate(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    given = args.find((0, "iterable"))
+    if given is None:
+        return NOTHING
+    return pairs(frame, node, Value(Kind.NUMBER), unpacking.element_of(frame, given[1], given[0]))
+
+
+def _filter(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """`filter(f, x)` yields some of what iterating `x` yields."""
+    given = args.find((1,))
+    element = NOTHING if given is None else unpacking.element_of(frame, given[1], given[0])
+    if element is NOTHING:
+        return NOTHING
+    return Value(Kind.TUPLE, data=frame.allocate(node, Object(element=element)), note="lazy")
+
+
+def _zip(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    turned = _columns(frame, args)
+    if turned is not None:
+        columns = [Object(element=each) for each in turned]
+        made = [Value(Kind.TUPLE, data=((node, at), frame.site)) for at in range(len(columns))]
+        for value, found in zip(made, columns, strict=True):
+            frame.state.heap[value.data] = found
+        ref = frame.allocate(node, Object(items=tuple(made)))
+        return Value(Kind.TUPLE, data=ref, note="lazy")
+    inside = tuple(unpacking.element_of(frame, value, n) for n, value in args.positional())
+    row_value = Value(Kind.TUPLE, data=((node, "row"), frame.site))
+    frame.state.heap[row_value.data] = Object(items=inside)
+    return Value(Kind.TUPLE, data=frame.allocate(node, Object(element=row_value)), note="lazy")
+
+
+def _columns(frame: Frame, args: Arguments) -> tuple[Value, ...] | None:
+    """What the columns hold that `zip(*rows)` makes of rows that are alike."""
+    if args.count != 1 or args.all[0][0].star != "*":
+        return None
+    row = frame.object(unpacking.element_of(frame, args.all[0][1]))
+    return None if row is None else row.items
+
+
+def _next(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    given = args.find((0,))
+    if given is None:
+        return NOTHING
+    if given[1].kind is Kind.UNKNOWN and isinstance(given[0], ir.Call):
+        return _next_parameter(given[0])
+    return unpacking.element_of(frame, given[1], given[0])
+
+
+def _next_parameter(call: ir.Call) -> Value:
+    """`next(model.parameters())` of a model that isn't known is where that model is."""
+    if isinstance(call.func, ir.Attribute) and call.func.attr in ("parameters", "buffers"):
+        place = place_of_path(Path(ir.render(call.func.value), given=True))
+        return Value(Kind.TENSOR, place, origin=Origin.FOLLOWS, grad=True)
+    return NOTHING
+
+
+def _number(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    return Value(Kind.NUMBER)
+
+
+def _string(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """`str(device)` names the device still; `str(index)` is digits."""
+    given = args.find((0,))
+    if given is not None and given[1].kind is Kind.NUMBER:
+        return Value(Kind.STRING, note="digits")
+    device = UNKNOWN if given is None else as_device(given[1])
+    of_tensor = given is not None and given[1].note == "tensor-device"
+    return Value(Kind.STRING, device, note="device.text" if of_tensor else "built")
+
+
+def _range(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """Iterating yields numbers."""
+    found = Object(element=Value(Kind.NUMBER, note="typed"))
+    counted = any(value.note == "device_count" for _, value in args.all)
+    note = "devices" if counted else "lazy"
+    return Value(Kind.TUPLE, data=frame.allocate(node, found), note=note)
+
+
+def _set_attribute(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """`setattr(module, "device", d)` is an assignment in other words."""
+    target, name, value = (args.find((position,)) for position in range(3))
+    found = None if target is None else frame.object(target[1])
+    if found is not None and target is not None and name is not None and value is not None:
+        if isinstance(name[1].data, str):
+            frame.update(target[1], found.with_entry(name[1].data, value[1]))
+        elif target[1].kind is Kind.INSTANCE:
+            frame.update(target[1], replace(found, entries={}))  # it may be any of them
+    return NONE
+
+
+_SETTINGS = (Kind.STRING, Kind.NUMBER, Kind.BOOL, Kind.DEVICE)
+
+
+def _execute(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """`exec(open("overrides.py").read())` at the top of a file: any setting may be another now."""
+    text = args.find((0,))
+    if frame.function is None and args.count == 1 and text is not None and text[1].data is None:
+        for name, value in frame.state.env.items():
+            if value.kind in _SETTINGS:
+                frame.state.env[name] = path_value(name)
+    return NONE
+
+
+def _copy(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """A copy is where the original is, and moves on its own from there."""
+    given = args.find((0, "x"))
+    if given is None:
+        return NOTHING
+    found = frame.object(given[1])
+    if found is None or given[1].kind is Kind.METHOD:
+        return given[1].but(note="")
+    if found.trace is not None and is_making(found.trace):
+        found = replace(found, trace=Trace(node, f"copied {MADE_ON_HOST}"))
+    return given[1].but(data=frame.allocate(node, found), note="")
+
+
+def _dict(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    entries = {name: value for name, (_, value) in args.keywords().items()}
+    other = args.find((0,))
+    found = None if other is None else frame.object(other[1])
+    if found is not None and other is not None and other[1].kind is Kind.DICT:
+        entries = {**found.entries, **entries}
+        element = found.element
+    else:
+        element = NOTHING
+    known = not args.unpacked and (other is None or (found is not None and found.items == ()))
+    made = Object(items=() if known else None, entries=entries, element=element)
+    return Value(Kind.DICT, data=frame.allocate(node, made))
+
+
+def _is_instance(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    typed.note(frame, node, args)
+    told = is_instance(frame, node)
+    if told is not None:
+        return Value(Kind.BOOL, data=told)
+    return implications.truth(frame, node, _TRUTH)
+
+
+_TRUTH = Value(Kind.BOOL)
+
+
+def _clock(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """Whether an accelerator is still at work when the clock is read is known only there."""
+    return arrivals.clock(frame, node)
+
+
+PYTHON_OVERLAYS: Mapping[str, Overlay] = {
+    "clock": _clock,
+    "copy": _copy,
+    "dict": _dict,
+    "enumerate": _enumerate,
+    "exec": _execute,
+    "filter": _filter,
+    "float": _number,
+    "int": _number,
+    "isinstance": _is_instance,
+    "iter": _iterate,
+    "iterate": _iterate,
+    "len": _number,
+    "list": _iterate,
+    "next": _next,
+    "number": _number,
+    "range": _range,
+    "reversed": _iterate,
+    "set": _iterate,
+    "setattr": _set_attribute,
+    "sorted": _iterate,
+    "str": _string,
+    "tuple": _iterate,
+    "zip": _zip,
+}

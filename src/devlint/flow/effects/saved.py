@@ -1,0 +1,91 @@
+"""Files of which the running function tells what they hold. What it writes itself was saved on the
+devices that it runs on; what it gives back as an array, or to a scheduler, is no tensor."""
+
+from __future__ import annotations
+
+import re
+
+from devlint import ir
+from devlint.flow.devices.named import last_name
+from devlint.flow.frames.frame import Frame
+from devlint.flow.frames.library import dotted
+from devlint.flow.syntax.scan import MOVES
+from devlint.flow.syntax.walk import descendants
+
+
+def is_own(frame: Frame, node: ir.Call, name: str) -> bool:
+    """Whether a call loads what the function has saved at the same path, on each way that leads to
+    the call, what it makes and saves there where it is missing, an array, or numbers; a call that
+    saves is remembered."""
+    if name not in ("torch.save", "torch.load"):
+        return False
+    if name == "torch.load" and (_is_an_array(frame, node) or _is_of_scheduler(frame, node)):
+        return True
+    path = _path(node, int(name == "torch.save"))
+    if not path:
+        return False
+    if name == "torch.save":
+        frame.saved.setdefault(path, frame.arm)
+        return False
+    if path in frame.saved and frame.arm in (None, frame.saved[path]):
+        return True
+    return frame.arm is not None and _is_made_where_missing(frame, frame.arm, node, path)
+
+
+_OF_MODELS = MOVES | {"state_dict", "parameters", "backward", "step"}
+
+
+def _is_made_where_missing(frame: Frame, arm: ir.If, load: ir.Call, path: str) -> bool:
+    """`if exists(path): x = load(path) else: ...; save(x, path)`: what the other branch makes there
+    are data on the host, unless it moves something or has to do with a model."""
+    for branch in (arm.body, arm.orelse):
+        nodes = [node for statement in branch for node in descendants(statement)]
+        calls = (node for node in nodes if isinstance(node, ir.Call))
+        if load not in nodes and any(_saves(frame, call, path) for call in calls):
+            attributes = {node.attr for node in nodes if isinstance(node, ir.Attribute)}
+            return attributes.isdisjoint(_OF_MODELS)
+    return False
+
+
+def _saves(frame: Frame, call: ir.Call, path: str) -> bool:
+    return dotted(frame, call.func) == "torch.save" and _path(call, 1) == path
+
+
+def _is_an_array(frame: Frame, node: ir.Call) -> bool:
+    """Whether the function returns what is loaded, and says that it returns an array."""
+    function = frame.function
+    if not isinstance(function, ir.Function) or function.returns is None:
+        return False
+    if ir.render(function.returns).rpartition(".")[2] not in _ARRAYS:
+        return False
+    inside = (each for statement in function.body for each in descendants(statement))
+    return any(isinstance(each, ir.Return) and each.value is node for each in inside)
+
+
+_ARRAYS = ("ndarray", "NDArray")
+
+
+def _is_of_scheduler(frame: Frame, node: ir.Call) -> bool:
+    """Whether a scheduler of learning rates gets what is loaded: all its state are numbers."""
+    body = frame.function.body if isinstance(frame.function, ir.Function) else frame.file.body
+    for each in (part for statement in body for part in descendants(statement)):
+        match each:
+            case ir.Call(
+                func=ir.Attribute(value=owner, attr="load_state_dict"),
+                args=(ir.Argument(value=given), *_),
+            ) if given is node:
+                return _SCHEDULER.search(last_name(owner)) is not None
+    return False
+
+
+_SCHEDULER = re.compile(r"sched", re.IGNORECASE)
+
+
+def _path(node: ir.Call, position: int) -> str:
+    """The expression that names the file; "" where two that are spelled alike may be two files: of
+    an f-string only the shape is known."""
+    named = (argument.value for argument in node.args if argument.keyword == "f")
+    path = next(named, node.args[position].value if len(node.args) > position else None)
+    if path is None or any(isinstance(part, ir.Text) for part in descendants(path)):
+        return ""
+    return ir.render(path, 200)

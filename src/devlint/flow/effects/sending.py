@@ -1,0 +1,55 @@
+"""Arguments that a function sends to a device: there they weren't before."""
+
+from __future__ import annotations
+
+from devlint import ir
+from devlint.flow.domain.lattice import (
+    UNKNOWN,
+    Device,
+    Symbol,
+    is_chosen,
+    leaves,
+    only_host,
+    symbols,
+)
+from devlint.flow.domain.values import TENSORS, Origin, Value
+from devlint.flow.frames.arguments import Arguments, by_parameter
+from devlint.flow.frames.files import Closure
+from devlint.flow.frames.frame import Frame
+from devlint.flow.frames.world import World
+
+
+def note_sent(frame: Frame, base: ir.Expr, value: Value, device: Device) -> None:
+    """Remember that the running function sends an argument, or a part of it, to a device that was
+    chosen. What it has computed of it says little."""
+    place = frame.place(value)
+    of_it = isinstance(place, Symbol) and place.key.startswith(f"{ir.render(base)}.")
+    if of_it and place != device and is_chosen(device) and not only_host(device):
+        _remember(frame, value, place)
+
+
+def note_handed(frame: Frame, closure: Closure, args: Arguments, has_receiver: bool) -> None:
+    """Remember arguments that the running function gives to one that moves them, alone or in a
+    list or dict."""
+    function = closure.node
+    if not isinstance(function, ir.Function) or frame.is_guest:
+        return
+    moved = {root.partition(".")[0].partition("[")[0] for root in closure.file.scan(function).moved}
+    for name, value in by_parameter(function, args, has_receiver) if moved else ():
+        if name in moved:
+            found = frame.object(value)
+            inside = value if found is None else found.elements()
+            _remember(frame, inside, frame.place(inside))
+
+
+def _remember(frame: Frame, value: Value, place: Device) -> None:
+    if value.kind in TENSORS and value.origin is not Origin.FOLLOWS:
+        frame.world.sent.update((frame.qualname, each.key) for each in symbols(place))
+
+
+def is_sent(world: World, function: str, device: Device) -> bool:
+    """Whether it is, where it is known, the place of an argument that the function sends away."""
+    places = [leaf for leaf in leaves(device) if leaf != UNKNOWN]
+    return bool(places) and all(
+        isinstance(place, Symbol) and (function, place.key) in world.sent for place in places
+    )

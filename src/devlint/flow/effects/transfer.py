@@ -1,0 +1,330 @@
+"""What each effect of a row does to values: one function for each effect."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from devlint import ir
+from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, Known
+from devlint.flow.domain.paths import Path
+from devlint.flow.domain.state import Object
+from devlint.flow.domain.value_joins import REGISTERED
+from devlint.flow.domain.values import NONE, NOTHING, TENSORS, Copy, Kind, Origin, Trace, Value
+from devlint.flow.effects import overlays, pinning
+from devlint.flow.effects.creation import create, create_like, tensor_like
+from devlint.flow.effects.draws import draw
+from devlint.flow.effects.host import note_listed, read_cpu_only, tell_read
+from devlint.flow.effects.model_overlays import (
+    CONTAINERS,
+    FIXED,
+    children,
+    device_of_children,
+    loader,
+)
+from devlint.flow.effects.use import Use, arguments_of, device_argument, flatten, operands
+from devlint.flow.frames.arguments import Arguments, Given
+from devlint.flow.frames.frame import Frame
+from devlint.flow.modules import optimizers, wrapping
+from devlint.flow.operations import arrivals, batches, meet
+from devlint.flow.operations.dimensions import dimensions
+from devlint.torchapi.effects import Dims, Effect, Row
+
+_KINDS = {kind.name.lower(): kind for kind in Kind}
+
+
+def apply(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """The value of a call that a row describes."""
+    use = Use(frame, node, row, args)
+    if frame.loop is not None and (row.effect is Effect.READ or row.name == "builtins.print"):
+        for each in _given(args):
+            arrivals.in_loop(frame, node, row.name.rpartition(".")[2], each)
+    if arrivals.watches(frame):
+        arrivals.of_row(frame, node, row, args)
+    if args.receiver is not None and args.receiver[1].note == "pinned":
+        arrivals.into_pinned(frame, node, row, args)
+    if row.cpu_only:
+        read_cpu_only(use)
+    value = _EFFECTS[row.effect](use)
+    return draw(use, value) if row.generator else value
+
+
+def _given(args: Arguments) -> list[Given]:
+    """The receiver and the arguments."""
+    first = [] if args.receiver is None else [args.receiver]
+    return first + [(argument.value, value) for argument, value in args.all]
+
+
+def _result_kind(row: Row) -> Kind:
+    return _KINDS.get(row.kind, Kind.UNKNOWN)
+
+
+def _plain(row: Row) -> Value:
+    """A result of which only the kind is known."""
+    kind = _result_kind(row)
+    if kind is Kind.NONE:
+        return NONE
+    if kind in (Kind.UNKNOWN, Kind.TENSOR):
+        return NOTHING
+    return Value(kind, scalar=False if row.dims is Dims.SOME else None)
+
+
+def _array(use: Use) -> Value:
+    """As `_plain`; of an array it may be known whether it is 0-dimensional."""
+    value = _plain(use.row)
+    if value.kind is not Kind.NDARRAY:
+        return value
+    return value.but(scalar=dimensions(use.args, use.row))
+
+
+def _move(use: Use) -> Value:
+    """A function that moves: methods come through `moves` instead."""
+    of = use.find(use.row.of) or use.args.receiver
+    if of is None:
+        return NOTHING
+    value = of[1]
+    device = Known(use.row.to) if use.row.to else device_argument(use, via="to")
+    other = use.find(use.row.like) if use.row.like else None
+    if device is None and other is not None:
+        device = use.frame.place(tensor_like(use, use.row.like))
+    if use.row.managed or device is None:
+        return NOTHING
+    found = use.frame.object(value)
+    told = Trace(use.node, f"moved to {device} here", value.trace)
+    if value.kind.is_container and found is not None:
+        items = None if found.items is None else tuple(_at(v, device, told) for v in found.items)
+        entries = {key: _at(v, device, told) for key, v in found.entries.items()}
+        moved = Object(items=items, entries=entries, element=_at(found.element, device, told))
+        return Value(value.kind, data=use.frame.allocate(use.node, moved))
+    return _at(value, device, told)
+
+
+def _at(value: Value, device: Device, told: Trace) -> Value:
+    if value.kind in TENSORS:
+        return value.but(device=device, origin=Origin.MOVED, trace=told, data=None)
+    if value.kind is Kind.UNKNOWN:
+        return Value(Kind.PLACED, device, origin=Origin.MOVED, trace=told)
+    return value
+
+
+_KEPT_AS = {
+    "torch.nn.Parameter": "parameter",
+    "torch.nn.Buffer": "buffer",
+}
+
+
+_ITSELF = frozenset(
+    "requires_grad_ detach_ share_memory_ contiguous coalesce resolve_conj resolve_neg type "
+    "float double half bfloat16 int long short char byte bool cfloat cdouble chalf".split()
+)
+"""Methods that give the tensor itself, always or where it is as it is asked to be."""
+
+
+def _registered_note(row: Row, value: Value) -> str:
+    """`nn.Parameter(x).requires_grad_(False)` is the parameter still."""
+    itself = row.inplace or row.name.rpartition(".")[2] in _ITSELF
+    return value.note if itself and value.note in REGISTERED else ""
+
+
+def _keep(use: Use) -> Value:
+    row = use.row
+    of = use.find(row.of) or (use.args.receiver if "self" in row.of else None)
+    if of is None:
+        return _plain(row)
+    value, kind = of[1], _result_kind(row)
+    if row.managed:
+        return NOTHING
+    if value.kind is Kind.MODULE or (kind is Kind.MODULE and value.kind is Kind.UNKNOWN):
+        wrapped = value.note.startswith(FIXED) and use.args.receiver is None
+        return value.but(note="") if wrapped else value  # a wrapper has methods of its own
+    if value.kind in TENSORS:
+        if kind is not Kind.TENSOR:
+            return _plain(row)
+        if use.args.receiver is None:
+            batches.note_tensor(use.frame, *of)
+        scalar = dimensions(use.args, row, value)
+        note = _KEPT_AS.get(row.name, "") or _registered_note(row, value)
+        grad = row.grad or (value.grad and row.name.rpartition(".")[2] not in ("detach", "detach_"))
+        like = value.view if row.name.rpartition(".")[2] in arrivals.VIEWS else value.alike
+        kept = like(scalar=scalar, grad=grad)
+        if note:
+            kept = kept.but(note=note)
+        if row.name == "torch.Tensor.pin_memory":
+            pinning.method(use.frame, use.node, use.args)
+            return pinning.pinned(use.frame, kept, use.node)
+        return _parts(use, kept) if row.parts else kept
+    if row.name == "torch.nn.Parameter":
+        return Value(Kind.TENSOR, UNKNOWN, grad=True, note="parameter")
+    if value.kind is Kind.UNKNOWN and kind is Kind.TENSOR and isinstance(value.data, Path):
+        if row.name.startswith("builtins."):
+            return NOTHING  # Python's `abs` and `round` take numbers as well
+        kept = tensor_like(use, row.of).but(scalar=dimensions(use.args, row))
+        return _parts(use, kept) if row.parts else kept
+    if value.kind is Kind.UNKNOWN or kind is Kind.TENSOR:
+        return value if value.kind is not Kind.UNKNOWN else NOTHING
+    return value if kind is value.kind else _plain(row)
+
+
+def _parts(use: Use, value: Value) -> Value:
+    return Value(Kind.TUPLE, data=use.frame.allocate(use.node, Object(element=value)))
+
+
+def _join(use: Use) -> Value:
+    row = use.row
+    arguments = operands(use, row.operands)
+    name = row.name.replace("torch.nn.functional.", "F.").replace("torch.Tensor.", "")
+    number = row.or_numbers and any(_may_be_number(value) for _, value in arguments)
+    free = row.free_scalars or number
+    value = meet.meet(use.frame, use.node, name, arguments, free_scalars=free, inplace=row.inplace)
+    if row.inplace and arguments and arguments[0][1].kind in TENSORS:
+        return arguments[0][1]
+    kind = _result_kind(row)
+    if kind is not Kind.TENSOR:
+        return _plain(row)
+    if value is NOTHING:
+        return Value(Kind.TENSOR) if row.name.startswith("torch.") else NOTHING
+    scalar = dimensions(use.args, row, value)
+    value = value.but(scalar=scalar)
+    return _parts(use, value) if row.parts else value
+
+
+def _may_be_number(value: Value) -> bool:
+    return value.kind not in (*TENSORS, Kind.NONE)
+
+
+def _index(use: Use) -> Value:
+    arguments = operands(use, use.row.operands)
+    if not arguments:
+        return NOTHING
+    meet.index(use.frame, use.node, arguments[0], arguments[1:])
+    base = arguments[0][1]
+    return base.but(scalar=dimensions(use.args, use.row, base), data=None)
+
+
+def _read_on_host(use: Use) -> Value:
+    receiver, force = use.args.receiver, use.args.keyword("force")
+    forced = force is not None and force[1].data is True
+    if receiver is not None and not forced:
+        tell_read(use, receiver, use.row.host)
+    kind = _result_kind(use.row)
+    if kind is Kind.TENSOR and receiver is not None:
+        return receiver[1]
+    if receiver is not None and isinstance(receiver[1].data, Copy):
+        return _plain(use.row).but(data=receiver[1].data)  # the same memory
+    return _plain(use.row)
+
+
+def _read(use: Use) -> Value:
+    if use.row.kind == "list":
+        note_listed(use)
+    return _plain(use.row)
+
+
+def _host_only(use: Use) -> Value:
+    row = use.row
+    for node, value in arguments_of(use, row.operands):
+        if value.kind in TENSORS and row.inside != "only":
+            tell_read(use, (node, value), "__array__")
+        elif value.kind in (Kind.LIST, Kind.TUPLE) and row.inside != "never":
+            for inner, each in flatten(use.frame, node, value):
+                tell_read(use, (inner, each), "__array__", container=inner is node)
+    return _array(use)
+
+
+def _register(use: Use) -> Value:
+    receiver, name = use.args.receiver, use.find((0, "name"))
+    value = use.find((1, "tensor", "param", "module"))
+    if receiver is None or name is None or not isinstance(name[1].data, str):
+        return Value(Kind.NONE, note="register_buffer")
+    found = use.frame.object(receiver[1])
+    if found is not None:
+        kept = NOTHING if value is None else value[1]
+        note = kept.note if kept.kind is Kind.MODULE else "buffer"
+        use.frame.update(receiver[1], found.with_entry(name[1].data, kept.but(note=note)))
+    return Value(Kind.NONE, note=use.row.name.rpartition(".")[2])
+
+
+def _construct(use: Use) -> Value:
+    frame, row, kind = use.frame, use.row, _result_kind(use.row)
+    if row.managed:
+        if kind is Kind.MODULE:
+            return wrapping.wrap(frame, use.node, row, use.args)
+        made = Object(source=row.name, managed=True)
+        return Value(kind, data=frame.allocate(use.node, made))
+    if kind is Kind.MODULE:
+        return _module(use)
+    if kind is Kind.GENERATOR:
+        device = device_argument(use)
+        where = CPU if device is None else device
+        return Value(kind, where, trace=Trace(use.node, f"made on {_words(where)} here"))
+    if kind in (Kind.LOADER, Kind.DATASET):
+        return loader(frame, use.node, row, use.args, kind)
+    if kind is Kind.TENSOR:
+        return create(use)
+    if kind is Kind.OPTIMIZER:
+        return optimizers.build(frame, use.node, row, use.args)
+    if kind is Kind.TOKENIZER:
+        return Value(kind, data=frame.allocate(use.node, Object(source=row.name)))
+    return _plain(row)
+
+
+def _words(device: Device) -> str:
+    return "the CPU" if device == CPU else str(device)
+
+
+def _module(use: Use) -> Value:
+    frame, row = use.frame, use.row
+    device = device_argument(use)
+    weights = [use.find(parameter) for parameter in row.weights]
+    tensors = [given[1] for given in weights if given is not None and given[1].kind in TENSORS]
+    if device is None:
+        device = frame.state.default if row.parameters else UNKNOWN
+        if tensors:  # a 0-dimensional weight may stay on the CPU
+            shaped = row.dims is Dims.SOME or tensors[0].scalar is False
+            device = frame.place(tensors[0]) if shaped else UNKNOWN
+        device = device_of_children(frame, row, use.args, device)
+    told = Trace(use.node, f"made on {_words(device)} here")
+    inside = children(use.args)
+    empty = not row.parameters and not any(given is not None for given in weights)
+    if inside is not None:
+        held = [frame.object(each) for each in inside]
+        empty = empty and all(each is not None and each.stateless for each in held)
+    elif row.name.rpartition(".")[2] in CONTAINERS:
+        empty = False
+    found = Object(device=device, source=row.name, trace=told, items=inside, stateless=empty)
+    return Value(Kind.MODULE, data=frame.allocate(use.node, found))
+
+
+def _opaque(use: Use) -> Value:
+    name = use.row.name
+    if name == "torch.cuda.device_count":
+        return Value(Kind.NUMBER, note="device_count")
+    if name in ("torch.cuda.set_device", "torch.cuda.device"):
+        device_argument(use, via="set_device")
+    if name == "torch.cuda.device":
+        return Value(Kind.UNKNOWN, note="device-context")
+    return _array(use)
+
+
+def _overlay(use: Use) -> Value:
+    function = overlays.OVERLAYS.get(use.row.overlay)
+    if function is None:
+        return NOTHING
+    return function(use.frame, use.node, use.row, use.args)
+
+
+_EFFECTS: dict[Effect, Callable[[Use], Value]] = {
+    Effect.CREATE: create,
+    Effect.CREATE_LIKE: create_like,
+    Effect.MOVE: _move,
+    Effect.MOVE_IN_PLACE: _move,
+    Effect.KEEP: _keep,
+    Effect.JOIN: _join,
+    Effect.INDEX: _index,
+    Effect.READ: _read,
+    Effect.READ_ON_HOST: _read_on_host,
+    Effect.HOST_ONLY: _host_only,
+    Effect.REGISTER: _register,
+    Effect.CONSTRUCT: _construct,
+    Effect.OPAQUE: _opaque,
+    Effect.OVERLAY: _overlay,
+}

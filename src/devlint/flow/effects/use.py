@@ -1,0 +1,85 @@
+"""A call of something that a row describes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from devlint import ir
+from devlint.flow.devices.named import use_device
+from devlint.flow.domain.lattice import UNKNOWN, Device
+from devlint.flow.domain.mixtures import Mixed
+from devlint.flow.domain.values import Kind, Value
+from devlint.flow.frames.arguments import Arguments, Given
+from devlint.flow.frames.frame import Frame
+from devlint.flow.syntax.walk import descendants
+from devlint.torchapi.effects import Arg, Row
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A call of something that a row describes."""
+
+    frame: Frame
+    node: ir.Call
+    row: Row
+    args: Arguments
+
+    def find(self, parameter: tuple[Arg, ...]) -> Given | None:
+        return self.args.find(parameter)
+
+
+def device_argument(use: Use, via: str = "device") -> Device | None:
+    """What the device argument of a call names; None where none is given."""
+    if not use.row.device:
+        return None
+    given = use.find(use.row.device)
+    if given is None:
+        return UNKNOWN if use.args.hides(use.row.device) else None
+    if given[1].kind is Kind.NONE:
+        return None
+    return use_device(use.frame, *given, via=via)
+
+
+def arguments_of(use: Use, parameters: tuple[tuple[Arg, ...], ...]) -> list[Given]:
+    """The arguments given for parameters, of which ["*"] are all positional ones."""
+    found: list[Given] = []
+    for parameter in parameters:
+        if parameter == ("*",):
+            found.extend(use.args.positional())
+        else:
+            one = use.find(parameter)
+            found.extend([] if one is None else [one])
+    return found
+
+
+def operands(use: Use, parameters: tuple[tuple[Arg, ...], ...]) -> list[Given]:
+    """The arguments that meet, lists of tensors flattened: `*tensors` too."""
+    given = arguments_of(use, parameters)
+    if ("*",) in parameters:
+        given += [(a.value, value) for a, value in use.args.all if a.star == "*"]
+    return [each for node, value in given for each in flatten(use.frame, node, value)]
+
+
+def flatten(frame: Frame, node: ir.Expr, value: Value) -> list[Given]:
+    """What a container holds, each with its own node where the source shows it."""
+    found = frame.object(value)
+    if found is None or not value.kind.is_container:
+        return [(node, value)]
+    if found.items is not None:
+        nodes: tuple[ir.Expr, ...] = (node,) * len(found.items)
+        if isinstance(node, ir.Display) and len(node.items) == len(found.items):
+            nodes = node.items
+        return list(zip(nodes, found.items, strict=True))
+    inside = found.elements()
+    if isinstance(inside.data, Mixed) and _is_made_here(frame, inside.data.fresh):
+        return [(node, inside.data.follows), (node, inside.data.fresh)]
+    return [(node, inside)]
+
+
+def _is_made_here(frame: Frame, value: Value) -> bool:
+    """Whether the running function makes a tensor: what it finds in a list may be replaced."""
+    steps = [] if value.trace is None else value.trace.steps()
+    if not steps or not isinstance(frame.function, ir.Function):
+        return bool(steps) and frame.function is None
+    made = steps[0][0]
+    return any(node is made for part in frame.function.body for node in descendants(part))

@@ -1,0 +1,89 @@
+"""What the worker processes of a loader run, and whether it uses an accelerator.
+
+A loader may stand before or after the data set that it reads, so both are remembered, and put
+together when the file has been interpreted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from devlint import ir
+from devlint.findings import Hop
+from devlint.flow.domain.lattice import Device, Symbol, is_place_of_argument, names_accelerator
+from devlint.flow.domain.values import Kind, Value
+from devlint.flow.facts import WorkerUse
+from devlint.flow.frames.arguments import Arguments
+from devlint.flow.frames.files import ClassInfo, Closure
+from devlint.flow.frames.frame import Frame
+from devlint.flow.frames.world import World
+
+_RUN_BY_WORKERS = ("__getitem__", "__getitems__", "__iter__")
+
+
+def told(world: World) -> Iterator[WorkerUse]:
+    """The uses of accelerators in what workers run."""
+    if world.spawned or not world.run_by_workers:
+        return
+    for function, owner, use in world.uses.values():
+        proof = world.run_by_workers.get(function)
+        if proof is None and owner is not None and _is_reached(owner, function):
+            proof = world.run_by_workers.get(owner)
+        if proof is not None:
+            yield replace(use, proof=proof)
+
+
+def _is_reached(owner: ClassInfo, function: ir.Node) -> bool:
+    """Whether a method is what workers call of a data set, or is called by that."""
+    reached = {name for name in _RUN_BY_WORKERS if name in owner.methods}
+    for name in tuple(reached):
+        reached |= owner.file.scan(owner.methods[name]).self_calls
+    return any(owner.methods.get(name) is function for name in reached)
+
+
+def note_loader(frame: Frame, node: ir.Call, args: Arguments) -> None:
+    """A loader is made: where it has workers for sure, they run its data set and `collate_fn`."""
+    count = args.keyword("num_workers")
+    if frame.is_guest or count is None or not isinstance(count[1].data, int) or count[1].data <= 0:
+        return
+    how = args.find(("multiprocessing_context",))
+    if how is not None and how[1].data != "fork" and how[1].kind is not Kind.NONE:
+        return
+    proof = Hop(node, f"a loader runs it in {count[1].data} worker processes here")
+    for parameter in ((0, "dataset"), ("collate_fn",)):
+        given = args.find(parameter)
+        if given is not None:
+            _note(frame, given[1], proof)
+
+
+def _note(frame: Frame, value: Value, proof: Hop) -> None:
+    found = frame.object(value)
+    if found is not None and isinstance(found.source, ClassInfo):
+        frame.world.run_by_workers.setdefault(found.source, proof)
+    elif isinstance(value.data, Closure):
+        frame.world.run_by_workers.setdefault(value.data.node, proof)
+
+
+def note_call(frame: Frame, node: ir.Call, name: str) -> None:
+    """A library's function is called: it may tell of workers, or of how they are started."""
+    last = name.rpartition(".")[2]
+    if last in ("set_start_method", "set_forkserver_preload"):
+        frame.world.spawned = True
+    elif last == "get_worker_info" and frame.owner is not None and not frame.is_guest:
+        asked = Hop(node, "it asks here which worker process it is in")
+        frame.world.run_by_workers.setdefault(frame.owner, asked)
+
+
+def note_use(frame: Frame, node: ir.Call, device: Device) -> None:
+    """Something is moved to a device, or made there."""
+    function = frame.function
+    if function is None or not frame.tells or node in frame.world.uses:
+        return
+    place = frame.state.simplify(device)
+    chosen = isinstance(place, Symbol) and not is_place_of_argument(place)
+    if not (names_accelerator(place) or chosen):
+        return
+    context = frame.context()
+    fact = WorkerUse(node, context, f"`{context.function}`", place, Hop(node, ""))
+    frame.world.uses[node] = (function, frame.owner, fact)

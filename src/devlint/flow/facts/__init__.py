@@ -1,0 +1,79 @@
+"""Facts: what the interpreter saw, which rules read.
+
+A fact is written in the last pass over a piece of code, when loops have settled. It holds
+nodes (to point at) and operands (what is known of a value there). Rules import this package
+and `devlint.findings`, and nothing else of the interpreter:
+
+* `base`: the node and the code around it, operands;
+* `devices`: moves, devices that are named, neglected or lost;
+* `meetings`: tensors, modules and generators that come together;
+* `host`: what the host reads, waits for and pins;
+* `names`: attributes and names of libraries;
+* `modules`: what modules keep, what wraps them, optimizers;
+* `files`: the file itself.
+"""
+
+from __future__ import annotations
+
+from devlint.flow.domain.keys import CUDA_AVAILABLE, IS_NONE, asks_type, stands_in
+from devlint.flow.domain.lattice import (
+    CPU,
+    CUDA,
+    THE_MODULE,
+    UNKNOWN,
+    Device,
+    Difference,
+    Guarded,
+    Known,
+    Symbol,
+    difference,
+    is_chosen,
+    left_out,
+    may_be_accelerator,
+    may_be_host,
+    only_host,
+)
+from devlint.flow.domain.values import SAID, Kind, Origin
+from devlint.flow.facts.base import Context, Elsewhere, Fact, Guard, Operand, Role
+from devlint.flow.facts.devices import (
+    DeviceUse,
+    Loss,
+    LossyDefault,
+    MixedPrecision,
+    Move,
+    Neglect,
+    NeglectedDevice,
+)
+from devlint.flow.facts.files import IdleSuppression, Revealed, Unparsable, Unreadable
+from devlint.flow.facts.host import EarlyClock, EarlyRead, HostRead, LoopRead, Pinning, WorkerUse
+from devlint.flow.facts.meetings import Collective, Draw, Indexing, Join, ModuleCall, StrayPart
+from devlint.flow.facts.modules import (
+    CachedTensor,
+    KeptDevice,
+    KeptModules,
+    KeptTensor,
+    LeftState,
+    Wrap,
+)
+from devlint.flow.facts.names import (
+    ApiCall,
+    ApiRead,
+    AttributeRead,
+    AttributeWrite,
+    BareReference,
+    Comparison,
+    TypeQuestion,
+    UncalledQuestion,
+)
+
+__all__ = [
+    "CPU", "CUDA", "CUDA_AVAILABLE", "IS_NONE", "SAID", "THE_MODULE", "UNKNOWN", "ApiCall",
+    "ApiRead", "AttributeRead", "AttributeWrite", "BareReference", "CachedTensor", "Collective",
+    "Comparison", "Context", "Device", "DeviceUse", "Difference", "Draw", "EarlyClock", "EarlyRead",
+    "Elsewhere", "Fact", "Guard", "Guarded", "HostRead", "IdleSuppression", "Indexing", "Join",
+    "KeptDevice", "KeptModules", "KeptTensor", "Kind", "Known", "LeftState", "LoopRead", "Loss",
+    "LossyDefault", "MixedPrecision", "ModuleCall", "Move", "Neglect", "NeglectedDevice", "Operand",
+    "Origin", "Pinning", "Revealed", "Role", "StrayPart", "Symbol", "TypeQuestion",
+    "UncalledQuestion", "Unparsable", "Unreadable", "WorkerUse", "Wrap", "asks_type", "difference",
+    "is_chosen", "left_out", "may_be_accelerator", "may_be_host", "only_host", "stands_in",
+]  # fmt: skip

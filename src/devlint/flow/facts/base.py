@@ -1,0 +1,101 @@
+"""What every fact has: the node, the code around it, values as rules see them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from devlint import ir
+from devlint.findings import Hop
+from devlint.flow.domain.lattice import UNKNOWN, Device
+from devlint.flow.domain.values import Kind, Origin, Value
+
+
+class Guard(Enum):
+    """What stands between the start of the program and a line that needs CUDA."""
+
+    NONE = auto()  # nothing: it runs on every machine
+    CHOSEN = auto()  # a condition on a flag or a device that somebody set (`if args.cuda:`)
+    PROVEN = auto()  # CUDA is known to be available here
+
+
+class Role(Enum):
+    """What the code around a fact is for."""
+
+    PLAIN = auto()
+    MODULE = auto()  # a method of an nn.Module: it runs where the model is
+    DATA = auto()  # data sets, transforms, collate functions, samplers: host code on purpose
+    MANAGED = auto()  # a Lightning module, or after accelerator.prepare: a framework places things
+    TEST = auto()  # a test
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Where a fact was seen. `function` is a dotted name, "" at module level."""
+
+    function: str = ""
+    role: Role = Role.PLAIN
+    guard: Guard = Guard.NONE
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """A value at a node. `str()` of it is its source, cut short, for messages.
+
+    `device` is where the value is (for a DEVICE or STRING: what it names). `constant` is the
+    value of a string, number or boolean that the source spells out, else None. `type_name` is
+    how to call its kind in a message: "list", "DataLoader", "nn.Linear".
+    """
+
+    node: ir.Expr
+    value: Value
+    device: Device = UNKNOWN
+    type_name: str = ""
+    guarded: bool = False
+    """Its last move stands under an `if` (the other branch leaves it where it was)."""
+    passed: bool = False
+    """It is called by the name that a parameter has, of a function which a call leads to."""
+
+    def __str__(self) -> str:
+        return ir.render(self.node)
+
+    @property
+    def kind(self) -> Kind:
+        return self.value.kind
+
+    @property
+    def origin(self) -> Origin:
+        return self.value.origin
+
+    @property
+    def constant(self) -> object:
+        if self.value.kind in (Kind.STRING, Kind.NUMBER, Kind.BOOL):
+            return self.value.data
+        return None
+
+    @property
+    def trace(self) -> tuple[Hop, ...]:
+        """How it came to be where it is, oldest step first."""
+        if self.value.trace is None:
+            return ()
+        return tuple(Hop(node, message) for node, message in self.value.trace.steps())
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """`node` is what to underline."""
+
+    node: ir.Node
+    context: Context
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere(Fact):
+    """A call of this file leads to a function of another one, where something goes wrong with what
+    it is given.
+
+    `node` is the call, `fact` what was seen there, and `function` the name of that function.
+    """
+
+    fact: Fact
+    function: str

@@ -1,0 +1,132 @@
+"""Devices that are named, moved to, neglected or lost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from devlint import ir
+from devlint.findings import Hop
+from devlint.flow.domain.lattice import Device, Known
+from devlint.flow.facts.base import Fact, Operand
+
+
+@dataclass(frozen=True, slots=True)
+class Move(Fact):
+    """`receiver.to(...)`, `.cuda(...)`, `.cpu(...)`, `.xpu()`, `.mps()`, `.type(...)`: a call.
+
+    The receiver may be of any kind, also UNKNOWN; other libraries' `.to` is left out where it
+    is known. `target` is the argument that names a device (None for `.cuda()` and where there
+    is none); `device` is where the result is. `discarded`: the call is a statement of its own.
+    `arguments` are all arguments, in order.
+    """
+
+    node: ir.Call
+    receiver: Operand
+    method: str
+    target: Operand | None
+    device: Device
+    discarded: bool
+    arguments: tuple[tuple[ir.Argument, Operand], ...] = ()
+    override: bool = False
+    """The call stands in a method of the same name (`def cuda(self): super().cuda()`)."""
+    managed: bool = False
+    """A framework was given the receiver, to place it (`accelerator.prepare(model)`)."""
+    idle: bool = False
+    """The receiver is a module without parameters and buffers: nothing is moved."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceUse(Fact):
+    """A value that stands where a device is meant.
+
+    `node` is the expression. `via` says where: "to", "cuda", "torch.device", "device" (a
+    `device=` argument), "map_location", "set_device", "set_default_device", "default" (a
+    parameter's default), "autocast". `parsed` is the device that a string or a number spells;
+    None where it isn't a constant, and `problem` tells why a constant spells none: the text of
+    the run-time error.
+    `choice`: it is one branch of a choice (`"cuda" if ... else "cpu"`).
+    """
+
+    operand: Operand
+    via: str
+    parsed: Known | None = None
+    problem: str = ""
+    choice: bool = False
+
+
+class Neglect(Enum):
+    """What a function does with a device that it is given, instead of using it."""
+
+    UNREAD = auto()  # it never reads it, and settles on another one
+    UNUSED = auto()  # it only fills it in where it is left out, and settles on another one
+    UNBOUND = auto()  # it uses another name, which nothing binds
+    OPTION = auto()  # it hands on the options of a command line, without the device
+    REPLACED = auto()  # it stores one in an attribute, and at once another one
+    OVERWRITTEN = auto()  # it binds the name anew before it has read it
+    DROPPED = auto()  # it calls a function that takes a device as well, and doesn't pass it on
+    LATE = auto()  # it uses the old one, `self.device`, before it stores the new one
+
+
+@dataclass(frozen=True, slots=True)
+class NeglectedDevice(Fact):
+    """A function takes a device, which has no effect there.
+
+    `node` is the statement, the call or the expression that goes past it; the parameter where
+    that happens in another function. `function` is the name of the function, `callee` that of the
+    one that is called without the device. `instead` are the lines that have to do with it: those
+    that settle on another device, and the parameter where nobody reads it. `optional`: the
+    parameter has None for a default.
+    """
+
+    parameter: str
+    function: str
+    how: Neglect
+    instead: tuple[Hop, ...] = ()
+    callee: str = ""
+    optional: bool = False
+
+
+class Loss(Enum):
+    """How a default gets lost, or hides what it stands for."""
+
+    INDEX = auto()  # `gpu or -1`: GPU 0 is false
+    BINDING = auto()  # `device or "cuda" if there else "cpu"`: it is lost where the test fails
+    ALWAYS = auto()  # `kind == "cuda" or "mps"`: a string that isn't empty is true
+    TRUTH = auto()  # `"cuda" if device else "cpu"` with "cpu" for a device: it is true as well
+
+
+@dataclass(frozen=True, slots=True)
+class LossyDefault(Fact):
+    """An expression that chooses a device or an index, and loses one on the way.
+
+    `node` is the whole expression, or the operand that decides it. `kept` is the operand that
+    stands for what somebody gave, `default` what comes in its place.
+    """
+
+    node: ir.Expr
+    how: Loss
+    kept: Operand
+    default: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class MixedPrecision(Fact):
+    """Autocast, or a gradient scaler, for one type of device, in code whose device is a choice.
+
+    `name` is its full dotted name. `device_type` is the argument that says the type, where there is
+    one; `whole` is the device that it spells with `str(device)`. `chosen` is the device that the
+    code around uses, "" where that is no choice; `is_device`: it is a torch.device for sure;
+    `because` are the lines that show it. `torch`: the file knows torch by that name. `indexed` is a
+    string with an index that the type, a name, holds on one way there.
+    """
+
+    node: ir.Call
+    name: str
+    device_type: Operand | None = None
+    whole: Operand | None = None
+    chosen: str = ""
+    is_device: bool = False
+    because: tuple[Hop, ...] = ()
+    torch: bool = False
+    indexed: ir.Expr | None = None

@@ -1,0 +1,90 @@
+"""Where tensors, modules and generators come together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from devlint import ir
+from devlint.flow.domain.lattice import Device
+from devlint.flow.facts.base import Fact, Operand
+
+
+@dataclass(frozen=True, slots=True)
+class Join(Fact):
+    """One operation takes several tensors. `op` names it ("+", "torch.cat", "F.cross_entropy").
+
+    `placed` are the operands whose device is known, without 0-dimensional host tensors (which
+    may meet any device); `inplace` for operations that write into their first operand.
+    """
+
+    op: str
+    placed: tuple[Operand, ...]
+    inplace: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Indexing(Fact):
+    """`base[index]` of tensors, read. Each tensor index is one fact."""
+
+    base: Operand
+    index: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleCall(Fact):
+    """A module is called. `inputs` are the arguments whose device is known.
+
+    Modules that move their inputs themselves (DataParallel, DDP, a `forward` that calls `.to`)
+    are left out, and so is everything that a framework places.
+    """
+
+    node: ir.Call
+    module: Operand
+    inputs: tuple[Operand, ...]
+    holder: Operand | None = None
+    """The call stands in a method of this module, which holds the one called and is where it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class StrayPart(Fact):
+    """A module is called that was moved before one of its parts was put in.
+
+    `name` is that of the part within the module, with dots; the node of `part` is the call.
+    """
+
+    node: ir.Call
+    module: Operand
+    name: str
+    part: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class Draw(Fact):
+    """Random numbers for one place are drawn from a generator of another.
+
+    `generator` is None where nobody gave one, and the CPU's is taken whatever the default device
+    is. The numbers are for `device`: there because `placed` says so, because `target` is there,
+    which they fill or follow, or else because it is the default device. `tensors`: what is made
+    is a tensor; otherwise it is an order, of a loader or a sampler.
+    """
+
+    node: ir.Call
+    op: str
+    generator: Operand | None
+    device: Device
+    tensors: bool = True
+    target: Operand | None = None
+    placed: ir.Argument | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Collective(Fact):
+    """A tensor of the host is given to a collective, and every process group that the file starts
+    has a backend that takes tensors of accelerators only; or it starts none, and asks elsewhere
+    (`asked`) whether the backend is such a one. `handed_on`: the group is the caller's."""
+
+    node: ir.Call
+    op: str
+    tensor: Operand
+    handed_on: bool = False
+    asked: ir.Expr | None = None

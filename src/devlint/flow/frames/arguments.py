@@ -1,0 +1,98 @@
+"""The arguments of a call, evaluated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from devlint import ir
+from devlint.flow.domain.values import Kind, Value
+from devlint.torchapi.effects import Arg
+
+Given = tuple[ir.Expr, Value]
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Arguments:
+    """As a value, they never change. `all` are the arguments as written, each with its value."""
+
+    all: tuple[tuple[ir.Argument, Value], ...]
+    receiver: Given | None = None
+
+    @property
+    def count(self) -> int:
+        return len(self.all)
+
+    @property
+    def unpacked(self) -> bool:
+        """Some come from `*args` or `**kwargs`."""
+        return any(argument.star for argument, _ in self.all)
+
+    def hides(self, parameter: tuple[Arg, ...]) -> bool:
+        """Whether `*args` or `**kwargs` may give a parameter: what has a name only, `**` alone."""
+        by_position = any(isinstance(name, int) for name in parameter)
+        return any(
+            argument.star == "**" or (argument.star and by_position) for argument, _ in self.all
+        )
+
+    def positional(self) -> list[Given]:
+        """The positional arguments before the first `*args`."""
+        found: list[Given] = []
+        for argument, value in self.all:
+            if argument.star:
+                break
+            if argument.keyword is None:
+                found.append((argument.value, value))
+        return found
+
+    def keyword(self, name: str) -> Given | None:
+        for argument, value in self.all:
+            if argument.keyword == name:
+                return argument.value, value
+        return None
+
+    def keywords(self) -> dict[str, Given]:
+        return {a.keyword: (a.value, v) for a, v in self.all if a.keyword is not None}
+
+    def find(self, parameter: tuple[Arg, ...]) -> Given | None:
+        """The argument given for a parameter, by position, keyword or as the receiver."""
+        for name in parameter:
+            if name == "self":
+                if self.receiver is not None:
+                    return self.receiver
+            elif isinstance(name, int):
+                position = 0
+                for argument, value in self.all:
+                    if argument.star:
+                        break
+                    if argument.keyword is None:
+                        if position == name:
+                            return argument.value, value
+                        position += 1
+            else:
+                found = self.keyword(name)
+                if found is not None:
+                    return found
+        return None
+
+    def gives(self, parameter: tuple[Arg, ...]) -> bool:
+        """Whether a parameter is given, and not as None."""
+        found = self.find(parameter)
+        return found is not None and found[1].kind is not Kind.NONE
+
+
+def by_parameter(
+    function: ir.Function, args: Arguments, has_receiver: bool
+) -> Iterator[tuple[str, Value]]:
+    """The arguments of a call, each with the name of the parameter that takes it; "" where none
+    is known to."""
+    names = [each.name for each in function.params if each.kind == "positional"][has_receiver:]
+    position = 0
+    for argument, value in args.all:
+        name = argument.keyword
+        if argument.star:
+            name, names = "", names if argument.star == "**" else []
+        elif name is None:
+            name = names[position] if position < len(names) else ""
+            position += 1
+        yield name, value

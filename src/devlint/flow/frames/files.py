@@ -1,0 +1,148 @@
+"""What a file defines: its names, classes and functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from devlint import ir
+from devlint.flow.domain.values import Value
+from devlint.flow.facts import Guard, Role
+from devlint.flow.syntax.scan import Scan
+
+if TYPE_CHECKING:
+    from devlint.flow.frames.frame import Frame
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class ClassInfo:
+    """A class of the file. `bases` are classes of the file or dotted names, nearest first.
+
+    `is_module`: it is an nn.Module. `open_base`: a base isn't known, so that it may define
+    anything. `attributes` are the names that the class body or its methods define.
+    """
+
+    node: ir.Class
+    file: File
+    bases: tuple[ClassInfo | str, ...] = ()
+    ancestors: tuple[ClassInfo, ...] = ()
+    """The bases of this file and theirs, nearest first."""
+    is_module: bool = False
+    open_base: bool = False
+    role: Role = Role.PLAIN
+    methods: dict[str, ir.Function] = field(default_factory=dict)
+    properties: set[str] = field(default_factory=set)
+    setters: dict[str, ir.Function] = field(default_factory=dict)
+    attributes: set[str] = field(default_factory=set)
+    env: dict[str, Value] = field(default_factory=dict)
+    """The names that the class body binds."""
+    guard: Guard = Guard.NONE
+    known: dict[str, bool] = field(default_factory=dict)
+    """The conditions under which the class is defined."""
+    made: dict[str, Value] | None = None
+    """The tensors that its constructor makes on the host; None before anybody has asked."""
+
+    def lineage(self) -> Iterator[ClassInfo]:
+        """The class and its bases of this file, nearest first."""
+        yield self
+        yield from self.ancestors
+
+    def library_bases(self) -> Iterator[str]:
+        """The dotted names of the bases that come from libraries."""
+        for info in self.lineage():
+            yield from (base for base in info.bases if isinstance(base, str))
+
+    def method(self, name: str) -> tuple[ClassInfo, ir.Function] | None:
+        """The method that a call of `name` reaches, with the class that defines it."""
+        for info in self.lineage():
+            if name in info.methods:
+                return info, info.methods[name]
+        return None
+
+    def setter(self, name: str) -> tuple[ClassInfo, ir.Function] | None:
+        """What `self.name = ...` calls where that is a property, with the class that defines it."""
+        for info in self.lineage():
+            if name in info.setters or name in info.methods:
+                found = info.setters.get(name)
+                return None if found is None else (info, found)
+        return None
+
+    def defines(self, name: str) -> bool:
+        """Whether the class or a base of this file defines an attribute, in any way."""
+        return any(name in info.attributes or name in info.methods for info in self.lineage())
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Closure:
+    """A function of a file, with the names it sees around it."""
+
+    node: ir.Function | ir.Lambda
+    file: File
+    scopes: tuple[dict[str, Value], ...] = ()
+    owner: ClassInfo | None = None
+    qualname: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.node.name if isinstance(self.node, ir.Function) else "<lambda>"
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A method with its receiver: of a library type (`name`) or of this file (`closure`)."""
+
+    receiver: Value
+    node: ir.Expr
+    name: str = ""
+    closure: Closure | None = None
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class File:
+    """One file: its names and classes, and what has been found out about its expressions."""
+
+    path: str = ""
+    body: ir.Body = ()
+    """The statements of the file."""
+    scan: Callable[[ir.Function], Scan] = field(default=lambda function: Scan())
+    rebound: frozenset[str] = frozenset()
+    """Names that functions declare `global` or `nonlocal`."""
+    speaks_of_devices: bool = True
+    """It names a device, or moves something, anywhere."""
+    places_batches: bool = False
+    """A library that it imports may place what loaders yield."""
+    top: Frame | None = None
+    """The frame of the file itself, where that is run as a whole."""
+    guest: dict[str, Value] | None = None
+    """The names of a file that is only followed."""
+    modules: dict[str, str] = field(default_factory=dict)
+    """The modules of the project that it imports: paths by dotted names."""
+    stars: tuple[str, ...] = ()
+    """Those of which it imports all names."""
+    classes: dict[ir.Class, ClassInfo] = field(default_factory=dict)
+    of_samples: frozenset[str] | None = None
+    """Its functions and classes that make batches and change samples; None before anybody has
+    looked."""
+    uncalled: dict[str, list[ir.Name | ir.Attribute]] | None = None
+    """Where its names and attributes aren't called, by name; None before anybody has looked."""
+    replaced: frozenset[str] | None = None
+    """The attributes of all tensors that it patches; None before anybody has looked."""
+    fixtures: dict[str, Closure] = field(default_factory=dict)
+    """The functions that pytest runs for the parameters of tests, by their names."""
+    nn: str = ""
+    """The name by which it reaches torch.nn."""
+    hints: dict[tuple[ir.Expr, bool], tuple[tuple[str, bool], ...]] = field(default_factory=dict)
+    stable: dict[ir.Expr, bool] = field(default_factory=dict)
+    types: dict[ir.Expr, tuple[str, bool] | None] = field(default_factory=dict)
+    """What the words of a condition say, whether it can't change between two looks at it, and the
+    key of one that asks for a type."""
+    carried: dict[ir.Stmt, frozenset[str]] = field(default_factory=dict)
+    """The names that a round of a loop may have left to the next one."""
+
+    @property
+    def names(self) -> dict[str, Value]:
+        """The names of the file as they are bound now."""
+        if self.guest is not None:
+            return self.guest
+        return {} if self.top is None else self.top.state.env

@@ -1,0 +1,261 @@
+"""One run of one function, or of a file: what it knows, where it stands, what it writes down."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import reduce
+
+from devlint import ir
+from devlint.flow.domain.keys import ACCELERATOR_CHOSEN, CUDA_AVAILABLE
+from devlint.flow.domain.lattice import UNKNOWN, Device, of_one_or_other
+from devlint.flow.domain.paths import Ref, path_value
+from devlint.flow.domain.state import WAITED, Object, State
+from devlint.flow.domain.state_joins import join_objects
+from devlint.flow.domain.values import TENSORS, Kind, Origin, Value, is_making
+from devlint.flow.facts import Context, Fact, Guard, Operand, Role
+from devlint.flow.frames.files import ClassInfo, File
+from devlint.flow.frames.overheard import overheard
+from devlint.flow.frames.world import World
+
+_MEANS_THE_SAME = frozenset((CUDA_AVAILABLE, ACCELERATOR_CHOSEN))
+
+_DEEPEST_CALL = 3
+_DEEPEST_GUEST = 2
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Frame:
+    """One run of one function, or of the module."""
+
+    world: World
+    file: File
+    state: State
+    function: ir.Function | ir.Lambda | None = None
+    qualname: str = ""
+    role: Role = Role.PLAIN
+    owner: ClassInfo | None = None
+    scopes: tuple[dict[str, Value], ...] = ()
+    """The enclosing names, innermost first; the module's are in the world."""
+    globals: frozenset[str] = frozenset()
+    guard: Guard = Guard.NONE
+    recording: bool = True
+    caller: Frame | None = None
+    site: tuple[ir.Node, ...] = ()
+    returns: list[tuple[Value, State]] = field(default_factory=list)
+    yielded: list[Value] = field(default_factory=list)
+    breaks: list[State] = field(default_factory=list)
+    continues: list[State] = field(default_factory=list)
+    undirected: list[tuple[ir.Call, str, str, Value]] = field(default_factory=list)
+    """Calls that could have passed on the device that this function was given: the parameter, the
+    name of what is called, and what it gave."""
+    loop: ir.For | ir.While | None = None
+    """The innermost loop whose body runs, outside of any `if` in it."""
+    arm: ir.If | None = None
+    """The innermost `if` one of whose branches runs."""
+    saved: dict[str, ir.If | None] = field(default_factory=dict)
+    """The paths at which something was saved, with the `if` in which it was."""
+    expecting: bool = False
+    """The code expects an error here (`with pytest.raises(...)`): nothing is said of it."""
+    testing: bool = False
+    """The expression is the test of a branch."""
+    comparing: bool = False
+    """The expression is compared: a device in it is asked for, not used."""
+    discarded: ir.Expr | None = None
+    """The expression that is a statement of its own, while it is evaluated."""
+    default_is_lent: bool = False
+    """A `with` statement of this function has set the default device."""
+    default_of: str = ""
+    """The parameter whose default is being evaluated."""
+    context_expr: ir.Expr | None = None
+    """The expression that a `with` statement enters, while it is evaluated."""
+
+    @property
+    def depth(self) -> int:
+        return len(self.site)
+
+    @property
+    def is_guest(self) -> bool:
+        """Whether it runs code of another file, of which nothing is told."""
+        return self.file is not self.world.home
+
+    def can_inline(self, file: File) -> bool:
+        """Whether a call of a function of a file may be followed."""
+        if file is self.world.home:
+            return self.depth < _DEEPEST_CALL and self.world.budget > 0
+        return self.depth < _DEEPEST_GUEST and self.world.guest_budget > 0
+
+    def spend(self) -> None:
+        """Count a statement of an inlined call."""
+        if self.is_guest:
+            self.world.guest_budget -= 1
+        else:
+            self.world.budget -= 1
+
+    def known_in(self, file: File) -> dict[str, bool]:
+        """The conditions that are settled here, as far as they mean the same in another file."""
+        known = self.state.known
+        if file is self.file:  # the types of names are those of this function
+            return {key: holds for key, holds in known.items() if "isinstance(" not in key}
+        return {key: holds for key, holds in known.items() if key in _MEANS_THE_SAME}
+
+    def evaluate(self, node: ir.Expr) -> Value:
+        """The value of an expression."""
+        return self.world.evaluate(self, node)
+
+    def run(self, body: ir.Body) -> None:
+        """Run statements one after the other."""
+        self.world.run(self, body)
+
+    def test(self, node: ir.Expr) -> Value:
+        """The value of the test of a branch."""
+        before, self.testing = self.testing, True
+        value = self.world.evaluate(self, node)
+        self.testing = before
+        if value.kind in TENSORS:  # the host looks at it
+            self.state.busy = WAITED
+            if self.state.copies:
+                self.state.copies = dict.fromkeys(self.state.copies, False)
+        return value
+
+    # --- facts -----------------------------------------------------------------------------
+
+    def context(self) -> Context:
+        known = self.state.known
+        guard = self.guard
+        if known.get(CUDA_AVAILABLE):
+            guard = Guard.PROVEN
+        elif known.get(ACCELERATOR_CHOSEN) and guard is Guard.NONE:
+            guard = Guard.CHOSEN
+        return Context(self.qualname, self.role, guard)
+
+    def record(self, fact: Fact) -> None:
+        if self.recording and not self.expecting:
+            told = overheard(self, fact) if self.is_guest else fact
+            if told is not None:
+                self.world.facts.append(told)
+
+    @property
+    def notes(self) -> bool:
+        """Whether what is to be told at the end of the file may be noted."""
+        return self.recording and not self.is_guest
+
+    @property
+    def tells(self) -> bool:
+        """Whether facts about single lines are wanted: not in inlined calls, whose function is
+        run on its own as well."""
+        return self.recording and not self.site and not self.expecting
+
+    def operand(self, node: ir.Expr, value: Value) -> Operand:
+        """The value at a node as rules see it: conditions applied, objects looked up."""
+        device, guarded = self.place(value), value.note == "guarded"
+        found = self.object(value)
+        type_name = value.kind.name.lower()
+        if found is not None and value.kind.is_container:
+            inside = found.items or (found.element,)
+            if any(each.note == "moved-leaf" for each in inside):
+                value = value.but(note="moved-leaf")
+        if found is not None:
+            guarded = found.guarded
+            if value.kind is Kind.MODULE:
+                origin = value.origin
+                if found.trace is not None:
+                    origin = Origin.DEFAULT if is_making(found.trace) else Origin.MOVED
+                value = value.but(trace=found.trace or value.trace, origin=origin)
+            if isinstance(found.source, str):
+                type_name = _short_name(found.source)
+            elif isinstance(found.source, ClassInfo):
+                type_name = found.source.node.name
+        return Operand(node, value, device, type_name, guarded, self._is_passed(node))
+
+    def _is_passed(self, node: ir.Expr) -> bool:
+        """Whether a node is the name of a parameter that a call of the running function binds."""
+        if self.caller is None or self.function is None or not isinstance(node, ir.Name):
+            return False
+        return any(parameter.name == node.id for parameter in self.function.params)
+
+    # --- objects ---------------------------------------------------------------------------
+
+    def allocate(self, node: ir.Node, found: Object) -> Ref:
+        """A reference to an object made at a node in this call."""
+        ref = (node, self.site)
+        self.state.heap[ref] = found
+        return ref
+
+    def object(self, value: Value) -> Object | None:
+        """The object that a value refers to, if it refers to one."""
+        if value.data is None or value.kind in _WITHOUT_OBJECT:
+            return None
+        found = self.state.heap.get(value.data)
+        if found is None and isinstance(value.data, frozenset):
+            return self._several(value.data)
+        if found is None and self.world.project is not None:
+            return self.world.project.heap.get(value.data)
+        return found
+
+    def _several(self, refs: frozenset[Ref]) -> Object | None:
+        """What is known of one of several modules, of which nobody knows which."""
+        # In the order in which they were made: a set has another one in each run.
+        known = [found for ref, found in self.state.heap.items() if ref in refs]
+        if len(known) != len(refs):
+            return None
+        joined = reduce(join_objects, known)
+        apart = of_one_or_other(known[0].device, known[1].device) if len(known) == 2 else None
+        return joined if apart is None else replace(joined, device=apart, guarded=True)
+
+    def update(self, value: Value, found: Object) -> None:
+        """Change the object that a value refers to."""
+        self.state.heap[value.data] = found
+
+    def place(self, value: Value) -> Device:
+        """Where a value is; UNKNOWN for what has no place."""
+        if value.kind is Kind.UNKNOWN:
+            return UNKNOWN
+        found = self.object(value)
+        device = value.device if found is None else found.device
+        return self.state.simplify(device)
+
+    # --- names -----------------------------------------------------------------------------
+
+    def look_up(self, name: str) -> Value | None:
+        """The value of a name, or None where nothing binds it."""
+        if name in self.file.rebound and name not in self.globals:
+            return self._rebound(name)
+        if name not in self.globals:
+            value = self.state.env.get(name)
+            if value is not None:
+                return value
+            for scope in self.scopes:
+                if name in scope:
+                    return scope[name]
+        return self.file.names.get(name)
+
+    def _rebound(self, name: str) -> Value | None:
+        """A name that some function binds anew through `global` or `nonlocal`: what was bound
+        here may be gone. Imports, functions and classes are taken to stay."""
+        scopes = (self.state.env, *self.scopes, self.file.names)
+        value = next((scope[name] for scope in scopes if name in scope), None)
+        if value is None or value.kind in (Kind.LIBRARY, Kind.FUNCTION, Kind.CLASS):
+            return value
+        return path_value(name)
+
+    def chain(self) -> Iterator[Frame]:
+        """This frame and those that called it."""
+        frame: Frame | None = self
+        while frame is not None:
+            yield frame
+            frame = frame.caller
+
+
+_WITHOUT_OBJECT = frozenset(
+    (Kind.UNKNOWN, Kind.TENSOR, Kind.BATCH, Kind.PLACED, Kind.STRING, Kind.NUMBER, Kind.BOOL,
+     Kind.NONE, Kind.DTYPE, Kind.LIBRARY, Kind.FUNCTION, Kind.CLASS, Kind.METHOD, Kind.DEVICE,
+     Kind.NDARRAY, Kind.GENERATOR)
+)  # fmt: skip
+
+
+def _short_name(name: str) -> str:
+    """How people call a library's class: `nn.Linear`, `DataLoader`."""
+    if name.startswith("torch.nn."):
+        return name.removeprefix("torch.")
+    return name.rpartition(".")[2]

@@ -1,0 +1,144 @@
+"""Names of libraries: what an import binds, and the dotted name that an expression spells."""
+
+from __future__ import annotations
+
+import builtins
+from functools import lru_cache
+
+from devlint import ir
+from devlint.flow.domain.keys import CUDA_AVAILABLE
+from devlint.flow.domain.lattice import Device, Guarded, Symbol, conditions
+from devlint.flow.domain.paths import path_value
+from devlint.flow.domain.values import Kind, Value
+from devlint.flow.frames.frame import Frame
+from devlint.torchapi.effects import Effect
+
+BUILTINS = frozenset(dir(builtins))
+
+EXITS = frozenset(
+    ("sys.exit", "os._exit", "os.abort", "builtins.exit", "builtins.quit", "pytest.skip",
+     "pytest.exit", "pytest.fail", "pytest.xfail")
+)  # fmt: skip
+"""Functions that don't come back."""
+
+DTYPES = frozenset(
+    "float float16 float32 float64 half double bfloat16 int int8 int16 int32 int64 short long "
+    "uint8 uint16 uint32 uint64 bool cfloat cdouble complex32 complex64 complex128 chalf "
+    "float8_e4m3fn float8_e5m2 float8_e4m3fnuz float8_e5m2fnuz float8_e8m0fnu quint8 qint8 "
+    "qint32".split()
+)
+
+
+@lru_cache(maxsize=4096)
+def library_value(name: str) -> Value:
+    """The value that a dotted name stands for."""
+    head, _, last = name.rpartition(".")
+    if head == "torch" and last in DTYPES:
+        return Value(Kind.DTYPE, data=name)
+    return Value(Kind.LIBRARY, data=name)
+
+
+def followed(frame: Frame, value: Value, node: ir.Expr) -> Value:
+    """What a name stands for that may be another file's of the project; else the value itself.
+
+    Rows that claim something come first.
+    """
+    project = frame.world.project
+    if project is None or value.kind is not Kind.LIBRARY:
+        return value
+    name = str(value.data)
+    row = frame.world.table.get(name)
+    if row is not None and row.effect is not Effect.OPAQUE:
+        return value
+    found = project.value(frame.file, name)
+    return value if found is None else _seen_from_outside(found, ir.render(node))
+
+
+def from_star(frame: Frame, node: ir.Name) -> Value | None:
+    """What a name stands for that `import *` may have bound."""
+    project = frame.world.project
+    found = None if project is None else project.of_star(frame.file, node.id)
+    return None if found is None else _seen_from_outside(found, node.id)
+
+
+def _seen_from_outside(value: Value, text: str) -> Value:
+    """A name's value without what only its own file can tell apart: `args` is another one here.
+
+    What remains is its identity, as it is spelled here.
+    """
+    if value.kind is Kind.UNKNOWN and value.data is not None:
+        return path_value(text)
+    if _is_general(value.device):
+        return value
+    return value.but(device=Symbol(text, text))
+
+
+def _is_general(device: Device) -> bool:
+    """Whether a device means the same in every file."""
+    if isinstance(device, Guarded):
+        general = all(key == CUDA_AVAILABLE for key in conditions(device))
+        return general and _is_general(device.yes) and _is_general(device.no)
+    return not isinstance(device, Symbol)
+
+
+def import_names(frame: Frame, statement: ir.Import) -> None:
+    """`import a.b` binds `a`; `import a.b as c` binds `c`."""
+    project = frame.world.project
+    for alias in statement.names:
+        if project is not None:
+            project.imported(frame.file, 0, alias.name)
+            project.imported(frame.file, 0, alias.name.partition(".")[0])
+        if alias.asname is not None:
+            frame.state.bind(alias.asname, library_value(alias.name))
+        else:
+            root = alias.name.partition(".")[0]
+            frame.state.bind(root, library_value(root))
+        _note_nn(frame, alias.asname or alias.name, alias.name)
+
+
+def import_from(frame: Frame, statement: ir.ImportFrom) -> None:
+    """`from a import b` binds `b` to `a.b`. A relative name keeps its dots (`.models.Net`) where
+    its module isn't followed."""
+    prefix = "." * statement.level + statement.module
+    project = frame.world.project
+    module = None
+    if project is not None:
+        module = project.imported(frame.file, statement.level, statement.module)
+    if module is not None:
+        prefix = module
+    for alias in statement.names:
+        if alias.name == "*":
+            if module is not None:
+                frame.file.stars = (*frame.file.stars, module)
+            continue
+        separator = "" if prefix.endswith(".") or not prefix else "."
+        name = f"{prefix}{separator}{alias.name}"
+        frame.state.bind(alias.asname or alias.name, library_value(name))
+        _note_nn(frame, alias.asname or alias.name, name)
+
+
+def _note_nn(frame: Frame, bound: str, name: str) -> None:
+    if name == "torch.nn":
+        frame.file.nn = bound
+    elif name == "torch" and not frame.file.nn:
+        frame.file.nn = f"{bound}.nn"
+
+
+def dotted_types(frame: Frame, types: ir.Expr) -> set[str]:
+    """The dotted names of the types that `isinstance` is given: one, or several in a tuple."""
+    members = types.items if isinstance(types, ir.Display) else (types,)
+    return {dotted(frame, member) for member in members}
+
+
+def dotted(frame: Frame, node: ir.Expr) -> str:
+    """The library name that an expression spells (`nn.Linear` -> "torch.nn.Linear"), else ""."""
+    if isinstance(node, ir.Name):
+        value = frame.look_up(node.id)
+        if value is None:
+            return f"builtins.{node.id}" if node.id in BUILTINS else ""
+        known = value.kind is Kind.LIBRARY and isinstance(value.data, str)
+        return str(value.data) if known else ""
+    if isinstance(node, ir.Attribute):
+        base = dotted(frame, node.value)
+        return f"{base}.{node.attr}" if base else ""
+    return ""

@@ -1,0 +1,142 @@
+"""What goes wrong inside a function of another file that a call of this file leads to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from devlint import ir
+from devlint.flow.domain.lattice import conditions, only_host, symbols
+from devlint.flow.facts import (
+    Device,
+    Elsewhere,
+    Fact,
+    HostRead,
+    Indexing,
+    Join,
+    ModuleCall,
+    Operand,
+    Origin,
+    Symbol,
+)
+from devlint.flow.syntax.walk import descendants
+
+if TYPE_CHECKING:
+    from devlint.flow.frames.frame import Frame
+
+
+def overheard(frame: Frame, fact: Fact) -> Elsewhere | None:
+    """A fact of a followed function, as one of the call that leads there from the linted file.
+
+    Only where things meet hangs on what they are called with; all else is told of the other file
+    itself. Conditions that are settled at the call are settled for what it passes on.
+    """
+    caller = frame
+    while caller.is_guest and caller.caller is not None and not caller.expecting:
+        caller = caller.caller
+    if caller.is_guest or caller.expecting:
+        return None
+    seen = _seen_by(caller, fact)
+    if seen is None or _on_purpose(seen) or _is_its_own(seen) or _is_asked(frame, seen):
+        return None
+    call = frame.site[len(caller.site)]
+    return Elsewhere(call, caller.context(), seen, frame.qualname)
+
+
+def _seen_by(caller: Frame, fact: Fact) -> Fact | None:
+    def seen(operand: Operand) -> Operand:
+        return replace(operand, device=caller.state.simplify(operand.device))
+
+    match fact:
+        case Join():
+            return replace(fact, placed=tuple(map(seen, fact.placed)))
+        case Indexing():
+            return replace(fact, base=seen(fact.base), index=seen(fact.index))
+        case ModuleCall():
+            inputs = tuple(map(seen, fact.inputs))
+            return replace(fact, module=seen(fact.module), inputs=inputs)
+        case HostRead():
+            return replace(fact, receiver=seen(fact.receiver))
+    return None
+
+
+def _on_purpose(fact: Fact) -> bool:
+    """Whether something was brought to the host to meet arguments that may well be there too."""
+    operands = _operands(fact)
+    away = [each for each in operands if not only_host(each.device)]
+    brought = any(only_host(each.device) and each.origin is Origin.MOVED for each in operands)
+    return brought and all(_is_of_argument(each.device) for each in away)
+
+
+def _is_its_own(fact: Fact) -> bool:
+    """Whether a place hangs on what the functions themselves found out, or on several conditions
+    of their caller, which may leave no other choice."""
+    for operand in _operands(fact):
+        if len(conditions(operand.device)) > 1:
+            return True
+        if any(_LOCAL in symbol.key for symbol in symbols(operand.device)):
+            return True
+    return False
+
+
+_ASKS_FOR_TYPE = re.compile(r"(^|\.)(isinstance|issubclass|hasattr|type|_?is_\w+)$")
+
+
+def _is_asked(frame: Frame, fact: Fact) -> bool:
+    """Whether the function asks what it is given: a call may as well take the other branch.
+
+    One that makes an array of something takes tensors and arrays, and does with each what can be
+    done with it. Only a tensor has `.numpy()`; who speaks of arrays beside it may give back what
+    came as one.
+    """
+    if frame.function is None:
+        return False
+    if not isinstance(fact, HostRead):
+        return frame.arm is not None and _asks(frame.arm.test)
+    if fact.method == "numpy":
+        inside = descendants(frame.function)
+        return any(isinstance(node, ir.Attribute) and node.attr == "ndarray" for node in inside)
+    names = {node.id for node in descendants(fact.receiver.node) if isinstance(node, ir.Name)}
+    return _asks(frame.function, names)
+
+
+def _asks(inside: ir.Node, names: Container[str] | None = None) -> bool:
+    """Whether a node asks of what type a name is: one of `names`, or any."""
+    return any(
+        isinstance(node, ir.Call)
+        and _ASKS_FOR_TYPE.search(ir.render(node.func)) is not None
+        and any(
+            isinstance(a.value, ir.Name) and (names is None or a.value.id in names)
+            for a in node.args
+        )
+        for node in descendants(inside)
+    )
+
+
+def local_name(frame: Frame, name: str) -> str:
+    """How a name that a function binds is called outside of it: its file may be another one."""
+    return f"{name}{_LOCAL}{frame.qualname}" if frame.is_guest else name
+
+
+_LOCAL = " in "
+"""Stands in the names that functions of other files bind, those too that have returned."""
+
+
+def _operands(fact: Fact) -> tuple[Operand, ...]:
+    match fact:
+        case Join(placed=placed):
+            return placed
+        case Indexing(base=base, index=index):
+            return (base, index)
+        case ModuleCall(module=module, inputs=inputs):
+            return (module, *inputs)
+        case HostRead(receiver=receiver):
+            return (receiver,)
+    return ()
+
+
+def _is_of_argument(device: Device) -> bool:
+    """Whether a place is where an argument of the calling function is."""
+    return isinstance(device, Symbol) and device.key.endswith(".device") and " " not in device.label

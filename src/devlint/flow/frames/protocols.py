@@ -1,0 +1,34 @@
+"""Methods that Python and torch call by themselves: what iterating, indexing or asking an object
+gives, and what runs again."""
+
+from __future__ import annotations
+
+from devlint import ir
+from devlint.flow.domain.values import NOTHING, Value
+from devlint.flow.frames.files import ClassInfo, Closure
+from devlint.flow.frames.frame import Frame
+
+
+def answer(frame: Frame, node: ir.Expr, value: Value, name: str, *given: Value) -> Value:
+    """What a method of that name gives, of an object whose class is in sight."""
+    found = frame.object(value)
+    info = None if found is None else found.source
+    method = info.method(name) if isinstance(info, ClassInfo) else None
+    if method is None:
+        return NOTHING
+    owner, function = method
+    closure = Closure(function, owner.file, (), owner, f"{owner.node.name}.{name}")
+    return frame.world.invoke(frame, node, closure, [value, *given], {})
+
+
+def sets_up_again(frame: Frame) -> bool:
+    """Whether `reset_parameters` runs here, or what it calls: most modules are only made by it, few
+    are moved and then set up again."""
+    return any(each.qualname.endswith(".reset_parameters") for each in frame.chain())
+
+
+def runs_again(method: ir.Function) -> bool:
+    """Whether a method that the constructor of a module calls runs later, too: `reset_parameters`,
+    where FSDP has taken the module off the meta device, and between the rounds of an experiment.
+    They give it nothing: what takes values is for those who make the module."""
+    return method.name == "reset_parameters" and len(method.params) == 1

@@ -1,0 +1,134 @@
+"""What the frames of one interpretation share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from devlint import ir
+from devlint.findings import Hop
+from devlint.flow.domain.paths import Ref
+from devlint.flow.domain.state import Object
+from devlint.flow.domain.values import NOTHING, Value
+from devlint.flow.facts import Collective, Fact, KeptDevice, Operand, WorkerUse
+from devlint.flow.frames.files import ClassInfo, Closure, File
+
+if TYPE_CHECKING:
+    from devlint.flow.frames.frame import Frame
+    from devlint.torchapi.table import Table
+
+
+class Names(Protocol):
+    """What the names of other files stand for."""
+
+    @property
+    def heap(self) -> Mapping[Ref, Object]:
+        """What they refer to."""
+
+    def imported(self, file: File, level: int, name: str) -> str | None:
+        """The dotted name of the module that an import of a file means, if it is followed."""
+
+    def of_star(self, file: File, name: str) -> Value | None:
+        """What a name stands for that a file may have got by `import *`."""
+
+    def value(self, file: File, name: str) -> Value | None:
+        """What a dotted name stands for in a file; None where that isn't known."""
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class World:
+    """What the frames of one interpretation share."""
+
+    table: Table
+    home: File
+    """The file that facts are told of."""
+    device_types: frozenset[str] = frozenset()
+    project: Names | None = None
+    """The other files; None where they aren't followed."""
+    facts: list[Fact] = field(default_factory=list)
+    stores: dict[tuple[ClassInfo, str], list[tuple[ir.Stmt, Operand]]] = field(default_factory=dict)
+    """Where `self.attribute` of a module class is written."""
+    inherited: dict[tuple[ClassInfo, str], list[tuple[ir.Stmt, Operand]]] = field(
+        default_factory=dict
+    )
+    """Where constructors of its bases, or of those that stand in another file, write it."""
+    kept: dict[tuple[ClassInfo, str], list[tuple[ir.Node, str]]] = field(default_factory=dict)
+    """Where a tensor kept as a plain attribute met something: nodes and words."""
+    optimizers: set[Ref] = field(default_factory=set)
+    """Those of which it is known whose parameters they hold."""
+    left: dict[Ref, Fact] = field(default_factory=dict)
+    """What is to be told at the end of optimizers, unless something mends it before."""
+    stale: dict[tuple[ClassInfo, str], list[tuple[ir.Node, str]]] = field(default_factory=dict)
+    """Where a tensor on a device that a module has stored met what follows the module."""
+    stale_uses: dict[tuple[ClassInfo, str], list[ir.Expr]] = field(default_factory=dict)
+    """Where such a device is used to make or move something."""
+    remembered: list[tuple[ClassInfo, KeptDevice]] = field(default_factory=list)
+    written: set[str] = field(default_factory=set)
+    """Attributes that are written from outside of an object."""
+    filled_by_hand: set[Ref] = field(default_factory=set)
+    """Modules that get tensors of another place by hand: it may be all that has to be there."""
+    passed: set[tuple[ClassInfo, str]] = field(default_factory=set)
+    """Parameters of constructors for which the file has something to pass."""
+    filled: set[tuple[ClassInfo, str]] = field(default_factory=set)
+    """Containers of modules of which it is known that a method fills them."""
+    reused: dict[ir.If, bool] = field(default_factory=dict)
+    """How the tests of caches end while a method runs that finds there what it needs."""
+    made_on_host: dict[ir.Function, Value] = field(default_factory=dict)
+    """What `forward` methods return that made it on the host, wherever their module is."""
+    parts_made_on_host: dict[ir.Function, tuple[Value | None, ...]] = field(default_factory=dict)
+    """The same of those that return several things, for each."""
+    wraps: list[Fact] = field(default_factory=list)
+    """Modules that are wrapped on the host, which some backends can't send."""
+    backends: set[str] = field(default_factory=set)
+    options: set[str] = field(default_factory=set)
+    """The backends of process groups, and those that options of the command line stand for."""
+    collectives: list[Collective] = field(default_factory=list)
+    pending: list[tuple[Closure, Frame, dict[str, bool]]] = field(default_factory=list)
+    """Functions found on the way, to be run on their own after the frame that made them; and
+    the conditions under which they were found."""
+    answers: dict[Hashable, tuple[Object | None, Value]] = field(default_factory=dict)
+    """What calls of the file's functions gave, by what their answer hangs on, with the state of
+    their receiver."""
+    run_by_workers: dict[Hashable, Hop] = field(default_factory=dict)
+    """The classes and functions that worker processes of loaders run, with the proof."""
+    uses: dict[ir.Call, tuple[ir.Node, ClassInfo | None, WorkerUse]] = field(default_factory=dict)
+    """What may use an accelerator, with the function and the class where it stands."""
+    sets_tensor_type: bool = False
+    """The type that `torch.Tensor` is has been set to one that may be of an accelerator."""
+    spawned: bool = False
+    """Processes are started in another way than by forking: they may use the accelerator."""
+    given: dict[ir.Function, dict[str, bool]] = field(default_factory=dict)
+    """Of functions that the file alone calls: whether a parameter may be on an accelerator for
+    all that each call tells."""
+    asked: dict[ir.Function, bool] = field(default_factory=dict)
+    """Of the same: whether every call stands where an accelerator was asked for."""
+    required: dict[ir.Function, dict[str, bool]] = field(default_factory=dict)
+    """The conditions that hold wherever a call of a function has come back."""
+    flags: dict[ir.Function, dict[str, bool | None]] = field(default_factory=dict)
+    """Of the same: the parameters that calls set to `True` or `False`; None where they differ."""
+    brought: dict[tuple[str, str], bool] = field(default_factory=dict)
+    """Parameters, by the dotted names of functions, for which a call brings to the host what it
+    gives, and whether no other call gives what may be on an accelerator."""
+    read_on_host: set[tuple[str, str]] = field(default_factory=set)
+    """Places of arguments, by the dotted names of functions, from which these read on the host."""
+    sent: set[tuple[str, str]] = field(default_factory=set)
+    """The same, from which these send to a device that was chosen."""
+    moved_batches: set[object] = field(default_factory=set)
+    """What loaders yield of which something is moved to where an accelerator may be."""
+    tensors_of_batches: set[str] = field(default_factory=set)
+    """Parts of batches, as they are written, that are used as only tensors are."""
+    run_on_host: set[str] = field(default_factory=set)
+    """The dotted names of methods, and the names of classes, that work where all they are given is
+    on the host, and only there."""
+    budget: int = 0
+    guest_budget: int = 0
+    """How many more statements may run inside inlined calls, of this file and of the others."""
+    evaluate: Callable[[Frame, ir.Expr], Value] = lambda frame, node: NOTHING
+    invoke: Callable[[Frame, ir.Expr, Closure, list[Value], dict[str, Value]], Value] = (
+        lambda frame, node, closure, positional, keywords: NOTHING
+    )
+    store: Callable[[Frame, ir.Expr, Value], None] = lambda frame, target, value: None
+    run: Callable[[Frame, ir.Body], None] = lambda frame, body: None
+    """The doors back up: rooms below an expression or a call go through them, so that no
+    module imports one above it."""

@@ -1,0 +1,1 @@
+"""Modules: what they hold, what a move takes along, what wraps and optimizes them."""

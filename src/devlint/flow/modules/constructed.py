@@ -1,0 +1,88 @@
+"""Objects that somebody else made, of a class that their annotation names.
+
+`def score(graph: Graph, x)`: whoever made the graph called its constructor, and a tensor that this
+makes for itself is on the host, as long as nothing moves what such an object holds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from devlint import ir
+from devlint.flow.domain.lattice import only_host
+from devlint.flow.domain.paths import Path, path_value
+from devlint.flow.domain.state import Heap, Object, State
+from devlint.flow.domain.values import MADE, Kind, Origin, Trace, Value
+from devlint.flow.frames.files import ClassInfo, Closure
+from devlint.flow.frames.frame import Frame
+from devlint.flow.syntax.scan import MOVES
+
+_STATEMENTS = 200
+"""What may be run to find out what a constructor leaves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Typed(Path):
+    """An object of a class of the project, known by its annotation."""
+
+    info: ClassInfo | None = None
+
+
+def typed(value: Value, info: ClassInfo | None) -> Value:
+    """A value of which only the identity is known, with the class that its annotation names."""
+    path = value.data
+    if info is None or info.is_module or value.kind is not Kind.UNKNOWN or type(path) is not Path:
+        return value
+    return value.but(data=Typed(path.text, path.given, info))
+
+
+def held(frame: Frame, path: Typed, node: ir.Attribute) -> Value | None:
+    """A tensor that the constructor of an object made for itself, where nothing has moved it."""
+    info = path.info
+    if info is None or node.attr in frame.world.written:
+        return None
+    if info.made is None:
+        info.made = {}  # while its own constructor asks others of its class
+        info.made = _made(frame, info)
+    made = info.made.get(node.attr)
+    if made is None:
+        return None
+    words = f"the constructor of `{info.node.name}` makes it on the CPU"
+    return made.but(trace=Trace(node, words))
+
+
+def _made(frame: Frame, info: ClassInfo) -> dict[str, Value]:
+    """The tensors that a constructor makes on the host, by the attributes that hold them."""
+    init = info.method("__init__")
+    lineage = list(info.lineage())
+    if init is None or any(each.open_base or MOVES & each.methods.keys() for each in lineage):
+        return {}
+    owner, function = init
+    ref = (info, "made")
+    this = Value(Kind.INSTANCE, data=ref, note="self")
+    state = State({}, Heap({ref: Object(source=info)}))
+    alone = Frame(frame.world, info.file, state, role=info.role, recording=False)
+    closure = Closure(function, owner.file, (), owner, f"{owner.node.name}.__init__")
+    given = {p.name: path_value(p.name) for p in function.params[1:] if not p.kind.startswith("*")}
+    world = frame.world
+    budgets = world.budget, world.guest_budget
+    world.budget = world.guest_budget = _STATEMENTS
+    world.invoke(alone, ir.Name(info.node.name), closure, [this], given)
+    world.budget, world.guest_budget = budgets
+    stored_later = {
+        name
+        for each in lineage
+        for method in each.methods.values()
+        if method.name != "__init__"
+        for name in each.file.scan(method).self_stores
+    }
+    return {
+        name: value.but(origin=Origin.NONE, data=None, note="")
+        for name, value in alone.state.heap[ref].entries.items()
+        if name not in stored_later and _is_made_on_host(alone, value)
+    }
+
+
+def _is_made_on_host(frame: Frame, value: Value) -> bool:
+    fresh = value.kind is Kind.TENSOR and value.origin in MADE
+    return fresh and value.scalar is False and only_host(frame.place(value))

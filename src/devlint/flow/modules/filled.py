@@ -1,0 +1,49 @@
+"""Plain lists and dicts of a module that its methods fill with modules and parameters."""
+
+from __future__ import annotations
+
+from devlint import ir
+from devlint.flow.domain.lattice import CPU
+from devlint.flow.domain.state import Object
+from devlint.flow.domain.values import Kind, Value, is_making
+from devlint.flow.facts import KeptModules
+from devlint.flow.frames.files import ClassInfo
+from devlint.flow.frames.frame import Frame
+from devlint.flow.modules.holdings import holds_something
+
+
+def newly_kept(made: Frame, ended: Frame, this: Value) -> list[tuple[str, Object]]:
+    """The containers that hold nothing once an object is made, and after one of its methods
+    modules or parameters which that method has made: by name, with what they are then."""
+    before, after = made.state.heap.get(this.data), ended.state.heap.get(this.data)
+    if before is None or after is None:
+        return []
+    found = []
+    for name, value in before.entries.items():
+        if not value.kind.is_container or after.entries.get(name) != value:
+            continue
+        empty, filled = made.state.heap.get(value.data), ended.state.heap.get(value.data)
+        if empty is None or filled is None or empty.items != () or empty.entries:
+            continue
+        inside = filled.elements()
+        if inside.note == "parameter" or _is_made_there(ended, inside):
+            found.append((name, filled))
+    return found
+
+
+def _is_made_there(frame: Frame, value: Value) -> bool:
+    """Whether it is a module with something in it, fresh from its constructor."""
+    found = frame.object(value)
+    if value.kind is not Kind.MODULE or found is None or found.device != CPU:
+        return False
+    return found.trace is not None and is_making(found.trace) and holds_something(frame, found)
+
+
+def fact(info: ClassInfo, frame: Frame, name: str, found: Object) -> KeptModules:
+    """What is to be told of such a container, which one statement stores."""
+    ((statement, operand),) = frame.world.stores[info, name]
+    shown = isinstance(operand.node, (ir.Display, ir.Mapping))
+    return KeptModules(
+        statement, frame.context(), info.node.name, name, operand,
+        operand.node if shown else None, found.elements().kind is not Kind.MODULE, frame.file.nn,
+    )  # fmt: skip

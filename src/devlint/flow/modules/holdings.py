@@ -1,0 +1,125 @@
+"""Whether a module holds anything that a move takes along."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from devlint import ir
+from devlint.flow.domain.state import Object
+from devlint.flow.domain.values import Kind, Value
+from devlint.flow.frames.files import ClassInfo
+from devlint.flow.frames.frame import Frame
+from devlint.flow.modules.placement import is_registered
+from devlint.flow.syntax.walk import descendants, self_attribute
+
+_DEEPEST = 4
+
+
+def holds_something(frame: Frame, found: Object, depth: int = _DEEPEST) -> bool:
+    """Whether a module is seen to hold parameters, buffers, or modules that do. One of a library
+    does unless its row says otherwise; one of a class that is in sight has to show them."""
+    if found.stateless:
+        return False
+    if not isinstance(found.source, ClassInfo):
+        return True
+    for held in found.entries.values():
+        inner = frame.object(held) if held.kind is Kind.MODULE and depth else None
+        if is_registered(held) or (inner and holds_something(frame, inner, depth - 1)):
+            return True
+    return _makes_something(frame, found.source, depth)
+
+
+def may_inherit_something(frame: Frame, info: ClassInfo) -> bool:
+    """Whether a base of a class is one of torch's that makes parameters of its own, or registers
+    what it is given."""
+    rows = (frame.world.table.get(base) for base in info.library_bases())
+    return any(
+        row is not None and (row.parameters or row.weights or row.name.endswith(_CONTAINERS))
+        for row in rows
+    )
+
+
+_CONTAINERS = ("Container", "Sequential", "List", "Dict")
+
+
+def holds_buffers_only(frame: Frame, module: Value, depth: int = _DEEPEST) -> bool:
+    """Whether all that a module of a class in sight is seen to hold are buffers, and no operation
+    of its methods takes one: what it is called with may not meet them."""
+    found = frame.object(module)
+    if found is None or not isinstance(found.source, ClassInfo):
+        return False
+    names = {name for name, held in found.entries.items() if held.kind is not Kind.NUMBER}
+    if _computes_with(found.source, names):
+        return False
+    buffers = False
+    for held in found.entries.values():
+        inner = frame.object(held) if held.kind is Kind.MODULE else None
+        if inner is not None and not inner.stateless:
+            if depth == 0 or not holds_buffers_only(frame, held, depth - 1):
+                return False
+            buffers = True
+        elif is_registered(held):
+            if held.note != "buffer":
+                return False
+            buffers = True
+    return buffers
+
+
+def _computes_with(info: ClassInfo, names: Collection[str]) -> bool:
+    """Whether a method computes with an attribute of these names: `(x - self.mean) / self.std`;
+    not with what `forward` stores anew."""
+    forward = info.method("forward")
+    if forward is not None:
+        names = {*names} - forward[0].file.scan(forward[1]).self_stores
+    for each in info.lineage():
+        for method in each.methods.values():
+            this = method.params[0].name if method.params else ""
+            for node in (n for statement in method.body for n in descendants(statement)):
+                if isinstance(node, ir.Binary):
+                    if {self_attribute(node.left, this), self_attribute(node.right, this)} & {
+                        *names
+                    }:
+                        return True
+    return False
+
+
+def _makes_something(frame: Frame, info: ClassInfo, depth: int) -> bool:
+    """Whether the words of a class say so, where its constructor wasn't followed."""
+    for each in info.lineage():
+        for method in each.methods.values():
+            if each.file.scan(method).registers:
+                return True
+            if any(_is_made_of_parts(frame, each, call, depth) for call in _stored_calls(method)):
+                return True
+    return False
+
+
+def _stored_calls(method: ir.Function) -> list[ir.Call]:
+    """The calls of `self.part = call(...)`."""
+    this = method.params[0].name if method.params else ""
+    return [
+        node.value
+        for statement in method.body
+        for node in descendants(statement)
+        if isinstance(node, ir.Assign)
+        and isinstance(node.value, ir.Call)
+        and any(self_attribute(target, this) for target in node.targets)
+    ]
+
+
+def _is_made_of_parts(frame: Frame, info: ClassInfo, call: ir.Call, depth: int) -> bool:
+    """Whether a call makes a module that holds something."""
+    func = call.func
+    named = info.file.names.get(func.id) if isinstance(func, ir.Name) else None
+    if named is not None and isinstance(named.data, ClassInfo):
+        return depth > 0 and _makes_something(frame, named.data, depth - 1)
+    name = str(named.data) if named is not None else ir.render(func)
+    row = frame.world.table.get(f"torch.nn.{name.rpartition('.')[2]}")
+    if row is None or row.kind != "module":
+        return False
+    if row.parameters or not call.args:
+        return row.parameters
+    inside = (node for argument in call.args for node in descendants(argument))
+    return any(
+        isinstance(node, ir.Call) and _is_made_of_parts(frame, info, node, depth) for node in inside
+    )

@@ -1,0 +1,176 @@
+"""Optimizers: whose parameters they hold, where their state is, and what a move leaves behind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from devlint import ir
+from devlint.findings import Hop
+from devlint.flow.domain.lattice import UNKNOWN, Device, Known, difference, only_host
+from devlint.flow.domain.paths import Owned, Ref
+from devlint.flow.domain.state import Object
+from devlint.flow.domain.values import NOTHING, Kind, Trace, Value
+from devlint.flow.facts import LeftState
+from devlint.flow.frames.arguments import Arguments
+from devlint.flow.frames.frame import Frame
+from devlint.flow.modules.placement import drop_left, forget_optimizer, held_place
+from devlint.torchapi.effects import Row
+
+BUILT, LOADED, STEPPED, REPLACED = "built", "loaded", "stepped", "replaced"
+_DEEPEST = 4
+
+
+def build(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """`Adam(model.parameters())`. Its `items` are the modules whose parameters it holds."""
+    given = args.find(row.data)
+    owners: dict[Ref, Value] = {}
+    for each in () if given is None else _inside(frame, given[1]):
+        if isinstance(each.data, Owned):
+            owners[each.data.ref] = Value(Kind.MODULE, data=each.data.ref)
+    told = Trace(node, f"{row.name.rpartition('.')[2]} is built here")
+    made = Object(
+        source=row.name,
+        items=tuple(owners.values()),
+        stateless=_is_stateless(row, args),
+        trace=told,
+    )
+    value = Value(Kind.OPTIMIZER, data=frame.allocate(node, made))
+    if owners and not frame.is_guest:  # what another file does isn't told of
+        _replace_others(frame, made)
+        frame.world.optimizers.add(value.data)
+        if row.state == BUILT:
+            _settle(frame, value, made, node, BUILT)
+    return value
+
+
+def _is_stateless(row: Row, args: Arguments) -> bool:
+    """Whether it never keeps a tensor: SGD without momentum."""
+    if row.parameters or args.unpacked:
+        return False
+    given = [args.find(parameter) for parameter in row.weights]
+    return all(each is None or each[1].data == 0 for each in given)
+
+
+def _inside(frame: Frame, value: Value, depth: int = _DEEPEST) -> Iterator[Value]:
+    """The values in a container, in dicts of a list too (`[{"params": ...}]`)."""
+    found = frame.object(value)
+    if found is None or not value.kind.is_container or depth == 0:
+        yield value
+        return
+    for each in (*(found.items or ()), *found.entries.values(), found.element):
+        yield from _inside(frame, each, depth - 1)
+
+
+def _replace_others(frame: Frame, made: Object) -> None:
+    """An optimizer that is built anew, after a move, is what trains the module."""
+    for ref in list(frame.world.left):
+        other = frame.state.heap.get(ref)
+        if other is not None and set(other.items or ()) & set(made.items or ()):
+            del frame.world.left[ref]
+
+
+def _place(frame: Frame, found: Object | None) -> Device:
+    """Where the parameters are that an optimizer holds."""
+    places = {held_place(frame, module) for module in (found and found.items) or ()}
+    return places.pop() if len(places) == 1 else UNKNOWN
+
+
+# --- what is done to it ------------------------------------------------------------------------
+
+_HARMLESS = frozenset(("zero_grad", "state_dict", "train", "eval", "register_step_pre_hook"))
+_TOLD = {
+    BUILT: "its state is made here, on the device of the parameters",
+    LOADED: "its state is loaded here, onto the device of the parameters",
+    STEPPED: "its state is made here, on the device of the parameters",
+}
+
+
+def method(frame: Frame, node: ir.Call, attr: str, base: Value) -> Value:
+    """`optimizer.load_state_dict(...)` takes the state to where the parameters are now, and the
+    first `step` makes it there."""
+    found = frame.object(base)
+    if found is None or attr in _HARMLESS:
+        return NOTHING
+    if frame.is_guest:
+        forget_optimizer(frame, base)
+    elif attr == "load_state_dict":
+        _settle(frame, base, found, node, LOADED)
+    elif attr == "step":
+        _step(frame, node, base, found)
+    else:
+        forget_optimizer(frame, base)
+    return NOTHING
+
+
+def _settle(frame: Frame, base: Value, found: Object, node: ir.Call, why: str) -> None:
+    """Its state is now where the parameters are."""
+    drop_left(frame, base)
+    place = UNKNOWN if found.stateless else _place(frame, found)
+    told = Trace(node, f"{_TOLD[why]}: {place}")
+    reason = {"reason": Value(Kind.STRING, data=why)}
+    frame.update(base, replace(found, device=place, trace=told, entries=reason))
+
+
+def _step(frame: Frame, node: ir.Call, base: Value, found: Object) -> None:
+    """State that a step has made counts only where another step meets it."""
+    place = _place(frame, found)
+    if _reason(found) == STEPPED and _leaves(found.device, place):
+        if base.data in frame.world.left:
+            return  # what made the state, or loaded it, has been told
+        _tell(frame, base.data, found, STEPPED, Hop(node, f"it meets parameters on {place} here"))
+    elif _reason(found) == STEPPED or found.device == UNKNOWN:
+        _settle(frame, base, found, node, STEPPED)
+    else:
+        stepped = {"reason": Value(Kind.STRING, data=STEPPED)}
+        frame.update(base, replace(found, entries=stepped))
+
+
+# --- a module moves ----------------------------------------------------------------------------
+
+
+def places(frame: Frame) -> dict[Ref, Device]:
+    """Where the parameters of each optimizer are, before a module moves."""
+    heap = frame.state.heap
+    return {ref: _place(frame, heap.get(ref)) for ref in frame.world.optimizers if ref in heap}
+
+
+def after_move(frame: Frame, node: ir.Call, method: str, before: dict[Ref, Device]) -> None:
+    """Tell of the optimizers whose parameters have moved away from their state."""
+    for ref, was in before.items():
+        found = frame.state.heap[ref]
+        place = _place(frame, found)
+        if place == was or found.managed or _reason(found) == STEPPED:
+            continue
+        hop = Hop(node, f"the parameters move to {place} here")
+        if _makes_new_parameters(was, place, method):
+            _tell(frame, ref, found, REPLACED, hop)
+        elif _leaves(found.device, place):
+            _tell(frame, ref, found, _reason(found), hop)
+
+
+def _reason(found: Object) -> str:
+    reason = found.entries.get("reason")
+    return str(reason.data) if reason is not None else ""
+
+
+def _leaves(state: Device, parameters: Device) -> bool:
+    """State on the host, and parameters that aren't: the other way round is the end of training."""
+    return only_host(state) and difference(state, parameters) is not None
+
+
+def _makes_new_parameters(was: Device, place: Device, method: str) -> bool:
+    """Whether a move gives the module new parameters, which the optimizer doesn't know."""
+    if not isinstance(was, Known):
+        return False
+    if was.type == "meta":
+        return method == "to_empty"
+    return isinstance(place, Known) and place.type == "xla" and was.type != "xla"
+
+
+def _tell(frame: Frame, ref: Ref, found: Object, reason: str, after: Hop) -> None:
+    if frame.notes and not frame.expecting and found.trace is not None:
+        hops = tuple(Hop(node, message) for node, message in found.trace.steps())
+        name = str(found.source).rpartition(".")[2]
+        node, context = found.trace.node, frame.context()
+        frame.world.left[ref] = LeftState(node, context, name, reason, (*hops, after))

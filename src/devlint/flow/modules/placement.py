@@ -1,0 +1,125 @@
+"""Moves a module and what it holds: submodules, parameters and buffers go along."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from devlint.flow.domain.lattice import CPU, UNKNOWN, Device
+from devlint.flow.domain.state import Object
+from devlint.flow.domain.value_joins import PARAMETER, REGISTERED
+from devlint.flow.domain.values import Kind, Origin, Trace, Value
+from devlint.flow.frames.frame import Frame
+
+_DEEPEST = 9
+
+
+def place_module(
+    frame: Frame, value: Value, device: Device, trace: Trace | None = None, depth: int = _DEEPEST
+) -> None:
+    """Put a module, or the modules of a container, on a device."""
+    found = frame.object(value)
+    if found is None or depth == 0 or found.stateless:
+        return
+    if isinstance(value.data, frozenset):
+        for ref in value.data:
+            if ref != value.data:
+                place_module(frame, value.but(data=ref), device, trace, depth - 1)
+    if value.kind is Kind.MODULE:
+        if found.device == device and depth < _DEEPEST:
+            return
+        entries = {
+            name: held.but(device=device, origin=Origin.FOLLOWS) if is_registered(held) else held
+            for name, held in found.entries.items()
+        }
+        moved = replace(found, device=device, entries=entries, guarded=False, trace=trace)
+        frame.update(value, moved)
+        place_kept(frame, found, device)
+    for each in (*(found.items or ()), *found.entries.values(), found.element):
+        if each.kind is Kind.MODULE or (value.kind is not Kind.MODULE and each.kind.is_container):
+            place_module(frame, each, device, trace, depth - 1)
+
+
+def place_kept(frame: Frame, module: Object, device: Device) -> None:
+    """A parameter stays the same object where its module is moved, and a buffer doesn't: a plain
+    object of the module that keeps a parameter, too, finds it on the new device. Of one that the
+    module doesn't hold under a name of its own, nobody knows."""
+    own = [held for held in module.entries.values() if held.note == PARAMETER]
+    for keeper in module.entries.values():
+        found = frame.object(keeper) if keeper.kind is Kind.INSTANCE else None
+        if found is None or all(held.note != PARAMETER for held in found.entries.values()):
+            continue
+        entries = {
+            name: held.but(device=device if held in own else UNKNOWN, origin=Origin.FOLLOWS)
+            if held.note == PARAMETER
+            else held
+            for name, held in found.entries.items()
+        }
+        frame.update(keeper, replace(found, entries=entries))
+
+
+def held_place(frame: Frame, value: Value) -> Device:
+    """Where a module is; of one that is still being made, where what it holds so far is."""
+    place = frame.place(value)
+    found = frame.object(value)
+    if place != UNKNOWN or found is None or value.kind is not Kind.MODULE:
+        return place
+    inside = [
+        frame.place(held)
+        for held in found.entries.values()
+        if held.kind is Kind.MODULE or is_registered(held)
+    ]
+    known = {device for device in inside if device != UNKNOWN}
+    return known.pop() if len(known) == 1 else UNKNOWN
+
+
+def give_away(frame: Frame, values: Iterable[Value]) -> None:
+    """Something that isn't seen is given these: it may move a module that nobody has moved yet,
+    and change what a container holds."""
+    for value in values:
+        found = frame.object(value)
+        if found is None:
+            continue
+        if value.kind is Kind.MODULE:
+            if found.trace is None or found.device == CPU:
+                place_module(frame, value, UNKNOWN)
+            else:
+                _forget_parts(frame, found)
+        elif value.kind in (Kind.LIST, Kind.DICT, Kind.SET):
+            frame.update(value, Object(source=found.source))
+        elif value.kind is Kind.INSTANCE and value.note != "self":
+            away = {
+                name: held
+                for name, held in found.entries.items()
+                if held.kind is not Kind.TENSOR or frame.place(held) != CPU
+            }
+            frame.update(value, replace(found, entries=away))
+        elif value.kind is Kind.OPTIMIZER:
+            forget_optimizer(frame, value)
+
+
+def forget_optimizer(frame: Frame, value: Value) -> None:
+    """Somebody may move its state by hand: nothing more is said of it."""
+    found = frame.object(value)
+    if found is not None:
+        drop_left(frame, value)
+        frame.update(value, Object(source=found.source, managed=True))
+
+
+def drop_left(frame: Frame, value: Value) -> None:
+    """What was to be told of an optimizer doesn't hold any more."""
+    refs = value.data if isinstance(value.data, frozenset) else (value.data,)
+    for ref in refs:
+        frame.world.left.pop(ref, None)
+
+
+def _forget_parts(frame: Frame, found: Object) -> None:
+    """What was put into a module after its move may be moved now."""
+    for held in found.entries.values():
+        if held.kind is Kind.MODULE and frame.place(held) == CPU:
+            place_module(frame, held, UNKNOWN)
+
+
+def is_registered(value: Value) -> bool:
+    """Whether a tensor is a parameter or a buffer of the module that holds it."""
+    return value.kind is Kind.TENSOR and value.note in REGISTERED

@@ -1,0 +1,120 @@
+"""What the constructor put into an object may be gone: containers that its methods fill anew,
+tensors that functions take elsewhere, and what one test changes for another."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+
+from devlint import ir
+from devlint.flow.domain.lattice import UNKNOWN
+from devlint.flow.domain.values import Kind, Value
+from devlint.flow.facts import Role
+from devlint.flow.frames.files import ClassInfo
+from devlint.flow.frames.frame import Frame
+from devlint.flow.modules.placement import place_module
+from devlint.flow.syntax.walk import descendants, self_attribute
+
+
+def forget_rewritten(
+    info: ClassInfo, frame: Frame, this: Value, seen: Iterable[ir.Function]
+) -> None:
+    """Forget what containers of tensors held, where a method stores another one under that name.
+
+    `seen` are the methods that have been run already, and whose containers are known.
+    """
+    found = frame.state.heap[this.data]
+    skipped = {info.methods.get("__init__"), *seen}
+    stored = {
+        name
+        for each in info.lineage()
+        for method in each.methods.values()
+        if method not in skipped
+        for name in each.file.scan(method).self_stores & found.entries.keys()
+        if _holds_tensors(frame, found.entries[name])
+    }
+    if stored:
+        kept = {name: value for name, value in found.entries.items() if name not in stored}
+        frame.state.heap[this.data] = replace(found, entries=kept)
+
+
+def _holds_tensors(frame: Frame, value: Value) -> bool:
+    found = frame.object(value) if value.kind.is_container else None
+    return found is not None and found.elements().kind is Kind.TENSOR
+
+
+_SETS_UP = re.compile(r"(async)?_?set_?up", re.IGNORECASE)
+
+
+def is_of_one_test(info: ClassInfo, method: ir.Function) -> bool:
+    """Whether a method is a test, or a helper of tests: of a class that pytest or unittest makes
+    anew for each test, in an order that nobody knows. What sets up runs before every test."""
+    if info.role is not Role.TEST or info.is_module or info.method("__init__") is not None:
+        return False
+    if not any(name.startswith("test") for name in info.methods):
+        return False
+    fixture = any("fixture" in ir.render(decorator) for decorator in method.decorators)
+    return not fixture and _SETS_UP.match(method.name) is None
+
+
+def forget_tested(info: ClassInfo, frame: Frame, this: Value) -> None:
+    """Forget where the modules are that one test moves, and what it stores: the next may find that
+    or what was set up."""
+    found = frame.state.heap[this.data]
+    scans = [info.file.scan(m) for m in info.methods.values() if is_of_one_test(info, m)]
+    stored = {name for scan in scans for name in scan.self_stores}
+    for name in {name for scan in scans for name in scan.self_moves} & found.entries.keys():
+        place_module(frame, found.entries[name], UNKNOWN)
+    if stored & found.entries.keys():
+        kept = {name: value for name, value in found.entries.items() if name not in stored}
+        frame.state.heap[this.data] = replace(found, entries=kept)
+
+
+def is_taken_along(info: ClassInfo, name: str) -> bool:
+    """Whether a method stores what a function gives for the attribute itself, which may be a move:
+    `self.mask = on_same_device(x, self.mask)`."""
+    return any(
+        _gives_back(node, name, method.params[0].name)
+        for each in info.lineage()
+        for method in each.methods.values()
+        if method.params and name in each.file.scan(method).self_stores
+        for statement in method.body
+        for node in descendants(statement)
+    )
+
+
+def is_asked_about(info: ClassInfo, name: str) -> bool:
+    """Whether a method asks what an attribute is or where it is, gives it away, or moves it."""
+    return any(
+        _asks(node, name, method.params[0].name)
+        for each in info.lineage()
+        for method in each.methods.values()
+        if method.params and method.name != "__init__"
+        for statement in method.body
+        for node in descendants(statement)
+    )
+
+
+_ABOUT_TYPES = ("isinstance", "hasattr", "type", "callable", "is_tensor")
+_ABOUT_PLACES = frozenset("to cuda cpu type type_as device is_cuda get_device".split())
+
+
+def _asks(node: ir.Node, name: str, this: str) -> bool:
+    match node:
+        case ir.Attribute(value=inner, attr=attr) if attr in _ABOUT_PLACES:
+            return self_attribute(inner, this) == name
+        case ir.Call(func=func, args=args):
+            about = ir.render(func).rpartition(".")[2] in _ABOUT_TYPES
+            given = any(self_attribute(each.value, this) == name for each in args)
+            return given and (about or not ir.render(func).startswith(("torch.", "F.", "len")))
+    return False
+
+
+def _gives_back(node: ir.Node, name: str, this: str) -> bool:
+    match node:
+        case ir.Assign(targets=targets, value=ir.Call(func=func, args=args)):
+            stored = any(self_attribute(target, this) == name for target in targets)
+            given = any(self_attribute(each.value, this) == name for each in args)
+            return stored and given and not ir.render(func).startswith("torch.")
+    return False

@@ -1,0 +1,171 @@
+"""Devices that a module stores when it is made, and that stay as they are when it is moved."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+
+from devlint import ir
+from devlint.findings import Hop
+from devlint.flow.domain.lattice import CPU, UNKNOWN, Symbol
+from devlint.flow.domain.paths import Remembered
+from devlint.flow.domain.values import Kind, Origin, Value
+from devlint.flow.facts import KeptDevice, Operand
+from devlint.flow.frames.files import ClassInfo
+from devlint.flow.frames.frame import Frame
+
+_OWN_MOVES = ("to", "cuda", "cpu", "_apply", "__setattr__", "__getattr__")
+_NAMES_A_DEVICE = (Kind.DEVICE, Kind.STRING, Kind.NUMBER)
+_CPU = ('torch.device("cpu")', "torch.device('cpu')", '"cpu"', "'cpu'")
+
+
+def remember(info: ClassInfo, frame: Frame, name: str, value: Value) -> Value:
+    """What `self.name` is once the module may have been moved, where a constructor stored a
+    device in it that nothing changes."""
+    stores = frame.world.stores.get((info, name), [])
+    if value.kind not in (Kind.DEVICE, Kind.UNKNOWN):
+        return value
+    owner = (info, name)
+    once = len(stores) == 1 and _is_stored_once(info, name)
+    read = value.note == "tensor-device" and value.device == CPU
+    if read and not once:
+        return Value(Kind.DEVICE)
+    if not once:
+        return value
+    node = stores[0][1].node
+    if read:
+        return value.but(data=Remembered("", False, owner, moves=True))
+    if _left_out(info, node):
+        text = node.id if isinstance(node, ir.Name) else ""
+        return value.but(data=Remembered(text, False, owner))
+    if _or_cpu(info, node):
+        text = f"the device that `self.{name}` holds"
+        kept = Remembered(text, False, owner, moves=True)
+        return value.but(device=Symbol(text, text), data=kept, note="")
+    return value
+
+
+def forget_devices(
+    info: ClassInfo, frame: Frame, this: Value, followed: Collection[ir.Function]
+) -> None:
+    """Forget the devices that an object stores where another method stores them anew: it may have
+    run since. `followed` are the methods whose stores are known already."""
+    found = frame.state.heap[this.data]
+    stored = {
+        name
+        for each in info.lineage()
+        for method in each.methods.values()
+        if method.name != "__init__" and method not in followed
+        for name in each.file.scan(method).self_stores & found.entries.keys()
+        if found.entries[name].kind in _NAMES_A_DEVICE and found.entries[name].device != UNKNOWN
+    }
+    if stored:
+        kept = {name: value for name, value in found.entries.items() if name not in stored}
+        frame.state.heap[this.data] = replace(found, entries=kept)
+
+
+def _is_stored_once(info: ClassInfo, name: str) -> bool:
+    """Whether the constructor stores it, and no other method does, nor one that moves."""
+    if any(info.method(method) for method in _OWN_MOVES):
+        return False
+    if info.open_base or any(each.open_base for each in info.ancestors):
+        return False
+    init = info.methods.get("__init__")
+    if init is None or name not in info.file.scan(init).self_stores:
+        return False
+    stored = [
+        method
+        for each in info.lineage()
+        for method in each.methods.values()
+        if method is not init and name in each.file.scan(method).self_stores
+    ]
+    return not stored
+
+
+def _left_out(info: ClassInfo, node: ir.Expr) -> bool:
+    """Whether a node is a parameter of the constructor that is None where it is left out."""
+    if not isinstance(node, ir.Name):
+        return False
+    default = next((p.default for p in info.methods["__init__"].params if p.name == node.id), None)
+    return isinstance(default, ir.Constant) and default.value is None
+
+
+def _or_cpu(info: ClassInfo, node: ir.Expr) -> bool:
+    """`device or torch.device("cpu")`, and the same with `if`."""
+    if isinstance(node, ir.Boolean):
+        return _left_out(info, node.left) and ir.render(node.right) in _CPU
+    if isinstance(node, ir.Conditional):
+        parts = (node.body, node.orelse)
+        texts = [ir.render(part) for part in parts]
+        given = any(_left_out(info, part) for part in parts)
+        return given and any(text in _CPU for text in texts)
+    return False
+
+
+def owner_of(value: Value, *, moved: bool = False) -> tuple[ClassInfo, str] | None:
+    """Whose stored device a value is; with `moved` only where a move to it moves something, which
+    one to None doesn't."""
+    found = value.data
+    if not isinstance(found, Remembered) or not isinstance(found.owner, tuple):
+        return None
+    return found.owner if found.moves or not moved else None
+
+
+def use(frame: Frame, owner: tuple[ClassInfo, str], node: ir.Expr) -> None:
+    """Something is made on a stored device, or moved there, at `node`."""
+    if frame.notes:
+        places = frame.world.stale_uses.setdefault(owner, [])
+        if node not in places:
+            places.append(node)
+
+
+def note_meeting(
+    frame: Frame, operands: Iterable[Operand], node: ir.Node, *, shaped: bool = False
+) -> None:
+    """Remember where a tensor on a stored device met something that follows the module. One with
+    no dimension may meet any; `shaped`: none of them is such."""
+    operands = tuple(operands)
+    for operand in operands:
+        owner = operand.value.data
+        if operand.origin is not Origin.STALE or not isinstance(owner, tuple):
+            continue
+        free = operand.value.scalar is not False and not shaped
+        if free or not frame.recording:
+            continue
+        other = next((each for each in operands if _follows(each, operand)), None)
+        if other is not None:
+            words = f"`{operand}` is there, and meets `{other}` here"
+            frame.world.stale.setdefault(owner, []).append((node, words))
+
+
+def _follows(partner: Operand, operand: Operand) -> bool:
+    follows = partner.origin is Origin.FOLLOWS or partner.kind is Kind.MODULE
+    placed = isinstance(partner.device, Symbol) and partner.device != operand.device
+    return follows and placed and partner is not operand
+
+
+def tell(info: ClassInfo, frame: Frame) -> None:
+    """The facts of a class, when all its methods have run; what is written or passed elsewhere in
+    the file may still change them."""
+    for (owner, name), meetings in frame.world.stale.items():
+        if owner is not info or not frame.recording:
+            continue
+        statement, operand = frame.world.stores[owner, name][0]
+        hops = tuple(Hop(node, words) for node, words in dict(meetings).items())
+        uses = tuple(frame.world.stale_uses.get((owner, name), ()))
+        parameter = operand.node.id if isinstance(operand.node, ir.Name) else ""
+        fact = KeptDevice(
+            statement, frame.context(), info.node.name, name, operand, parameter, uses, hops
+        )
+        frame.world.remembered.append((info, fact))
+
+
+def settled(frame: Frame) -> list[KeptDevice]:
+    """What is left to be told: attributes that nobody else writes, of modules whose users don't
+    all name a device."""
+    world = frame.world
+    return [
+        fact
+        for info, fact in world.remembered
+        if fact.attr not in world.written and (info, fact.parameter) not in world.passed
+    ]

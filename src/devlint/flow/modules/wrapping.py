@@ -1,0 +1,137 @@
+"""Wrappers that spread a module over devices: where it has to be before, and when it is called."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from devlint import ir
+from devlint.flow.devices.named import last_name
+from devlint.flow.domain.lattice import Device, Known, difference, only_host
+from devlint.flow.domain.state import Object
+from devlint.flow.domain.values import NOTHING, SPREAD, Kind, Value
+from devlint.flow.facts import Wrap
+from devlint.flow.frames.arguments import Arguments, Given
+from devlint.flow.frames.files import ClassInfo
+from devlint.flow.frames.frame import Frame
+from devlint.flow.modules.placement import held_place
+from devlint.torchapi.effects import Row
+
+_DDP = "torch.nn.parallel.DistributedDataParallel"
+_DP = "torch.nn.DataParallel"
+_FSDP = "torch.distributed.fsdp.FullyShardedDataParallel"
+
+
+def wrap(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """A module that a framework places. One that holds a known module moves it along."""
+    given = args.find(row.of)
+    inner = given if given is not None and given[1].kind is Kind.MODULE else None
+    entries = {} if inner is None else {"module": inner[1]}
+    made = Object(source=row.name, managed=True, entries=entries)
+    if inner is not None and not args.unpacked:
+        if row.name == _DDP:
+            _distribute(frame, node, inner, args)
+        elif row.name == _FSDP:
+            _shard(frame, node, inner, args)
+        elif row.name == _DP:
+            ids = args.find((1, "device_ids"))
+            made = replace(made, items=() if ids is None else (_first(frame, ids),))
+    return Value(Kind.MODULE, data=frame.allocate(node, made))
+
+
+def spreads(info: ClassInfo, args: Arguments) -> bool:
+    """Whether a class of the project takes inputs to devices: it is told which, or inherits it."""
+    told = args.gives(("device_ids",))
+    return told or any(base.endswith("DataParallel") for base in info.library_bases())
+
+
+def spread(frame: Frame, node: ir.Call, func: ir.Expr, args: Arguments) -> Value:
+    """What a class that isn't known makes, where it is told the devices of a module: a wrapper that
+    takes what it is called with to them."""
+    told = args.gives(("device_ids",)) and last_name(func)[:1].isupper()
+    inner = args.find((0, "module", "model"))
+    if not told or inner is None:
+        return NOTHING
+    entries = {"module": inner[1]} if inner[1].kind is Kind.MODULE else {}
+    made = frame.allocate(node, Object(managed=True, entries=entries))
+    return Value(Kind.MODULE, data=made, note=SPREAD)
+
+
+def _distribute(frame: Frame, node: ir.Call, inner: Given, args: Arguments) -> None:
+    """`DistributedDataParallel` refuses device ids for a module on the CPU, when it is made."""
+    place = held_place(frame, inner[1])
+    ids, output = args.find((1, "device_ids")), args.find((2, "output_device"))
+    item = None if ids is None else _only_item(ids[0])
+    if item is not None and only_host(place):
+        _tell(frame, node, inner, "device-ids", (item, frame.evaluate(item)))
+    elif item is not None and ids is not None:
+        first = _first(frame, ids)
+        if _differ(place, first.device):
+            _tell(frame, node, inner, "other-index", (item, first))
+    elif not any(each is not None and each[1].kind is not Kind.NONE for each in (ids, output)):
+        if only_host(place) and args.find(("process_group",)) is None:
+            _tell(frame, node, inner, "backend", None)
+
+
+def _shard(frame: Frame, node: ir.Call, inner: Given, args: Arguments) -> None:
+    """`FullyShardedDataParallel` sends states to other ranks from the accelerator only."""
+    asked = args.find(("sync_module_states",))
+    moves = args.find(("device_id",))
+    if asked is not None and asked[1].data is True and moves is None:
+        if only_host(held_place(frame, inner[1])):
+            _tell(frame, node, inner, "sync", None)
+
+
+def call_wrapper(frame: Frame, node: ir.Call, func: ir.Expr, value: Value) -> None:
+    """`DataParallel` compares places in each call, so the wrapper may be moved before. With one
+    device it moves the module itself."""
+    found = frame.object(value)
+    module = None if found is None else found.entries.get("module")
+    if found is None or found.source != _DP or module is None or found.items is None:
+        return
+    place = held_place(frame, value)
+    first = found.items[0] if found.items else Value(Kind.DEVICE, Known("cuda", 0))
+    if first.note == "alone":
+        return
+    if only_host(place) or _differ(place, first.device):
+        _tell(frame, node, (func, module), "called", None)
+
+
+def _first(frame: Frame, ids: Given) -> Value:
+    """The first of the devices; "alone" where it is the only one, or where that isn't known."""
+    if not isinstance(ids[0], ir.Display):
+        return Value(Kind.DEVICE, note="" if ids[1].kind is Kind.NONE else "alone")
+    if not ids[0].items or isinstance(ids[0].items[0], ir.Starred):
+        return Value(Kind.DEVICE, note="alone")
+    value = frame.evaluate(ids[0].items[0])
+    note = "alone" if len(ids[0].items) == 1 else ""
+    if isinstance(value.data, int) and not isinstance(value.data, bool):
+        return Value(Kind.DEVICE, Known("cuda", value.data), note=note)
+    return Value(Kind.DEVICE, value.device, note=note)
+
+
+def _only_item(ids: ir.Expr) -> ir.Expr | None:
+    """The item of `[rank]`."""
+    if isinstance(ids, ir.Display) and len(ids.items) == 1:
+        return None if isinstance(ids.items[0], ir.Starred) else ids.items[0]
+    return None
+
+
+def _differ(place: Device, other: Device) -> bool:
+    """Whether both are accelerators, and not the same one."""
+    named = isinstance(place, Known) and isinstance(other, Known)
+    found = difference(place, other) if named else None
+    return found is not None and found.certain and not only_host(place) and not only_host(other)
+
+
+def _tell(frame: Frame, node: ir.Call, inner: Given, reason: str, target: Given | None) -> None:
+    operand = frame.operand(inner[0], inner[1])
+    operand = replace(operand, device=held_place(frame, inner[1]))
+    shown = None if target is None else frame.operand(*target)
+    fact = Wrap(node, frame.context(), operand, reason, shown)
+    if reason == "called":
+        frame.record(fact)
+    elif frame.tells:  # what an inlined call leads to may stand under a condition on its arguments
+        if reason == "backend":
+            frame.world.wraps.append(fact)
+        else:
+            frame.record(fact)

@@ -1,0 +1,1 @@
+"""What operators, subscripts, attributes and containers do, and where tensors meet."""

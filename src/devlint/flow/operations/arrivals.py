@@ -1,0 +1,252 @@
+"""Copies to the host that may still be on their way: `x.to("cpu", non_blocking=True)`.
+
+Such a copy is only begun when the call returns. The state remembers of each one that was begun
+whether it may still be under way; whatever waits for the accelerator, or may do so for all that is
+known, ends them all. What reads the values of one before that is a fact.
+"""
+
+from __future__ import annotations
+
+from devlint import ir
+from devlint.flow.domain.lattice import Device, Known, may_be_accelerator, names_accelerator
+from devlint.flow.domain.state import WAITED
+from devlint.flow.domain.values import TENSORS, Copy, Kind, Origin, Trace, Value
+from devlint.flow.facts import EarlyClock, EarlyRead, LoopRead
+from devlint.flow.frames.arguments import Arguments, Given
+from devlint.flow.frames.frame import Frame
+from devlint.flow.syntax.walk import descendants
+from devlint.torchapi.effects import Effect, Row
+
+
+def begin(frame: Frame, call: ir.Call, value: Value, args: Arguments) -> Copy | None:
+    """A copy of `value` to the host is begun; None where the program waits for it, or where it
+    is on the host already."""
+    for argument, given in args.all:
+        if argument.keyword == "non_blocking" and given.data is True:
+            if _is_host(frame, value) or value.kind not in (*TENSORS, Kind.UNKNOWN):
+                return None
+            if call in frame.state.copies:
+                _forget_earlier(frame, call)
+            frame.state.copies = {**frame.state.copies, call: True}
+            return Copy(call, argument)
+    return None
+
+
+def send(frame: Frame, value: Value, args: Arguments) -> None:
+    """Something is moved to an accelerator: a copy from the host that isn't told not to wait comes
+    behind all work so far, and the host waits for it."""
+    flag = args.keyword("non_blocking")
+    if (flag is None or flag[1].data is not True) and not names_accelerator(frame.place(value)):
+        wait(frame)
+
+
+def _forget_earlier(frame: Frame, call: ir.Call) -> None:
+    """In a loop: the names that hold the copy of an earlier round. That may have arrived."""
+    env = frame.state.env
+    for name, value in list(env.items()):
+        if isinstance(value.data, Copy) and value.data.call is call:
+            env[name] = value.but(data=None)
+
+
+def wait(frame: Frame) -> None:
+    """Every copy that was begun has arrived, and all work is done."""
+    frame.state.busy = WAITED
+    if frame.state.copies:
+        frame.state.copies = dict.fromkeys(frame.state.copies, False)
+
+
+def watches(frame: Frame) -> bool:
+    """Whether it matters that something waits."""
+    return bool(frame.state.copies) or frame.state.busy != WAITED
+
+
+def wait_for(frame: Frame, value: Value) -> None:
+    """The host looks at a tensor: where that is on an accelerator, it waits for it."""
+    if watches(frame) and value.kind in (*TENSORS, Kind.UNKNOWN):
+        if not _is_host(frame, value):
+            wait(frame)
+
+
+def _is_host(frame: Frame, value: Value) -> bool:
+    device = frame.place(value)
+    return isinstance(device, Known) and device.type in ("cpu", "meta")
+
+
+def under_way(frame: Frame, value: Value) -> Copy | None:
+    """The copy that a value is, where it may not have arrived."""
+    copy = value.data
+    if isinstance(copy, Copy) and frame.state.copies.get(copy.call):
+        return copy
+    return None
+
+
+def read(frame: Frame, node: ir.Node, *given: Given) -> None:
+    """Something at `node` reads the values of these. A copy is told of once."""
+    if not frame.state.copies:
+        return
+    for expression, value in given:
+        copy = under_way(frame, value)
+        if copy is not None:
+            operand = frame.operand(expression, value)
+            frame.record(EarlyRead(node, frame.context(), operand, copy.call, copy.argument))
+            frame.state.copies = {**frame.state.copies, copy.call: False}
+
+
+# --- calls that rows describe --------------------------------------------------------------
+
+VIEWS = frozenset(
+    "alias as_strided chunk data_ptr detach detach_ diagonal dim element_size expand expand_as "
+    "flatten hsplit is_contiguous is_pinned movedim narrow numel permute pin_memory ravel "
+    "record_stream requires_grad_ reshape select size split squeeze squeeze_ storage_offset stride "
+    "swapaxes swapdims t tensor_split transpose unbind unflatten unfold unsqueeze unsqueeze_ "
+    "untyped_storage view view_as vsplit broadcast_to broadcast_tensors is_floating_point "
+    "is_complex Parameter Buffer copy_ to cpu cuda type".split()
+)
+"""What looks at no values: other shapes of the same memory, and copies in the order of the stream.
+`reshape`, `flatten` and `ravel` may copy; that is let go."""
+
+_READING = (Effect.JOIN, Effect.KEEP, Effect.INDEX, Effect.READ)
+_ALSO_READING = frozenset(
+    ("builtins.print", "builtins.str", "builtins.repr", "builtins.format", "torch.save")
+)
+_SHARING = (Effect.READ_ON_HOST, Effect.HOST_ONLY)
+_WRAPPING = frozenset(("torch.Tensor.numpy", "torch.Tensor.__array__", "numpy.asarray"))
+"""What only makes an array of the same memory: who looks into that may wait before."""
+OF_ARRAYS = frozenset(
+    "all any argmax argmin argsort astype clip copy cumsum dot item max mean min nonzero prod "
+    "round std sum tobytes tolist var".split()
+)
+"""Methods of arrays that look at the values, which may be those of a copy."""
+_DECIDING = frozenset(
+    "nonzero argwhere masked_select unique unique_consecutive equal allclose is_nonzero bincount "
+    "repeat_interleave".split()
+)
+"""Functions of tensors that can't go on without the values."""
+
+
+def of_row(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> None:
+    """A call that a row describes, where it matters: what it reads, what it waits for."""
+    name = row.name.rpartition(".")[2]
+    if name == "synchronize":
+        wait(frame)
+        return
+    given = [] if args.receiver is None else [args.receiver]
+    given += [(argument.value, value) for argument, value in args.all]
+    if _reads(frame, row, name):
+        for each in given:
+            read(frame, node, *_inside(frame, each))
+    if row.effect is Effect.READ or row.name in _ALSO_READING or name in _DECIDING:
+        for _, value in given:
+            wait_for(frame, value)
+
+
+def into_pinned(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> None:
+    """`pinned.copy_(x, non_blocking=True)` begins a copy, where the name holds pinned memory."""
+    source = args.find((0, "src"))
+    if row.name != "torch.Tensor.copy_" or args.receiver is None or source is None:
+        return
+    target, held = args.receiver
+    if held.note == "pinned" and isinstance(target, ir.Name):
+        copy = begin(frame, node, source[1], args)
+        frame.state.bind(target.id, held.but(data=copy))
+
+
+def _reads(frame: Frame, row: Row, name: str) -> bool:
+    if row.name in _ALSO_READING:
+        return True
+    if row.name in _WRAPPING:
+        return False
+    if row.effect in _SHARING:
+        return not _waits_somewhere(frame)
+    return row.effect in _READING and name not in VIEWS
+
+
+def _inside(frame: Frame, given: Given) -> list[Given]:
+    """An argument, or what is in it where it is a list."""
+    node, value = given
+    found = frame.object(value)
+    if found is None or not value.kind.is_container:
+        return [given]
+    return [(node, each) for each in (*(found.items or ()), *found.entries.values(), found.element)]
+
+
+def _waits_somewhere(frame: Frame) -> bool:
+    """Whether the function waits for the accelerator anywhere: an array shares the memory of its
+    tensor, so that its values may be looked at only after that."""
+    body = frame.file.body if frame.function is None else _body(frame.function)
+    return any(
+        isinstance(node, ir.Attribute) and node.attr in _WAITING
+        for statement in body
+        if not isinstance(statement, (ir.Function, ir.Class))
+        for node in descendants(statement)
+    )
+
+
+_WAITING = frozenset(("synchronize", "query", "wait", "wait_stream", "wait_event", "cpu", "item"))
+
+
+def _body(function: ir.Function | ir.Lambda) -> tuple[ir.Node, ...]:
+    return function.body if isinstance(function, ir.Function) else (function.body,)
+
+
+# --- other calls ---------------------------------------------------------------------------
+
+_QUIET = ("builtins", "numpy", "math", "time", "os", "logging", "random", "json", "tqdm", "sys")
+"""Libraries that wait for no accelerator."""
+
+
+def of_library(frame: Frame, name: str, row: Row | None) -> None:
+    """A library's function is called: what isn't known may wait."""
+    if row is None and name.partition(".")[0] not in _QUIET:
+        wait(frame)
+
+
+# --- work ----------------------------------------------------------------------------------
+
+
+def work(frame: Frame, node: ir.Node, device: Device) -> None:
+    """Something is given to an accelerator to do."""
+    if frame.state.busy is None and names_accelerator(device):
+        frame.state.busy = node
+
+
+def clock(frame: Frame, node: ir.Call) -> Value:
+    """The clock is read. Its value is noted where work may still be going on then."""
+    begun = frame.state.busy
+    frame.state.busy = None
+    told = Trace(node, "the clock is read here")
+    if isinstance(begun, ir.Node):
+        told = Trace(begun, "the accelerator is given something to do here")
+        return Value(Kind.NUMBER, note="early-clock", trace=Trace(node, "read here", told))
+    return Value(Kind.NUMBER, note="clock", trace=told)
+
+
+def subtract(frame: Frame, node: ir.Expr | ir.Stmt, left: Value, right: Value) -> None:
+    """`time.time() - start`: the fact where work goes on when the clock is read."""
+    if left.note != "early-clock" or right.note not in ("clock", "early-clock"):
+        return
+    if left.trace is not None and left.trace.before is not None:
+        work = left.trace.before.node
+        frame.record(EarlyClock(node, frame.context(), left.trace.node, work))
+
+
+# --- loops ---------------------------------------------------------------------------------
+
+
+def in_loop(frame: Frame, node: ir.Node, method: str, given: Given) -> None:
+    """Something brings a tensor to the host: a fact where a training loop does so in each round."""
+    if frame.loop is None or not frame.tells or given[1].kind not in TENSORS:
+        return
+    operand = frame.operand(*given)
+    placed = given[1].origin in (Origin.MOVED, Origin.FOLLOWS)
+    if not placed or not may_be_accelerator(operand.device) or not _trains(frame.loop):
+        return
+    frame.record(LoopRead(node, frame.context(), operand, method, frame.loop))
+
+
+def _trains(loop: ir.For | ir.While) -> bool:
+    """Whether a loop is the innermost one that goes backward."""
+    nodes = [node for statement in loop.body for node in descendants(statement)]
+    return not any(isinstance(node, (ir.For, ir.While)) for node in nodes) and any(
+        isinstance(node, ir.Attribute) and node.attr == "backward" for node in nodes
+    )

@@ -1,0 +1,277 @@
+"""`value.attribute`, read."""
+
+from __future__ import annotations
+
+from devlint import ir
+from devlint.flow.domain.lattice import UNKNOWN, Known, Symbol
+from devlint.flow.domain.paths import Path, path_value
+from devlint.flow.domain.state import Object
+from devlint.flow.domain.values import HOST_TENSOR, NOTHING, TENSORS, Kind, Origin, Value
+from devlint.flow.facts import ApiRead, AttributeRead
+from devlint.flow.frames import protocols
+from devlint.flow.frames.files import Bound, ClassInfo, Closure
+from devlint.flow.frames.frame import Frame
+from devlint.flow.frames.library import followed, library_value
+from devlint.flow.modules.constructed import Typed, held
+from devlint.flow.modules.placement import forget_optimizer
+from devlint.flow.operations import graphs
+from devlint.flow.operations.unpacking import child_of
+
+_ABOUT_DEVICES = frozenset(("device", "is_cuda", "get_device"))
+_SAME_TENSOR = frozenset(("data", "T", "mT", "H", "mH", "real", "imag", "grad"))
+_ALSO_ENCODING = frozenset(("to", "items", "keys", "values", "data", "pop", "get", "update"))
+
+
+_OF_DISTRIBUTIONS = ("sample", "rsample", "log_prob", "entropy")
+
+
+def read(frame: Frame, node: ir.Attribute, base: Value) -> Value:
+    """The value of `base.attr`."""
+    attr, kind = node.attr, base.kind
+    if kind is Kind.LIBRARY:
+        return _of_library(frame, node, f"{base.data}.{attr}")
+    stored = frame.state.paths.get(ir.render(node, 80)) if frame.state.paths else None
+    if stored is not None:
+        return stored
+    if attr in _ABOUT_DEVICES:
+        told = _about_device(frame, node, base)
+        if told is not None:
+            return told
+    if kind in TENSORS:
+        if attr == "batch_sizes":  # of a packed sequence: they stay on the host
+            return HOST_TENSOR
+        return _of_tensor(frame, node, base)
+    if kind in (Kind.MODULE, Kind.INSTANCE):
+        return _of_object(frame, node, base)
+    if kind is Kind.OPTIMIZER and attr == "state":
+        forget_optimizer(frame, base)
+    if kind is Kind.DEVICE:
+        return _of_device(base, attr)
+    if kind is Kind.DISTRIBUTION and attr in _OF_DISTRIBUTIONS:
+        name = f"torch.distributions.Distribution.{attr}"
+        return Value(Kind.METHOD, data=Bound(base, node.value, name))
+    if kind is Kind.GENERATOR:
+        if attr == "device":
+            return Value(Kind.DEVICE, base.device, note="tensor-device")
+        return Value(Kind.METHOD, data=Bound(base, node.value, f"torch.Generator.{attr}"))
+    if kind is Kind.ENCODING:
+        found = frame.object(base)
+        if attr in _ALSO_ENCODING:
+            return Value(Kind.METHOD, data=Bound(base, node.value, f"ENCODING.{attr}"))
+        if found is not None and graphs.is_graph(frame, base):
+            return graphs.attribute(frame, base, found, attr)
+        device = frame.place(base)
+        return Value(Kind.TENSOR, device, origin=base.origin, scalar=False, trace=base.trace)
+    if kind is Kind.CLASS and isinstance(base.data, ClassInfo):
+        return _of_class(base.data, attr)
+    if kind is Kind.UNKNOWN and isinstance(base.data, Path):
+        if attr in ("weight", "bias") and _is_submodule(frame, node.value):
+            return Value(Kind.TENSOR, frame.place(_self(frame)), origin=Origin.FOLLOWS, grad=True)
+        if attr == "shape":
+            return Value(Kind.UNKNOWN, note="shape")
+        made = held(frame, base.data, node) if isinstance(base.data, Typed) else None
+        if made is not None:
+            return made
+        inner = path_value(f"{base.data.text}.{attr}", base.data.given)
+        return inner.but(note="placer") if base.note == "placer" and attr == "device" else inner
+    return NOTHING
+
+
+def _self(frame: Frame) -> Value:
+    function = frame.function
+    name = function.params[0].name if function is not None and function.params else ""
+    return frame.look_up(name) or NOTHING
+
+
+def _is_submodule(frame: Frame, node: ir.Expr) -> bool:
+    """`self.layer` of a module, which a base made: what has a weight is where the module is."""
+    if not isinstance(node, ir.Attribute) or not isinstance(node.value, ir.Name):
+        return False
+    this = frame.look_up(node.value.id)
+    return this is not None and this.kind is Kind.MODULE and this.note == "self"
+
+
+def _of_library(frame: Frame, node: ir.Attribute, name: str) -> Value:
+    if frame.tells and name.startswith("torch.cuda.") and not frame.comparing:
+        frame.record(ApiRead(node, frame.context(), name))
+    if name == "torch.nn" and not frame.file.nn:
+        frame.file.nn = "torch.nn"
+    return followed(frame, library_value(name), node)
+
+
+def _about_device(frame: Frame, node: ir.Attribute, base: Value) -> Value | None:
+    """`.device`, `.is_cuda`: what they say, and whether the receiver has them."""
+    if base.kind in (Kind.TENSOR, Kind.BATCH, Kind.MODULE, Kind.PLACED, Kind.LIST):
+        if frame.tells and not frame.state.known.get(f'hasattr({ir.render(node.value)}, "device")'):
+            frame.record(
+                AttributeRead(
+                    node,
+                    frame.context(),
+                    frame.operand(node.value, base),
+                    node.attr,
+                    defined=base.kind is not Kind.MODULE or _may_define(frame, base, node.attr),
+                )
+            )
+        if node.attr == "device" and base.kind is not Kind.LIST:
+            if base.kind is Kind.MODULE and not _tells_own_place(frame, base):
+                return None
+            return Value(
+                Kind.DEVICE, frame.place(base), note="tensor-device",
+                origin=base.origin, trace=base.trace,
+            )  # fmt: skip
+        return Value(Kind.BOOL) if node.attr == "is_cuda" else None
+    if base.kind is Kind.UNKNOWN and node.attr == "is_cuda":
+        return Value(Kind.BOOL)
+    return None
+
+
+def _tells_own_place(frame: Frame, base: Value) -> bool:
+    """Whether `module.device` is where its parameters are: so it is with every library's module
+    that has it, and with a property of that name; what a class stores under it is a value."""
+    found = frame.object(base)
+    if found is None or not isinstance(found.source, ClassInfo):
+        return found is None or "device" not in found.entries
+    known = any(name.endswith(_WITH_DEVICE) for name in found.source.library_bases())
+    stored = any("device" in each.attributes for each in found.source.lineage())
+    return found.source.method("device") is not None or (known and not stored)
+
+
+_WITH_DEVICE = ("LightningModule", "PreTrainedModel", "ModelMixin")
+
+
+def _may_define(frame: Frame, base: Value, attr: str) -> bool:
+    """Whether a module may have an attribute that plain modules lack. Unless proved: yes."""
+    found = frame.object(base)
+    if found is None or base.note == "super":
+        return True
+    if attr in found.entries:
+        return True
+    if isinstance(found.source, str):
+        row = frame.world.table.get(found.source)
+        plain = found.source.startswith(("torch.nn.", "torchvision.models."))
+        return not plain or row is None or row.has_device
+    if isinstance(found.source, ClassInfo):
+        info = found.source
+        plain = all(base.startswith("torch.nn.") for base in info.library_bases())
+        dynamic = info.defines("__getattr__") or info.defines("__getattribute__")
+        opened = any(each.open_base for each in info.lineage())
+        inherited = base.note == "self" and any(
+            info in each.lineage() and each.defines(attr) for each in frame.file.classes.values()
+        )
+        return opened or dynamic or not plain or inherited or info.defines(attr)
+    return True
+
+
+def _of_tensor(frame: Frame, node: ir.Attribute, base: Value) -> Value:
+    attr = node.attr
+    if attr in _SAME_TENSOR:
+        return base.alike()
+    if attr == "dtype":
+        return Value(Kind.DTYPE)
+    if attr == "shape":
+        return Value(Kind.UNKNOWN, note="shape")
+    if attr in ("is_sparse", "is_leaf", "requires_grad", "is_mps", "is_xpu", "is_meta"):
+        return Value(Kind.BOOL)
+    if attr in ("ndim", "itemsize", "nbytes"):
+        return Value(Kind.NUMBER)
+    if frame.world.table.get(f"torch.Tensor.{attr}") is not None:
+        return Value(Kind.METHOD, data=Bound(base, node.value, f"torch.Tensor.{attr}"))
+    if base.kind is Kind.BATCH:
+        return base.alike(scalar=None, note="part", data=base.batch)
+    return NOTHING
+
+
+def _of_object(frame: Frame, node: ir.Attribute, base: Value) -> Value:
+    found, attr = frame.object(base), node.attr
+    if found is not None and base.note != "super":
+        if attr in found.entries:
+            return _identified(node, base, found.entries[attr])
+        if isinstance(found.source, ClassInfo):
+            told = _of_class_instance(frame, found.source, base, node)
+            if told is not None:
+                return told
+    if base.kind is Kind.MODULE:
+        if attr in ("weight", "bias"):
+            place = frame.place(base)
+            return Value(Kind.TENSOR, place, origin=Origin.FOLLOWS, grad=True, note="parameter")
+        source = found.source if found is not None else None
+        row = frame.world.table.get(source) if isinstance(source, str) else None
+        if row is not None and attr in row.submodules:
+            return child_of(frame, base)
+        for owner in ((source,) if isinstance(source, str) else ()) + ("torch.nn.Module",):
+            if frame.world.table.get(f"{owner}.{attr}") is not None:
+                return Value(Kind.METHOD, data=Bound(base, node.value, f"{owner}.{attr}"))
+    if isinstance(node.value, ir.Name) and base.note == "self":
+        return path_value(f"{node.value.id}.{attr}")
+    return NOTHING
+
+
+def _identified(node: ir.Attribute, base: Value, value: Value) -> Value:
+    """What `self` holds under a name: where nobody knows which device that is, it is still the
+    same one wherever the name stands."""
+    if base.note != "self" or not isinstance(node.value, ir.Name) or value.note:
+        return value
+    text = f"{node.value.id}.{node.attr}"
+    if value.kind is Kind.DEVICE and value.device == UNKNOWN:
+        return value.but(device=Symbol(text, text))
+    return path_value(text) if value == NOTHING else value
+
+
+def _of_class_instance(
+    frame: Frame, info: ClassInfo, base: Value, node: ir.Attribute
+) -> Value | None:
+    method = info.method(node.attr)
+    if method is not None:
+        owner, function = method
+        if any(node.attr in each.properties for each in info.lineage()):
+            return _property(frame, info, base, node)
+        closure = Closure(function, owner.file, (), owner, f"{owner.node.name}.{function.name}")
+        return Value(Kind.METHOD, data=Bound(base, node.value, closure=closure))
+    for each in info.lineage():
+        if node.attr in each.env:
+            fields = any("dataclass" in ir.render(d) for d in each.node.decorators)
+            return NOTHING if fields else each.env[node.attr]
+    return None
+
+
+_HAVE_PLACES = frozenset(
+    (Kind.TENSOR, Kind.BATCH, Kind.MODULE, Kind.LOADER, Kind.LIST, Kind.TUPLE, Kind.DICT)
+)
+
+
+def _property(frame: Frame, info: ClassInfo, base: Value, node: ir.Attribute) -> Value:
+    """What a property computes. One named `device` of a module tells where its parameters are, by
+    custom; what stands for a device or for nothing known has its identity."""
+    if node.attr == "device" and info.is_module:
+        return Value(Kind.DEVICE, frame.place(base))
+    value = protocols.answer(frame, node, base, node.attr)
+    if value.kind in _HAVE_PLACES:
+        return value
+    if isinstance(node.value, ir.Name) and base.note == "self":
+        return path_value(f"{node.value.id}.{node.attr}")
+    return NOTHING
+
+
+def _of_device(base: Value, attr: str) -> Value:
+    if attr == "type":
+        named = Known(base.device.type) if isinstance(base.device, Known) else base.device
+        return Value(Kind.STRING, named, note="device.type")
+    if attr == "index":
+        return Value(Kind.NUMBER, UNKNOWN, note="device.index")
+    return Value(Kind.METHOD, data=Bound(base, ir.Name(attr), f"torch.device.{attr}"))
+
+
+def _of_class(info: ClassInfo, attr: str) -> Value:
+    for each in info.lineage():
+        if attr in each.env:
+            return each.env[attr]
+    method = info.method(attr)
+    if method is not None:
+        return Value(Kind.FUNCTION, data=Closure(method[1], method[0].file, (), method[0], attr))
+    return NOTHING
+
+
+def new_instance(frame: Frame, node: ir.Call, info: ClassInfo) -> Value:
+    """An object of a class of this file, without attributes yet."""
+    kind = Kind.MODULE if info.is_module else Kind.INSTANCE
+    return Value(kind, data=frame.allocate(node, Object(source=info)))

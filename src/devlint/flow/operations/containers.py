@@ -1,0 +1,186 @@
+"""Methods of lists, tuples, sets and dicts: what they hold after a change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from devlint import ir
+from devlint.flow.domain.state import Object
+from devlint.flow.domain.value_joins import join_all, join_held, join_values
+from devlint.flow.domain.values import NONE, NOTHING, Kind, Value
+from devlint.flow.frames.arguments import Arguments
+from devlint.flow.frames.frame import Frame
+from devlint.flow.operations.unpacking import element_of
+
+
+def method(frame: Frame, node: ir.Call, attr: str, base: Value, args: Arguments) -> Value:
+    """The value of `base.attr(...)`, with its effect on `base`."""
+    found = frame.object(base)
+    if found is None:
+        return NOTHING
+    handler = _METHODS.get(attr)
+    return NOTHING if handler is None else handler(frame, node, base, found, args)
+
+
+def with_element(found: Object, value: Value) -> Object:
+    """A container that also holds `value`, nobody knows where."""
+    inside = found.elements()
+    empty = found.items == () and not found.entries
+    joined = value if empty else join_held([inside, value])
+    return Object(element=joined, source=found.source, entries={}, items=None)
+
+
+def _append(frame: Frame, node: ir.Call, base: Value, found: Object, args: Arguments) -> Value:
+    given = args.find((0,))
+    if given is not None:
+        frame.update(base, with_element(found, given[1]))
+    return NONE
+
+
+def _insert(frame: Frame, node: ir.Call, base: Value, found: Object, args: Arguments) -> Value:
+    given = args.find((1,))
+    if given is not None:
+        frame.update(base, with_element(found, given[1]))
+    return NONE
+
+
+def _extend(frame: Frame, node: ir.Call, base: Value, found: Object, args: Arguments) -> Value:
+    given = args.find((0,))
+    if given is not None:
+        frame.update(base, with_element(found, element_of(frame, given[1])))
+    return NONE
+
+
+def _update(frame: Frame, node: ir.Call, base: Value, found: Object, args: Arguments) -> Value:
+    given = args.find((0,))
+    if base.kind is Kind.SET:
+        return _extend(frame, node, base, found, args)
+    entries = dict(found.entries)
+    element = found.element
+    other = None if given is None else frame.object(given[1])
+    if given is not None and (other is None or given[1].kind is not Kind.DICT):
+        frame.update(base, Object(element=NOTHING))
+        return NONE
+    items = found.items
+    if other is not None:
+        entries.update(other.entries)
+        element = join_all([v for v in (element, other.element) if v is not NOTHING])
+        items = items if other.items == () else None
+    for name, (_, value) in args.keywords().items():
+        entries[name] = value
+    items = None if args.unpacked else items
+    frame.update(base, replace(found, entries=entries, element=element, items=items))
+    return NONE
+
+
+def _get(frame: Frame, node: ir.Call, base: Value, found: Object, args: Arguments) -> Value:
+    given = args.find((0,))
+    if base.kind is Kind.DICT and given is not None and isinstance(given[1].data, str):
+        return found.entries.get(given[1].data, found.element)
+    return found.elements()
+
+
+def _pop(frame: Frame, node: ir.Call, base: Value, found: Object, args: Arguments) -> Value:
+    """What is taken out isn't there any more."""
+    value = _get(frame, node, base, found, args)
+    given = args.find((0,))
+    if base.kind is Kind.DICT:
+        remove(frame, base, NOTHING if given is None else given[1])
+    elif found.items is not None:
+        frame.update(base, replace(found, items=None, element=found.elements()))
+    return value
+
+
+def remove(frame: Frame, base: Value, index: Value) -> None:
+    """`del base[index]` of a dict."""
+    found = frame.object(base)
+    if found is None or base.kind is not Kind.DICT:
+        return
+    if isinstance(index.data, str):
+        kept = {name: value for name, value in found.entries.items() if name != index.data}
+        frame.update(base, replace(found, entries=kept))
+    else:  # any of them
+        frame.update(base, replace(found, items=None, entries={}, element=found.elements()))
+
+
+def _set_default(frame: Frame, node: ir.Call, base: Value, found: Object, args: Arguments) -> Value:
+    """What stands under a key; what is given, where there is nothing yet."""
+    key, given = args.find((0,)), args.find((1,))
+    value = _get(frame, node, base, found, args)
+    if base.kind is Kind.DICT and key is not None and found.items is not None:
+        if isinstance(key[1].data, str):
+            if key[1].data not in found.entries:
+                value = NONE if given is None else given[1]
+                frame.update(base, found.with_entry(key[1].data, value))
+        else:
+            frame.update(base, replace(found, items=None))
+    return value
+
+
+def _values(frame: Frame, node: ir.Call, base: Value, found: Object, args: Arguments) -> Value:
+    inside = Object(element=found.elements())
+    return Value(Kind.TUPLE, data=frame.allocate(node, inside), note="lazy")
+
+
+def _items(frame: Frame, node: ir.Call, base: Value, found: Object, args: Arguments) -> Value:
+    ref = ((node, "pair"), frame.site)
+    frame.state.heap[ref] = Object(items=(Value(Kind.STRING), found.elements()))
+    inside = Object(element=Value(Kind.TUPLE, data=ref))
+    return Value(Kind.TUPLE, data=frame.allocate(node, inside), note="lazy")
+
+
+def _copy(frame: Frame, node: ir.Call, base: Value, found: Object, args: Arguments) -> Value:
+    return Value(base.kind, data=frame.allocate(node, found))
+
+
+def _clear(frame: Frame, node: ir.Call, base: Value, found: Object, args: Arguments) -> Value:
+    frame.update(base, Object(items=()))
+    return NONE
+
+
+_METHODS: dict[str, Callable[[Frame, ir.Call, Value, Object, Arguments], Value]] = {
+    "append": _append,
+    "add": _append,
+    "insert": _insert,
+    "extend": _extend,
+    "update": _update,
+    "get": _get,
+    "pop": _pop,
+    "setdefault": _set_default,
+    "popitem": _pop,
+    "values": _values,
+    "items": _items,
+    "copy": _copy,
+    "clear": _clear,
+}
+
+
+def store_item(frame: Frame, base: Value, index: Value, value: Value) -> None:
+    """`base[index] = value` of a container."""
+    found = frame.object(base)
+    if found is None:
+        return
+    if base.kind is Kind.DICT and isinstance(index.data, str):
+        frame.update(base, found.with_entry(index.data, value))
+    else:  # what stood there before is gone
+        given = frame.object(value) if index.note == "slice" else None
+        value = value if given is None else given.elements()
+        empty = found.items == () and not found.entries
+        held = value if empty else join_values(found.elements(), value)
+        frame.update(base, Object(element=held, source=found.source))
+
+
+def extend_module(frame: Frame, module: Value, args: Arguments) -> None:
+    """`module_list.append(layer)`: the list is where its layers are."""
+    found = frame.object(module)
+    given = args.find((0,))
+    if found is None or given is None:
+        return
+    added = given[1]
+    inner = frame.object(added)
+    if inner is not None and added.kind.is_container:
+        added = inner.elements()
+    place = frame.place(added)
+    if added.kind is Kind.MODULE and place != found.device:
+        frame.update(module, replace(found, device=place if found.items is None else found.device))

@@ -1,0 +1,100 @@
+"""Whether the result of a call is 0-dimensional: such a tensor on the CPU may meet any device."""
+
+from __future__ import annotations
+
+from devlint import ir
+from devlint.flow.domain.values import Kind, Value
+from devlint.flow.frames.arguments import Arguments
+from devlint.torchapi.effects import Dims, Effect, Row
+
+
+def dimensions(args: Arguments, row: Row, of: Value | None = None) -> bool | None:
+    """True: certainly 0-dimensional; False: certainly not; None: not known."""
+    match row.dims:
+        case Dims.NONE:
+            return True
+        case Dims.SOME:
+            return False
+        case Dims.SHAPE:
+            return _by_shape(args, row)
+        case Dims.DATA:
+            return _by_data(args, row)
+        case Dims.REDUCE:
+            return _by_reduction(args, row, of)
+        case Dims.SAME:
+            return None if of is None else of.scalar
+    return None
+
+
+def has_rows(args: Arguments, row: Row) -> bool:
+    """Whether a size is spelled out that has two dimensions or more."""
+    size = args.find(row.size) if row.dims is Dims.SHAPE else None
+    if size is None:
+        return False
+    if isinstance(size[0], ir.Display):
+        return sum(not isinstance(item, ir.Starred) for item in size[0].items) > 1
+    sizes = args.positional() if row.name.rpartition(".")[2] in _TAKES_SIZES else []
+    return len(sizes) > 1
+
+
+_TAKES_SIZES = frozenset(("empty", "ones", "rand", "randn", "zeros"))
+"""They take the sizes one by one as well."""
+
+
+def is_placeholder(args: Arguments, row: Row) -> bool:
+    """Whether the tensor is spelled out to have no element: it stands in for one to come."""
+    if not args.all and row.effect is Effect.CREATE:
+        return True
+    given = args.find(row.data or row.size)
+    if given is None or row.dims not in (Dims.SHAPE, Dims.DATA, Dims.SOME):
+        return False
+    node = given[0]
+    if isinstance(node, ir.Display) and not node.items:
+        return row.dims is not Dims.SHAPE  # `torch.zeros([])` is a number
+    if row.dims is not Dims.SHAPE:
+        return False
+    sizes = node.items if isinstance(node, ir.Display) else tuple(n for n, _ in args.positional())
+    return any(isinstance(size, ir.Constant) and size.value == 0 for size in sizes)
+
+
+def _by_shape(args: Arguments, row: Row) -> bool | None:
+    """Only a size that is spelled out as empty makes a 0-dimensional tensor."""
+    size = args.find(row.size)
+    if size is None and -1 in row.size and args.positional():
+        size = args.positional()[-1]
+    if size is None:
+        return None if args.count == 0 else False
+    node, value = size
+    if isinstance(node, ir.Display):
+        return _is_empty(node)
+    return None if value.kind.is_container and value.data is None else False
+
+
+def _is_empty(node: ir.Display) -> bool | None:
+    if not node.items:
+        return True
+    return False if any(not isinstance(item, ir.Starred) for item in node.items) else None
+
+
+def _by_data(args: Arguments, row: Row) -> bool | None:
+    given = args.find(row.data or (0, "data"))
+    if given is None:
+        return None
+    node, value = given
+    if isinstance(node, ir.Display):
+        return False
+    if isinstance(node, ir.Comprehension):
+        return False
+    if value.kind in (Kind.NUMBER, Kind.BOOL):
+        return True
+    if value.kind.is_container:
+        return False
+    return value.scalar if value.kind is Kind.NDARRAY else None
+
+
+def _by_reduction(args: Arguments, row: Row, of: Value | None) -> bool | None:
+    first = 0 if "self" in row.of else 1
+    given = args.find((first, "dim", "axis"))
+    if given is None or given[1].kind is Kind.NONE:
+        return None if args.unpacked else True
+    return None

@@ -1,0 +1,308 @@
+"""Where tensors meet: one operation, one index, one module call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from devlint import ir
+from devlint.flow.domain.lattice import (
+    CPU,
+    UNKNOWN,
+    Device,
+    Symbol,
+    difference,
+    left_out,
+    names_accelerator,
+    only_host,
+)
+from devlint.flow.domain.state import Object
+from devlint.flow.domain.values import (
+    ELEMENT,
+    MADE,
+    NOTHING,
+    PERHAPS,
+    SHAPED,
+    TENSORS,
+    Kind,
+    Origin,
+    Value,
+    as_tensor,
+)
+from devlint.flow.facts import Indexing, Join, ModuleCall, Operand, Role, StrayPart
+from devlint.flow.frames.arguments import Given
+from devlint.flow.frames.files import ClassInfo
+from devlint.flow.frames.frame import Frame
+from devlint.flow.frames.protocols import sets_up_again
+from devlint.flow.modules.stale import note_meeting
+from devlint.flow.operations import batches
+from devlint.flow.operations.lookups import may_index
+from devlint.flow.operations.placeholders import grown
+
+
+def is_free(frame: Frame, value: Value) -> bool:
+    """Whether a tensor may be a 0-dimensional one on the host, which may meet any device."""
+    host = only_host(left_out(frame.place(value)))
+    if value.scalar is None:
+        return host and value.origin not in SHAPED
+    return host and value.scalar
+
+
+def meet(
+    frame: Frame,
+    node: ir.Expr | ir.Stmt,
+    op: str,
+    arguments: list[Given],
+    *,
+    free_scalars: bool = True,
+    inplace: bool = False,
+) -> Value:
+    """One operation takes these values: the fact where two of them differ, and the result.
+
+    What is written into (`inplace`: the first) must be where the result is, 0-dimensional or not.
+    """
+    arguments = grown(frame, arguments)
+    tensors = [pair for pair in arguments if pair[1].kind in TENSORS]
+    if not tensors:
+        return NOTHING
+    perhaps = any(value.note == PERHAPS for _, value in arguments)
+    if perhaps:
+        arguments = [(n, as_tensor(v) if v.note == PERHAPS else v) for n, v in arguments]
+        tensors = [pair for pair in arguments if pair[1].kind in TENSORS]
+    placed = []
+    for expression, value in tensors:
+        batches.note_tensor(frame, expression, value)
+        device = frame.place(value)
+        written = inplace and expression is arguments[0][0]
+        if device == UNKNOWN or (free_scalars and not written and is_free(frame, value)):
+            continue
+        if not free_scalars and value.scalar is None and value.origin is Origin.NONE:
+            continue
+        placed.append(frame.operand(expression, value))
+    differing = _differing(placed)
+    note_meeting(frame, placed, node)
+    _note_unproven(frame, tensors, node)
+    if differing and not sets_up_again(frame):
+        note_kept(frame, placed, node)
+        frame.record(Join(node, frame.context(), op, tuple(placed), inplace))
+    found = _result(frame, arguments, placed)
+    if frame.state.busy is None and names_accelerator(found.device):
+        frame.state.busy = node
+    return _perhaps(found) if perhaps else found
+
+
+def _perhaps(found: Value) -> Value:
+    """A result that one operand decides only where it is a tensor at all."""
+    device = UNKNOWN if only_host(found.device) else found.device
+    return found.but(device=device, scalar=None)
+
+
+def _differing(placed: list[Operand]) -> bool:
+    return any(
+        difference(one.device, other.device) is not None
+        for index, one in enumerate(placed)
+        for other in placed[index + 1 :]
+    )
+
+
+def _result(frame: Frame, arguments: list[Given], placed: list[Operand]) -> Value:
+    """Where operands differ, the result is where the fix puts it: on the accelerator."""
+    tensors = [value for _, value in arguments if value.kind in TENSORS]
+    unknown = any(
+        value.kind is Kind.UNKNOWN or (value.kind in TENSORS and frame.place(value) == UNKNOWN)
+        for _, value in arguments
+    )
+    lead = _lead(placed)
+    device = _device_of_result(frame, tensors, lead, unknown)
+    scalars = [value.scalar for value in tensors]
+    scalar = False if False in scalars else (True if all(scalars) and not unknown else None)
+    element = ELEMENT if all(value.note == ELEMENT or value.scalar for value in tensors) else ""
+    source = lead.value if lead is not None else tensors[0]
+    return Value(
+        Kind.TENSOR,
+        device,
+        source.data if source.origin is Origin.STALE or _kept_by(source) else None,
+        origin=source.origin if source.origin is not Origin.ATTRIBUTE else Origin.DEFAULT,
+        scalar=scalar,
+        grad=any(value.grad for value in tensors),
+        note="guarded" if lead is not None and lead.guarded else element,
+        trace=source.trace,
+    )
+
+
+def _lead(placed: list[Operand]) -> Operand | None:
+    """The operand that decides where the result is: a place that follows the model before a
+    named accelerator, that before the host; what is there on purpose before what was made there."""
+    return min(placed, key=lambda o: (_rank(o.device), _is_by_default(o)), default=None)
+
+
+def _is_by_default(operand: Operand) -> bool:
+    return operand.device == CPU and operand.origin in MADE
+
+
+def _rank(device: Device) -> int:
+    return 0 if isinstance(device, Symbol) else 2 if only_host(device) else 1
+
+
+def _device_of_result(
+    frame: Frame, tensors: list[Value], lead: Operand | None, unknown: bool
+) -> Device:
+    if lead is None:
+        if unknown:
+            return UNKNOWN
+        return frame.place(tensors[0])
+    if only_host(lead.device) and any(_may_be_anywhere(frame, value) for value in tensors):
+        return UNKNOWN
+    return lead.device  # what isn't known is either a number, or where the others are
+
+
+def _may_be_anywhere(frame: Frame, value: Value) -> bool:
+    """Whether it is an argument of which a call tells nothing, and the function that it is a
+    tensor: that may be on an accelerator."""
+    return value.origin is Origin.INPUT and frame.place(value) == UNKNOWN
+
+
+def index(frame: Frame, node: ir.Expr, base: Given, indices: list[Given]) -> None:
+    """`base[indices]`: a fact for each tensor index on another device."""
+    for expression, value in indices:
+        if value.kind not in TENSORS or base[1].kind not in TENSORS:
+            continue
+        owner, inner = frame.operand(*base), frame.operand(expression, value)
+        if value.scalar is True or (value.scalar is None and value.note == ELEMENT):
+            continue  # a 0-dimensional index is a number
+        if owner.origin is Origin.STALE:
+            note_meeting(frame, (owner, inner), node)
+        if difference(owner.device, inner.device) is None or may_index(frame, owner, inner):
+            continue
+        if only_host(owner.device) and base[1].origin is Origin.ATTRIBUTE:
+            note_kept(frame, [owner, inner], node)
+        frame.record(Indexing(node, frame.context(), owner, inner))
+
+
+def call_module(frame: Frame, node: ir.Call, module: Given, inputs: list[Given]) -> Device:
+    """A module on a known device is called: the fact where an input is on another one.
+
+    Returns where the result is: where a module that was left behind should be.
+    """
+    caller = frame.operand(*module)
+    if caller.device == UNKNOWN:
+        return UNKNOWN
+    # what never speaks of devices makes its modules where its arguments are
+    quiet = not frame.file.speaks_of_devices and frame.role is Role.PLAIN
+    found = frame.object(module[1])
+    if module[1].data in frame.world.filled_by_hand:
+        return UNKNOWN
+    takes_arrays = found is not None and str_source(found).startswith(("torch.nn.", "torchvision."))
+    given = []
+    for expression, value in _flat(frame, inputs):
+        if value.kind is Kind.ENCODING or value.kind in TENSORS:
+            if value.kind in TENSORS and is_free(frame, value) and not takes_arrays:
+                continue
+            if value.scalar is True:
+                continue
+            if found is not None and isinstance(found.source, str):  # libraries take tensors
+                batches.note_tensor(frame, expression, value)
+            operand = frame.operand(expression, value)
+            if operand.device != UNKNOWN and not (quiet and isinstance(operand.device, Symbol)):
+                given.append(operand)
+    note_meeting(frame, (caller, *given), node, shaped=takes_arrays)
+    strangers = [o for o in given if difference(caller.device, o.device) is not None]
+    if strangers:
+        note_kept(frame, [caller, *given], node)
+        holder = _holder(frame, caller) if only_host(caller.device) else None
+        frame.record(ModuleCall(node, frame.context(), caller, tuple(given), holder))
+    return strangers[0].device if strangers and only_host(caller.device) else caller.device
+
+
+def _holder(frame: Frame, caller: Operand) -> Operand | None:
+    """The module whose method calls one of its parts, as the code outside of it has called it."""
+    found = None
+    while frame.caller is not None and frame.function is not None and frame.function.params:
+        this, call = frame.state.env.get(frame.function.params[0].name), frame.site[-1]
+        if this is None or this.kind is not Kind.MODULE or frame.place(this) != caller.device:
+            break
+        if not isinstance(call, ir.Call) or not isinstance(call.func, ir.Attribute):
+            break
+        found = frame.caller.operand(call.func.value, this)
+        frame = frame.caller
+    return found
+
+
+def call_parts(frame: Frame, node: ir.Call, module: Given) -> None:
+    """A module is called that was moved: the fact where a part was put in later and stayed."""
+    if module[1].kind is not Kind.MODULE or module[1].note == "self":
+        return
+    caller = frame.operand(*module)
+    if caller.origin is not Origin.MOVED or caller.guarded or caller.device == UNKNOWN:
+        return
+    if difference(caller.device, CPU) is not None:
+        for name, value in _parts(frame, module[1], _DEEPEST_PART):
+            made = frame.operand(node, value)
+            if made.origin is Origin.DEFAULT and only_host(made.device):
+                frame.record(StrayPart(node, frame.context(), caller, name, made))
+
+
+_DEEPEST_PART = 3
+
+
+def _parts(frame: Frame, module: Value, depth: int) -> Iterator[tuple[str, Value]]:
+    """The parts of a module that hold something, by their names."""
+    found = frame.object(module)
+    for name, held in found.entries.items() if found is not None and depth else ():
+        inner = frame.object(held) if held.kind is Kind.MODULE else None
+        if inner is not None and not inner.stateless:
+            yield name, held
+            for rest, part in _parts(frame, held, depth - 1):
+                yield f"{name}.{rest}", part
+
+
+def str_source(found: Object) -> str:
+    """The dotted name of the library's class that made an object, or ""."""
+    return found.source if isinstance(found.source, str) else ""
+
+
+def _flat(frame: Frame, inputs: list[Given]) -> Iterator[Given]:
+    """The arguments, those inside of tuples and lists one by one (`rnn(x, (h, c))`)."""
+    for expression, value in inputs:
+        found = frame.object(value)
+        if value.kind in (Kind.TUPLE, Kind.LIST) and found is not None and found.items is not None:
+            nodes: tuple[ir.Expr, ...] = (expression,) * len(found.items)
+            if isinstance(expression, ir.Display) and len(expression.items) == len(found.items):
+                nodes = expression.items
+            yield from zip(nodes, found.items, strict=True)
+        elif value.kind in (Kind.TUPLE, Kind.LIST) and found is not None:
+            yield expression, found.element
+        else:
+            yield expression, value
+
+
+def _note_unproven(frame: Frame, tensors: list[Given], node: ir.Node) -> None:
+    """In `forward`, what a tensor meets is where the module is, also where that isn't proved."""
+    if frame.role is not Role.MODULE or not frame.qualname.endswith(".forward"):
+        return
+    if any(frame.place(value) == UNKNOWN and value.kind is Kind.TENSOR for _, value in tensors):
+        for expression, value in tensors:
+            if value.origin is Origin.ATTRIBUTE and value.scalar is False and frame.notes:
+                words = f"`{ir.render(expression)}` meets a tensor of `forward` here"
+                frame.world.kept.setdefault(value.data, []).append((node, words))  # type: ignore[arg-type]
+
+
+def _kept_by(value: Value) -> tuple[ClassInfo, str] | None:
+    """The class and the name of the plain attribute that a tensor is, or is computed from."""
+    made_here = value.origin in (Origin.ATTRIBUTE, Origin.DEFAULT)
+    match value.data:
+        case (ClassInfo() as info, str(name)) if made_here and value.kind is Kind.TENSOR:
+            return info, name
+    return None
+
+
+def note_kept(frame: Frame, operands: list[Operand], node: ir.Node) -> None:
+    """Remember where a tensor kept as a plain attribute met something that follows the module."""
+    if not frame.recording:
+        return
+    for operand in operands:
+        owner = _kept_by(operand.value)
+        if owner is not None:
+            others = [o for o in operands if difference(o.device, operand.device) is not None]
+            if others:
+                words = f"`{operand}` is on {operand.device}, `{others[0]}` on {others[0].device}"
+                frame.world.kept.setdefault(owner, []).append((node, words))

@@ -1,0 +1,233 @@
+"""Operators, comparisons and subscripts."""
+
+from __future__ import annotations
+
+import re
+
+from devlint import ir
+from devlint.flow.conditions import implications, unions
+from devlint.flow.domain.lattice import Known
+from devlint.flow.domain.paths import Path, path_value
+from devlint.flow.domain.state import Object
+from devlint.flow.domain.value_joins import join_all
+from devlint.flow.domain.values import (
+    BESIDE,
+    EITHER_CHOICE,
+    ELEMENT,
+    NOTHING,
+    PERHAPS,
+    ROWS,
+    TENSORS,
+    Kind,
+    Value,
+    as_tensor,
+)
+from devlint.flow.facts import Comparison
+from devlint.flow.frames import protocols
+from devlint.flow.frames.frame import Frame
+from devlint.flow.operations import arrivals, graphs, meet
+from devlint.flow.operations.unpacking import child_of, part_of_batch
+
+# --- operators -----------------------------------------------------------------------------
+
+
+def binary(frame: Frame, node: ir.Binary | ir.Augment, left: Value, right: Value) -> Value:
+    """`left op right`."""
+    first = node.left if isinstance(node, ir.Binary) else node.target
+    second = node.right if isinstance(node, ir.Binary) else node.value
+    if left.kind in TENSORS or right.kind in TENSORS:
+        arrivals.read(frame, node, (first, left), (second, right))
+        if _is_array(left) or _is_array(right):
+            return Value(Kind.TENSOR)  # arrays meet tensors of the host only, or Python stops here
+        inplace = isinstance(node, ir.Augment) and left.kind is Kind.TENSOR
+        return meet.meet(
+            frame, node, node.op, [(first, left), (second, right)],
+            free_scalars=node.op != "@", inplace=inplace,
+        )  # fmt: skip
+    if left.kind is Kind.STRING and node.op == "+":
+        return _concatenated(left, right)
+    if left.kind is Kind.STRING and node.op == "%":
+        return filled(left)
+    if left.kind is Kind.NUMBER and right.kind is Kind.NUMBER:
+        arrivals.subtract(frame, node, left, right)
+        return Value(Kind.NUMBER)
+    if left.kind.is_container and node.op in ("+", "*", "|"):
+        return _combined(frame, node, left, right)
+    if Kind.NDARRAY in (left.kind, right.kind):
+        arrivals.read(frame, node, (first, left), (second, right))
+        shaped = any(each.kind is Kind.NDARRAY and each.scalar is False for each in (left, right))
+        return Value(Kind.NDARRAY, scalar=False if shaped and node.op != "@" else None)
+    return NOTHING
+
+
+def _is_array(value: Value) -> bool:
+    """Whether it is an array, and not a number of numpy's, which any tensor takes."""
+    return value.kind is Kind.NDARRAY and value.scalar is False
+
+
+def _concatenated(left: Value, right: Value) -> Value:
+    """`"cuda:" + str(index)` names an accelerator without saying which; `"cuda" + str(index)`
+    names nothing."""
+    digits = right.note == "digits" or right.kind is Kind.NUMBER
+    if digits and left.data in ("cuda", "mps", "xpu", "cpu"):
+        return Value(Kind.STRING, data=f"{left.data}0", note="built")
+    if isinstance(left.data, str) and left.data in ("cuda", "cuda:", "mps:", "xpu:"):
+        return Value(Kind.STRING, Known(left.data.rstrip(":")), note="built")
+    return Value(Kind.STRING)
+
+
+def filled(template: Value) -> Value:
+    """`"cuda:%d" % index` and `"cuda:{}".format(index)` name an accelerator, too."""
+    text = template.data if isinstance(template.data, str) else ""
+    kind, _, index = text.partition(":")
+    if kind in ("cuda", "mps", "xpu") and _PLACEHOLDER.fullmatch(index):
+        return Value(Kind.STRING, Known(kind), note="built")
+    return Value(Kind.STRING)
+
+
+_PLACEHOLDER = re.compile(r"%[dis]|\{\w*\}")
+
+
+def formatted(frame: Frame, parts: list[tuple[ir.Expr, Value]]) -> Value:
+    """An f-string: `f"cuda:{index}"` names an accelerator."""
+    for part, value in parts:
+        arrivals.read(frame, part, (part, value))
+        if value.kind in TENSORS:
+            arrivals.wait_for(frame, value)
+    if len(parts) > 1 and parts[0][1].kind is Kind.STRING:
+        return _concatenated(parts[0][1], parts[1][1] if len(parts) == 2 else NOTHING)
+    return Value(Kind.STRING)
+
+
+def _combined(frame: Frame, node: ir.Binary | ir.Augment, left: Value, right: Value) -> Value:
+    one, other = frame.object(left), frame.object(right)
+    if one is None:
+        return NOTHING
+    if node.op == "*":
+        repeated = Object(element=one.elements())
+        return Value(left.kind, data=frame.allocate(node, repeated))
+    if other is None or right.kind is not left.kind:
+        other = Object(element=NOTHING)
+    both = [o.elements() for o in (one, other) if o.items != ()]
+    if node.op == "+" and one.items is not None and other.items is not None:
+        found = Object(items=one.items + other.items)
+    else:
+        found = Object(element=NOTHING if right.kind is not left.kind else join_all(both))
+    return Value(left.kind, data=frame.allocate(node, found))
+
+
+# --- comparisons ---------------------------------------------------------------------------
+
+
+def compare(frame: Frame, node: ir.Compare, left: Value, right: Value) -> Value:
+    """`left op right`."""
+    if node.op not in ("in", "not in", "is", "is not") and (
+        left.kind in TENSORS or right.kind in TENSORS
+    ):
+        arrivals.read(frame, node, (node.left, left), (node.right, right))
+        found = meet.meet(frame, node, node.op, [(node.left, left), (node.right, right)])
+        if found is not NOTHING:
+            return found.but(grad=False)
+    if frame.tells and _is_about_devices(frame, node, left, right):
+        one, other = frame.operand(node.left, left), frame.operand(node.right, right)
+        of_type = left.note == "device.type"
+        frame.record(Comparison(node, frame.context(), node.op, one, other, of_type))
+    plain = left if left.kind is not Kind.NUMBER or right.kind is not Kind.UNKNOWN else right
+    return implications.truth(frame, node, plain)
+
+
+def _is_about_devices(frame: Frame, node: ir.Compare, left: Value, right: Value) -> bool:
+    if EITHER_CHOICE in (left.note, right.note):
+        return False
+    if Kind.DEVICE in (left.kind, right.kind):
+        return True
+    for side, value in ((node.left, left), (node.right, right)):
+        if value.note in ("device.type", "device.text"):
+            return True
+        if value.note == unions.DEVICE_OR_STRING and isinstance(side, ir.Name):
+            return not unions.is_compared_both_ways(frame.function, side.id)
+    return False
+
+
+# --- subscripts ----------------------------------------------------------------------------
+
+
+def subscript(frame: Frame, node: ir.Subscript, base: Value, index: Value) -> Value:
+    """`base[index]`, read."""
+    if base.note == PERHAPS and index.kind in TENSORS:
+        base = as_tensor(base)
+    kind = base.kind
+    if kind in (Kind.TENSOR, Kind.PLACED):
+        parts = index_parts(frame, node.index, index)
+        meet.index(frame, node, (node.value, base), parts)
+        sliced = any(part.note == "slice" or part.kind is Kind.NONE for _, part in parts)
+        keeps = sliced or _keeps_dimensions(index)
+        shaped = index.scalar is False or index.kind is not Kind.TENSOR  # else it may be a number
+        rows = base.note == ROWS and not isinstance(node.index, ir.Display)
+        scalar = False if sliced or rows or (keeps and shaped and base.scalar is False) else None
+        note = base.note if base.note == "guarded" else ("" if keeps else ELEMENT)
+        return base.view(scalar=scalar, note=note)
+    if kind is Kind.BATCH:
+        whole = isinstance(index.data, str) or index.note == "slice"
+        note = base.note or ("" if whole else ELEMENT)
+        if base.note == "part" and isinstance(index.data, int) and index.data:
+            note = BESIDE
+        return part_of_batch(base.but(scalar=None), index.data, note)
+    if kind is Kind.ENCODING:
+        return frame.operand(node.value, base).value.but(
+            kind=Kind.TENSOR, device=frame.place(base), data=None, scalar=False
+        )
+    found = frame.object(base)
+    if found is not None and kind is Kind.MODULE:
+        if found.items is not None and isinstance(index.data, int):
+            return _item(found, Kind.LIST, index)
+        return base if index.note == "slice" else child_of(frame, base)
+    if kind is Kind.INSTANCE and found is not None and found.items is not None:
+        return _item(found, Kind.TUPLE, index)
+    if kind is Kind.INSTANCE:
+        return protocols.answer(frame, node, base, "__getitem__", index)
+    if kind is Kind.DATASET:
+        return graphs.item(frame, node, found)
+    if found is not None and kind.is_container:
+        return _item(found, kind, index)
+    if kind is Kind.UNKNOWN and isinstance(base.data, Path) and isinstance(index.data, (str, int)):
+        text = f'{base.data.text}["{index.data}"]' if isinstance(index.data, str) else (
+            f"{base.data.text}[{index.data}]"
+        )  # fmt: skip
+        return frame.state.paths.get(text) or path_value(text, base.data.given)
+    if kind is Kind.NDARRAY:
+        inside = [part for _, part in index_parts(frame, node.index, index)]
+        keeps = any(part.note == "slice" or part.scalar is False for part in inside)
+        return base.but(scalar=False if keeps and base.scalar is False else None)
+    if base.note == "shape":
+        return base if index.note == "slice" else Value(Kind.NUMBER, note="typed")
+    return NOTHING
+
+
+def _keeps_dimensions(index: Value) -> bool:
+    """Whether it is a tensor, and none that may be a number."""
+    return index.kind in TENSORS and index.note != ELEMENT and index.scalar is not True
+
+
+def _item(found: Object, kind: Kind, index: Value) -> Value:
+    if kind is Kind.DICT:
+        if isinstance(index.data, str):
+            return found.entries.get(index.data, found.element)
+        return found.elements()
+    if index.note == "slice":
+        return Value(kind, data=None)
+    if found.items is not None and isinstance(index.data, int):
+        if -len(found.items) <= index.data < len(found.items):
+            return found.items[index.data]
+    return found.elements()
+
+
+def index_parts(frame: Frame, node: ir.Expr, index: Value) -> list[tuple[ir.Expr, Value]]:
+    """The indices of `x[a, b]`, one by one."""
+    found = frame.object(index)
+    several = isinstance(node, ir.Display) and node.kind == "tuple"
+    if several and found is not None and found.items is not None:
+        assert isinstance(node, ir.Display)
+        if len(found.items) == len(node.items):
+            return list(zip(node.items, found.items, strict=True))
+    return [(node, index)]

@@ -1,0 +1,117 @@
+"""`value.attribute = ...`: what an object holds from then on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from devlint import ir
+from devlint.flow.devices.replaced import is_replaced
+from devlint.flow.domain.lattice import UNKNOWN
+from devlint.flow.domain.paths import Path
+from devlint.flow.domain.values import Kind, Origin, Value
+from devlint.flow.facts import AttributeWrite
+from devlint.flow.frames.files import ClassInfo, Closure
+from devlint.flow.frames.frame import Frame
+from devlint.flow.frames.protocols import runs_again
+from devlint.flow.modules.placement import forget_optimizer, is_registered, place_module
+from devlint.flow.operations import graphs
+from devlint.flow.operations.unpacking import outermost
+
+
+def store(frame: Frame, node: ir.Attribute, value: Value, statement: ir.Stmt) -> None:
+    """`base.attr = value`."""
+    base = frame.evaluate(node.value)
+    if node.attr == "data" and isinstance(node.value, ir.Attribute):
+        _fill_by_hand(frame, frame.evaluate(node.value.value), value)
+    if node.attr == "data" and base.kind is Kind.TENSOR:  # the tensor itself takes the new place
+        here = base.but(device=frame.place(value), origin=Origin.MOVED)
+        frame.world.store(frame, node.value, here)
+        return
+    found = frame.object(base)
+    source = None if found is None else found.source
+    if isinstance(source, ClassInfo) and (setter := source.setter(node.attr)) is not None:
+        owner, function = setter
+        closure = Closure(function, owner.file, (), owner, f"{owner.node.name}.{node.attr}")
+        frame.world.invoke(frame, node, closure, [base, value], {})
+        return
+    is_module = base.kind is Kind.MODULE and base.note == "self"
+    if base.note != "self":
+        frame.world.written.add(node.attr)
+    if is_module and isinstance(source, ClassInfo) and (frame.tells or _is_constructor(frame)):
+        operand = frame.operand(_written(statement, node), value)
+        noted = frame.world.stores if frame.tells else frame.world.inherited
+        stores = noted.setdefault((source, node.attr), [])
+        if all(known is not statement for known, _ in stores):
+            stores.append((statement, operand))
+    is_device = node.attr == "device"
+    if frame.tells and (is_module or (is_device and not is_replaced(frame.file, node.attr))):
+        frame.record(
+            AttributeWrite(
+                statement,
+                frame.context(),
+                frame.operand(node.value, base),
+                node.attr,
+                frame.operand(_written(statement, node), value),
+                is_module,
+                found is not None and _is_made_anew(frame, found.entries.get(node.attr)),
+            )
+        )
+    if found is not None and base.kind in (Kind.MODULE, Kind.INSTANCE):
+        if not is_module and value.kind in (Kind.TENSOR, Kind.PLACED):
+            _fill_by_hand(frame, base, value)
+            found = frame.object(base) or found
+        before = found.entries.get(node.attr)
+        if before is not None and before.note == "buffer" and value.kind is Kind.TENSOR:
+            value = value.but(note="buffer")
+        holds = value.kind in (Kind.MODULE, Kind.TENSOR) or value.kind.is_container
+        stored = found.with_entry(node.attr, value)
+        frame.state.paths.pop(ir.render(node, 80), None)
+        frame.update(base, replace(stored, stateless=found.stateless and not holds))
+    elif found is not None and graphs.is_graph(frame, base):
+        frame.update(base, found.with_entry(node.attr, value))
+    elif base.kind is Kind.OPTIMIZER:
+        forget_optimizer(frame, base)
+    elif isinstance(base.data, Path) or base.kind is Kind.UNKNOWN:
+        frame.state.paths[ir.render(node, 80)] = value
+        put_in(frame, node, value)
+
+
+def _is_made_anew(frame: Frame, value: Value | None) -> bool:
+    again = isinstance(frame.function, ir.Function) and runs_again(frame.function)
+    return again and value is not None and is_registered(value)
+
+
+def _is_constructor(frame: Frame) -> bool:
+    return isinstance(frame.function, ir.Function) and frame.function.name == "__init__"
+
+
+def _fill_by_hand(frame: Frame, module: Value, value: Value) -> None:
+    """Somebody puts a tensor of another place into a module (`cell.weight.data = gru.weight.data`,
+    `net.table = net.table.to(x)`): it may be all that has to be there."""
+    if module.kind is Kind.MODULE and module.note != "self":
+        if frame.place(value) != frame.place(module):
+            place_module(frame, module, UNKNOWN)
+            frame.world.filled_by_hand.add(module.data)
+
+
+def put_in(frame: Frame, target: ir.Expr, value: Value) -> None:
+    """`model.head.fc = layer`, `model.classifier[6] = layer`: where nothing is known of what is in
+    between, the module that is known holds it."""
+    if value.kind is not Kind.MODULE:
+        return
+    inner: ir.Expr = target
+    while isinstance(inner, (ir.Attribute, ir.Subscript)):
+        inner = inner.value
+        base = frame.evaluate(inner)
+        found = frame.object(base)
+        if outermost(base.data) is not base.data:
+            continue  # a part: what holds it is known, too
+        if base.kind is Kind.MODULE and base.note != "self" and found is not None:
+            name = ir.render(target).removeprefix(ir.render(inner)).lstrip(".")
+            frame.update(base, found.with_entry(name, value))
+            return
+
+
+def _written(statement: ir.Stmt, node: ir.Expr) -> ir.Expr:
+    value = getattr(statement, "value", None)
+    return value if isinstance(value, ir.Expr) else node

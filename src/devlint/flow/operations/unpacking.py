@@ -1,0 +1,178 @@
+"""What is taken out of a value: by iterating, unpacking and binding."""
+
+from __future__ import annotations
+
+from devlint import ir
+from devlint.flow.domain.lattice import UNKNOWN
+from devlint.flow.domain.paths import Path, path_value, place_of_path
+from devlint.flow.domain.state import Object
+from devlint.flow.domain.value_joins import join_all
+from devlint.flow.domain.values import BESIDE, ELEMENT, NOTHING, Batch, Kind, Origin, Trace, Value
+from devlint.flow.frames import protocols
+from devlint.flow.frames.frame import Frame
+from devlint.flow.frames.overheard import local_name
+from devlint.flow.syntax.texts import WHOLE
+
+
+def element_of(frame: Frame, value: Value, node: ir.Node | None = None) -> Value:
+    """What iterating over a value yields."""
+    kind = value.kind
+    if kind is Kind.LOADER:
+        found = frame.object(value)
+        device = value.device if found is None else found.device
+        trace = found.trace if found is not None else value.trace
+        if node is not None and device != UNKNOWN:
+            trace = Trace(node, "comes from a DataLoader here: on the CPU", trace)
+        if found is not None and found.managed:
+            return Value(Kind.UNKNOWN, note="managed")
+        ref = (value.data if node is None else node, frame.site)
+        batch = Batch(frozenset((ref,)), frozenset(() if found is None else found.entries))
+        loaded = Value(Kind.BATCH, device, batch, Origin.LOADED, trace=trace)
+        return part_of_batch(loaded, WHOLE, "")
+    if kind is Kind.TENSOR:
+        return value.but(scalar=None, data=None, note=ELEMENT)
+    if kind is Kind.BATCH:
+        return value.but(scalar=None, note=value.note or ELEMENT)
+    if kind is Kind.PLACED:
+        return value.but(scalar=None, data=None, note=ELEMENT)
+    if kind is Kind.MODULE:
+        return child_of(frame, value)
+    if kind is Kind.INSTANCE:
+        made = frame.object(value)
+        if made is not None and made.items is not None:
+            return joined(list(made.items))
+        return _of_iterator(frame, value, node)
+    if kind is Kind.DICT:
+        return Value(Kind.UNKNOWN)
+    if kind is Kind.UNKNOWN:
+        return _part(value, "i")
+    found = frame.object(value)
+    if found is not None and kind.is_container:
+        return found.elements()
+    return value if value.note == "managed" else NOTHING
+
+
+def _of_iterator(frame: Frame, value: Value, node: ir.Node | None) -> Value:
+    """What `__iter__` of an object gives, or `__next__` where that is the object itself."""
+    if not isinstance(node, ir.Expr):
+        return NOTHING
+    iterator = protocols.answer(frame, node, value, "__iter__")
+    if iterator.kind is Kind.INSTANCE:
+        return protocols.answer(frame, node, iterator, "__next__")
+    return element_of(frame, iterator, node)
+
+
+def _part(value: Value, index: object) -> Value:
+    """An element of something that came in through a parameter: it came in, too."""
+    if isinstance(value.data, Path) and value.data.given and not value.note:
+        return path_value(f"{value.data.text}[{index}]", given=True)
+    return NOTHING
+
+
+def child_of(frame: Frame, value: Value) -> Value:
+    """An element of a ModuleList or ParameterList: it is where the list is, whatever it is."""
+    found = frame.object(value)
+    if found is None:
+        return NOTHING
+    if isinstance(found.source, str) and "Parameter" in found.source:
+        return Value(Kind.TENSOR, found.device, origin=Origin.FOLLOWS, grad=True)
+    if found.items:
+        return joined(list(found.items))
+    ref = (CHILD, value.data)
+    frame.state.heap[ref] = Object(device=found.device, trace=found.trace)
+    return Value(Kind.MODULE, data=ref)
+
+
+def outermost(ref: object) -> object:
+    """The module that holds what was taken out of a list of modules, or out of what was."""
+    while isinstance(ref, tuple) and len(ref) == 2 and ref[0] is CHILD:
+        ref = ref[1]
+    return ref
+
+
+CHILD = "child"
+"""What stands before the reference of a module in the reference of a part of it."""
+
+
+def bind(frame: Frame, target: ir.Expr, value: Value) -> None:
+    """Bind a name or unpack into several. Attributes and items are the statements' business."""
+    if isinstance(target, ir.Name):
+        if value.kind is Kind.UNKNOWN:
+            value = _as_used(frame, target.id, value)
+        if value is NOTHING and not _is_left_out(frame, target.id):
+            value = path_value(local_name(frame, target.id))
+        if target.id in frame.globals and frame.file.guest is None:
+            frame.file.names[target.id] = value
+        frame.state.bind(target.id, value)
+    elif isinstance(target, ir.Display):
+        for item, part in zip(target.items, unpack(frame, value, target.items), strict=True):
+            bind(frame, item, part)
+    elif isinstance(target, ir.Starred):
+        bind(frame, target.value, NOTHING)
+    else:
+        frame.world.store(frame, target, value)
+
+
+def _is_left_out(frame: Frame, name: str) -> bool:
+    """Whether a call leaves out the argument that takes a name: then nobody has chosen a place, and
+    what is bound to it instead is most likely the default."""
+    function = frame.function if frame.caller is not None else None
+    if not isinstance(function, ir.Function) or all(p.name != name for p in function.params):
+        return False
+    given = frame.look_up(name)
+    return given is not None and given.kind is Kind.NONE
+
+
+def _as_used(frame: Frame, name: str, value: Value) -> Value:
+    """A value that isn't known is a tensor where the function that binds it, once, uses it as only
+    tensors are used."""
+    if not isinstance(frame.function, ir.Function) or value.note:
+        return value
+    scan = frame.file.scan(frame.function)
+    if name not in scan.used or name in scan.data or scan.assigned[name] != 1:
+        return value
+    if value is NOTHING:
+        return Value(Kind.TENSOR) if name in scan.passed else value
+    if isinstance(value.data, Path) and value.data.given:
+        return Value(Kind.TENSOR, place_of_path(value.data), origin=Origin.INPUT)
+    return value
+
+
+def unpack(frame: Frame, value: Value, targets: tuple[ir.Expr, ...]) -> list[Value]:
+    """The values that as many targets get."""
+    count = len(targets)
+    found = frame.object(value)
+    starred = any(isinstance(target, ir.Starred) for target in targets)
+    if found is not None and found.items is not None and not starred:
+        if len(found.items) == count:
+            return list(found.items)
+    if value.kind is Kind.BATCH:
+        whole = value.but(scalar=None, data=value.batch)
+        return [part_of_batch(whole, at, _unpacked(value, at)) for at in range(count)]
+    if value.kind is Kind.TENSOR:
+        return [value.but(scalar=None, data=None, note=ELEMENT)] * count
+    if found is not None and value.kind.is_container and value.kind is not Kind.DICT:
+        return [found.elements()] * count
+    if value.note == "managed":
+        return [value] * count
+    if value.kind is Kind.UNKNOWN and not starred:
+        return [_part(value, index) for index in range(count)]
+    return [NOTHING] * count
+
+
+def _unpacked(value: Value, position: int) -> str:
+    """The note of one of several things that a batch or an output is unpacked into."""
+    if value.note == BESIDE:
+        return BESIDE
+    return BESIDE if value.note == "part" and position else "unpacked"
+
+
+def part_of_batch(value: Value, key: object, note: str) -> Value:
+    """A part of what a loader yields; NOTHING where its data set gives text there."""
+    text = value.batch is not None and not value.note and str(key) in value.batch.texts
+    return NOTHING if text else value.but(note=note)
+
+
+def joined(values: list[Value]) -> Value:
+    """The join of several values; NOTHING of none."""
+    return join_all(values)

@@ -1,0 +1,1 @@
+"""What the statements of a function or a file tell before any of them runs."""

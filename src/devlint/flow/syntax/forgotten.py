@@ -1,0 +1,74 @@
+"""Devices that a function asks for, settles, and then forgets: a parameter that is filled in where
+it is left out and goes nowhere, an attribute that is chosen a second time before anything reads it.
+"""
+
+from __future__ import annotations
+
+import re
+
+from devlint import ir
+from devlint.flow.syntax.walk import descendants, mentions, self_attribute
+
+_OF_DEVICES = re.compile(r"(^|_)(device|gpu|cuda)s?(_|$)")
+_LIKE_A_DEVICE = re.compile(r"(.+_)?device|device_(name|id|index)|gpu(_id|_index)?")
+
+
+def parameter_like(function: ir.Function) -> ir.Parameter | None:
+    """The parameter that asks for a device by another name than `device`: `target_device`, `gpu`.
+    None where there are several: one of them may stand for the others."""
+    found = [p for p in function.params if _OF_DEVICES.search(p.name)]
+    alone = len(found) == 1 and found[0].kind in ("positional", "keyword")
+    return found[0] if alone and _LIKE_A_DEVICE.fullmatch(found[0].name) else None
+
+
+def goes_nowhere(function: ir.Function, name: str) -> bool:
+    """Whether a parameter is looked at only in order to fill it in, and used by nothing."""
+    if not any(_fills_in(statement, name) for statement in function.body):
+        return False
+    return not any(
+        mentions(statement, name) for statement in function.body if not _fills_in(statement, name)
+    )
+
+
+def _fills_in(statement: ir.Stmt, name: str) -> bool:
+    """`device = torch.device(device)`, `if device is None: device = ...`."""
+    match statement:
+        case ir.Assign(targets=(ir.Name(id=target),)):
+            return target == name
+        case ir.If(body=body, orelse=orelse):
+            filled = [_fills_in(each, name) for each in (*body, *orelse)]
+            return any(filled) and all(filled)
+    return False
+
+
+def chosen_twice(function: ir.Function) -> tuple[ir.Assign, ir.Assign] | None:
+    """`self.device = f(device)` and then `self.device = ...` anew, with nothing in between that
+    could have read it."""
+    named = {p.name for p in function.params if _OF_DEVICES.search(p.name)}
+    if not named:
+        return None
+    this, stored = function.params[0].name, dict[str, ir.Assign]()
+    for statement in function.body:
+        attr = _stored(statement, this)
+        if not attr:
+            if mentions(statement, this):
+                stored.clear()
+            continue
+        assert isinstance(statement, ir.Assign)
+        if attr in stored:
+            return stored[attr], statement
+        if "device" in attr and _names(statement) & named:
+            stored[attr] = statement
+    return None
+
+
+def _stored(statement: ir.Stmt, this: str) -> str:
+    """The attribute of `self` that a statement stores, whose value asks `self` for nothing."""
+    match statement:
+        case ir.Assign(targets=(target,), value=value) if value is not None:
+            return "" if mentions(value, this) else self_attribute(target, this)
+    return ""
+
+
+def _names(statement: ir.Stmt) -> set[str]:
+    return {each.id for each in descendants(statement) if isinstance(each, ir.Name)}

@@ -1,0 +1,364 @@
+"""One look over a function before it runs: what it assigns, moves and treats as tensors."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from devlint import ir
+from devlint.flow.syntax import docstrings
+from devlint.flow.syntax.walk import descendants, mentions, self_attribute
+
+TENSOR_ONLY = frozenset(
+    "dim view permute unsqueeze unsqueeze_ is_cuda numel expand expand_as contiguous detach "
+    "masked_fill masked_fill_ new_zeros new_ones new_full new_empty new_tensor type_as "
+    "requires_grad requires_grad_ backward unbind chunk bmm matmul view_as to cuda cpu device "
+    "index_select gather scatter scatter_ softmax log_softmax sigmoid tanh relu logsumexp "
+    "unfold narrow float half bfloat16 long grad_fn ndimension data_ptr index_add_ topk "
+    "repeat_interleave clamp clamp_ addmm add_ mul_ div_ sub_ zero_ fill_ "
+    "exp exp_ sqrt rsqrt mul mm".split()
+)
+"""Attributes that tensors have and arrays, lists and numbers have not; `to`, `cuda`, `cpu` and
+`device` are shared with modules, so they don't count alone (see `_WEAK`)."""
+
+_CHANGES = frozenset(
+    ("append", "extend", "insert", "update", "setdefault", "add", "pop", "clear", "remove",
+     "set_default_device", "set_default_tensor_type", "__init__", "exit", "_exit", "skip",
+     "load_state_dict", "register_buffer", "register_parameter", "add_module", "__setattr__",
+     "init_process_group")
+)  # fmt: skip
+_MAKES_TENSOR = frozenset(("tensor", "from_numpy", "array", "asarray", "FloatTensor", "LongTensor"))
+_TAKES_MASK = frozenset("masked_fill masked_fill_ masked_scatter masked_scatter_".split())
+"""Methods of tensors whose first argument is one, in the same place."""
+_EXPORTERS = ("onnx.export", "onnx.dynamo_export", "torch.export.export", "jit.trace")
+_EXPORTS = frozenset(name.rpartition(".")[2] for name in _EXPORTERS)
+_TO_HOST = frozenset(("cpu", "numpy", "tolist", "item"))
+_DIMS = ("dim", "keepdim")
+"""Keywords that methods of tensors have and those of arrays have not."""
+
+_OF_MODULES = frozenset(
+    ("children", "eval", "load_state_dict", "modules", "named_buffers", "named_children",
+     "named_modules", "named_parameters", "parameters", "state_dict", "train", "training")
+)  # fmt: skip
+_WEAK = frozenset(("to", "cuda", "cpu", "device", "float", "half", "bfloat16", "requires_grad_"))
+_NO_ARRAY_HAS = TENSOR_ONLY - {"device", "view"}
+"""What tensors have and arrays have not, nor modules that could stand for either."""
+MOVES = frozenset(("to", "cuda", "cpu", "xpu", "to_empty", "pin_memory"))
+
+
+@dataclass(slots=True)
+class Scan:
+    """What a function does, without order. `self_*` are attributes of its first parameter."""
+
+    assigned: Counter[str] = field(default_factory=Counter)
+    tensors: set[str] = field(default_factory=set)
+    documented: frozenset[str] = frozenset()
+    """Arguments that the docstring calls tensors; they are among the tensors."""
+    used: set[str] = field(default_factory=set)
+    """Names with an attribute that tensors alone have, or given to a function of tensors."""
+    modules: set[str] = field(default_factory=set)
+    """Names with an attribute that modules have and tensors have not."""
+    passed: set[str] = field(default_factory=set)
+    """Names given to a function of tensors."""
+    masks: set[str] = field(default_factory=set)
+    """Names of masks that tensors are filled with."""
+    sliced: set[str] = field(default_factory=set)
+    """Names indexed in several dimensions (`x[:, 0]`): tensors or arrays, and no lists."""
+    parts: dict[str, list[str]] = field(default_factory=dict)
+    """Of the names that are bound to items of others (`row = x[mask]`): of which, each time."""
+    data: set[str] = field(default_factory=set)
+    """Names of which tensors are made (`torch.tensor(rows)`), or taken (`x, sizes = x`): they are
+    none yet."""
+    moved: set[str] = field(default_factory=set)
+    taken: set[tuple[str, str]] = field(default_factory=set)
+    """(name, other): what a name is bound to is the other, a part of it, or a method's answer."""
+    called: set[str] = field(default_factory=set)
+    given: set[str] = field(default_factory=set)
+    """Names given to calls: functions may be among them, to be called from there."""
+    self_stores: set[str] = field(default_factory=set)
+    self_moves: set[str] = field(default_factory=set)
+    self_calls: set[str] = field(default_factory=set)
+    methods: set[str] = field(default_factory=set)
+    """Methods that are called, of whatever."""
+    of_samples: set[str] = field(default_factory=set)
+    """The last words of what is given to a loader to make its batches (`collate_fn=self.pad`), and
+    of the classes that change its samples one after the other (`Compose([Pad(8), Flip()])`)."""
+    self_inputs: set[tuple[str, str]] = field(default_factory=set)
+    """(attribute, name): `self.attribute(name)`."""
+    wrapped: set[str] = field(default_factory=set)
+    """Attributes of self given to a call, starred or not (`nn.Sequential(*self.layers)`)."""
+    body: ir.Body = ()
+    indexes: dict[str, bool] = field(default_factory=dict)
+    """Which names give numbers and no tensors that meet others, as far as it was asked."""
+    size: int = 0
+    """Statements."""
+    followed: set[str] = field(default_factory=set)
+    """Names to whose device something is moved (`weight.to(x.device)`)."""
+    answers: bool = False
+    """It returns something, or changes an object that it is given or sees."""
+    returned: list[ir.Expr | None] = field(default_factory=list)
+    makes: bool = False
+    """It stores something that it makes, or that a function gave it, on its first parameter."""
+    reads_back: bool = False
+    """It brings something to the host (`.cpu()`, `.numpy()`)."""
+    draws: bool = False
+    """It draws numbers with Python's `random`."""
+    exports: bool = False
+    """It exports its first parameter or a part of it (`torch.onnx.export(self, example, path)`)."""
+    registers: bool = False
+    """It registers parameters or buffers on its first parameter: that is an nn.Module."""
+    dynamic: bool = False
+    """It writes attributes by names that aren't spelled out (`self.__dict__.update(...)`)."""
+    yields: bool = False
+
+    def parts_of(self, names: set[str]) -> set[str]:
+        """The names, and those that are bound to parts of what they stand for."""
+        found = set(names)
+        while True:
+            more = {name for name, other in self.taken if other in found} - found
+            if not more:
+                return found
+            found |= more
+
+    def mentions(self, name: str) -> bool:
+        """Whether a name stands anywhere in the body."""
+        return any(mentions(statement, name) for statement in self.body)
+
+
+_OR_ARRAY = frozenset(
+    "shape reshape transpose sum mean max min argmax flatten squeeze dtype ndim clip std var "
+    "cumsum repeat masked_select norm".split()
+)
+"""Attributes that tensors share with arrays: they count where numpy isn't imported."""
+
+
+def scan(function: ir.Function, takes_tensors: Callable[[ir.Expr], int], has_arrays: bool) -> Scan:
+    """Look over a function. `takes_tensors(func)` says how many arguments of a called function,
+    from the first on, are tensors for sure; `has_arrays`, whether the file has to do with numpy."""
+    documented = docstrings.tensors(function)
+    found = Scan(body=function.body, tensors=set(documented), documented=documented)
+    this = function.params[0].name if function.params else ""
+    for statement in function.body:
+        for node in descendants(statement):
+            kind = type(node)
+            if kind is ir.Call:
+                _call(found, node, this, takes_tensors)  # type: ignore[arg-type]
+            elif kind is ir.Attribute:
+                _attribute(found, node, this, has_arrays)  # type: ignore[arg-type]
+            elif kind is ir.Subscript:
+                _subscript(found, node)  # type: ignore[arg-type]
+            elif isinstance(node, ir.Stmt):
+                found.size += 1
+                _statement(found, node, this)
+            elif kind is ir.Yield:
+                found.yields = found.answers = True
+            elif kind is ir.Walrus:
+                found.assigned[node.target.id] += 1  # type: ignore[attr-defined]
+            elif kind is ir.Clause:
+                _target(found, node.target, this)  # type: ignore[attr-defined]
+    _tell_arrays_apart(found)
+    return found
+
+
+def _tell_arrays_apart(found: Scan) -> None:
+    """What is indexed in several dimensions is a tensor or an array, and so are its items: one that
+    is used as only tensors are tells which."""
+    for name, wholes in found.parts.items():
+        if name in found.used - found.data and len(wholes) == found.assigned[name]:
+            told = found.sliced & set(wholes)
+            found.used |= told
+            found.tensors |= told
+
+
+def _call(found: Scan, call: ir.Call, this: str, takes_tensors: Callable[[ir.Expr], int]) -> None:
+    func = call.func
+    found.given.update(a.value.id for a in call.args if isinstance(a.value, ir.Name))
+    if isinstance(func, ir.Name):
+        found.called.add(func.id)
+        found.answers |= func.id in _CHANGES
+    elif isinstance(func, ir.Attribute):
+        found.methods.add(func.attr)
+        if isinstance(func.value, ir.Name) and func.value.id == this:
+            found.self_calls.add(func.attr)
+            found.registers |= func.attr in ("register_buffer", "register_parameter")
+            for argument in call.args:
+                if isinstance(argument.value, ir.Name):
+                    found.self_inputs.add((func.attr, argument.value.id))
+        found.draws |= isinstance(func.value, ir.Name) and func.value.id == "random"
+        dims = func.attr == "size" or any(a.keyword in _DIMS for a in call.args)
+        if dims and isinstance(func.value, ir.Name):
+            found.tensors.add(func.value.id)
+        found.answers |= func.attr in _CHANGES or func.attr in MOVES
+        found.reads_back |= func.attr in _TO_HOST
+        if func.attr in _EXPORTS and call.args:
+            of_this = _root(call.args[0].value) == this
+            found.exports |= of_this and ir.render(func).endswith(_EXPORTERS)
+        if func.attr in MOVES:
+            found.followed |= {
+                a.value.value.id
+                for a in call.args
+                if isinstance(a.value, ir.Attribute)
+                and a.value.attr == "device"
+                and isinstance(a.value.value, ir.Name)
+            }
+            found.moved.add(ir.render(func.value))
+            attr = self_attribute(func.value, this)
+            if attr:
+                found.self_moves.add(attr)
+        if func.attr in _TAKES_MASK and call.args:
+            found.masks |= _masks(call.args[0].value)
+        if func.attr in _MAKES_TENSOR and call.args and isinstance(call.args[0].value, ir.Name):
+            found.data.add(call.args[0].value.id)
+    for argument in call.args:
+        if argument.keyword == "collate_fn":
+            found.of_samples.add(_last_word(argument.value))
+        elif isinstance(argument.value, ir.Display) and _last_word(func) == "Compose":
+            made = (item.func for item in argument.value.items if isinstance(item, ir.Call))
+            found.of_samples.update(map(_last_word, made))
+        if not _only_iterates(call):
+            found.wrapped.update(_handed_on(argument.value, this))
+    if any(isinstance(argument.value, (ir.Name, ir.Display)) for argument in call.args):
+        for argument in call.args[: takes_tensors(func)]:
+            if not (argument.keyword or argument.star):
+                for name in _given(argument.value):
+                    for names in (found.tensors, found.used, found.passed):
+                        names.add(name)
+
+
+def _last_word(node: ir.Expr) -> str:
+    return ir.render(node).rpartition(".")[2]
+
+
+def _given(node: ir.Expr) -> Iterator[str]:
+    """The names that an argument gives: `x`, or those in `[x, y]`."""
+    for each in node.items if isinstance(node, ir.Display) else (node,):
+        if isinstance(each, ir.Name):
+            yield each.id
+
+
+_ITERATES = frozenset(("enumerate", "zip", "reversed", "len"))
+
+
+def _only_iterates(node: ir.Expr) -> bool:
+    """`enumerate(self.layers)`: it keeps nothing, and what gets it in turn may."""
+    func = node.func if isinstance(node, ir.Call) else None
+    return isinstance(func, ir.Name) and func.id in _ITERATES
+
+
+def _handed_on(node: ir.Expr, this: str) -> Iterator[str]:
+    """The attributes whose parts an argument brings: `self.layers`, `*reversed(self.layers)`,
+    `[layer for layer in self.layers]`."""
+    match node:
+        case ir.Starred(value=inner):
+            yield from _handed_on(inner, this)
+        case ir.Call(args=args) if _only_iterates(node):
+            for argument in args:
+                yield from _handed_on(argument.value, this)
+        case ir.Comprehension(element=ir.Name(), clauses=clauses):
+            for clause in clauses:
+                yield from _handed_on(clause.iter, this)
+        case _ if attr := self_attribute(node, this):
+            yield attr
+
+
+def _masks(node: ir.Expr) -> set[str]:
+    """The name of a mask: `m` of `m`, `m == 0`, `~m` and `m[:, None]`."""
+    while not isinstance(node, ir.Name):
+        match node:
+            case ir.Compare(left=inner) | ir.Unary(operand=inner) | ir.Subscript(value=inner):
+                node = inner
+            case _:
+                return set()
+    return {node.id}
+
+
+def _subscript(found: Scan, node: ir.Subscript) -> None:
+    if isinstance(node.value, ir.Name) and _is_sliced(node):
+        found.sliced.add(node.value.id)
+
+
+def _is_sliced(node: ir.Subscript) -> bool:
+    """Whether it is an index in several dimensions: `x[:, 0]`."""
+    index = node.index
+    return isinstance(index, ir.Display) and any(isinstance(p, ir.Slice) for p in index.items)
+
+
+def _attribute(found: Scan, node: ir.Attribute, this: str, has_arrays: bool) -> None:
+    name = node.value
+    if node.attr == "__dict__":
+        found.dynamic = True
+    if isinstance(name, ir.Name) and name.id != this:
+        strong = node.attr in TENSOR_ONLY and node.attr not in _WEAK
+        if strong:
+            found.used.add(name.id)
+        if node.attr in _OF_MODULES:
+            found.modules.add(name.id)
+        if strong or (node.attr in _OR_ARRAY and not has_arrays):
+            found.tensors.add(name.id)
+    elif isinstance(name, ir.Subscript) and node.attr in _NO_ARRAY_HAS:
+        if isinstance(name.value, ir.Name) and _is_sliced(name):
+            found.used.add(name.value.id)
+            found.tensors.add(name.value.id)
+
+
+def _statement(found: Scan, node: ir.Stmt, this: str) -> None:
+    if isinstance(node, ir.Assign):
+        root = _root(node.value)
+        for target in node.targets:
+            _target(found, target, this)
+            if root:
+                bound = target.items if isinstance(target, ir.Display) else (target,)
+                found.taken |= {(each.id, root) for each in bound if isinstance(each, ir.Name)}
+            if isinstance(target, ir.Name) and isinstance(node.value, ir.Subscript):
+                if isinstance(node.value.value, ir.Name):
+                    found.parts.setdefault(target.id, []).append(node.value.value.id)
+            if isinstance(node.value, ir.Name) and isinstance(target, ir.Display):
+                found.data |= {node.value.id} & {i.id for i in target.items if type(i) is ir.Name}
+            found.answers |= not isinstance(target, (ir.Name, ir.Display))
+            if isinstance(node.value, ir.Call) and self_attribute(target, this):
+                found.makes |= _may_make(node.value.func)
+                found.registers |= ir.render(node.value.func).endswith("nn.Parameter")
+    elif isinstance(node, ir.Return):
+        nothing = isinstance(node.value, ir.Constant) and node.value.value is None
+        found.answers |= node.value is not None and not nothing
+        found.returned.append(node.value)
+    elif isinstance(node, (ir.Augment, ir.For)):
+        found.answers |= isinstance(node, ir.Augment) and not isinstance(node.target, ir.Name)
+        _target(found, node.target, this)
+    elif isinstance(node, ir.With):
+        for _, entered in node.items:
+            if entered is not None:
+                _target(found, entered, this)
+    elif isinstance(node, (ir.Function, ir.Class)):
+        found.assigned[node.name] += 1
+
+
+def _root(node: ir.Expr | None) -> str:
+    """The name at the start of a path, or of calls of methods: `x` of `x[0].unbind(1)`."""
+    while isinstance(node, (ir.Attribute, ir.Subscript, ir.Call)):
+        node = node.func if isinstance(node, ir.Call) else node.value
+    return node.id if isinstance(node, ir.Name) else ""
+
+
+def _may_make(func: ir.Expr) -> bool:
+    """Whether a called function may give a module, a tensor or a loader: a class, a function of
+    the file, or a function of a library; hardly a method of something else."""
+    if isinstance(func, ir.Attribute):
+        deep = isinstance(func.value, ir.Name)
+        return deep or func.attr[:1].isupper() or func.attr in MOVES
+    return True
+
+
+def _target(found: Scan, target: ir.Expr, this: str) -> None:
+    if isinstance(target, ir.Name):
+        found.assigned[target.id] += 1
+    elif isinstance(target, ir.Display):
+        for item in target.items:
+            _target(found, item, this)
+    elif isinstance(target, ir.Starred):
+        _target(found, target.value, this)
+    else:
+        attr = self_attribute(target, this)
+        if attr:
+            found.self_stores.add(attr)

@@ -1,0 +1,102 @@
+"""Which parts of what a function returns are text, as far as its own words tell.
+
+What a data set gives as text a loader yields as a list of strings: no tensor, and nothing to move.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from devlint import ir
+from devlint.flow.syntax.walk import descendants, mentions
+
+_OF_TEXT = frozenset("lower upper strip lstrip rstrip title capitalize".split())
+"""Methods that texts alone have, and that give text."""
+_GIVE_TEXT = _OF_TEXT | {"format", "join", "readline", "read_text"}
+_TEXT_FUNCTIONS = frozenset(
+    ("str", "repr", "re.sub", "os.path.basename", "os.path.abspath", "os.path.dirname")
+)
+_MOST_STEPS = 20
+WHOLE = ""
+"""Stands for what is returned, where that is one text."""
+
+
+def text_parts(function: ir.Function) -> frozenset[str]:
+    """The positions and keys of what is text in all that a function returns."""
+    returned = [n.value for n in _statements(function) if isinstance(n, ir.Return) and n.value]
+    told = [frozenset(_parts(function, value)) for value in returned]
+    return frozenset.intersection(*told) if told else frozenset()
+
+
+def _statements(function: ir.Function) -> Iterator[ir.Node]:
+    """The nodes of a function's own body."""
+    for statement in function.body:
+        if not isinstance(statement, (ir.Function, ir.Class)):
+            yield from descendants(statement)
+
+
+def _parts(function: ir.Function, node: ir.Expr) -> Iterator[str]:
+    match node:
+        case ir.Display(items=items):
+            for position, item in enumerate(items):
+                if _is_text(function, item, _MOST_STEPS):
+                    yield str(position)
+        case ir.Mapping(items=entries):
+            for key, item in entries:
+                if isinstance(key, ir.Constant) and _is_text(function, item, _MOST_STEPS):
+                    yield str(key.value)
+        case _ if _is_text(function, node, _MOST_STEPS):
+            yield WHOLE
+
+
+def _is_text(function: ir.Function, node: ir.Expr, steps: int) -> bool:
+    match node:
+        case ir.Text() | ir.Constant(value=str()):
+            return True
+        case ir.Call(func=ir.Attribute(attr=attr)) if attr in _GIVE_TEXT:
+            return True
+        case ir.Call(func=func):
+            return ir.render(func) in _TEXT_FUNCTIONS
+        case ir.Binary(op="+", left=left, right=right) if steps:
+            return _is_text(function, left, steps - 1) or _is_text(function, right, steps - 1)
+        case ir.Binary(op="%", left=left) if steps:
+            return _is_text(function, left, steps - 1)
+        case ir.Subscript(value=value, index=ir.Slice()) if steps:
+            return _is_text(function, value, steps - 1)
+        case ir.Name(id=name) if steps:
+            bound = _bound(function, name)
+            texts = [each for each in bound if _is_text(function, each, steps - 5)]
+            if texts and _is_asked_as_text(function, name):  # what was read from somewhere is, too
+                bound = [each for each in bound if isinstance(each, ir.Call)]
+            return bool(texts) and all(each in texts for each in bound)
+    return False
+
+
+def _is_asked_as_text(function: ir.Function, name: str) -> bool:
+    """Whether a name has a method called that texts alone have."""
+    return any(
+        isinstance(node, ir.Attribute)
+        and node.attr in _OF_TEXT
+        and isinstance(node.value, ir.Name)
+        and node.value.id == name
+        for node in _statements(function)
+    )
+
+
+def _bound(function: ir.Function, name: str) -> list[ir.Expr]:
+    """All that a name is bound to; nothing where that can't be told."""
+    found: list[ir.Expr] = []
+    for node in _statements(function):
+        targets: tuple[ir.Expr | None, ...] = ()
+        match node:
+            case ir.Assign(targets=(ir.Name(id=bound),), value=value) if bound == name and value:
+                found.append(value)
+            case ir.Assign(targets=several):
+                targets = several
+            case ir.For(target=target) | ir.Augment(target=target):
+                targets = (target,)
+            case ir.With(items=items):
+                targets = tuple(entered for _, entered in items)
+        if any(mentions(target, name) for target in targets if target is not None):
+            return []
+    return found

@@ -1,0 +1,64 @@
+"""The nodes below a node of the intermediate form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from devlint import ir
+
+
+def _fields(kind: Any) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """The fields of a node type that hold a node, a tuple of nodes, or a tuple of pairs."""
+    types = {f.name: str(f.type) for f in fields(kind) if f.name != "origin"}
+    pairs = tuple(name for name, text in types.items() if text.startswith("tuple[tuple["))
+    many = tuple(
+        name
+        for name, text in types.items()
+        if name not in pairs and "str" not in text and (text.startswith("tuple") or text == "Body")
+    )
+    one = tuple(n for n, t in types.items() if t in ("Expr", "Expr | None", "Name", "Stmt"))
+    return one, many, pairs
+
+
+_KINDS: list[Any] = [kind for kind in vars(ir).values() if is_dataclass(kind)]
+
+
+_FIELDS = {kind: _fields(kind) for kind in _KINDS}
+
+
+def descendants(node: ir.Node) -> Iterator[ir.Node]:
+    """A node and all nodes below it, in no particular order."""
+    stack = [node]
+    while stack:
+        found = stack.pop()
+        yield found
+        one, many, pairs = _FIELDS[type(found)]
+        for name in one:
+            value = getattr(found, name)
+            if value is not None:
+                stack.append(value)
+        for name in many:
+            stack.extend(getattr(found, name))
+        for name in pairs:
+            for pair in getattr(found, name):
+                stack.extend(part for part in pair if part is not None)
+
+
+def mentions(node: ir.Node, name: str) -> bool:
+    """Whether a name stands in a node, to be read or to be bound."""
+    return any(isinstance(each, ir.Name) and each.id == name for each in descendants(node))
+
+
+def self_attribute(node: ir.Expr, this: str) -> str:
+    """The attribute's name where a node is `self.attribute`, else ""."""
+    if isinstance(node, ir.Attribute) and isinstance(node.value, ir.Name) and node.value.id == this:
+        return node.attr
+    return ""
+
+
+def is_static(function: ir.Function | ir.Lambda) -> bool:
+    """Whether it is a method that gets no object: `@staticmethod`."""
+    decorators = function.decorators if isinstance(function, ir.Function) else ()
+    return any(ir.render(each) == "staticmethod" for each in decorators)

@@ -1,0 +1,59 @@
+"""Reports about nodes become findings about spans."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from devlint.findings import Change, Finding, Fix, Hop, Report, Span, Step
+from devlint.rulebook import Page
+from devlint.source.spots import path_of, span_of
+
+if TYPE_CHECKING:
+    from devlint.source.document import Document
+
+
+def locate(report: Report, page: Page, document: Document | None, filename: str) -> Finding:
+    if document is None:
+        origin = report.at.origin
+        assert isinstance(origin, Span)
+        span, statement = origin, (origin.row, origin.row)
+    else:
+        span = document.locate(report.at.origin)
+        statement = document.statement_rows(span.row)
+    return Finding(
+        filename=filename,
+        code=page.code,
+        name=page.name,
+        message=report.message,
+        level=report.level or page.level,
+        span=span,
+        trace=_trace(report, document),
+        fix=None if report.fix is None or document is None else _fix(report.fix, document),
+        help=report.help,
+        statement=statement,
+        confidence=report.confidence,
+    )
+
+
+def _trace(report: Report, document: Document | None) -> tuple[Step, ...]:
+    if document is None:
+        return ()
+    return tuple(_step(hop, document) for hop in report.because)
+
+
+def _step(hop: Hop, document: Document) -> Step:
+    """A hop in this file, which LibCST has read, or in one that was followed."""
+    span = span_of(hop.node.origin)
+    if span is None:
+        return Step(document.locate(hop.node.origin), hop.message)
+    return Step(span, hop.message, path_of(hop.node.origin) or "")
+
+
+def _fix(change: Change, document: Document) -> Fix | None:
+    if not change.rewrites or not document.in_one_function(change.together):
+        return None
+    starts = [document.locate(node.origin).start for node in change.together]
+    if change.in_order and starts != sorted(starts):
+        return None
+    edits = sorted(map(document.edit, change.rewrites), key=lambda edit: edit.span.start)
+    return Fix(change.message, change.safety, tuple(edits))

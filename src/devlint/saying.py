@@ -1,0 +1,126 @@
+"""What the rules that are on say of a file: of each of its facts, and of each mistake once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import lru_cache, partial
+
+from devlint import ir
+from devlint.elsewhere import brought_home, nodes_of, reported
+from devlint.findings import Hop, Located, Report
+from devlint.flow.facts import Elsewhere, Fact
+from devlint.flow.interpreter import interpret
+from devlint.flow.project import Text
+from devlint.plan import Plan
+from devlint.rulebook import Page, pages
+from devlint.rules import Rule, all_rules
+from devlint.source.spots import path_of
+
+Said = list[tuple[Page, Report]]
+
+
+def say(content: Text, filename: str, codes: frozenset[str], plan: Plan) -> Said:
+    """What the rules that are on report, and their pages."""
+    path = os.path.abspath(filename)
+    rules = rules_for(codes)
+    facts = interpret(content, plan.table, plan.device_types, path, plan.project)
+    here = path_of(content.module.body[0].origin) if content.module.body else None
+    said = [
+        (page, told)
+        for fact in facts
+        for page, rule in rules.get(type(fact), ())
+        for report in rule.check(fact)
+        if (told := brought_home(report, fact.node, here, partial(_told_of, plan))) is not None
+    ]
+    said.extend(_led(facts, codes, plan))
+    return list(_gathered(list(_nearest(said))))
+
+
+def _nearest(said: Said) -> Iterator[tuple[Page, Report]]:
+    """Of what is said of one cause, what tells best how to mend it."""
+    nearest: dict[Located, int] = {}
+    for _, report in said:
+        if report.cause is not None:
+            nearest[report.cause] = min(_distance(report), nearest.get(report.cause, _FAR))
+    for page, report in said:
+        if report.cause is None or _distance(report) == nearest[report.cause]:
+            yield page, report
+
+
+_FAR = 2
+
+
+def _distance(report: Report) -> int:
+    """How far a report is from saying how its cause is mended."""
+    return 0 if report.settles else 1 if report.at is report.cause else _FAR
+
+
+def _gathered(said: Said) -> Iterator[tuple[Page, Report]]:
+    """What is said, and of what goes back to one root the first of a rule only, which tells the
+    other places."""
+    places: dict[tuple[str, Located], dict[Located, Report]] = {}
+    for page, report in said:
+        if report.root is not None:
+            places.setdefault((page.code, report.root), {}).setdefault(report.at, report)
+    for page, report in said:
+        if report.root is None:
+            yield page, report
+            continue
+        first, *others = places[page.code, report.root].values()
+        if report is first:
+            yield page, _with_others(first, others) if others else first
+
+
+def _with_others(first: Report, others: list[Report]) -> Report:
+    """A report that tells of other places as well. A fix mends all of them, or there is none."""
+    fixes = [each.fix for each in (first, *others) if each.fix is not None]
+    fix = None
+    if len(fixes) > len(others):
+        fix = replace(
+            fixes[0],
+            message=f"{fixes[0].message}, and so {len(others)} more",
+            rewrites=tuple(rewrite for each in fixes for rewrite in each.rewrites),
+        )
+    also = (Hop(each.at, "and here") for each in others)
+    return replace(first, because=(*first.because, *also), fix=fix)
+
+
+def _led(facts: Iterable[Fact], codes: frozenset[str], plan: Plan) -> Iterator[tuple[Page, Report]]:
+    """What calls lead to in other files, once for each place there and each rule."""
+    seen: set[tuple[str, ir.Node]] = set()
+    for fact in facts:
+        if not isinstance(fact, Elsewhere):
+            continue
+        for page, rule in rules_for(codes).get(type(fact.fact), ()):
+            for report in reported(fact, rule.check(fact.fact), partial(_told_of, plan)):
+                if (page.code, fact.fact.node) not in seen:
+                    seen.add((page.code, fact.fact.node))
+                    yield page, report
+
+
+def _told_of(plan: Plan, path: str) -> frozenset[Located]:
+    """The nodes that the findings of a followed file are about, where it is linted itself."""
+
+    def ask(text: Text) -> frozenset[Located]:
+        found: set[Located] = set()
+        for fact in interpret(text, plan.table, plan.device_types, path, plan.project):
+            for rule in all_rules():
+                for report in rule.check(fact) if rule.on is type(fact) else ():
+                    found.update((fact.node, *nodes_of(report)))
+        return frozenset(found)
+
+    return frozenset() if plan.project is None else plan.project.own(path, ask)
+
+
+@lru_cache(maxsize=64)
+def rules_for(codes: frozenset[str]) -> Mapping[type, tuple[tuple[Page, Rule], ...]]:
+    """The rules that are on, with their pages, by the type of fact they read."""
+    known = pages()
+    by_fact: dict[type, tuple[tuple[Page, Rule], ...]] = {}
+    for rule in all_rules():
+        page = known[rule.name]
+        if page.code in codes:
+            by_fact[rule.on] = (*by_fact.get(rule.on, ()), (page, rule))
+    return by_fact

@@ -1,0 +1,125 @@
+"""What findings tell somebody to do is what helps there."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from devlint.findings import Finding
+from devlint.lint import check_source
+from devlint.settings import Settings
+
+MODULE = """
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(2, 2)
+            self.scale = nn.Parameter(torch.ones(2))
+            self.register_buffer("shift", torch.ones(2))
+
+        def forward(self, x):
+            return self.layer(x)
+
+        def inner(self, given):
+            return self.layer(given)
+
+        def copied(self, given):
+            return self.layer(torch.tensor([[1.0, 2.0]]).to(given.device))
+
+        def method(self, x, dtype):
+            {body}
+"""
+
+
+def only(text: str, code: str) -> Finding:
+    found = check_source(textwrap.dedent(text).encode(), "net.py", Settings())
+    (finding,) = (each for each in found if each.code == code)
+    return finding
+
+
+def lint(body: str, code: str) -> Finding:
+    lines = textwrap.dedent(body).strip().replace("\n", "\n" + " " * 12)
+    return only(MODULE.format(body=lines), code)
+
+
+@pytest.mark.parametrize(
+    ("body", "done", "remedy"),
+    [
+        ("x.to(torch.float16)", "converted", "assign the result"),
+        ("x.type(dtype)", "converted", "assign the result"),
+        ("x.type(torch.cuda.FloatTensor)", "moved", "assign the result"),
+        ("x.to('cuda', torch.float16)", "moved", "assign the result"),
+        ("self.scale.to(torch.float16)", "converted", "assign the result to `self.scale.data`"),
+        ("self.shift.to(torch.float16)", "converted", "assign the result"),
+    ],
+)
+def test_a_result_that_is_thrown_away(body: str, done: str, remedy: str) -> None:
+    finding = lint(f"y = x.unsqueeze(0)\n{body}", "DEV302")
+    assert finding.message.endswith(f"is thrown away: a tensor isn't {done} in place")
+    assert finding.help == remedy
+
+
+def test_a_tensor_that_is_made_for_a_layer() -> None:
+    finding = lint("return self.layer(torch.ones(1, 2))", "DEV203")
+    assert finding.help == (
+        "make it on the device of the module, as `device=next(self.parameters()).device`, "
+        "or move it before they meet"
+    )
+
+
+def test_a_tensor_is_not_called_by_the_name_of_a_parameter() -> None:
+    finding = lint("made = torch.ones(1, 2)\nreturn self.inner(made)", "DEV203")
+    assert finding.message.startswith("this tensor is made on cpu here, but meets `self.layer`")
+
+
+def test_why_a_move_leads_to_the_host() -> None:
+    finding = lint("made = torch.ones(1, 2)\nreturn self.copied(made)", "DEV201")
+    assert [hop.message for hop in finding.trace] == [
+        "made without `device=` here: on the CPU",
+        "moved to cpu here",
+    ]
+    assert finding.trace[0].span.row > finding.trace[1].span.row
+
+
+@pytest.mark.parametrize(
+    ("empty", "test", "registered"),
+    [
+        ("self.mask = None", "self.mask is None", "None"),
+        ("pass", 'not hasattr(self, "mask")', "..."),
+    ],
+)
+def test_a_tensor_that_later_calls_find(empty: str, test: str, registered: str) -> None:
+    text = f"""
+        import torch
+        from torch import nn
+
+        class Masked(nn.Module):
+            def __init__(self):
+                super().__init__()
+                {empty}
+
+            def forward(self, x):
+                if {test}:
+                    self.mask = torch.ones(2, x.size(1)).to(x)
+                return x @ self.mask
+    """
+    assert only(text, "DEV401").help == (
+        f'make it a buffer: `self.register_buffer("mask", {registered}, persistent=False)`'
+    )
+
+
+def test_what_is_moved_to_the_wrong_place_is_moved_once() -> None:
+    text = """
+        import torch
+        from torch import nn
+
+        def run(model: nn.Module, x: torch.Tensor, args):
+            model = model.to("cuda" if args.gpu else "cpu")
+            return model(x.cuda())
+    """
+    finding = only(text, "DEV201")
+    assert finding.help == "move it: `x.to(next(model.parameters()).device)`"
