@@ -20,6 +20,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from groups import groups_end_last
 from late_copies import LateCopies
 from torch import nn
 
@@ -74,7 +75,12 @@ def _run(path: Path) -> Outcome:
     printed = io.StringIO()
     error: Exception | None = None
     late = LateCopies()
-    with emulate("cuda", 2, transfers=late), late.installed(), redirect_stdout(printed):
+    with (
+        emulate("cuda", 2, transfers=late),
+        late.installed(),
+        redirect_stdout(printed),
+        groups_end_last(),
+    ):
         torch.manual_seed(0)
         try:
             # Bytes, as Python reads a file: what their first line declares counts.
@@ -84,6 +90,7 @@ def _run(path: Path) -> Outcome:
         except Exception as raised:
             error = raised
         seen = {name: _seen(value) for name, value in space.items() if name != "__name__"}
+        space.clear()
     values = {name: value for name, value in seen.items() if value is not None}
     return Outcome(values, printed.getvalue(), error)
 

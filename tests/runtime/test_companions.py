@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+from groups import groups_end_last
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -176,6 +177,7 @@ def test_torchmetrics() -> None:
             torchmetrics.Accuracy(task="multiclass", num_classes=3)(scores, labels)
 
 
+@groups_end_last()
 def _rank(rank: int, folder: str) -> None:
     import torch.distributed as dist
     from torch.nn.parallel import DistributedDataParallel

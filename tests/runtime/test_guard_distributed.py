@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 import torch
 import torch.distributed as dist
+from groups import groups_end_last
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
@@ -149,6 +151,7 @@ def compared(way: Callable[[int], Any], rank: int) -> None:
     assert all(same(found[0], each) for each in found[1:])
 
 
+@groups_end_last()
 def train(rank: int, folder: str) -> None:
     """What each of two processes does."""
     torch.set_num_threads(1)
@@ -186,7 +189,12 @@ def start(folder: str) -> None:
 
 def test_processes_that_train_together(tmp_path: Path) -> None:
     # They start from a process of their own: the autograd engine can't be forked once it has run.
-    done = subprocess.run([sys.executable, __file__, tmp_path], stderr=subprocess.PIPE, text=True)
+    done = subprocess.run(
+        [sys.executable, __file__, tmp_path],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     assert done.returncode == 0, done.stderr
     for rank in range(2):
         first = Path(tmp_path, f"{rank}.txt").read_text().splitlines()[0]

@@ -20,6 +20,7 @@ import pytest
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F
+from groups import groups_end_last
 from runtime.test_transfers import COPIES, NEITHER, WAITS, Named
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -371,6 +372,7 @@ class Checkpointed(nn.Module):
         return out
 
 
+@groups_end_last()
 def distributed(tmp_path: Path) -> list[Tensor]:
     file = tmp_path / f"rendezvous-{len(list(tmp_path.iterdir()))}"
     dist.init_process_group("gloo", init_method=file.as_uri(), rank=0, world_size=1)
