@@ -8,21 +8,12 @@ where one side is on such a device, DEV203 where
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
-from dataclasses import replace
 
 from devlint import ir
 from devlint.findings import (
-    Anchor,
-    Change,
     Confidence,
     Hop,
-    Rewrite,
-    Safety,
-    insert_after,
-    insert_before,
-    replace_tail,
 )
 from devlint.flow.facts import (
     CUDA_AVAILABLE,
@@ -48,13 +39,7 @@ from devlint.flow.facts import (
 
 _OF_ATTRIBUTES = (Origin.ATTRIBUTE, Origin.STALE)
 _UNCUT = 10_000  # characters: more than any expression that is worth reading
-_EXPRESSION = re.compile(r"[A-Za-z_][\w.]*(\[[^\[\]]+\])?")
-_ATOMS = (ir.Name, ir.Attribute, ir.Subscript, ir.Call)
-_OPERATIONS = (ir.Binary, ir.Unary, ir.Boolean, ir.Compare, ir.Conditional)
-_CREATORS = frozenset({
-    "arange", "as_tensor", "empty", "eye", "full", "linspace", "logspace", "ones", "rand",
-    "randint", "randn", "randperm", "tensor", "tril_indices", "triu_indices", "zeros",
-})  # fmt: skip
+OPERATIONS = (ir.Binary, ir.Unary, ir.Boolean, ir.Compare, ir.Conditional)
 
 
 # --- who speaks ----------------------------------------------------------------------------
@@ -221,7 +206,7 @@ def followed_by(operand: Operand, text: str) -> str:
     """`x.cpu()`: its source with `text` behind it; only `text` where the source is too long."""
     if ir.render(operand.node) != ir.render(operand.node, _UNCUT):
         return text
-    return f"({operand}){text}" if isinstance(operand.node, _OPERATIONS) else f"{operand}{text}"
+    return f"({operand}){text}" if isinstance(operand.node, OPERATIONS) else f"{operand}{text}"
 
 
 def because(odd: Operand, partner: Operand) -> tuple[Hop, ...]:
@@ -245,97 +230,6 @@ def named(node: ir.Expr) -> bool:
     return isinstance(node, ir.Name)
 
 
-def device_of(partner: Operand, module: bool = False) -> str:
-    """An expression for the device of `partner`, or "" where there is no short one."""
-    if module and isinstance(partner.device, Symbol) and not is_own_place(partner):
-        label = partner.device.label
-        if _EXPRESSION.fullmatch(label):
-            return label
-    if not named(partner.node):
-        return ""
-    return f"next({partner}.parameters()).device" if module else f"{partner}.device"
-
-
 def is_own_place(operand: Operand) -> bool:
     """Whether no more is known than that it is where it is."""
     return isinstance(operand.device, Symbol) and operand.device.label == f"{operand}.device"
-
-
-def remedy(odd: Operand, partner: Operand, module: bool = False) -> str:
-    """What to do, in one line."""
-    target = device_of(partner, module)
-    if fresh(odd):
-        return f"make it there: `device={target}`" if target else "make it there with `device=`"
-    if not target:
-        return f"move `{odd}` to the device of `{partner}`"
-    if not named(odd.node):
-        return f"move it: `{followed_by(_before_move(odd), f'.to({target})')}`"
-    return f"move it first: `{odd} = {odd}.to({target})`"
-
-
-def _before_move(odd: Operand) -> Operand:
-    """What is moved, of an expression that moves it to the wrong place: `x` of `x.cuda()`."""
-    match odd.node:
-        case ir.Call(func=ir.Attribute(value=inner, attr="to" | "cuda" | "cpu")) if (
-            odd.origin is Origin.MOVED
-        ):
-            return replace(odd, node=inner)
-    return odd
-
-
-# --- fixes ---------------------------------------------------------------------------------
-
-
-def suffix(node: ir.Expr, text: str) -> tuple[Rewrite, ...]:
-    """Put `text` (".cpu()") behind an expression, in parentheses where it needs them."""
-    if isinstance(node, _ATOMS):
-        return (insert_after(node, text),)
-    if isinstance(node, _OPERATIONS):
-        return (insert_before(node, "("), insert_after(node, ")" + text))
-    return ()
-
-
-def move_to(odd: Operand, partner: Operand) -> Change | None:
-    """Move `odd` to where the tensor `partner` is: into its creation call, or behind it."""
-    node = odd.node
-    if node is partner.node or not odd.kind.is_tensor_like or not named(partner.node):
-        return None
-    device = own_device(partner)
-    rewrites = put_on(node, device)
-    if not rewrites:
-        return None
-    return Change(f"Move `{odd}` to `{device}`", rewrites, Safety.UNSAFE)
-
-
-def own_device(operand: Operand) -> str:
-    """`x.device`, uncut."""
-    return f"{ir.render(operand.node, 200)}.device"
-
-
-def put_on(node: ir.Expr, device: str) -> tuple[Rewrite, ...]:
-    """Put what an expression gives on `device`: in its creation call, or by a move behind it."""
-    return put_in_creation(node, device) or suffix(node, f".to({device})")
-
-
-def put_in_creation(node: ir.Expr, device: str) -> tuple[Rewrite, ...]:
-    """`torch.ones(3)` -> `torch.ones(3, device=...)`."""
-    match node:
-        case ir.Call(func=ir.Attribute(value=ir.Name(id="torch"), attr=attr), args=args) if (
-            attr in _CREATORS
-            and args
-            and not any(arg.star == "**" or arg.keyword in ("device", "out") for arg in args)
-        ):
-            return (insert_after(args[-1], f", device={device}"),)
-    return ()
-
-
-def without(call: ir.Call, argument: ir.Argument) -> tuple[Rewrite, ...]:
-    """Take an argument out of a call, with the comma before or after it."""
-    if argument not in call.args:
-        return ()  # something unpacks it
-    index = call.args.index(argument)
-    if index:
-        return (replace_tail(call.args[index - 1], argument, ""),)
-    if len(call.args) > 1:
-        return (Rewrite(Anchor(argument, "start"), Anchor(call.args[1], "start"), ""),)
-    return (Rewrite(Anchor(argument, "start"), Anchor(argument, "end"), ""),)

@@ -8,7 +8,7 @@ from devlint import ir
 from devlint.findings import Change, Report, Rewrite, Safety, replace_tail
 from devlint.flow.facts import CPU, UNKNOWN, Move, Origin
 from devlint.rules import rule
-from devlint.rules._meetings import put_in_creation
+from devlint.rules._remedies import put_in_creation
 
 _DRAWN = ("rand", "randn", "randint", "randperm")
 

@@ -31,12 +31,10 @@ from devlint.rules._meetings import (
     is_own_place,
     made_on_default,
     named,
-    own_device,
     pairs,
     place,
-    put_in_creation,
-    put_on,
 )
+from devlint.rules._remedies import own_device, put_in_creation, put_on
 
 
 @rule("created-on-default-device", on=Join)

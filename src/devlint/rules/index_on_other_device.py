@@ -17,8 +17,8 @@ from devlint.rules._meetings import (
     fresh,
     named,
     place,
-    suffix,
 )
+from devlint.rules._remedies import suffix
 
 
 @rule("index-on-other-device", on=Indexing)

@@ -7,16 +7,8 @@ from collections.abc import Iterator
 from devlint.findings import Report
 from devlint.flow.facts import ModuleCall, Origin, Role, Symbol
 from devlint.rules import rule
-from devlint.rules._meetings import (
-    because,
-    clash,
-    confidence,
-    fresh,
-    is_left,
-    remedy,
-    root,
-    sentence,
-)
+from devlint.rules._meetings import because, clash, confidence, fresh, is_left, root, sentence
+from devlint.rules._remedies import remedy
 
 
 @rule("input-on-other-device", on=ModuleCall)

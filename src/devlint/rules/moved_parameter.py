@@ -8,7 +8,7 @@ from devlint import ir
 from devlint.findings import Change, Report, Safety, replace_tail
 from devlint.flow.facts import CPU, ApiCall, AttributeWrite
 from devlint.rules import rule
-from devlint.rules._meetings import suffix
+from devlint.rules._remedies import suffix
 
 _PLAIN = (ir.Name, ir.Attribute, ir.Constant)
 

@@ -7,16 +7,8 @@ from collections.abc import Iterator
 from devlint.findings import Report
 from devlint.flow.facts import Join
 from devlint.rules import rule
-from devlint.rules._meetings import (
-    because,
-    confidence,
-    made_on_default,
-    move_to,
-    pairs,
-    remedy,
-    root,
-    sentence,
-)
+from devlint.rules._meetings import because, confidence, made_on_default, pairs, root, sentence
+from devlint.rules._remedies import move_to, remedy
 
 
 @rule("operands-on-other-devices", on=Join)

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from devlint.findings import Change, Level, Report, Safety, replace_tail
 from devlint.flow.facts import Pinning, Role
 from devlint.rules import rule
-from devlint.rules._meetings import place, without
+from devlint.rules._meetings import place
+from devlint.rules._remedies import without
 
 
 @rule("pinned-memory-misuse", on=Pinning)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from devlint.findings import Change, Hop, Report, Safety
 from devlint.flow.facts import EarlyRead
 from devlint.rules import rule
-from devlint.rules._meetings import without
+from devlint.rules._remedies import without
 
 
 @rule("unsynchronized-read", on=EarlyRead)

@@ -8,7 +8,7 @@ from devlint import ir
 from devlint.findings import Change, Report, Safety
 from devlint.flow.facts import Wrap
 from devlint.rules import rule
-from devlint.rules._meetings import suffix
+from devlint.rules._remedies import suffix
 
 _WORDS = {
     "device-ids": "`{module}` is on cpu, where `device_ids` may not be given",
