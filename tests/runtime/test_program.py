@@ -69,6 +69,7 @@ fail()
 
 INTERRUPTED = """
 import atexit, os, signal, threading, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background ignores it
 def late():
     time.sleep(0.3)
     print("thread")
