@@ -32,6 +32,8 @@ def tell(info: ClassInfo, frame: Frame, name: str, value: Value) -> None:
     statement, operand = stores[0]
     if _is_hidden(info, operand.node) or _is_handed_on(info, operand.node, statement):
         return
+    if parameters and all(map(_is_part, _shown(operand.node))):
+        return  # the module registers parameters that are its attributes
     if _is_moved_by_hand(info, name):
         return
     if is_registered_elsewhere(info, frame, name, found):
@@ -54,6 +56,16 @@ def _is_hidden(info: ClassInfo, node: ir.Expr) -> bool:
         return False
     names = {parameter.name for parameter in init[1].params}
     return isinstance(node.items[0], ir.Name) and node.items[0].id in names
+
+
+def _shown(node: ir.Expr) -> tuple[ir.Expr, ...]:
+    """What the text of a container puts into it; the text itself where that can't be told."""
+    match node:
+        case ir.Display(items=items):
+            return items
+        case ir.Mapping(items=pairs):
+            return tuple(value for _, value in pairs)
+    return (node,)
 
 
 def _is_moved_by_hand(info: ClassInfo, name: str) -> bool:

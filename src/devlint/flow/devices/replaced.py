@@ -1,4 +1,5 @@
-"""Attributes of tensors that a file replaces: a test that pretends to have an accelerator."""
+"""Attributes that a file sets from outside: of all tensors, where a test pretends to have an
+accelerator, and of objects that it uses."""
 
 from __future__ import annotations
 
@@ -14,6 +15,20 @@ def is_replaced(file: File, attr: str) -> bool:
         nodes = (node for statement in file.body for node in descendants(statement))
         file.replaced = frozenset(_replaced(node) for node in nodes if isinstance(node, ir.Call))
     return attr in file.replaced
+
+
+def gives(file: File, attr: str) -> bool:
+    """Whether a file stores an attribute in an object from outside: `self.draft.device = device`,
+    `model.device = device`; not what the methods of a class store in their own."""
+    nodes = (node for statement in file.body for node in descendants(statement))
+    return any(
+        isinstance(target, ir.Attribute)
+        and target.attr == attr
+        and not (isinstance(target.value, ir.Name) and target.value.id == "self")
+        for node in nodes
+        if isinstance(node, ir.Assign)
+        for target in node.targets
+    )
 
 
 def _replaced(call: ir.Call) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from devlint import ir
-from devlint.flow.domain.lattice import CPU
+from devlint.flow.domain.lattice import CPU, THE_MODULE
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.values import Kind, Value, is_making
 from devlint.flow.facts import KeptModules
@@ -26,9 +26,14 @@ def newly_kept(made: Frame, ended: Frame, this: Value) -> list[tuple[str, Object
         if empty is None or filled is None or empty.items != () or empty.entries:
             continue
         inside = filled.elements()
-        if inside.note == "parameter" or _is_made_there(ended, inside):
+        if _is_new_parameter(inside) or _is_made_there(ended, inside):
             found.append((name, filled))
     return found
+
+
+def _is_new_parameter(value: Value) -> bool:
+    """Whether it is a parameter that no module registers: that one follows its module."""
+    return value.note == "parameter" and value.device != THE_MODULE
 
 
 def _is_made_there(frame: Frame, value: Value) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from devlint import ir
+from devlint.flow.devices.replaced import gives
 from devlint.flow.domain.lattice import UNKNOWN, Known, Symbol
 from devlint.flow.domain.paths import Path, path_value
 from devlint.flow.domain.state import Object
@@ -158,7 +159,9 @@ def _may_define(frame: Frame, base: Value, attr: str) -> bool:
         inherited = base.note == "self" and any(
             info in each.lineage() and each.defines(attr) for each in frame.file.classes.values()
         )
-        return opened or dynamic or not plain or inherited or info.defines(attr)
+        if opened or dynamic or not plain or inherited or info.defines(attr):
+            return True
+        return gives(frame.file, attr)
     return True
 
 
