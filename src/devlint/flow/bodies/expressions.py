@@ -11,7 +11,7 @@ from devlint.flow.calls import calls
 from devlint.flow.conditions import choices, fallbacks, implications, narrow, uncalled
 from devlint.flow.conditions.settled import settled
 from devlint.flow.devices.named import string_value
-from devlint.flow.domain.keys import CUDA_AVAILABLE, asks_type
+from devlint.flow.domain.keys import CUDA_AVAILABLE, stands_in
 from devlint.flow.domain.paths import path_value
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.state_joins import join_states
@@ -165,7 +165,7 @@ def _conditional(frame: Frame, node: ir.Conditional) -> Value:
         return choices.merge_devices(frame, node.test, yes, no)
     joined = choices.merge_values(yes, no, key)
     guarded = yes.kind in TENSORS and no.kind in TENSORS and yes.device != no.device
-    guarded = guarded and key is not None and not asks_type(key[0])
+    guarded = guarded and key is not None and not stands_in(key[0])
     return joined.but(note="guarded") if guarded else joined
 
 
