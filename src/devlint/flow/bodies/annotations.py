@@ -22,7 +22,8 @@ from devlint.flow.syntax.walk import is_static
 
 _TENSORS = frozenset(
     ("torch.Tensor", "torch.FloatTensor", "torch.LongTensor", "torch.nn.Parameter",
-     "torch.BoolTensor", "torch.IntTensor", "torch.DoubleTensor", "torch.HalfTensor")
+     "torch.BoolTensor", "torch.IntTensor", "torch.DoubleTensor", "torch.HalfTensor",
+     "torchtyping.TensorType")
 )  # fmt: skip
 
 
@@ -208,15 +209,25 @@ def loader(frame: Frame, node: ir.Node, label: str) -> Value:
 
 
 def annotation_name(frame: Frame, node: ir.Expr) -> str:
-    """The dotted name an annotation spells, `Optional[...]`, `X | None` and quotes removed."""
+    """The dotted name an annotation spells, `Optional[...]`, `X | None`, what is only told besides
+    (`Annotated[X, ...]`, jaxtyping's `Float[X, "n 3"]`) and quotes removed."""
     match node:
         case ir.Subscript(value=ir.Name(id="Optional"), index=index):
             return annotation_name(frame, index)
+        case ir.Subscript(value=outer, index=index):
+            name = dotted(frame, outer)
+            if name in _DESCRIBING or name.startswith("jaxtyping."):
+                items = index.items if isinstance(index, ir.Display) else (index,)
+                return annotation_name(frame, items[0]) if items else ""
+            return name if name == "torchtyping.TensorType" else ""
         case ir.Binary(op="|", left=left, right=ir.Constant(value=None)):
             return annotation_name(frame, left)
         case ir.Constant(value=str(text)):
             return _quoted(frame, text)
     return dotted(frame, node)
+
+
+_DESCRIBING = ("typing.Annotated", "typing_extensions.Annotated")
 
 
 def _quoted(frame: Frame, text: str) -> str:
