@@ -106,6 +106,8 @@ class Scan:
     """It draws numbers with Python's `random`."""
     exports: bool = False
     """It exports its first parameter or a part of it (`torch.onnx.export(self, example, path)`)."""
+    traced: set[str] = field(default_factory=set)
+    """Names for what `torch.jit.trace` made."""
     registers: bool = False
     """It registers parameters or buffers on its first parameter: that is an nn.Module."""
     dynamic: bool = False
@@ -158,6 +160,7 @@ def scan(function: ir.Function, takes_tensors: Callable[[ir.Expr], int], has_arr
             elif kind is ir.Clause:
                 _target(found, node.target, this)  # type: ignore[attr-defined]
     _tell_arrays_apart(found)
+    found.exports &= not found.traced & found.called  # traced to run faster here
     return found
 
 
@@ -310,6 +313,8 @@ def _statement(found: Scan, node: ir.Stmt, this: str) -> None:
             if root:
                 bound = target.items if isinstance(target, ir.Display) else (target,)
                 found.taken |= {(each.id, root) for each in bound if isinstance(each, ir.Name)}
+            if isinstance(target, ir.Name) and _traces(node.value):
+                found.traced.add(target.id)
             if isinstance(target, ir.Name) and isinstance(node.value, ir.Subscript):
                 if isinstance(node.value.value, ir.Name):
                     found.parts.setdefault(target.id, []).append(node.value.value.id)
@@ -332,6 +337,11 @@ def _statement(found: Scan, node: ir.Stmt, this: str) -> None:
                 _target(found, entered, this)
     elif isinstance(node, (ir.Function, ir.Class)):
         found.assigned[node.name] += 1
+
+
+def _traces(node: ir.Expr | None) -> bool:
+    func = node.func if isinstance(node, ir.Call) else None
+    return isinstance(func, ir.Attribute) and func.attr == "trace" and _root(func) == "torch"
 
 
 def _root(node: ir.Expr | None) -> str:
