@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from devlint import ir
 from devlint.flow.domain.lattice import UNKNOWN
-from devlint.flow.domain.values import Kind, Value
+from devlint.flow.domain.values import NOTHING, Kind, Value
 from devlint.flow.facts import Role
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
@@ -20,19 +20,24 @@ from devlint.flow.syntax.walk import descendants, self_attribute
 def forget_rewritten(
     info: ClassInfo, frame: Frame, this: Value, seen: Iterable[ir.Function]
 ) -> None:
-    """Forget what containers of tensors held, where a method stores another one under that name.
+    """Forget what containers of tensors held, where a method stores another one under that name,
+    or puts something else into it (`self.table[key] = row`).
 
     `seen` are the methods that have been run already, and whose containers are known.
     """
     found = frame.state.heap[this.data]
-    skipped = {info.methods.get("__init__"), *seen}
-    stored = {
-        name
+    init, known = info.methods.get("__init__"), set(seen)
+    scans = [
+        (each.file.scan(method), method in known)
         for each in info.lineage()
         for method in each.methods.values()
-        if method not in skipped
-        for name in each.file.scan(method).self_stores & found.entries.keys()
-        if _holds_tensors(frame, found.entries[name])
+        if method is not init
+    ]
+    stored = {
+        name
+        for scan, is_known in scans
+        for name in scan.self_items | (set() if is_known else scan.self_stores)
+        if name in found.entries and _holds_tensors(frame, found.entries[name])
     }
     if stored:
         kept = {name: value for name, value in found.entries.items() if name not in stored}
@@ -40,8 +45,10 @@ def forget_rewritten(
 
 
 def _holds_tensors(frame: Frame, value: Value) -> bool:
+    """Whether it is a container of tensors; parameters are left behind, whichever they are."""
     found = frame.object(value) if value.kind.is_container else None
-    return found is not None and found.elements().kind is Kind.TENSOR
+    inside = NOTHING if found is None else found.elements()
+    return inside.kind is Kind.TENSOR and inside.note != "parameter"
 
 
 _SETS_UP = re.compile(r"(async)?_?set_?up", re.IGNORECASE)

@@ -77,6 +77,8 @@ class Scan:
     given: set[str] = field(default_factory=set)
     """Names given to calls: functions may be among them, to be called from there."""
     self_stores: set[str] = field(default_factory=set)
+    self_items: set[str] = field(default_factory=set)
+    """Attributes into which an item is put (`self.table[key] = row`)."""
     self_moves: set[str] = field(default_factory=set)
     self_calls: set[str] = field(default_factory=set)
     methods: set[str] = field(default_factory=set)
@@ -369,6 +371,6 @@ def _target(found: Scan, target: ir.Expr, this: str) -> None:
     elif isinstance(target, ir.Starred):
         _target(found, target.value, this)
     else:
-        attr = self_attribute(target, this)
-        if attr:
-            found.self_stores.add(attr)
+        found.self_stores |= {self_attribute(target, this)} - {""}
+        if isinstance(target, ir.Subscript):
+            found.self_items |= {self_attribute(target.value, this)} - {""}
