@@ -54,8 +54,9 @@ def _create(use: Use) -> Value:
             Kind.TENSOR, device, owner, Origin.STALE if owner else Origin.MOVED, scalar, grad, note,
             trace,
         )  # fmt: skip
-    if row.name == "torch.from_numpy" and use.args.count:
-        narrow_to_array(use.frame, use.args.positional()[0][0])
+    taken = use.find((0,)) if row.name == "torch.from_numpy" else None
+    if taken is not None:
+        narrow_to_array(use.frame, taken[0])
     data = use.find(row.data) if row.data else None
     if data is not None and data[1].kind in TENSORS:
         if row.name == "torch.tensor" and data[1].origin is Origin.INPUT:
