@@ -485,3 +485,32 @@ def test_programs_that_import_a_file_say_where_it_makes_tensors(
     assert tree.lint("layers/net.py") == found
     assert tree.lint("other/net.py") == ["DEV306:6", "DEV203:10"]
     assert "train.py" in tree.consulted("layers/net.py")
+
+
+def test_a_name_that_is_bound_twice_has_its_last_value(tree: Tree) -> None:
+    tree.write(
+        {
+            "pretrained.py": """
+                import torch
+                from torch import nn
+
+                device = "cpu"
+                if torch.cuda.is_available():
+                    device = "cuda"
+
+                def load(path):
+                    model = nn.Linear(2, 2)
+                    model.load_state_dict(torch.load(path, map_location=device))
+                    return model.to(device)
+            """,
+            "use.py": """
+                import torch
+                from pretrained import load
+
+                device = "cuda" if torch.cuda.is_available() else "cpu"
+                model = load("weights.pt")
+                model(torch.ones(1, 2, device=device))
+            """,
+        }
+    )
+    assert tree.lint("use.py") == []

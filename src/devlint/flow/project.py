@@ -117,13 +117,18 @@ class Guest(dict[str, Value]):
         if "*" in self._outline.binds:
             self._settle("*")
 
-    def _settle(self, name: str) -> None:
-        """Run what has to do with a name."""
+    def _settle(self, name: str, below: int | None = None) -> None:
+        """Run what has to do with a name, or only what of it stands above a place. A statement may
+        bind other names as well: what bound those above it comes first, as it does in the file."""
         for place in self._outline.mentions[name]:
+            if below is not None and place >= below:
+                break
             if place not in self._consulted:
                 if self._is_too_early(place):
                     continue
                 self._consulted[place] = frozenset()
+                for other in self._outline.bound[place] - {name, "*"}:
+                    self._settle(other, place)
                 self._running.append(place)
                 try:
                     with self._project.watched() as consulted:
