@@ -14,7 +14,7 @@ from devlint.flow.frames.frame import Frame
 from devlint.flow.modules import filled
 from devlint.flow.modules.holdings import holds_something
 from devlint.flow.operations.unpacking import outermost
-from devlint.flow.syntax.walk import descendants, is_static, self_attribute
+from devlint.flow.syntax.walk import descendants, is_static, mentions, self_attribute
 
 
 def tell(info: ClassInfo, frame: Frame, name: str, value: Value) -> None:
@@ -112,13 +112,16 @@ def tell_filled(info: ClassInfo, made: Frame, ended: Frame, this: Value) -> None
             ended.record(filled.fact(info, ended, name, found))
 
 
+_REGISTERS = {"add_module", "register_module", "__setattr__"}
+
+
 def is_registered_elsewhere(info: ClassInfo, frame: Frame, name: str, found: Object) -> bool:
     """Whether the same modules are registered in another way: as attributes of their own, in a
-    `ModuleList(self.layers)`, by `add_module`, `register_parameter` or `setattr`."""
+    `ModuleList(self.layers)`, by `add_module`, `register_parameter`, `setattr` or `__setattr__`."""
     for each in info.lineage():
         for method in each.methods.values():
             scan = each.file.scan(method)
-            if name in scan.wrapped or {"add_module", "register_module"} & scan.self_calls:
+            if name in scan.wrapped or _REGISTERS & scan.self_calls:
                 return True
             if "setattr" in scan.called:
                 return True
@@ -181,37 +184,46 @@ _LOOKS_AT = ("isinstance", "len", "type", "all", "any", "zip", "enumerate")
 
 def _is_handed_on(info: ClassInfo, given: ir.Expr, stored: ir.Stmt) -> bool:
     """Whether the argument that is kept is also given to a call, which may register what is in it:
-    `nn.ModuleList(parts)`, `nn.Sequential(*parts.values())`."""
+    `nn.ModuleList(parts)`, `nn.Sequential(*parts.values())`; or each part of it is:
+    `for part in parts: steps.append(part)`."""
     if not isinstance(given, ir.Name):
         return False
     for method in info.methods.values():
         inside = list(descendants(method))
         if stored not in inside:
             continue  # another method's name
-        harmless = set(_harmless(info, inside, given.id))
+        parts = set(_parts_of(inside, given.id))
+        harmless = set(_harmless(info, inside, {given.id, *parts}))
         for call in (node for node in inside if isinstance(node, ir.Call)):
             if call not in harmless and any(
-                isinstance(node, ir.Name) and node.id == given.id
+                (isinstance(argument.value, ir.Name) and argument.value.id in parts)
+                or mentions(argument.value, given.id)
                 for argument in call.args
-                for node in descendants(argument.value)
             ):
                 return True
     return False
 
 
-def _harmless(info: ClassInfo, inside: list[ir.Node], name: str) -> Iterator[ir.Node]:
+def _parts_of(inside: list[ir.Node], name: str) -> Iterator[str]:
+    """The names of loops over a container: `for part, scale in zip(parts, scales)`."""
+    for loop in inside:
+        if isinstance(loop, ir.For) and mentions(loop.iter, name):
+            yield from (node.id for node in descendants(loop.target) if isinstance(node, ir.Name))
+
+
+def _harmless(info: ClassInfo, inside: list[ir.Node], names: set[str]) -> Iterator[ir.Node]:
     """The nodes of calls that only look at what they are given: those that are statements of their
     own, and what an error is raised with."""
     for node in inside:
         if isinstance(node, ir.Call) and ir.render(node.func) in _LOOKS_AT:
             yield node
-        elif isinstance(node, ir.Evaluate) and _only_looks(info, node.value, name):
+        elif isinstance(node, ir.Evaluate) and _only_looks(info, node.value, names):
             yield node.value
         elif isinstance(node, ir.Raise):
             yield from descendants(node)
 
 
-def _only_looks(info: ClassInfo, call: ir.Expr, name: str) -> bool:
+def _only_looks(info: ClassInfo, call: ir.Expr, names: set[str]) -> bool:
     """Whether a call that is a statement of its own is given a container and nothing that could
     register what is in it: `check_types(parts)`, or a static method."""
     if not isinstance(call, ir.Call):
@@ -226,6 +238,6 @@ def _only_looks(info: ClassInfo, call: ir.Expr, name: str) -> bool:
             reached = False
     given = [argument.value for argument in call.args]
     return reached and all(
-        isinstance(each, ir.Constant) or (isinstance(each, ir.Name) and each.id == name)
+        isinstance(each, ir.Constant) or (isinstance(each, ir.Name) and each.id in names)
         for each in given
     )

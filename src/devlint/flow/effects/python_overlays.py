@@ -168,7 +168,7 @@ def _copy(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
         return NOTHING
     found = frame.object(given[1])
     if found is None or given[1].kind is Kind.METHOD:
-        return given[1].but(note="")
+        return given[1].but(note="parameter" if given[1].note == "parameter" else "")
     if found.trace is not None and is_making(found.trace):
         found = replace(found, trace=Trace(node, f"copied {MADE_ON_HOST}"))
     return given[1].but(data=frame.allocate(node, found), note="")
