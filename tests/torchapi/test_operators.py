@@ -350,3 +350,15 @@ def test_numpy_leaves_to_a_tensor_what_its_methods_can_do(name: str) -> None:
     assert row is not None
     assert row.effect is Effect.OPAQUE
     resolve(f"numpy.{name}")(torch.zeros(2, 2).as_subclass(Far))
+
+
+WRAPPING = sorted(name for name in TABLE.rows if (row := TABLE.get(name)) and row.wraps)
+
+
+@pytest.mark.parametrize("name", WRAPPING)
+def test_numpy_gives_a_tensor_back_where_it_is_given_one(name: str) -> None:
+    function = resolve(name)
+    given = [torch.full((2, 2), 0.5)] * function.nin
+    assert isinstance(function(*given), torch.Tensor)
+    with pytest.raises(TypeError, match="can't convert meta device type tensor to numpy"):
+        function(*(each.to("meta") for each in given))

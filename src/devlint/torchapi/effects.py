@@ -131,6 +131,9 @@ class Row:
     inside: str = ""
     """host-only: "only" what lists hold is read ("numpy.mean" asks a tensor for its own `mean`), or
     "never" (a list of tensors is kept as it is)."""
+    wraps: bool = False
+    """host-only: what it is given decides about the result, an array for arrays and a tensor for a
+    tensor, as numpy's universal functions do (`np.sqrt(tensor)`)."""
     host: str = ""
     """read-on-host: how the rule calls it ("numpy")."""
     overlay: str = ""

@@ -158,8 +158,8 @@ def _method(frame: Frame, node: ir.Call, func: ir.Attribute, base: Value) -> Val
         row = frame.world.table.get(f"torch.nn.Module.{attr}")
         args = replace(args, receiver=(func.value, base.but(kind=Kind.PLACED, note="")))
         return NOTHING if row is None else transfer.apply(frame, node, row, args)
-    if kind is Kind.PLACED and attr in moves.MODES:
-        return base
+    if kind is Kind.PLACED and attr in moves.MODES and args.count < 2:
+        return base  # with more, `train(data, steps)` is no mode
     if kind in (Kind.TENSOR, Kind.PLACED):
         if frame.tells and attr in ("device", "is_cuda"):
             _tell_called(frame, node, func, base)

@@ -68,11 +68,16 @@ def _plain(row: Row) -> Value:
     return Value(kind, scalar=False if row.dims is Dims.SOME else None)
 
 
+_ARRAYS = (Kind.NDARRAY, Kind.NUMBER, Kind.BOOL, Kind.LIST, Kind.TUPLE)
+
+
 def _array(use: Use) -> Value:
     """As `_plain`; of an array it may be known whether it is 0-dimensional."""
     value = _plain(use.row)
     if value.kind is not Kind.NDARRAY:
         return value
+    if use.row.wraps and not all(given.kind in _ARRAYS for _, given in use.args.all):
+        return NOTHING
     return value.but(scalar=dimensions(use.args, use.row))
 
 
