@@ -57,11 +57,18 @@ def forget_devices(
         for method in each.methods.values()
         if method.name != "__init__" and method not in followed
         for name in each.file.scan(method).self_stores & found.entries.keys()
-        if found.entries[name].kind in _NAMES_A_DEVICE and found.entries[name].device != UNKNOWN
+        if _names_a_device(found.entries[name])
     }
     if stored:
         kept = {name: value for name, value in found.entries.items() if name not in stored}
         frame.state.heap[this.data] = replace(found, entries=kept)
+
+
+def _names_a_device(value: Value) -> bool:
+    """Whether it names a device, or is a text that stands there until somebody names one (`""`)."""
+    if value.kind not in _NAMES_A_DEVICE:
+        return False
+    return value.device != UNKNOWN or (value.kind is Kind.STRING and isinstance(value.data, str))
 
 
 def _is_stored_once(info: ClassInfo, name: str) -> bool:
