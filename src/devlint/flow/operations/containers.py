@@ -125,7 +125,9 @@ def _values(frame: Frame, node: ir.Call, base: Value, found: Object, args: Argum
 
 def _items(frame: Frame, node: ir.Call, base: Value, found: Object, args: Arguments) -> Value:
     ref = ((node, "pair"), frame.site)
-    frame.state.heap[ref] = Object(items=(Value(Kind.STRING), found.elements()))
+    spelled = found.items is not None and bool(found.entries)
+    key = Value(Kind.STRING) if spelled else NOTHING
+    frame.state.heap[ref] = Object(items=(key, found.elements()))
     inside = Object(element=Value(Kind.TUPLE, data=ref))
     return Value(Kind.TUPLE, data=frame.allocate(node, inside), note="lazy")
 
