@@ -49,6 +49,12 @@ def is_of_integers(value: Value) -> bool:
     return name in _MAKE_INTEGERS
 
 
+def _are_lengths(name: str, node: ir.Call, given: list[ir.Argument]) -> bool:
+    """Whether all that a call is given are the lengths that have to be on the CPU."""
+    lengths = node.args[1:2] if name == "pack_padded_sequence" else ()
+    return all(each in lengths or each.keyword == "lengths" for each in given) and bool(lengths)
+
+
 def _lists_integers(node: ir.Expr) -> bool:
     """`[16] * n` and `[[1, 2]]`."""
     match node:
@@ -198,7 +204,7 @@ class _Look:
         name = func.id if isinstance(func, ir.Name) else getattr(func, "attr", "")
         of_it = isinstance(func, ir.Attribute) and self._is_of_it(func.value)
         given = [argument for argument in node.args if self._is_of_it(argument.value)]
-        if name in _GIVE_NUMBERS:
+        if name in _GIVE_NUMBERS or (given and _are_lengths(name, node, given)):
             return False
         if isinstance(func, ir.Name) and name in _GIVE_PARTS:
             return bool(given)

@@ -56,6 +56,8 @@ def may_hold_tensors(frame: Frame, module: Object | None, args: Arguments) -> li
             continue
         if _MASK.search(name) and not _applies(method[0].file.scan(method[1]), name):
             continue
+        if _INDEX.search(name) and takes_tensor(frame, module, method, name) is None:
+            continue  # what is only handed on is often moved by what indexes with it
         if _has_host_part(frame, value) and gives_numbers_only(*method, name):
             continue
         if value.batch is not None:

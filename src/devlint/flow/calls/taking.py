@@ -20,6 +20,8 @@ from devlint.flow.syntax.walk import descendants, self_attribute
 _TOKENIZES = re.compile(r"tokeni[sz]|encode_plus", re.IGNORECASE)
 _OF_TEXT = frozenset("lower upper strip lstrip rstrip startswith endswith replace encode".split())
 """Methods that strings have and tensors have not."""
+_TAKE_INDICES = frozenset("gather index_select scatter scatter_ scatter_add scatter_add_".split())
+"""Methods of tensors that take an index, and that one where they are."""
 _ARITHMETIC = ("-", "*", "/", "@", "**")
 _TEXT = re.compile(r"\b(str|PIL|Image)\b")
 _DEEPEST = 3
@@ -60,6 +62,8 @@ def _said_by(
     match node:
         case ir.Call(func=ir.Attribute(value=ir.Name(id=base), attr=attr)) if base == name:
             return False if attr in _OF_TEXT else None
+        case ir.Call(func=ir.Attribute(attr=attr), args=args) if attr in _TAKE_INDICES:
+            return True if any(_is(each.value, name) for each in args) else None
         case ir.Binary(op=op, left=left, right=right) if op in _ARITHMETIC:
             return True if _is(left, name) or _is(right, name) else None
         case ir.Call(args=args):
