@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from devlint.flow.domain.keys import ACCELERATOR_CHOSEN, DEVICE_ASKED
+from devlint.flow.domain.keys import ACCELERATOR_CHOSEN, DEVICE_ASKED, HOST_CHOSEN
 from devlint.flow.domain.state import State
 from devlint.flow.domain.state_joins import join_states
 from devlint.flow.domain.value_joins import join_values
@@ -20,7 +20,7 @@ def together(ends: list[End]) -> End:
     if len(ends) == 1:
         return ends[0]
     for key in ends[0][1].known:
-        if key in (ACCELERATOR_CHOSEN, DEVICE_ASKED):
+        if key in (ACCELERATOR_CHOSEN, DEVICE_ASKED, HOST_CHOSEN):
             continue  # said of whole branches, beside the condition that leads into them
         holding = [end for end in ends if end[1].known.get(key) is True]
         others = [end for end in ends if end[1].known.get(key) is False]

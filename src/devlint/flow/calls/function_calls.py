@@ -6,6 +6,7 @@ from devlint import ir
 from devlint.flow.calls import unpacked
 from devlint.flow.calls.callers import remember_call
 from devlint.flow.calls.hosted import note_brought
+from devlint.flow.conditions.settled import settled
 from devlint.flow.devices.undirected import note_call
 from devlint.flow.domain.keys import asks_type
 from devlint.flow.domain.lattice import UNKNOWN, conditions
@@ -30,7 +31,11 @@ def call_function(
     if starred and not rest:
         give_away(frame, (value for _, value in args.all))
         return NOTHING
-    given = [(argument, _handed_on(frame, argument, value)) for argument, value in args.all]
+    flags = _flags(closure.node, receiver is not None)
+    given = [
+        (argument, _handed_on(frame, argument, value, (argument.keyword or position) in flags))
+        for position, (argument, value) in enumerate(args.all)
+    ]
     positional = [value for a, value in given if a.keyword is None and not a.star]
     keywords = {a.keyword or rest: value for a, value in given if a.keyword is not None or a.star}
     if receiver is not None:
@@ -43,9 +48,23 @@ def call_function(
     return value
 
 
-def _handed_on(frame: Frame, argument: ir.Argument, value: Value) -> Value:
-    """What a call gives: of a flag of the file, which is there to be changed, only its name."""
+def _flags(function: ir.Function | ir.Lambda, bound: bool) -> set[str | int]:
+    """The names and places of the parameters that are `True` or `False` where nothing is given."""
+    found: set[str | int] = set()
+    for position, parameter in enumerate(function.params[bound:]):
+        default = parameter.default
+        if isinstance(default, ir.Constant) and isinstance(default.value, bool):
+            found |= {parameter.name, position}
+    return found
+
+
+def _handed_on(frame: Frame, argument: ir.Argument, value: Value, is_flag: bool) -> Value:
+    """What a call gives: of a flag of the file, which is there to be changed, only its name; for a
+    flag, what is settled where the call stands."""
     node = argument.value
+    if is_flag and value.kind is Kind.UNKNOWN:
+        holds = settled(frame, node)
+        return value if holds is None else Value(Kind.BOOL, data=holds)
     if value.kind is not Kind.BOOL or not isinstance(node, ir.Name):
         return value
     own = frame.function is not None and any(node.id in e for e in (frame.state.env, *frame.scopes))

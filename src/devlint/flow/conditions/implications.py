@@ -6,7 +6,13 @@ import re
 
 from devlint import ir
 from devlint.flow.conditions.cuda_proofs import counts_devices, of_count, proves_cuda
-from devlint.flow.domain.keys import ACCELERATOR_CHOSEN, CUDA_AVAILABLE, DEVICE_ASKED, IS_NONE
+from devlint.flow.domain.keys import (
+    ACCELERATOR_CHOSEN,
+    CUDA_AVAILABLE,
+    DEVICE_ASKED,
+    HOST_CHOSEN,
+    IS_NONE,
+)
 from devlint.flow.domain.paths import Path
 from devlint.flow.domain.values import NOTHING, Condition, Kind, Settled, Value
 from devlint.flow.frames.frame import Frame
@@ -27,6 +33,12 @@ _ASKS_FOR_CPU = re.compile(
     re.IGNORECASE,
 )
 """A flag that asks for the CPU (`args.no_cuda`, `args.cpu`)."""
+
+
+_ASKS_FOR_ACCELERATOR = re.compile(
+    r"(^|\.)_?(((use|with|on)_)?cuda|(use|with|on)_gpu)$", re.IGNORECASE
+)
+"""A flag without which nothing is on an accelerator (`self.use_gpu`, `args.cuda`)."""
 
 
 _NO_ACCELERATOR = ('torch.device("cpu")', '"cpu"', "None", "-1", '""', "'cpu'", '"mps"')
@@ -121,6 +133,8 @@ def _hint(node: ir.Expr, holds: bool) -> Settled:
         negative = (node.op in ("==", "is", "in")) is of_none and node.op in _EQUALITIES
     else:
         negative = _ASKS_FOR_CPU.search(text) is not None
+        if holds is negative and (negative or _ASKS_FOR_ACCELERATOR.search(text)):
+            return (DEVICE_ASKED, holds), (HOST_CHOSEN, True)
     asked = ((DEVICE_ASKED, holds),)
     return (*asked, (ACCELERATOR_CHOSEN, True)) if holds is not negative else asked
 
@@ -147,6 +161,8 @@ def key_of(frame: Frame, node: ir.Expr) -> tuple[str, bool] | None:
         case ir.Compare(left=left) if counts_devices(frame, left):
             some, none = (dict(of_count(node, side)).get(CUDA_AVAILABLE) for side in (True, False))
             return (CUDA_AVAILABLE, some) if some is not None and none is (not some) else None
+        case ir.Compare(op=">", left=left, right=ir.Constant(value=0)) if _is_truth(frame, left):
+            return key_of(frame, left)
     absent = absent_argument(frame, node)
     if absent is not None:
         return f"{absent}{IS_NONE}", node.op == "is"  # type: ignore[attr-defined]
@@ -164,6 +180,20 @@ def key_of(frame: Frame, node: ir.Expr) -> tuple[str, bool] | None:
         positive = {"!=": "==", "is not": "is", "not in": "in"}[node.op]
         return ir.render(ir.Compare(positive, node.left, node.right), 200), False
     return text, True
+
+
+def _is_truth(frame: Frame, node: ir.Expr) -> bool:
+    """Whether an expression is a condition that was stored: `self.use_gpu` of `n_gpus > 0`."""
+    match node:
+        case ir.Name(id=name):
+            value = frame.look_up(name)
+        case ir.Attribute(value=ir.Name(id=name), attr=attr):
+            this = frame.look_up(name)
+            found = None if this is None else frame.object(this)
+            value = None if found is None else found.entries.get(attr)
+        case _:
+            return False
+    return value is not None and (value.kind is Kind.BOOL or isinstance(value.data, Condition))
 
 
 def _type(frame: Frame, node: ir.Call, name: str) -> tuple[str, bool] | None:

@@ -12,6 +12,10 @@ DEVICE_ASKED = "a device was asked for"
 """The key of any condition that has to do with devices; it holds in one branch and not in the
 other, and is known in both."""
 
+HOST_CHOSEN = "the host was asked for"
+"""The key of a condition on a flag that asks for an accelerator and doesn't hold (`use_gpu`), or
+that asks for none (`no_cuda`)."""
+
 IS_NONE = " is None"
 """How the key ends of a condition on an argument that may be left out."""
 

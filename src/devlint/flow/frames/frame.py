@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import reduce
 
 from devlint import ir
-from devlint.flow.domain.keys import ACCELERATOR_CHOSEN, CUDA_AVAILABLE
-from devlint.flow.domain.lattice import UNKNOWN, Device, of_one_or_other
+from devlint.flow.domain.keys import ACCELERATOR_CHOSEN, CUDA_AVAILABLE, HOST_CHOSEN
+from devlint.flow.domain.lattice import UNKNOWN, Device, names_accelerator, of_one_or_other
 from devlint.flow.domain.paths import Ref, path_value
 from devlint.flow.domain.state import WAITED, Object, State
 from devlint.flow.domain.state_joins import join_objects
@@ -18,7 +18,7 @@ from devlint.flow.frames.files import ClassInfo, File
 from devlint.flow.frames.overheard import overheard
 from devlint.flow.frames.world import World
 
-_MEANS_THE_SAME = frozenset((CUDA_AVAILABLE, ACCELERATOR_CHOSEN))
+_MEANS_THE_SAME = frozenset((CUDA_AVAILABLE, ACCELERATOR_CHOSEN, HOST_CHOSEN))
 
 _DEEPEST_CALL = 3
 _DEEPEST_GUEST = 2
@@ -167,6 +167,12 @@ class Frame:
             elif isinstance(found.source, ClassInfo):
                 type_name = found.source.node.name
         return Operand(node, value, device, type_name, guarded, self._is_passed(node))
+
+    def on_host(self, operands: Iterable[Operand]) -> bool:
+        """Whether all of them are there since nobody has asked for an accelerator: the flag for
+        that doesn't hold here, and none is named."""
+        chosen = self.state.known.get(HOST_CHOSEN, False)
+        return chosen and not any(names_accelerator(each.device) for each in operands)
 
     def _is_passed(self, node: ir.Expr) -> bool:
         """Whether a node is the name of a parameter that a call of the running function binds."""

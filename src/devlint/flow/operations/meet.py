@@ -78,7 +78,7 @@ def meet(
         if not free_scalars and value.scalar is None and value.origin is Origin.NONE:
             continue
         placed.append(frame.operand(expression, value))
-    differing = _differing(placed)
+    differing = _differing(placed) and not frame.on_host(placed)
     note_meeting(frame, placed, node)
     _note_unproven(frame, tensors, node)
     if differing and not sets_up_again(frame):
@@ -173,6 +173,8 @@ def index(frame: Frame, node: ir.Expr, base: Given, indices: list[Given]) -> Non
             note_meeting(frame, (owner, inner), node)
         if difference(owner.device, inner.device) is None or may_index(frame, owner, inner):
             continue
+        if frame.on_host((owner, inner)):
+            continue
         if only_host(owner.device) and base[1].origin is Origin.ATTRIBUTE:
             note_kept(frame, [owner, inner], node)
         frame.record(Indexing(node, frame.context(), owner, inner))
@@ -206,7 +208,7 @@ def call_module(frame: Frame, node: ir.Call, module: Given, inputs: list[Given])
                 given.append(operand)
     note_meeting(frame, (caller, *given), node, shaped=takes_arrays)
     strangers = [o for o in given if difference(caller.device, o.device) is not None]
-    if strangers:
+    if strangers and not frame.on_host((caller, *given)):
         note_kept(frame, [caller, *given], node)
         holder = _holder(frame, caller) if only_host(caller.device) else None
         frame.record(ModuleCall(node, frame.context(), caller, tuple(given), holder))
