@@ -290,6 +290,8 @@ def _registered(info: ClassInfo, frame: Frame, name: str, value: Value) -> Value
         return value.but(device=THE_MODULE, origin=Origin.FOLLOWS, trace=None)
     elif value.note == "if-module":
         return value.but(device=THE_MODULE, trace=None)  # if it is one, then it is registered
+    elif value.kind is Kind.PLACED and _is_called(info, name):
+        return value.but(kind=Kind.UNKNOWN, device=THE_MODULE, note="if-module", trace=None)
     elif value.kind.is_container:
         found = frame.object(value)
         if found is not None and found.elements().kind is Kind.MODULE:
@@ -297,6 +299,15 @@ def _registered(info: ClassInfo, frame: Frame, name: str, value: Value) -> Value
             for each in (*(found.items or ()), *found.entries.values(), found.element):
                 place_module(frame, each, THE_MODULE if along else UNKNOWN)
     return value
+
+
+def _is_called(info: ClassInfo, name: str) -> bool:
+    """Whether a method calls what an attribute holds, as one does with modules."""
+    return any(
+        name in each.file.scan(method).self_calls
+        for each in info.lineage()
+        for method in each.methods.values()
+    )
 
 
 def _tell_kept_tensors(info: ClassInfo, frame: Frame) -> None:

@@ -67,7 +67,8 @@ class World:
     written: set[str] = field(default_factory=set)
     """Attributes that are written from outside of an object."""
     filled_by_hand: set[Ref] = field(default_factory=set)
-    """Modules that get tensors of another place by hand: it may be all that has to be there."""
+    """Modules that get tensors of another place by hand, which may be all that has to be there, and
+    those of the file that a function puts into others, which may be moved."""
     passed: set[tuple[ClassInfo, str]] = field(default_factory=set)
     """Parameters of constructors for which the file has something to pass."""
     filled: set[tuple[ClassInfo, str]] = field(default_factory=set)

@@ -43,6 +43,8 @@ def store(frame: Frame, node: ir.Attribute, value: Value, statement: ir.Stmt) ->
         stores = noted.setdefault((source, node.attr), [])
         if all(known is not statement for known, _ in stores):
             stores.append((statement, operand))
+    if value.kind is Kind.MODULE and _is_of_file(frame, _written(statement, node)):
+        frame.world.filled_by_hand.add(value.data)  # what holds it now may be moved
     is_device = node.attr == "device"
     if frame.tells and (is_module or (is_device and not is_replaced(frame.file, node.attr))):
         frame.record(
@@ -74,6 +76,13 @@ def store(frame: Frame, node: ir.Attribute, value: Value, statement: ir.Stmt) ->
     elif isinstance(base.data, Path) or base.kind is Kind.UNKNOWN:
         frame.state.paths[ir.render(node, 80)] = value
         put_in(frame, node, value)
+
+
+def _is_of_file(frame: Frame, node: ir.Expr) -> bool:
+    """Whether what a function stores is a name of the file: other functions find it there."""
+    if not isinstance(node, ir.Name) or not isinstance(frame.function, ir.Function):
+        return False
+    return not any(node.id in names for names in (frame.state.env, *frame.scopes))
 
 
 def _is_made_anew(frame: Frame, value: Value | None) -> bool:
