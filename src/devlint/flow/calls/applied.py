@@ -1,4 +1,5 @@
-"""Functions that call what they are given: `map` now, `functools.partial` later."""
+"""Functions that call what they are given: `map` and `checkpoint` now, `functools.partial` later;
+and those that run a module on an example."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ from devlint.flow.frames.arguments import Arguments, Given
 from devlint.flow.frames.files import Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.operations.unpacking import element_of
+from devlint.torchapi.effects import Arg
 
 Call = Callable[[Frame, ir.Call, ir.Expr, Value, Arguments], Value]
 
@@ -46,7 +48,8 @@ def _call(frame: Frame, node: ir.Call, function: Given, args: Arguments, call: C
     """Nothing is told of a library's function that is called so: rules would look for its name and
     its arguments in `node`."""
     before = frame.expecting
-    frame.expecting = before or not isinstance(function[1].data, Closure)
+    seen = isinstance(function[1].data, Closure) or _is_module(function[1])
+    frame.expecting = before or not seen
     value = call(frame, node, *function, args)
     frame.expecting = before
     return value
@@ -73,3 +76,54 @@ def mapped(frame: Frame, node: ir.Call, args: Arguments, call: Call) -> Value:
     one_by_one = known is not None and known.items is not None and len(sources) == 1
     found = Object(items=tuple(results)) if one_by_one else Object(element=results[0])
     return Value(Kind.TUPLE, data=frame.allocate(node, found), note="lazy")
+
+
+_OF_CHECKPOINT = frozenset(
+    "use_reentrant context_fn determinism_check debug early_stop preserve_rng_state".split()
+)
+"""The keywords that `checkpoint` keeps for itself."""
+
+
+def checkpointed(frame: Frame, node: ir.Call, args: Arguments, call: Call) -> Value:
+    """`checkpoint(f, *xs)` gives what `f` gives of the rest."""
+    function = args.find((0, "function"))
+    if function is None:
+        return NOTHING
+    rest = tuple(
+        (argument, value)
+        for argument, value in args.all
+        if argument.value is not function[0] and argument.keyword not in _OF_CHECKPOINT
+    )
+    return _call(frame, node, function, Arguments(rest), call)
+
+
+EXAMPLES: dict[str, tuple[Arg, Arg]] = {
+    "torch.jit.trace": ("func", "example_inputs"),
+    "torch.onnx.export": ("model", "args"),
+    "torch.export.export": ("mod", "args"),
+    "thop.profile": ("model", "inputs"),
+    "fvcore.nn.FlopCountAnalysis": ("model", "inputs"),
+}
+"""What runs a module on inputs: the names of the two, which come first."""
+
+
+def run_on_example(
+    frame: Frame, node: ir.Call, args: Arguments, names: tuple[Arg, Arg], call: Call
+) -> None:
+    """`torch.jit.trace(model, example)` calls the model with a tensor, or a tuple of them."""
+    module, example = args.find((0, names[0])), args.find((1, names[1]))
+    if module is None or example is None or not _is_module(module[1]):
+        return
+    given = [example]
+    if isinstance(example[0], ir.Display) and example[1].kind.is_container:
+        found = frame.object(example[1])
+        items = None if found is None else found.items
+        if items is None or len(items) != len(example[0].items):
+            return
+        given = list(zip(example[0].items, items, strict=True))
+    passed = tuple((ir.Argument(source), value) for source, value in given)
+    _call(frame, node, module, Arguments(passed), call)
+
+
+def _is_module(value: Value) -> bool:
+    return value.kind in (Kind.MODULE, Kind.PLACED) or value.note == "if-module"

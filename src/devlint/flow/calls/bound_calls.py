@@ -9,6 +9,7 @@ from devlint.flow.calls.function_calls import call_function
 from devlint.flow.calls.library_calls import give_up
 from devlint.flow.domain.values import NOTHING, Kind, Value
 from devlint.flow.effects import moves, transfer
+from devlint.flow.effects.model_overlays import encoding_method
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.files import Bound, ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
@@ -52,7 +53,7 @@ def call_bound(frame: Frame, node: ir.Call, bound: Bound, args: Arguments) -> Va
         return call_function(frame, node, bound.closure, Arguments(args.all), receiver)
     arrivals.of_library(frame, bound.name, frame.world.table.get(bound.name))
     if bound.name.startswith("ENCODING."):
-        return NOTHING
+        return encoding_method(frame, node, bound, args)
     args = replace(args, receiver=(bound.node, bound.receiver))
     row = frame.world.table.get(bound.name)
     if row is None:

@@ -141,7 +141,7 @@ def _method(frame: Frame, node: ir.Call, func: ir.Attribute, base: Value) -> Val
         return call_super(frame, node, func, base, args)
     if frame.function is not None and frame.tells:
         note_own(frame, node, func, args)
-    if kind is Kind.MODULE and _is_call(frame, base, attr):
+    if (kind is Kind.MODULE and _is_call(frame, base, attr)) or _proves_module(base, attr):
         return call_module(frame, node, func.value, base, Arguments(args.all))
     if kind is Kind.OPTIMIZER and attr not in moves.METHODS:
         return optimizers.method(frame, node, attr, base)
@@ -205,6 +205,11 @@ def _is_call(frame: Frame, base: Value, attr: str) -> bool:
         found = frame.object(base)
         return found is not None and str_source(found).startswith("torchmetrics.")
     return attr in ("forward", "generate") and not _defines(frame, base, attr)
+
+
+def _proves_module(base: Value, attr: str) -> bool:
+    """Whether something that was moved, or was called with what was, is a module by this method."""
+    return attr == "forward" and (base.kind is Kind.PLACED or base.note == "if-module")
 
 
 def _defines(frame: Frame, base: Value, attr: str) -> bool:

@@ -35,6 +35,10 @@ def call_library(
         return truth(frame, node, NOTHING)
     if name == "builtins.map":
         return applied.mapped(frame, node, args, call)
+    if name == "torch.utils.checkpoint.checkpoint":
+        return applied.checkpointed(frame, node, args, call)
+    if name in applied.EXAMPLES:
+        applied.run_on_example(frame, node, args, applied.EXAMPLES[name], call)
     if name == "functools.partial":
         return applied.partial(frame, args)
     if name in fields.NAMESPACES:

@@ -8,9 +8,12 @@ from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, Guarded, Known
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.values import NOTHING, TENSORS, Kind, Origin, Trace, Value
 from devlint.flow.effects import pinning, workers
+from devlint.flow.effects.python_overlays import pairs
 from devlint.flow.frames.arguments import Arguments
-from devlint.flow.frames.files import ClassInfo, Closure
+from devlint.flow.frames.files import Bound, ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
+from devlint.flow.operations import graphs
+from devlint.flow.operations.unpacking import part_of_encoding
 from devlint.flow.syntax.texts import text_parts
 from devlint.flow.syntax.walk import descendants
 from devlint.torchapi.effects import Row
@@ -199,6 +202,23 @@ def encoded(frame: Frame, node: ir.Call, method: str, args: Arguments) -> Value:
 
 _GIVE_NUMBERS = ("encode", "apply_chat_template")
 _GIVE_ENCODINGS = ("encode_plus", "batch_encode_plus", "pad", "prepare_for_model")
+
+
+def encoding_method(frame: Frame, node: ir.Call, bound: Bound, args: Arguments) -> Value:
+    """`encoding.get("attention_mask")`, `.items()`: what it holds, as any mapping gives it."""
+    if graphs.is_graph(frame, bound.receiver):
+        return NOTHING
+    part = part_of_encoding(frame, (bound.node, bound.receiver))
+    match bound.name.rpartition(".")[2]:
+        case "get" | "pop" if args.find((0,)) is not None:
+            default = args.find((1,))
+            return part if default is None or default[1].kind is Kind.NONE else NOTHING
+        case "values":
+            held = frame.allocate(node, Object(element=part))
+            return Value(Kind.TUPLE, data=held, note="lazy")
+        case "items":
+            return pairs(frame, node, Value(Kind.STRING), part)
+    return NOTHING
 
 
 def children(args: Arguments) -> tuple[Value, ...] | None:

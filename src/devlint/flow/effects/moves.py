@@ -195,6 +195,8 @@ def _moved(
             data=None,
             trace=Trace(call, told, receiver.trace),
         )
+        if receiver.kind is Kind.PLACED:
+            _keep_if_module(frame, call, base, receiver, device, told)
         if receiver.kind is Kind.BATCH and frame.discarded is call and isinstance(base, ir.Name):
             frame.state.env[base.id] = NOTHING  # its class decides whether that moved it
         return moved
@@ -243,10 +245,17 @@ def _without_modes(node: ir.Expr | None) -> ir.Expr | None:
 def _moved_unproven(
     frame: Frame, call: ir.Call, base: ir.Expr, receiver: Value, device: Device, told: str
 ) -> Value:
-    """Nobody knows whether it is a tensor or a module. If it is a module, then it has moved."""
+    """Nobody knows whether it is a tensor or a module."""
+    _keep_if_module(frame, call, base, receiver, device, told)
+    data = receiver.data if isinstance(receiver.data, Path) else None
+    return Value(Kind.PLACED, device, data, Origin.MOVED, trace=Trace(call, told))
+
+
+def _keep_if_module(
+    frame: Frame, call: ir.Call, base: ir.Expr, receiver: Value, device: Device, told: str
+) -> None:
+    """If what is moved by a statement is a module, then it has moved."""
     whole = _without_modes(base)
     if _without_modes(frame.discarded) is call and isinstance(whole, (ir.Name, ir.Attribute)):
         note = Value(Kind.UNKNOWN, device, receiver.data, note="if-module", trace=Trace(call, told))
         frame.world.store(frame, whole, note)
-    data = receiver.data if isinstance(receiver.data, Path) else None
-    return Value(Kind.PLACED, device, data, Origin.MOVED, trace=Trace(call, told))

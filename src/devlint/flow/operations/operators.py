@@ -26,7 +26,7 @@ from devlint.flow.facts import Comparison
 from devlint.flow.frames import protocols
 from devlint.flow.frames.frame import Frame
 from devlint.flow.operations import arrivals, graphs, meet
-from devlint.flow.operations.unpacking import child_of, part_of_batch
+from devlint.flow.operations.unpacking import child_of, part_of_batch, part_of_encoding
 
 # --- operators -----------------------------------------------------------------------------
 
@@ -174,9 +174,7 @@ def subscript(frame: Frame, node: ir.Subscript, base: Value, index: Value) -> Va
             note = BESIDE
         return part_of_batch(base.but(scalar=None), index.data, note)
     if kind is Kind.ENCODING:
-        return frame.operand(node.value, base).value.but(
-            kind=Kind.TENSOR, device=frame.place(base), data=None, scalar=False
-        )
+        return part_of_encoding(frame, (node.value, base))
     found = frame.object(base)
     if found is not None and kind is Kind.MODULE:
         if found.items is not None and isinstance(index.data, int):

@@ -9,6 +9,7 @@ from devlint.flow.domain.state import Object
 from devlint.flow.domain.value_joins import join_all
 from devlint.flow.domain.values import BESIDE, ELEMENT, NOTHING, Batch, Kind, Origin, Trace, Value
 from devlint.flow.frames import protocols
+from devlint.flow.frames.arguments import Given
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.overheard import local_name
 from devlint.flow.syntax.texts import WHOLE
@@ -171,6 +172,14 @@ def part_of_batch(value: Value, key: object, note: str) -> Value:
     """A part of what a loader yields; NOTHING where its data set gives text there."""
     text = value.batch is not None and not value.note and str(key) in value.batch.texts
     return NOTHING if text else value.but(note=note)
+
+
+def part_of_encoding(frame: Frame, encoding: Given) -> Value:
+    """One of the tensors that a tokenizer has given."""
+    _, base = encoding
+    return frame.operand(*encoding).value.but(
+        kind=Kind.TENSOR, device=frame.place(base), data=None, scalar=False
+    )
 
 
 def joined(values: list[Value]) -> Value:
