@@ -41,6 +41,8 @@ _KEYWORDS = frozenset(
     {"device", "dtype", "non_blocking", "copy", "memory_format", "tensor", "other"}
 )
 
+_KEYWORDS_OF_CUDA = frozenset({"device", "non_blocking", "memory_format"})
+
 
 @rule("wrong-move-argument", on=Move)
 def wrong_argument_of_to(move: Move) -> Iterator[Report]:
@@ -85,6 +87,9 @@ def wrong_argument_of_cuda(move: Move) -> Iterator[Report]:
                 help='`.to("cpu", ...)` does',
             )
         return
+    unknown = next((arg for arg, _ in move.arguments if not _takes(move, arg.keyword)), None)
+    if unknown is not None:
+        yield Report(at=unknown, message=f"`.{method}()` has no parameter `{unknown.keyword}`")
     if argument.keyword not in (None, "device"):
         return
     what = _not_a_device(operand)
@@ -167,6 +172,13 @@ def bare_device_context(call: ApiCall) -> Iterator[Report]:
             message="`torch.cuda.device` is a context manager: as a statement it does nothing",
             help="write `with torch.cuda.device(...):`, or `torch.cuda.set_device(...)`",
         )
+
+
+def _takes(move: Move, keyword: str | None) -> bool:
+    """Whether `.cuda()` has a parameter of this name: that of a module has only one."""
+    if move.receiver.kind is Kind.MODULE:
+        return keyword in (None, "device")
+    return keyword in (None, *_KEYWORDS_OF_CUDA) or move.receiver.kind is not Kind.TENSOR
 
 
 def _is_sound(move: Move) -> bool:
