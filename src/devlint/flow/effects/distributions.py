@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from devlint import ir
 from devlint.flow.domain.values import NOTHING, TENSORS, Kind, Origin, Trace, Value
-from devlint.flow.frames.arguments import Arguments
+from devlint.flow.frames.arguments import Arguments, Given
 from devlint.flow.frames.frame import Frame
 from devlint.flow.operations.meet import meet
 from devlint.torchapi.effects import Row
 
 _AS_GIVEN = (Origin.DEFAULT, Origin.HOST_DATA, Origin.FOLLOWS, Origin.INPUT)
-_OVER_LAST = ("Categorical", "OneHotCategorical", "Dirichlet", "MultivariateNormal")
-"""Those of which the last dimension of a parameter is that of one event."""
+_OF_VECTORS = ("OneHotCategorical", "Dirichlet", "MultivariateNormal")
+"""Those that draw vectors: what they draw has dimensions, and so have their parameters."""
 
 
 def distribution(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
@@ -23,15 +23,16 @@ def distribution(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Valu
     if args.unpacked or not name[:1].isupper() or not given:
         return NOTHING
     if name == "Independent":
-        return given[0].but(scalar=None) if given[0].kind is Kind.DISTRIBUTION else NOTHING
+        return given[0] if given[0].kind is Kind.DISTRIBUTION else NOTHING
     if tensors:
         lead = next((value for value in tensors if value.scalar is not True), tensors[0])
         kept = lead.origin in _AS_GIVEN
+        scalar = None if name == "Categorical" else lead.scalar  # its last dimension is one draw's
         return Value(
             Kind.DISTRIBUTION,
             frame.place(lead),
             origin=lead.origin if kept else Origin.MOVED,
-            scalar=None if name in _OVER_LAST else lead.scalar,
+            scalar=False if name in _OF_VECTORS else scalar,
             trace=lead.trace if kept else None,
         )
     if any(value.kind is not Kind.NUMBER for value in given):
@@ -58,11 +59,25 @@ def measure(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     """`log_prob(value)` takes a value from where the parameters are."""
     if args.receiver is None or args.receiver[1].kind is not Kind.DISTRIBUTION:
         return NOTHING
-    expression, source = args.receiver
-    parameter = Value(
+    given = args.find((0, "value"))
+    met = [_parameter(frame, args.receiver), *([] if given is None else [given])]
+    return meet(frame, node, row.name.rpartition(".")[2], met).but(scalar=None)
+
+
+def divergence(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """`kl_divergence(p, q)` puts the parameters of one beside those of the other."""
+    given = [args.find((0, "p")), args.find((1, "q"))]
+    met = [pair for pair in given if pair is not None and pair[1].kind is Kind.DISTRIBUTION]
+    if len(met) < 2:
+        return NOTHING
+    met = [_parameter(frame, pair) for pair in met]
+    return meet(frame, node, "kl_divergence", met).but(scalar=None)
+
+
+def _parameter(frame: Frame, given: Given) -> Given:
+    """What a distribution holds."""
+    expression, source = given
+    return expression, Value(
         Kind.TENSOR, frame.place(source), origin=source.origin, scalar=source.scalar,
         trace=source.trace,
     )  # fmt: skip
-    given = args.find((0, "value"))
-    met = [(expression, parameter), *([] if given is None else [given])]
-    return meet(frame, node, row.name.rpartition(".")[2], met).but(scalar=None)

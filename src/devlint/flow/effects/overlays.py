@@ -23,7 +23,7 @@ from devlint.flow.domain.values import (
 )
 from devlint.flow.effects import frameworks
 from devlint.flow.effects.collectives import collective, init_process_group
-from devlint.flow.effects.distributions import distribution, draw, measure
+from devlint.flow.effects.distributions import distribution, divergence, draw, measure
 from devlint.flow.effects.model_overlays import from_pretrained, quantization
 from devlint.flow.effects.python_overlays import PYTHON_OVERLAYS, Overlay, pairs
 from devlint.flow.frames.arguments import Arguments
@@ -271,6 +271,7 @@ OVERLAYS: Mapping[str, Overlay] = {
     "composed": _composed,
     "device": _device,
     "distribution": distribution,
+    "divergence": divergence,
     "draw": draw,
     "measure": measure,
     "estimator": _estimator,

@@ -23,7 +23,7 @@ _SAME_TENSOR = frozenset(("data", "T", "mT", "H", "mH", "real", "imag", "grad"))
 _ALSO_ENCODING = frozenset(("to", "items", "keys", "values", "data", "pop", "get", "update"))
 
 
-_OF_DISTRIBUTIONS = ("sample", "rsample", "log_prob", "entropy")
+_OF_DISTRIBUTIONS = ("sample", "rsample", "log_prob", "entropy", "cdf")
 
 
 def read(frame: Frame, node: ir.Attribute, base: Value) -> Value:
