@@ -1,14 +1,17 @@
 """Functions that call what they are given: `map` and `checkpoint` now, `functools.partial` later;
-and those that run a module on an example."""
+those that run a module on an example; and functions of which a condition chooses one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import reduce
 
 from devlint import ir
 from devlint.flow.domain.state import Object
-from devlint.flow.domain.values import NOTHING, Kind, Value
+from devlint.flow.domain.state_joins import join_states
+from devlint.flow.domain.value_joins import join_all
+from devlint.flow.domain.values import NOTHING, Kind, OneOf, Value
 from devlint.flow.frames.arguments import Arguments, Given
 from devlint.flow.frames.files import Closure
 from devlint.flow.frames.frame import Frame
@@ -53,6 +56,22 @@ def _call(frame: Frame, node: ir.Call, function: Given, args: Arguments, call: C
     value = call(frame, node, *function, args)
     frame.expecting = before
     return value
+
+
+def one_of(
+    frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: Arguments, call: Call
+) -> Value:
+    """Call each of several functions, on a path of its own."""
+    before = frame.state
+    found, ends = [], []
+    for data, settled in value.data.options if isinstance(value.data, OneOf) else ():
+        frame.state = before.fork()
+        frame.state.known.update(settled)
+        found.append(call(frame, node, func, value.but(data=data), args))
+        ends.append(frame.state)
+    frame.state = reduce(join_states, ends)
+    frame.state.known = dict(before.known)
+    return join_all(found)
 
 
 def mapped(frame: Frame, node: ir.Call, args: Arguments, call: Call) -> Value:

@@ -21,6 +21,7 @@ from devlint.flow.domain.values import (
     PERHAPS,
     TENSORS,
     Kind,
+    OneOf,
     Origin,
     Value,
     as_tensor,
@@ -105,6 +106,8 @@ def call_value(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: A
         shown = args.all[0]
         frame.record(Revealed(node, frame.context(), frame.operand(shown[0].value, shown[1])))
         return NOTHING
+    if isinstance(data, OneOf):
+        return applied.one_of(frame, node, func, value, args, call_value)
     if isinstance(data, applied.Partial):
         return applied.complete(frame, node, data, args, call_value)
     if isinstance(data, fields.Fields):

@@ -20,7 +20,9 @@ from devlint.flow.domain.values import (
     Batch,
     Condition,
     Kind,
+    OneOf,
     Origin,
+    Settled,
     Value,
 )
 
@@ -52,7 +54,7 @@ def join_values(a: Value, b: Value, key: str | None = None) -> Value:
     return Value(
         kind=kind,
         device=device,
-        data=_join_references(a, b, kind),
+        data=_join_references(a, b, kind, key),
         origin=a.origin if a.origin is b.origin else Origin.MOVED,
         scalar=a.scalar if a.scalar == b.scalar else None,
         grad=a.grad or b.grad,
@@ -98,13 +100,32 @@ def _condition(a: Value, b: Value, key: str) -> Condition | None:
     return Condition(where_true, (where_true,), (where_false,))
 
 
-def _join_references(a: Value, b: Value, kind: Kind) -> object:
-    """One of several modules: whatever is done to it is done to each. So it is with batches."""
+def _join_references(a: Value, b: Value, kind: Kind, key: str | None) -> object:
+    """One of several modules: whatever is done to it is done to each. So it is with batches, and
+    with functions, of which each may be called."""
     if a.batch is not None and b.batch is not None:
         return Batch(a.batch.refs | b.batch.refs, a.batch.texts & b.batch.texts)
     if kind is Kind.MODULE and a.data != b.data and a.data is not None and b.data is not None:
         return both(a.data) | both(b.data)
+    if kind is Kind.FUNCTION and a.data is not None and b.data is not None:
+        return _one_of(a.data, b.data, key)
     return a.data if a.data == b.data else None
+
+
+def _one_of(a: object, b: object, key: str | None) -> object:
+    """What is called where `key` holds, and what is called where it doesn't."""
+    if a == b:
+        return a
+    found: list[tuple[object, Settled]] = []
+    for data, holds in ((a, True), (b, False)):
+        condition = () if key is None else ((key, holds),)
+        for each, settled in data.options if isinstance(data, OneOf) else ((data, ()),):
+            if (option := (each, (*settled, *condition))) not in found:
+                found.append(option)
+    return OneOf(tuple(found)) if len(found) <= _MOST_OPTIONS else None
+
+
+_MOST_OPTIONS = 4
 
 
 def _join_default(a: Value, b: Value, key: str) -> Value:

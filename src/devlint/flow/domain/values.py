@@ -135,6 +135,13 @@ class Condition:
     false: Settled
 
 
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """Several functions of which a call runs one, each with the conditions under which it does."""
+
+    options: tuple[tuple[object, Settled], ...]
+
+
 @dataclass(slots=True, unsafe_hash=True)
 class Value:
     """One abstract value. It never changes, but isn't frozen: a frozen dataclass is three times as
