@@ -606,3 +606,61 @@ def test_what_a_function_asks_of_its_argument_is_its_own_affair(tmp_path: Path) 
     """
     write(tmp_path, {"areas.py": areas, "use.py": use})
     assert found(tmp_path, "use.py") == []
+
+
+TRAINER = """
+    from abc import ABC, abstractmethod
+
+    class Trainer(ABC):
+        def __init__(self, net, device="cpu"):
+            self.device = device
+            self.net = net.to(device)
+
+        def train(self, loader, weight=1.0):
+            for x, y in loader:
+                x, y = x.to(self.device), y.to(self.device)
+                (weight * self.loss(x, y)).backward()
+
+        @abstractmethod
+        def loss(self, x, y):
+            raise NotImplementedError
+"""
+
+
+@pytest.mark.parametrize("extends", ["", "def train(self, *args): super().train(*args, weight=2)"])
+def test_what_an_inherited_method_calls(tmp_path: Path, extends: str) -> None:
+    own = f"""
+    import torch
+    from trainer import Trainer
+
+    class Classifier(Trainer):
+        def loss(self, x, y):
+            labels = torch.ones(len(x))
+            return torch.nn.functional.mse_loss(torch.sigmoid(x), labels)
+
+        {extends}
+
+    class Regressor(Trainer):
+        def loss(self, x, y):
+            return torch.nn.functional.mse_loss(x, y)
+"""
+    write(tmp_path, {"trainer.py": TRAINER, "own.py": own})
+    assert found(tmp_path, "own.py") == ["DEV202:8"]
+    assert found(tmp_path, "trainer.py") == []
+
+
+def test_a_method_that_takes_the_place_of_a_base_s(tmp_path: Path) -> None:
+    own = """
+    import torch
+    from trainer import Trainer
+
+    class Classifier(Trainer):
+        def loss(self, x, y):
+            return torch.nn.functional.mse_loss(torch.sigmoid(x), torch.ones(len(x)))
+
+        def train(self, loader):
+            for x, y in loader:
+                self.loss(x, y).backward()
+"""
+    write(tmp_path, {"trainer.py": TRAINER, "own.py": own})
+    assert found(tmp_path, "own.py") == []

@@ -230,13 +230,13 @@ def run_alone(
     receiver: Value | None = None,
     known: dict[str, bool] | None = None,
     while_made: bool = False,
-    listening: bool = False,
+    inherited: bool = False,
 ) -> Frame:
     """Run a function with arguments of which only the identity is known; record its facts.
 
     `known` are the conditions under which it was defined. `while_made`: only a constructor calls
-    it, so its arguments are on the host. `listening`: it is inherited from another file, and notes
-    where it uses what this one keeps.
+    it, so its arguments are on the host. `inherited`: it is a base's, and notes where it uses what
+    this class keeps, and what it calls of it.
     """
     function = closure.node
     assert isinstance(function, ir.Function)
@@ -246,7 +246,8 @@ def run_alone(
         around.world, closure.file, state, function, closure.qualname,
         role_of(closure.name, closure.owner, around.role, closure.file), closure.owner,
         closure.scopes, guard=guard_of(frame_guard(closure, around), function.decorators, around),
-        recording=around.recording and (listening or not _is_guest(around, closure)),
+        recording=around.recording and (inherited or not _is_guest(around, closure)),
+        inherited=inherited,
     )  # fmt: skip
     if frame.guard is Guard.NONE and (function.name == "cuda" or is_asked_for(frame, function)):
         frame.guard = Guard.CHOSEN  # who calls `.cuda()` asks for it

@@ -65,8 +65,8 @@ def run_class(info: ClassInfo, around: Frame) -> None:
             cached.tell(info, method, start, this)
         if info.is_module and name == "forward":
             _note_output(method, own)
-    for base, name in inherited(info, start, this) if info.is_module else ():
-        run_alone(_closure(info, base.methods[name], base), start, this, listening=True)
+    for base, name in inherited(info, start, this):
+        run_alone(_closure(info, base.methods[name], base), start, this, inherited=True)
     _tell_kept_tensors(info, start)
     tell(info, start)
 

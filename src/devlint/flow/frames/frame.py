@@ -40,6 +40,8 @@ class Frame:
     globals: frozenset[str] = frozenset()
     guard: Guard = Guard.NONE
     recording: bool = True
+    inherited: bool = False
+    """The function is a method of a base: its class is told of its single lines."""
     caller: Frame | None = None
     site: tuple[ir.Node, ...] = ()
     returns: list[tuple[Value, State]] = field(default_factory=list)
@@ -144,7 +146,8 @@ class Frame:
     def tells(self) -> bool:
         """Whether facts about single lines are wanted: not in inlined calls, whose function is
         run on its own as well."""
-        return self.recording and not self.site and not self.expecting
+        alone = not self.site and not self.inherited
+        return self.recording and alone and not self.expecting
 
     def operand(self, node: ir.Expr, value: Value) -> Operand:
         """The value at a node as rules see it: conditions applied, objects looked up."""

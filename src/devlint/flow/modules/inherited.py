@@ -1,4 +1,4 @@
-"""Methods that a class inherits from one of another file, where they use what it keeps."""
+"""Methods of bases, where they use what a class keeps or call what it defines."""
 
 from __future__ import annotations
 
@@ -12,21 +12,36 @@ from devlint.flow.syntax.walk import descendants
 
 
 def inherited(info: ClassInfo, frame: Frame, this: Value) -> Iterator[tuple[ClassInfo, str]]:
-    """The methods of bases in other files that mention a tensor which the class keeps as a plain
-    attribute, with the class that defines them."""
+    """The methods of bases that tell of a class what its own don't, with the class that defines
+    them: those in other files that mention a tensor which it keeps as a plain attribute, and those
+    that call what it defines (`loss = self.loss(x.to(self.device))`)."""
     found = frame.object(this)
     kept = {
         name
-        for name, value in (found.entries.items() if found is not None else ())
+        for name, value in (found.entries.items() if found is not None and info.is_module else ())
         if value.kind is Kind.TENSOR and value.origin is Origin.ATTRIBUTE
     }
-    for base in info.ancestors if kept else ():
-        if base.file is not info.file:
-            for name, method in base.methods.items():
-                reached = info.method(name)
-                mine = reached is not None and reached[1] is method
-                if name != "__init__" and mine and _mentions(method, kept):
-                    yield base, name
+    for base in info.ancestors:
+        for name, method in base.methods.items():
+            mine = info.method(name)
+            if name == "__init__" or mine is None:
+                continue
+            inherits = mine[1] is method
+            mentions = inherits and base.file is not info.file and _mentions(method, kept)
+            calls = not base.file.scan(method).self_calls.isdisjoint(info.methods)
+            if mentions or (calls and (inherits or _is_extended(mine[1]))):
+                yield base, name
+
+
+def _is_extended(method: ir.Function) -> bool:
+    """Whether a method calls the one that it takes the place of."""
+    return any(
+        isinstance(node, ir.Call)
+        and isinstance(node.func, ir.Attribute)
+        and node.func.attr == method.name
+        and ir.render(node.func.value).startswith("super(")
+        for node in descendants(method)
+    )
 
 
 def _mentions(method: ir.Function, names: set[str]) -> bool:
