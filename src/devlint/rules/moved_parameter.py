@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from devlint import ir
 from devlint.findings import Change, Report, Safety, replace_tail
-from devlint.flow.facts import CPU, ApiCall, AttributeWrite
+from devlint.flow.facts import CPU, MOVED_LEAF, ApiCall, AttributeRead, AttributeWrite
 from devlint.rules import rule
 from devlint.rules._remedies import suffix
 
@@ -35,7 +35,7 @@ def moved_leaf(call: ApiCall) -> Iterator[Report]:
     if not call.name.startswith("torch.optim."):
         return
     for operand in (*call.positional[:1], *(o for key, o in call.keywords if key == "params")):
-        if operand.value.note == "moved-leaf" and operand.device != CPU:
+        if operand.value.note == MOVED_LEAF and operand.device != CPU:
             node = _only_item(operand.node)
             yield Report(
                 at=node,
@@ -44,6 +44,20 @@ def moved_leaf(call: ApiCall) -> Iterator[Report]:
                 because=operand.trace,
                 help="make it there: `device=device, requires_grad=True`",
             )
+
+
+@rule("moved-parameter", on=AttributeRead)
+def lost_gradient(read: AttributeRead) -> Iterator[Report]:
+    """Report `x.grad` of `x = torch.randn(n, requires_grad=True).cuda()`."""
+    tensor = read.receiver
+    if read.attr == "grad" and tensor.value.note == MOVED_LEAF and tensor.device != CPU:
+        yield Report(
+            at=read.node,
+            message=f"`{tensor}` was moved to an accelerator after it was made, so it is no leaf: "
+            "its gradient goes past it, and `.grad` is None",
+            because=tensor.trace,
+            help=f"move it first, then ask for its gradient: `{tensor}.requires_grad_()`",
+        )
 
 
 def _only_item(node: ir.Expr) -> ir.Expr:

@@ -153,8 +153,8 @@ class Value:
     INSTANCE; the `Copy` that a tensor is; the `Batch` of which something is a part. `scalar` is
     True for a tensor proved to be 0-dimensional, False for one proved not to be, None where it
     isn't known. `grad`: the tensor requires a gradient. `note` marks a few values that rules
-    ask about: "get_device", "choice", "moved-parameter", "moved-leaf", "part" (of an output,
-    which may be no tensor) ...
+    ask about: "get_device", "choice", "moved-parameter", "part" (of an output, which may be no
+    tensor) ...
     """
 
     kind: Kind
@@ -207,6 +207,12 @@ PERHAPS = "perhaps a tensor"
 """The note of what an object keeps that is a tensor of the host on one path, and who knows what on
 another: where it is used as only tensors are, it is that."""
 
+LEAF = "leaf"
+"""The note of a tensor of no module that a gradient is asked for: it gets one."""
+
+MOVED_LEAF = "moved-leaf"
+"""The note of what a move to an accelerator made of such a tensor: the gradient goes past it."""
+
 ELEMENT = "element"
 """The note of a tensor taken out of another one: it may well be 0-dimensional."""
 
@@ -234,6 +240,14 @@ HOST_TENSOR = Value(Kind.TENSOR, CPU)
 def as_tensor(value: Value) -> Value:
     """What is perhaps a tensor, where it is one."""
     return value.but(kind=Kind.TENSOR, note="", origin=Origin.ATTRIBUTE)
+
+
+def with_gradient(value: Value) -> Value:
+    """A tensor that is asked for its gradient after it was made: a leaf, if it is new. One that is
+    none keeps what it gets from then on."""
+    if value.origin in MADE and not value.grad and value.note in ("", ROWS):
+        return value.but(grad=True, note=LEAF)
+    return value.but(grad=True, note="" if value.note == MOVED_LEAF else value.note)
 
 
 def is_making(told: Trace) -> bool:

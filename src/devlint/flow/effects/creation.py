@@ -7,7 +7,7 @@ from devlint.flow.conditions.narrow import narrow_to_array
 from devlint.flow.conditions.unions import TENSOR_OR
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Known
 from devlint.flow.domain.paths import Path, place_of_path
-from devlint.flow.domain.values import MADE, ROWS, TENSORS, Kind, Origin, Trace, Value
+from devlint.flow.domain.values import LEAF, MADE, ROWS, TENSORS, Kind, Origin, Trace, Value
 from devlint.flow.effects import pinning, workers
 from devlint.flow.effects.use import Use, device_argument
 from devlint.flow.frames.arguments import Arguments, Given
@@ -33,7 +33,7 @@ def _create(use: Use) -> Value:
     grad = row.grad or _asks_for_gradient(use.args)
     scalar = dimensions(use.args, row)
     rows = ROWS if has_rows(use.args, row) else ""
-    note = "leaf" if grad and row.effect is Effect.CREATE else rows
+    note = LEAF if grad and row.effect is Effect.CREATE else rows
     if use.args.gives(("out",)):
         return Value(Kind.TENSOR, UNKNOWN)  # it is written into another
     if device is not None:

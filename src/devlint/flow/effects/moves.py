@@ -11,7 +11,18 @@ from devlint.flow.domain.keys import stands_in
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, Known, conditions
 from devlint.flow.domain.paths import Path, as_device
 from devlint.flow.domain.value_joins import REGISTERED
-from devlint.flow.domain.values import ELEMENT, MADE, NOTHING, TENSORS, Kind, Origin, Trace, Value
+from devlint.flow.domain.values import (
+    ELEMENT,
+    LEAF,
+    MADE,
+    MOVED_LEAF,
+    NOTHING,
+    TENSORS,
+    Kind,
+    Origin,
+    Trace,
+    Value,
+)
 from devlint.flow.effects import frameworks, pinning, workers
 from devlint.flow.effects.model_overlays import FIXED, as_it_is_fixed
 from devlint.flow.effects.sending import note_sent
@@ -224,9 +235,9 @@ def _moved_note(receiver: Value, device: Device) -> str:
         return receiver.note  # it is there already: the move gives the tensor itself
     if receiver.note == "parameter":
         return "moved-parameter"
-    if receiver.note == "leaf" and device != CPU:
-        return "moved-leaf"
-    kept = ("moved-parameter", "moved-leaf", ELEMENT)
+    if receiver.note == LEAF and device != CPU:
+        return MOVED_LEAF
+    kept = ("moved-parameter", MOVED_LEAF, ELEMENT)
     return receiver.note if receiver.note in kept else ""
 
 

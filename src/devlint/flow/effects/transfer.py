@@ -9,7 +9,17 @@ from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, Known
 from devlint.flow.domain.paths import Path
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.value_joins import REGISTERED
-from devlint.flow.domain.values import NONE, NOTHING, TENSORS, Copy, Kind, Origin, Trace, Value
+from devlint.flow.domain.values import (
+    NONE,
+    NOTHING,
+    TENSORS,
+    Copy,
+    Kind,
+    Origin,
+    Trace,
+    Value,
+    with_gradient,
+)
 from devlint.flow.effects import overlays, pinning
 from devlint.flow.effects.creation import create, create_like, tensor_like
 from devlint.flow.effects.draws import draw
@@ -130,6 +140,19 @@ def _registered_note(row: Row, value: Value) -> str:
     return value.note if itself and value.note in REGISTERED else ""
 
 
+_ASKS_FOR_GRADIENT = ("torch.Tensor.requires_grad_", "torch.Tensor.retain_grad")
+
+
+def _with_gradient(use: Use, value: Value) -> Value:
+    """`x.requires_grad_()`, and `x.retain_grad()` of what is no leaf: the tensor itself."""
+    refused = any(given.data is False for _, given in use.args.all)
+    asked = value.but(grad=False) if refused else with_gradient(value)
+    receiver = use.args.receiver
+    if use.frame.discarded is use.node and receiver and isinstance(receiver[0], ir.Name):
+        use.frame.state.env[receiver[0].id] = asked
+    return asked
+
+
 def _keep(use: Use) -> Value:
     row = use.row
     of = use.find(row.of) or (use.args.receiver if "self" in row.of else None)
@@ -146,6 +169,8 @@ def _keep(use: Use) -> Value:
             return _plain(row)
         if use.args.receiver is None:
             batches.note_tensor(use.frame, *of)
+        if row.name in _ASKS_FOR_GRADIENT and value.kind is Kind.TENSOR:
+            return _with_gradient(use, value)
         scalar = dimensions(use.args, row, value)
         note = _KEPT_AS.get(row.name, "") or _registered_note(row, value)
         grad = row.grad or (value.grad and row.name.rpartition(".")[2] not in ("detach", "detach_"))

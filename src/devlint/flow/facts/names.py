@@ -10,7 +10,8 @@ from devlint.flow.facts.base import Fact, Operand
 
 @dataclass(frozen=True, slots=True)
 class AttributeRead(Fact):
-    """`receiver.attr` for attributes about devices: device, is_cuda, get_device.
+    """`receiver.attr` for attributes about devices: device, is_cuda, get_device; and the gradient
+    of a tensor that was moved since it was asked for.
 
     `called`: it is called (`x.device()`), and `node` is then the call. `defined`: the
     receiver's class (or a base that isn't known) may define the attribute.

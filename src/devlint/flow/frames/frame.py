@@ -12,7 +12,7 @@ from devlint.flow.domain.lattice import UNKNOWN, Device, names_accelerator, of_o
 from devlint.flow.domain.paths import Ref, path_value
 from devlint.flow.domain.state import WAITED, Object, State
 from devlint.flow.domain.state_joins import join_objects
-from devlint.flow.domain.values import TENSORS, Kind, Origin, Value, is_making
+from devlint.flow.domain.values import MOVED_LEAF, TENSORS, Kind, Origin, Value, is_making
 from devlint.flow.facts import Context, Fact, Guard, Operand, Role
 from devlint.flow.frames.files import ClassInfo, File
 from devlint.flow.frames.overheard import overheard
@@ -156,8 +156,8 @@ class Frame:
         type_name = value.kind.name.lower()
         if found is not None and value.kind.is_container:
             inside = found.items or (found.element,)
-            if any(each.note == "moved-leaf" for each in inside):
-                value = value.but(note="moved-leaf")
+            if any(each.note == MOVED_LEAF for each in inside):
+                value = value.but(note=MOVED_LEAF)
         if found is not None:
             guarded = found.guarded
             if value.kind is Kind.MODULE:

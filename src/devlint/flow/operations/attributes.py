@@ -7,7 +7,15 @@ from devlint.flow.devices.replaced import gives
 from devlint.flow.domain.lattice import UNKNOWN, Known, Symbol
 from devlint.flow.domain.paths import Path, path_value
 from devlint.flow.domain.state import Object
-from devlint.flow.domain.values import HOST_TENSOR, NOTHING, TENSORS, Kind, Origin, Value
+from devlint.flow.domain.values import (
+    HOST_TENSOR,
+    MOVED_LEAF,
+    NOTHING,
+    TENSORS,
+    Kind,
+    Origin,
+    Value,
+)
 from devlint.flow.facts import ApiRead, AttributeRead
 from devlint.flow.frames import protocols
 from devlint.flow.frames.files import Bound, ClassInfo, Closure
@@ -167,6 +175,9 @@ def _may_define(frame: Frame, base: Value, attr: str) -> bool:
 
 def _of_tensor(frame: Frame, node: ir.Attribute, base: Value) -> Value:
     attr = node.attr
+    if attr == "grad" and base.note == MOVED_LEAF and frame.tells:
+        operand = frame.operand(node.value, base)
+        frame.record(AttributeRead(node, frame.context(), operand, attr))
     if attr in _SAME_TENSOR:
         return base.alike()
     if attr == "dtype":

@@ -8,7 +8,7 @@ from devlint import ir
 from devlint.flow.devices.replaced import is_replaced
 from devlint.flow.domain.lattice import UNKNOWN
 from devlint.flow.domain.paths import Path
-from devlint.flow.domain.values import Kind, Origin, Value
+from devlint.flow.domain.values import Kind, Origin, Value, with_gradient
 from devlint.flow.facts import AttributeWrite
 from devlint.flow.frames.files import ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
@@ -27,6 +27,9 @@ def store(frame: Frame, node: ir.Attribute, value: Value, statement: ir.Stmt) ->
         here = base.but(device=frame.place(value), origin=Origin.MOVED)
         frame.world.store(frame, node.value, here)
         return
+    if base.kind is Kind.TENSOR and isinstance(node.value, ir.Name):
+        if node.attr == "grad" or (node.attr == "requires_grad" and value.data is True):
+            frame.state.env[node.value.id] = with_gradient(base)
     found = frame.object(base)
     source = None if found is None else found.source
     if isinstance(source, ClassInfo) and (setter := source.setter(node.attr)) is not None:
