@@ -17,7 +17,8 @@ _OF_VECTORS = ("OneHotCategorical", "Dirichlet", "MultivariateNormal")
 def distribution(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     """`Normal(0, 1)` makes its parameters of the numbers, on the default device; with tensors they
     stay where they are."""
-    given = [value for _, value in args.all if value.kind is not Kind.BOOL]
+    taken = [(a.value, value) for a, value in args.all if value.kind is not Kind.BOOL]
+    given = [value for _, value in taken]
     tensors = [value for value in given if value.kind in TENSORS]
     name = row.name.rpartition(".")[2]
     if args.unpacked or not name[:1].isupper() or not given:
@@ -25,6 +26,7 @@ def distribution(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Valu
     if name == "Independent":
         return given[0] if given[0].kind is Kind.DISTRIBUTION else NOTHING
     if tensors:
+        meet(frame, node, name, taken)  # when it is made, or at the first draw
         lead = next((value for value in tensors if value.scalar is not True), tensors[0])
         kept = lead.origin in _AS_GIVEN
         scalar = None if name == "Categorical" else lead.scalar  # its last dimension is one draw's
