@@ -20,7 +20,14 @@ from devlint.flow.facts import KeptTensor, Role
 from devlint.flow.frames.files import ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.modules.inherited import inherited
-from devlint.flow.modules.placement import held_place, is_registered, place_kept, place_module
+from devlint.flow.modules.placement import (
+    held_place,
+    is_accelerator,
+    is_registered,
+    is_spread,
+    place_kept,
+    place_module,
+)
 from devlint.flow.modules.rewritten import (
     forget_rewritten,
     forget_tested,
@@ -270,7 +277,13 @@ def _register(info: ClassInfo, frame: Frame, this: Value) -> None:
 def _place_parts(info: ClassInfo, frame: Frame, this: Value) -> None:
     """Put a module and what is registered in it where whoever uses it has moved it."""
     found = frame.state.heap[this.data]
-    entries = {name: _registered(info, frame, name, value) for name, value in found.entries.items()}
+    spread = is_spread(frame, found)
+    entries = {
+        name: value
+        if spread and value.kind is Kind.MODULE and is_accelerator(frame.place(value))
+        else _registered(info, frame, name, value)
+        for name, value in found.entries.items()
+    }
     frame.state.heap[this.data] = replace(found, device=THE_MODULE, entries=entries)
     place_kept(frame, found, THE_MODULE)
 

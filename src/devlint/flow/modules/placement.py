@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from devlint.flow.domain.lattice import CPU, UNKNOWN, Device
+from devlint.flow.domain.lattice import (
+    CPU,
+    UNKNOWN,
+    Device,
+    Known,
+    difference,
+    names_accelerator,
+)
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.value_joins import PARAMETER, REGISTERED
 from devlint.flow.domain.values import Kind, Origin, Trace, Value
@@ -56,6 +63,18 @@ def place_kept(frame: Frame, module: Object, device: Device) -> None:
             for name, held in found.entries.items()
         }
         frame.update(keeper, replace(found, entries=entries))
+
+
+def is_spread(frame: Frame, module: Object) -> bool:
+    """Whether a constructor has put its parts on several accelerators, where they are to stay."""
+    parts = [frame.place(held) for held in module.entries.values() if held.kind is Kind.MODULE]
+    named = [place for place in parts if is_accelerator(place)]
+    return any(difference(named[0], place) is not None for place in named[1:])
+
+
+def is_accelerator(device: Device) -> bool:
+    """Whether a place is an accelerator that is named, whatever holds."""
+    return isinstance(device, Known) and names_accelerator(device)
 
 
 def held_place(frame: Frame, value: Value) -> Device:
