@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from devlint import ir
 from devlint.flow.calls import unpacked
 from devlint.flow.calls.callers import remember_call
@@ -28,9 +30,12 @@ def call_function(
     note_handed(frame, closure, args, receiver is not None)
     starred = any(argument.star for argument, _ in args.all)
     rest = unpacked.rest(frame, closure.node, args, receiver is not None) if starred else ""
-    if starred and not rest:
+    open_ended = starred and not rest
+    if open_ended:
         give_away(frame, (value for _, value in args.all))
-        return NOTHING
+        if receiver is None or not _is_constructor(closure):
+            return NOTHING
+        args = replace(args, all=tuple(each for each in args.all if not each[0].star))
     flags = _flags(closure.node, receiver is not None)
     given = [
         (argument, _handed_on(frame, argument, value, (argument.keyword or position) in flags))
@@ -40,12 +45,19 @@ def call_function(
     keywords = {a.keyword or rest: value for a, value in given if a.keyword is not None or a.star}
     if receiver is not None:
         positional.insert(0, receiver)
+    if open_ended:  # nobody knows what the others are
+        for parameter in closure.node.params[len(positional) :]:
+            keywords.setdefault(parameter.name, NOTHING)
     value = frame.world.invoke(frame, node, closure, positional, keywords)
     if closure.file is not frame.file and not frame.is_guest:
         value = _from_elsewhere(node, value, [*positional, *keywords.values()])
-    if frame.tells:
+    if frame.tells and not open_ended:
         note_call(frame, node, closure, args, len(positional), value)
     return value
+
+
+def _is_constructor(closure: Closure) -> bool:
+    return isinstance(closure.node, ir.Function) and closure.node.name == "__init__"
 
 
 def _flags(function: ir.Function | ir.Lambda, bound: bool) -> set[str | int]:
