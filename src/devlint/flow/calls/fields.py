@@ -16,10 +16,12 @@ from devlint.flow.frames.frame import Frame
 def fill(frame: Frame, made: Value, info: ClassInfo, args: Arguments) -> None:
     """Store what a constructor that stands nowhere is given under the names of its fields."""
     found = frame.object(made)
-    if found is None or made.kind is not Kind.INSTANCE or args.unpacked or not _is_written(info):
+    if found is None or made.kind is not Kind.INSTANCE or not _is_written(info):
         return
     names = tuple(_fields(info))
-    given = _by_name(names, args)
+    given = _given(frame, names, args)
+    if given is None:
+        return
     items = _in_order(names, given) if "typing.NamedTuple" in info.library_bases() else None
     frame.update(made, replace(found, items=items, entries={**found.entries, **given}))
 
@@ -60,12 +62,22 @@ def named_tuple(frame: Frame, args: Arguments) -> Value:
 
 def make(frame: Frame, node: ir.Call, fields: Fields, args: Arguments) -> Value:
     """`Batch(images, labels=labels)`"""
-    given = {} if args.unpacked else _by_name(fields.names, args)
-    items = _in_order(fields.names, given)
-    if items is None:
+    given = _given(frame, fields.names, args)
+    items = None if given is None else _in_order(fields.names, given)
+    if given is None or items is None:
         return NOTHING
     found = Object(items=items, entries=given, source="collections.namedtuple")
     return Value(Kind.INSTANCE, data=frame.allocate(node, found))
+
+
+def _given(frame: Frame, names: tuple[str, ...], args: Arguments) -> dict[str, Value] | None:
+    """What is given for each of some names; None where nobody knows. `Batch(*zip(*rows))` gives a
+    tuple for each."""
+    match args.all:
+        case ((ir.Argument(star="*"), value),):
+            found = frame.object(value)
+            return None if found is None else dict.fromkeys(names, found.elements())
+    return None if args.unpacked else _by_name(names, args)
 
 
 def _by_name(names: tuple[str, ...], args: Arguments) -> dict[str, Value]:

@@ -83,6 +83,9 @@ def _zip(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
             frame.state.heap[value.data] = found
         ref = frame.allocate(node, Object(items=tuple(made)))
         return Value(Kind.TUPLE, data=ref, note="lazy")
+    if args.count == 1 and args.unpacked:  # nobody knows how many columns there are
+        ref = frame.allocate(node, Object(element=Value(Kind.TUPLE)))
+        return Value(Kind.TUPLE, data=ref, note="lazy")
     inside = tuple(unpacking.element_of(frame, value, n) for n, value in args.positional())
     row_value = Value(Kind.TUPLE, data=((node, "row"), frame.site))
     frame.state.heap[row_value.data] = Object(items=inside)
