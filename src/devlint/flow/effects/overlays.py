@@ -158,10 +158,10 @@ def _parameters(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value
 
 def _parameter_of(frame: Frame, module: Value) -> Value:
     """Any parameter of a module: it is where the module is, and knows whose it is. Of a module
-    that is still being made, it is where what that holds so far is."""
+    that is still being made, it is where what that holds so far is. One of them has dimensions."""
     owner = None if frame.object(module) is None else Owned(module.data)
     place = held_place(frame, module) if module.note == "self" else frame.place(module)
-    return Value(Kind.TENSOR, place, owner, Origin.FOLLOWS, grad=True)
+    return Value(Kind.TENSOR, place, owner, Origin.FOLLOWS, scalar=False, grad=True)
 
 
 def _named_parameters(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
@@ -195,7 +195,7 @@ def _state_dict(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value
     if args.receiver is None:
         return NOTHING
     device = frame.place(args.receiver[1])
-    inside = Value(Kind.TENSOR, device, origin=Origin.FOLLOWS)
+    inside = Value(Kind.TENSOR, device, origin=Origin.FOLLOWS, scalar=False)
     return Value(Kind.DICT, data=frame.allocate(node, Object(element=inside)))
 
 
