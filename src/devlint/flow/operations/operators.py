@@ -187,6 +187,8 @@ def subscript(frame: Frame, node: ir.Subscript, base: Value, index: Value) -> Va
     if kind is Kind.DATASET:
         return graphs.item(frame, node, found)
     if found is not None and kind.is_container:
+        if index.note == "slice" and kind is not Kind.DICT:
+            return Value(kind, data=frame.allocate(node, Object(element=found.elements())))
         return _item(found, kind, index)
     if kind is Kind.UNKNOWN and isinstance(base.data, Path) and isinstance(index.data, (str, int)):
         text = f'{base.data.text}["{index.data}"]' if isinstance(index.data, str) else (
