@@ -28,6 +28,8 @@ from devlint.flow.operations.unpacking import child_of
 
 _ABOUT_DEVICES = frozenset(("device", "is_cuda", "get_device"))
 _SAME_TENSOR = frozenset(("data", "T", "mT", "H", "mH", "real", "imag", "grad"))
+_OF_RESULTS = ("values", "indices")
+"""The names of the parts that `topk`, `sort` and `max(dim)` give."""
 _ALSO_ENCODING = frozenset(("to", "items", "keys", "values", "data", "pop", "get", "update"))
 
 
@@ -52,6 +54,9 @@ def read(frame: Frame, node: ir.Attribute, base: Value) -> Value:
         return _of_tensor(frame, node, base)
     if kind in (Kind.MODULE, Kind.INSTANCE):
         return _of_object(frame, node, base)
+    if kind is Kind.TUPLE and attr in _OF_RESULTS:
+        parts = frame.object(base)
+        return NOTHING if parts is None else parts.elements()
     if kind is Kind.OPTIMIZER and attr == "state":
         forget_optimizer(frame, base)
     if kind is Kind.DEVICE:
