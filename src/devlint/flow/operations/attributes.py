@@ -174,8 +174,25 @@ def _may_define(frame: Frame, base: Value, attr: str) -> bool:
         )
         if opened or dynamic or not plain or inherited or info.defines(attr):
             return True
-        return gives(frame.file, attr)
+        return gives(frame.file, attr) or (base.note == "self" and _is_unfinished(frame, info))
     return True
+
+
+def _is_unfinished(frame: Frame, info: ClassInfo) -> bool:
+    """Whether methods call others of the object that nothing defines: the classes of other files
+    that build on this one bring them, and bring attributes as well."""
+    called = {
+        name
+        for each in info.lineage()
+        for method in each.methods.values()
+        for name in each.file.scan(method).self_calls
+    }
+    return any(
+        name != "forward"
+        and not info.defines(name)
+        and frame.world.table.get(f"torch.nn.Module.{name}") is None
+        for name in called
+    )
 
 
 def _of_tensor(frame: Frame, node: ir.Attribute, base: Value) -> Value:
