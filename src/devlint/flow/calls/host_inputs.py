@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 
 from devlint import ir
+from devlint.flow.calls.taking import holder_of
 from devlint.flow.devices.named import last_name
 from devlint.flow.domain.values import MADE, Value
 from devlint.flow.frames.files import ClassInfo
@@ -226,7 +227,7 @@ class _Look:
     def _takes_numbers(self, node: ir.Call, argument: ir.Argument) -> bool:
         """Whether a method of the same object, or a part of it, takes numbers only of an
         argument."""
-        attr = self_attribute(node.func, self.function.params[0].name)
+        attr = self_attribute(holder_of(self.function, node.func), self.function.params[0].name)
         method = self.info.method(attr) or self._part(attr)
         if method is None or argument.star or self.depth == _DEEPEST:
             return False
@@ -237,23 +238,50 @@ class _Look:
         return name in names and gives_numbers_only(method[0], method[1], name, self.depth + 1)
 
     def _part(self, attr: str) -> tuple[ClassInfo, ir.Function] | None:
-        """The `forward` of the part that the constructor keeps by that name, where it makes one
-        alone, of a class of the file."""
+        """The `forward` of the part that the constructor keeps by that name, or of each part of a
+        list, where all that it makes for it is of one class of the file."""
         found = self.info.method("__init__") if attr else None
         if found is None:
             return None
         owner, init = found
-        this = init.params[0].name
-        stored = [
-            node.value
-            for statement in init.body
-            for node in descendants(statement)
-            if isinstance(node, ir.Assign)
-            and any(self_attribute(target, this) == attr for target in node.targets)
-        ]
-        match stored:
-            case [ir.Call(func=ir.Name(id=name))]:
-                classes = owner.file.classes.values()
-                named = [each for each in classes if each.node.name == name]
-                return named[0].method("forward") if len(named) == 1 else None
-        return None
+        made = {_class_name(node) for node in _kept(init, attr)}
+        if len(made) != 1:
+            return None
+        classes = owner.file.classes.values()
+        named = [each for each in classes if each.node.name in made]
+        return named[0].method("forward") if len(named) == 1 else None
+
+
+def _kept(init: ir.Function, attr: str) -> Iterator[ir.Expr]:
+    """What a constructor keeps under a name: the parts themselves, of `nn.ModuleList` too."""
+    this = init.params[0].name
+    for statement in init.body:
+        for node in descendants(statement):
+            match node:
+                case ir.Assign(targets=targets, value=value) if value is not None:
+                    if any(self_attribute(target, this) == attr for target in targets):
+                        yield from _parts(value)
+                case ir.Call(func=ir.Attribute(value=kept, attr="append"), args=(one,)):
+                    if self_attribute(kept, this) == attr:
+                        yield one.value
+
+
+def _parts(node: ir.Expr) -> Iterator[ir.Expr]:
+    match node:
+        case ir.Call(func=func, args=args) if last_name(func) == "ModuleList":
+            for argument in args:
+                yield from _parts(argument.value)
+        case ir.Display(items=items):
+            yield from items
+        case ir.Comprehension(element=element):
+            yield element
+        case _:
+            yield node
+
+
+def _class_name(node: ir.Expr) -> str:
+    """`Layer` of `Layer(8)`."""
+    match node:
+        case ir.Call(func=ir.Name(id=name)):
+            return name
+    return ""

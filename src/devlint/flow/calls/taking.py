@@ -84,7 +84,7 @@ def _said_by_call(
     """What a call tells of an argument: one of a tokenizer, of a method or of a part of `self`."""
     if _TOKENIZES.search(last_name(call.func)):
         return False
-    attr = self_attribute(_holder(method[1], call.func), method[1].params[0].name)
+    attr = self_attribute(holder_of(method[1], call.func), method[1].params[0].name)
     if not attr or module is None or isinstance(given.value, ir.Subscript):
         return None
     held = module.entries.get(attr)
@@ -102,7 +102,7 @@ def _said_by_call(
     return takes_tensor(frame, inner, called, name, depth + 1)
 
 
-def _holder(function: ir.Function, func: ir.Expr) -> ir.Expr:
+def holder_of(function: ir.Function, func: ir.Expr) -> ir.Expr:
     """`self.layers` of `self.layers[0]`, and of `layer` where that runs over `self.layers`."""
     if isinstance(func, ir.Subscript):
         return func.value

@@ -230,11 +230,15 @@ _MAY_BE_ABSENT = (Kind.UNKNOWN, Kind.TENSOR, Kind.BATCH, Kind.PLACED)
 
 def absent_argument(frame: Frame, node: ir.Expr) -> str | None:
     """The name of which `node` asks whether it is None: most likely an argument that may be left
-    out, for which the branch puts in a default."""
+    out, for which the branch puts in a default. Who calls may know it by another name."""
     match node:
         case ir.Compare(op="is" | "is not", left=ir.Name(id=name), right=ir.Constant(value=None)):
             value = frame.look_up(name)
-            return name if value is not None and value.kind in _MAY_BE_ABSENT else None
+            if value is None or value.kind not in _MAY_BE_ABSENT:
+                return None
+            if frame.caller is not None and isinstance(value.data, Path):
+                return value.data.text
+            return name
     return None
 
 

@@ -23,6 +23,7 @@ from devlint.flow.domain.keys import (
     ALL_ON_HOST,
     ARGUMENTS_ON_HOST,
     CUDA_AVAILABLE,
+    IS_NONE,
     ON_HOST,
     stands_in,
 )
@@ -130,6 +131,8 @@ def is_place_of_argument(device: Device) -> bool:
 def given(device: Device, key: str, holds: bool) -> Device:
     """The device where the condition `key` is known to hold, or known not to."""
     if not isinstance(device, Guarded):
+        if holds and isinstance(device, Symbol) and key == device.key + IS_NONE:
+            return UNKNOWN  # what names it names none
         return CPU if holds and _is_proven_host(device, key) else device
     if device.key == key:
         return device.yes if holds else device.no
