@@ -21,6 +21,7 @@ from devlint.flow.frames.files import ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.modules.inherited import inherited
 from devlint.flow.modules.placement import (
+    as_users_choose,
     held_place,
     is_accelerator,
     is_registered,
@@ -193,6 +194,8 @@ def _after_setup(info: ClassInfo, around: Frame, start: Frame, this: Value) -> F
         ended = run_alone(_closure(info, method), replace_recording(ready), this)
         for ref in ended.state.heap.written:
             found = ended.state.heap[ref]
+            if method.name == "cuda":
+                found = as_users_choose(found, before.get(ref))
             if ref in before and found != before[ref]:
                 changed.setdefault(ref, []).append(found)
             elif ref not in before:

@@ -7,9 +7,13 @@ from dataclasses import replace
 
 from devlint.flow.domain.lattice import (
     CPU,
+    CUDA,
     UNKNOWN,
     Device,
+    Guarded,
     Known,
+    Symbol,
+    choose,
     difference,
     names_accelerator,
 )
@@ -142,3 +146,25 @@ def _forget_parts(frame: Frame, found: Object) -> None:
 def is_registered(value: Value) -> bool:
     """Whether a tensor is a parameter or a buffer of the module that holds it."""
     return value.kind is Kind.TENSOR and value.note in REGISTERED
+
+
+_WHERE_CUDA_LEADS = Symbol("self.cuda()", "the device that `cuda()` moves it to")
+
+
+def as_users_choose(after: Object, before: Object | None) -> Object:
+    """What a `cuda()` of a class leaves. Whoever uses an object calls it or not, as a flag says
+    that may be asked elsewhere as well: so what it moves isn't on CUDA whatever the flag says."""
+    known = {} if before is None else before.entries
+    entries = {
+        name: value if known.get(name) == value else value.but(device=_led_by_cuda(value.device))
+        for name, value in after.entries.items()
+    }
+    moved = before is None or before.device != after.device
+    device = _led_by_cuda(after.device) if moved else after.device
+    return replace(after, device=device, entries=entries)
+
+
+def _led_by_cuda(device: Device) -> Device:
+    if isinstance(device, Guarded):
+        return choose(device.key, _led_by_cuda(device.yes), _led_by_cuda(device.no))
+    return _WHERE_CUDA_LEADS if device == CUDA else device
