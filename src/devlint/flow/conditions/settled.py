@@ -37,6 +37,8 @@ def settled(frame: Frame, node: ir.Expr) -> bool | None:
         told = _has_attribute(frame, node)
     if told is None:
         told = _of_a_type(frame, node)
+    if told is None:
+        told = _is_a_type(frame, node)
     if told is not None:
         return told
     key = implications.key_of(frame, node)
@@ -148,6 +150,24 @@ def _of_a_type(frame: Frame, node: ir.Expr) -> bool | None:
     if _TYPES[value.kind] in names:
         return True
     return False if names <= set(_TYPES.values()) | _OTHERS else None
+
+
+def _is_a_type(frame: Frame, node: ir.Expr) -> bool | None:
+    """What `type(x) is torch.Tensor` gives for a tensor that a call has passed, but for one that
+    may be a parameter."""
+    match node:
+        case ir.Compare(
+            op="is" | "is not" | "==" | "!=" as op,
+            left=ir.Call(func=ir.Name(id="type"), args=(ir.Argument(value=ir.Name(id=name)),)),
+            right=right,
+        ):
+            value = frame.state.env.get(name)
+        case _:
+            return None
+    if value is None or not frame.site or value.kind is not Kind.TENSOR or value.note:
+        return None
+    of_tensor = value.origin in PROVED and dotted(frame, right) == "torch.Tensor"
+    return op in ("is", "==") if of_tensor else None
 
 
 _TYPES: Mapping[Kind, str] = {
