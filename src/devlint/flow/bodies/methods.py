@@ -10,7 +10,7 @@ from devlint.flow.bodies import cached, unregistered
 from devlint.flow.bodies.classes import is_never_set_up
 from devlint.flow.bodies.early import OWN_MOVES, run_while_made
 from devlint.flow.bodies.functions import can_be_followed, run_alone
-from devlint.flow.calls.callers import is_exporting, is_private
+from devlint.flow.calls.callers import is_exporting, is_out_of_use, is_private
 from devlint.flow.domain.keys import ALL_ON_HOST, CUDA_AVAILABLE
 from devlint.flow.domain.lattice import CPU, THE_MODULE, UNKNOWN, Device, join, only_host
 from devlint.flow.domain.state import Object, State
@@ -61,6 +61,8 @@ def run_class(info: ClassInfo, around: Frame) -> None:
     made_with = run_while_made(info)
     for name, method in _callers_first(info):
         if name == "__init__" and init is not None and init[1] is method:
+            continue
+        if is_out_of_use(info, name):
             continue
         early = name in made_with
         receiver = receiver_of(info, method, this)

@@ -19,6 +19,7 @@ from devlint.flow.facts import Guard, Role
 from devlint.flow.frames.arguments import Arguments, by_parameter
 from devlint.flow.frames.files import ClassInfo, Closure, File
 from devlint.flow.frames.frame import Frame
+from devlint.flow.syntax.walk import descendants
 
 _TRIAL = re.compile(r"^_*(main|test|demo|example|check|debug|run_test)(_|$)")
 """Functions that try others out."""
@@ -28,6 +29,17 @@ _CALLED_BY_OTHERS = ("forward", "backward")
 def is_private(name: str) -> bool:
     """Whether a function is meant for its own file (`_shift`); `__call__` is Python's."""
     return name.startswith("_") and not name.endswith("__")
+
+
+def is_out_of_use(info: ClassInfo, name: str) -> bool:
+    """Whether nobody calls a method: Python hides `__shift` from all but its class, and that
+    doesn't mention it."""
+    hidden = name.startswith("__") and not name.endswith("__")
+    return hidden and not any(
+        isinstance(node, ir.Attribute) and node.attr.endswith(name)
+        for statement in info.file.body
+        for node in descendants(statement)
+    )
 
 
 def is_for_the_file(file: File, name: str) -> bool:
