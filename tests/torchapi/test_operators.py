@@ -352,6 +352,15 @@ def test_numpy_leaves_to_a_tensor_what_its_methods_can_do(name: str) -> None:
     resolve(f"numpy.{name}")(torch.zeros(2, 2).as_subclass(Far))
 
 
+def test_numpy_takes_a_number_of_a_tensor_as_python_does() -> None:
+    row = TABLE.get("numpy.float64")
+    assert row is not None
+    assert row.effect is Effect.OPAQUE
+    assert resolve("numpy.float64")(torch.tensor(2.0).as_subclass(Far)) == 2
+    with pytest.raises(TypeError, match="far tensor"):
+        resolve("numpy.float32")(torch.tensor(2.0).as_subclass(Far))
+
+
 WRAPPING = sorted(name for name in TABLE.rows if (row := TABLE.get(name)) and row.wraps)
 
 
