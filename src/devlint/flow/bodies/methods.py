@@ -7,12 +7,15 @@ from dataclasses import replace
 from devlint import ir
 from devlint.findings import Hop
 from devlint.flow.bodies import cached, unregistered
+from devlint.flow.bodies.annotations import annotated
 from devlint.flow.bodies.classes import is_never_set_up
 from devlint.flow.bodies.early import OWN_MOVES, run_while_made
 from devlint.flow.bodies.functions import can_be_followed, run_alone
+from devlint.flow.calls import fields
 from devlint.flow.calls.callers import is_exporting, is_out_of_use, is_private
 from devlint.flow.domain.keys import ALL_ON_HOST, CUDA_AVAILABLE
 from devlint.flow.domain.lattice import CPU, THE_MODULE, UNKNOWN, Device, join, only_host
+from devlint.flow.domain.paths import path_value
 from devlint.flow.domain.state import Object, State
 from devlint.flow.domain.value_joins import join_all, join_values
 from devlint.flow.domain.values import MADE, NOTHING, PERHAPS, Kind, Origin, Value
@@ -52,6 +55,8 @@ def run_class(info: ClassInfo, around: Frame) -> None:
     if init is not None:
         start = run_alone(_closure(info, init[1], init[0]), around, this)
         start.state.known = _known_of_object(around, start)
+    elif fields.is_written(info):
+        _store_fields(info, around, this)
     made = start
     start = _after_setup(info, around, start, this)
     if info.is_module:
@@ -79,6 +84,17 @@ def run_class(info: ClassInfo, around: Frame) -> None:
         run_alone(_closure(info, base.methods[name], base), start, this, inherited=True)
     _tell_kept_tensors(info, start)
     tell(info, start)
+
+
+def _store_fields(info: ClassInfo, around: Frame, this: Value) -> None:
+    """What a constructor that Python writes stores of what its annotation says to be a tensor."""
+    found = around.state.heap[this.data]
+    given = {
+        name: annotated(around, annotation, path_value(f"self.{name}"))
+        for name, annotation in fields.taken(info)
+    }
+    tensors = {name: value for name, value in given.items() if value.kind is Kind.TENSOR}
+    around.state.heap[this.data] = replace(found, entries=tensors)
 
 
 def _callers_first(info: ClassInfo) -> list[tuple[str, ir.Function]]:

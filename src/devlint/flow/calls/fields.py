@@ -16,9 +16,9 @@ from devlint.flow.frames.frame import Frame
 def fill(frame: Frame, made: Value, info: ClassInfo, args: Arguments) -> None:
     """Store what a constructor that stands nowhere is given under the names of its fields."""
     found = frame.object(made)
-    if found is None or made.kind is not Kind.INSTANCE or not _is_written(info):
+    if found is None or made.kind is not Kind.INSTANCE or not is_written(info):
         return
-    names = tuple(_fields(info))
+    names = tuple(name for name, _ in taken(info))
     given = _given(frame, names, args)
     if given is None:
         return
@@ -94,7 +94,7 @@ def _in_order(names: tuple[str, ...], given: dict[str, Value]) -> tuple[Value, .
     return tuple(given[name] for name in names) if given.keys() == set(names) else None
 
 
-def _is_written(info: ClassInfo) -> bool:
+def is_written(info: ClassInfo) -> bool:
     """Whether the fields of a class and of its bases are in sight, and they alone decide."""
     known = all(name.startswith(("typing.", "abc.")) for name in info.library_bases())
     return known and all(
@@ -114,8 +114,8 @@ def _is_dataclass(info: ClassInfo) -> bool:
     return False
 
 
-def _fields(info: ClassInfo) -> Iterator[str]:
-    """The names that the constructor takes, in order."""
+def taken(info: ClassInfo) -> Iterator[tuple[str, ir.Expr]]:
+    """The names that the constructor takes, in order, and what they are annotated with."""
     seen: set[str] = set()
     for each in reversed(list(info.lineage())):
         for statement in each.node.body:
@@ -123,7 +123,7 @@ def _fields(info: ClassInfo) -> Iterator[str]:
                 case ir.Assign(targets=(ir.Name(id=name),), annotation=annotation, value=value):
                     if annotation is not None and _is_taken(annotation, value) and name not in seen:
                         seen.add(name)
-                        yield name
+                        yield name, annotation
 
 
 def _is_taken(annotation: ir.Expr, value: ir.Expr | None) -> bool:
