@@ -13,16 +13,18 @@ from devlint.rules._remedies import remedy
 
 @rule("input-on-other-device", on=ModuleCall)
 def input_on_other_device(call: ModuleCall) -> Iterator[Report]:
-    """Report each input that is elsewhere than the module."""
+    """Report each input that is elsewhere than the module: `x` of `model(x, labels=x)` once."""
     module = call.module
     if module.origin is Origin.INPUT and isinstance(module.device, Symbol):
         return  # a model that came as an argument may well be meant to be on the CPU
     if is_left(module):
         return  # DEV208 says it
+    told: set[str] = set()
     for given in call.inputs:
-        if fresh(given) and call.context.role is Role.MODULE:
-            continue  # DEV203 says it
+        if str(given) in told or (fresh(given) and call.context.role is Role.MODULE):
+            continue  # said already, or DEV203 says it
         if clash(given, module, call.context):
+            told.add(str(given))
             yield Report(
                 at=given.node,
                 message=sentence(given, module),
