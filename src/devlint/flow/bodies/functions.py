@@ -15,6 +15,7 @@ from devlint.flow.calls.callers import is_asked_for
 from devlint.flow.conditions.guards import guard_of
 from devlint.flow.conditions.required import before, required
 from devlint.flow.devices import neglect
+from devlint.flow.domain.keys import IS_NONE
 from devlint.flow.domain.lattice import UNKNOWN
 from devlint.flow.domain.paths import Path, place_of_path
 from devlint.flow.domain.state import Heap, Object, State
@@ -64,6 +65,7 @@ def invoke(
         caller=frame, site=(*frame.site, node),
     )  # fmt: skip
     _bind_arguments(inner, closure, positional, keywords)
+    _settle_absence(frame, inner)
     value = _run(inner)
     if generators.is_generator(closure):
         arrivals.wait(frame)
@@ -206,6 +208,19 @@ def _proved(
             place = place_of_path(value.data) if isinstance(value.data, Path) else UNKNOWN
             return Value(Kind.TENSOR, place, origin=Origin.INPUT)
     return value
+
+
+def _settle_absence(frame: Frame, inner: Frame) -> None:
+    """Settle for a call that a tensor which it gives isn't None; unless it hands on what its own
+    caller may have left out. What is known of the caller's names says nothing of these."""
+    own = frame.function.params if frame.function is not None else ()
+    optional = [frame.state.env.get(each.name) for each in own if each.default is not None]
+    for parameter in inner.function.params if inner.function is not None else ():
+        value, key = inner.state.env.get(parameter.name), f"{parameter.name}{IS_NONE}"
+        inner.state.known.pop(key, None)
+        if value is not None and value.kind is Kind.TENSOR:
+            if not any(value is each for each in optional):
+                inner.state.known[key] = False
 
 
 def _run(frame: Frame) -> Value:
