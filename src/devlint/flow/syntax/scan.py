@@ -37,6 +37,9 @@ _TO_HOST = frozenset(("cpu", "numpy", "tolist", "item"))
 _DIMS = ("dim", "keepdim")
 """Keywords that methods of tensors have and those of arrays have not."""
 
+_PROPERTIES = frozenset(("is_cuda", "requires_grad", "grad_fn", "device"))
+"""Those of `TENSOR_ONLY` that aren't called."""
+
 _OF_MODULES = frozenset(
     ("children", "eval", "load_state_dict", "modules", "named_buffers", "named_children",
      "named_modules", "named_parameters", "parameters", "state_dict", "train", "training")
@@ -143,13 +146,16 @@ def scan(function: ir.Function, takes_tensors: Callable[[ir.Expr], int], has_arr
     documented = docstrings.tensors(function)
     found = Scan(body=function.body, tensors=set(documented), documented=documented)
     this = function.params[0].name if function.params else ""
+    called: set[ir.Node] = set()
     for statement in function.body:
-        for node in descendants(statement):
+        for node in descendants(statement):  # a call before what it calls
             kind = type(node)
             if kind is ir.Call:
+                called.add(node.func)  # type: ignore[attr-defined]
                 _call(found, node, this, takes_tensors)  # type: ignore[arg-type]
             elif kind is ir.Attribute:
-                _attribute(found, node, this, has_arrays)  # type: ignore[arg-type]
+                is_read = node not in called and node.attr not in _PROPERTIES  # type: ignore[attr-defined]
+                _attribute(found, node, this, has_arrays, is_read)  # type: ignore[arg-type]
             elif kind is ir.Subscript:
                 _subscript(found, node)  # type: ignore[arg-type]
             elif isinstance(node, ir.Stmt):
@@ -289,12 +295,13 @@ def _is_sliced(node: ir.Subscript) -> bool:
     return isinstance(index, ir.Display) and any(isinstance(p, ir.Slice) for p in index.items)
 
 
-def _attribute(found: Scan, node: ir.Attribute, this: str, has_arrays: bool) -> None:
+def _attribute(found: Scan, node: ir.Attribute, this: str, has_arrays: bool, is_read: bool) -> None:
+    """`is_read`: it isn't called, so that a method of tensors is none (`net.dim`)."""
     name = node.value
     if node.attr == "__dict__":
         found.dynamic = True
     if isinstance(name, ir.Name) and name.id != this:
-        strong = node.attr in TENSOR_ONLY and node.attr not in _WEAK
+        strong = node.attr in TENSOR_ONLY and node.attr not in _WEAK and not is_read
         if strong:
             found.used.add(name.id)
         if node.attr in _OF_MODULES:
