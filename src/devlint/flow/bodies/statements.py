@@ -106,6 +106,8 @@ def _picks(index: Value) -> bool:
 def _augment(frame: Frame, node: ir.Augment) -> None:
     left, right = frame.evaluate(node.target), frame.evaluate(node.value)
     value = operators.binary(frame, node, left, right)
+    if left.kind is Kind.TENSOR and left.note == "parameter":
+        value = left  # changed in place: it is still registered
     store(frame, node.target, value, node)
 
 
