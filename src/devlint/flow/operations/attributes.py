@@ -161,12 +161,10 @@ def _may_define(frame: Frame, base: Value, attr: str) -> bool:
     if attr in found.entries:
         return True
     if isinstance(found.source, str):
-        row = frame.world.table.get(found.source)
-        plain = found.source.startswith(("torch.nn.", "torchvision.models."))
-        return not plain or row is None or row.has_device
+        return not _is_plain(frame, found.source)
     if isinstance(found.source, ClassInfo):
         info = found.source
-        plain = all(base.startswith("torch.nn.") for base in info.library_bases())
+        plain = all(_is_plain(frame, base) for base in info.library_bases())
         dynamic = info.defines("__getattr__") or info.defines("__getattribute__")
         opened = any(each.open_base for each in info.lineage())
         inherited = base.note == "self" and any(
@@ -193,6 +191,13 @@ def _is_unfinished(frame: Frame, info: ClassInfo) -> bool:
         and frame.world.table.get(f"torch.nn.Module.{name}") is None
         for name in called
     )
+
+
+def _is_plain(frame: Frame, name: str) -> bool:
+    """Whether a module of a library has none of the attributes about devices."""
+    row = frame.world.table.get(name)
+    plain = name.startswith(("torch.nn.", "torchvision.models."))
+    return plain and row is not None and not row.has_device
 
 
 def _of_tensor(frame: Frame, node: ir.Attribute, base: Value) -> Value:
