@@ -207,6 +207,13 @@ def _clock(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     return arrivals.clock(frame, node)
 
 
+def _load_array(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """`numpy.load(path)`: with pickles there may be anything in the file, tensors too."""
+    pickles = args.find((2, "allow_pickle"))
+    plain = pickles is None or pickles[1].data is False
+    return Value(Kind.NDARRAY) if plain and not args.unpacked else NOTHING
+
+
 PYTHON_OVERLAYS: Mapping[str, Overlay] = {
     "clock": _clock,
     "copy": _copy,
@@ -221,6 +228,7 @@ PYTHON_OVERLAYS: Mapping[str, Overlay] = {
     "iterate": _iterate,
     "len": _number,
     "list": _iterate,
+    "load_array": _load_array,
     "next": _next,
     "number": _number,
     "range": _range,
