@@ -248,7 +248,7 @@ def _given(node: ir.Expr) -> Iterator[str]:
             yield each.id
 
 
-_ITERATES = frozenset(("enumerate", "zip", "reversed", "len"))
+_ITERATES = frozenset(("enumerate", "zip", "reversed", "len", "list", "tuple"))
 
 
 def _only_iterates(node: ir.Expr) -> bool:
@@ -259,9 +259,9 @@ def _only_iterates(node: ir.Expr) -> bool:
 
 def _handed_on(node: ir.Expr, this: str) -> Iterator[str]:
     """The attributes whose parts an argument brings: `self.layers`, `*reversed(self.layers)`,
-    `[layer for layer in self.layers]`."""
+    `list(self.layers.values())`, `[layer for layer in self.layers]`."""
     match node:
-        case ir.Starred(value=inner):
+        case ir.Starred(value=inner) | ir.Call(func=ir.Attribute(value=inner, attr="values")):
             yield from _handed_on(inner, this)
         case ir.Call(args=args) if _only_iterates(node):
             for argument in args:
