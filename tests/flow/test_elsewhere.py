@@ -365,6 +365,77 @@ def test_an_error_that_is_expected(tmp_path: Path) -> None:
     assert [code for code in found(tmp_path, "use.py") if code.startswith("DEV2")] == []
 
 
+def test_what_is_made_by_a_file_for_data(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        {
+            "preprocessing.py": """
+                import torch
+
+                def shrink(image, size: torch.Tensor):
+                    return size.float() / torch.tensor([image.shape[0], image.shape[1]])
+                """,
+            "track.py": """
+                import torch
+                from preprocessing import shrink
+
+                def crop(image, size: torch.Tensor):
+                    return shrink(image, size)
+
+                def track(image):
+                    return shrink(image, torch.ones(2, device="cuda"))
+                """,
+        },
+    )
+    assert found(tmp_path, "preprocessing.py") == []
+    assert found(tmp_path, "track.py") == ["DEV202:9", "DEV103:9"]
+
+
+def test_a_condition_that_the_other_file_found_out(tmp_path: Path) -> None:
+    """What is on CUDA is so because that file found it there; only a flag is anybody's choice."""
+    write(
+        tmp_path,
+        {
+            "losses.py": """
+                import torch
+                from torch import nn
+                from setup import current_index
+
+                def balance(scores, on_gpu):
+                    rows = torch.ones(3)
+                    if on_gpu:
+                        rows = rows.cuda()
+                    return scores * rows
+
+                class Loss(nn.Module):
+                    def __init__(self):
+                        super().__init__()
+                        self.on_gpu = current_index() > -1
+                        self.mask = torch.ones(3)
+                        if self.on_gpu:
+                            self.mask = self.mask.cuda()
+
+                    def assign(self, scores):
+                        return balance(scores, on_gpu=self.on_gpu)
+                """,
+            "run.py": """
+                import torch
+                from losses import Loss, balance
+
+                def run(args, index):
+                    torch.cuda.set_device(index)
+                    loss = Loss()
+                    loss.assign(torch.rand(3).cuda())
+                    loss.mask.equal(torch.ones(3))
+                    balance(torch.rand(3).cuda(), args.on_gpu)
+                """,
+        },
+    )
+    assert [each for each in found(tmp_path, "run.py") if each.startswith("DEV109")] == [
+        "DEV109:10"
+    ]
+
+
 def test_it_hangs_on_the_other_file(tmp_path: Path) -> None:
     write(tmp_path, train("to_array(model(x))"))
     path = tmp_path / "train.py"

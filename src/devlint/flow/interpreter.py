@@ -121,7 +121,8 @@ def _describe(text: Text, path: str, table: Table) -> File:
 
     rebound = frozenset(_rebound(text.module.body))
     placed = any(map(places_batches, aliases.values()))
-    return File(path, text.module.body, scan_once, rebound, text.speaks_of_devices, placed)
+    body, speaks = text.module.body, text.speaks_of_devices
+    return File(path, body, scan_once, rebound, speaks, text.role, placed)
 
 
 def _run_rest(world: World, top: Frame) -> None:

@@ -17,6 +17,7 @@ from devlint.flow.domain.paths import Path
 from devlint.flow.domain.values import NOTHING, Condition, Kind, Settled, Value
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted, dotted_types
+from devlint.flow.frames.overheard import local_name
 
 _ABOUT_DEVICES = re.compile(
     r"cuda|gpu|device|accelerator|model_parallel|(?<![a-z])(mps|npu|xpu|hip|rocm)(?![a-z])"
@@ -101,7 +102,7 @@ def implied(frame: Frame, node: ir.Expr, holds: bool) -> Settled:
             if value is not None and isinstance(value.data, Condition):
                 found = value.data.true if holds else value.data.false
                 if value.data.key is None:
-                    found += ((name, holds),)
+                    found += ((local_name(frame, name), holds),)
                 return found + _by_name(frame, node, holds)
         case ir.Compare(left=left) if counts_devices(frame, left):
             return of_count(node, holds)
@@ -154,7 +155,7 @@ def key_of(frame: Frame, node: ir.Expr) -> tuple[str, bool] | None:
         case ir.Name(id=name):
             value = frame.look_up(name)
             if value is not None and isinstance(value.data, Condition):
-                return value.data.key or (name, True)
+                return value.data.key or (local_name(frame, name), True)
             if frame.caller is not None and value is not None and isinstance(value.data, Path):
                 if value.data.text != name and ".device" not in value.data.text:
                     return value.data.text, True  # as who calls it knows it
@@ -179,7 +180,18 @@ def key_of(frame: Frame, node: ir.Expr) -> tuple[str, bool] | None:
     if isinstance(node, ir.Compare) and node.op in ("!=", "is not", "not in"):
         positive = {"!=": "==", "is not": "is", "not in": "in"}[node.op]
         return ir.render(ir.Compare(positive, node.left, node.right), 200), False
-    return text, True
+    return (local_name(frame, text) if _found_out(frame, node) else text), True
+
+
+def _found_out(frame: Frame, node: ir.Expr) -> bool:
+    """Whether an object has found out by itself what a condition asks of it: nobody chooses it."""
+    match node:
+        case ir.Attribute(value=ir.Name(id=this), attr=attr):
+            owner = frame.look_up(this)
+            found = None if owner is None else frame.object(owner)
+            value = NOTHING if found is None else found.entries.get(attr, NOTHING)
+            return isinstance(value.data, Condition) and value.data.key is None
+    return False
 
 
 def _is_truth(frame: Frame, node: ir.Expr) -> bool:

@@ -110,6 +110,8 @@ class File:
     """Names that functions declare `global` or `nonlocal`."""
     speaks_of_devices: bool = True
     """It names a device, or moves something, anywhere."""
+    role: Role = Role.PLAIN
+    """What it is for, by its place in the project."""
     places_batches: bool = False
     """A library that it imports may place what loaders yield."""
     top: Frame | None = None

@@ -15,7 +15,7 @@ from devlint.flow.domain.state_joins import join_objects
 from devlint.flow.domain.values import MOVED_LEAF, TENSORS, Kind, Origin, Value, is_making
 from devlint.flow.facts import Context, Fact, Guard, Operand, Role
 from devlint.flow.frames.files import ClassInfo, File
-from devlint.flow.frames.overheard import overheard
+from devlint.flow.frames.overheard import hangs_on_finding, overheard
 from devlint.flow.frames.world import World
 
 _MEANS_THE_SAME = frozenset((CUDA_AVAILABLE, ACCELERATOR_CHOSEN, HOST_CHOSEN))
@@ -134,7 +134,7 @@ class Frame:
     def record(self, fact: Fact) -> None:
         if self.recording and not self.expecting:
             told = overheard(self, fact) if self.is_guest else fact
-            if told is not None:
+            if told is not None and not hangs_on_finding(told):
                 self.world.facts.append(told)
 
     @property

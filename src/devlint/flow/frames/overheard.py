@@ -19,6 +19,7 @@ from devlint.flow.facts import (
     ModuleCall,
     Operand,
     Origin,
+    Role,
     Symbol,
 )
 from devlint.flow.syntax.walk import descendants
@@ -39,7 +40,7 @@ def overheard(frame: Frame, fact: Fact) -> Elsewhere | None:
     if caller.is_guest or caller.expecting:
         return None
     seen = _seen_by(caller, fact)
-    if seen is None or _on_purpose(seen) or _is_its_own(seen) or _is_asked(frame, seen):
+    if seen is None or _on_purpose(frame, seen) or _is_its_own(seen) or _is_asked(frame, seen):
         return None
     call = frame.site[len(caller.site)]
     return Elsewhere(call, caller.context(), seen, frame.qualname)
@@ -62,23 +63,33 @@ def _seen_by(caller: Frame, fact: Fact) -> Fact | None:
     return None
 
 
-def _on_purpose(fact: Fact) -> bool:
-    """Whether something was brought to the host to meet arguments that may well be there too."""
+def _on_purpose(frame: Frame, fact: Fact) -> bool:
+    """Whether something was brought to the host to meet arguments that may well be there too, or
+    was made there by a file that is for data."""
     operands = _operands(fact)
     away = [each for each in operands if not only_host(each.device)]
     brought = any(only_host(each.device) and each.origin is Origin.MOVED for each in operands)
-    return brought and all(_is_of_argument(each.device) for each in away)
+    hosted = brought or frame.file.role is Role.DATA
+    return hosted and all(_is_of_argument(each.device) for each in away)
 
 
 def _is_its_own(fact: Fact) -> bool:
     """Whether a place hangs on what the functions themselves found out, or on several conditions
     of their caller, which may leave no other choice."""
+    if hangs_on_finding(fact):
+        return True
     for operand in _operands(fact):
         if len(conditions(operand.device)) > 1:
             return True
         if any(_LOCAL in symbol.key for symbol in symbols(operand.device)):
             return True
     return False
+
+
+def hangs_on_finding(fact: Fact) -> bool:
+    """Whether where something is hangs on a condition that another file found out for itself:
+    what it brings together may leave no other choice."""
+    return any(_LOCAL in key for each in _operands(fact) for key in conditions(each.device))
 
 
 _ASKS_FOR_TYPE = re.compile(r"(^|\.)(isinstance|issubclass|hasattr|type|_?is_\w+)$")
