@@ -15,6 +15,8 @@ from devlint.flow.domain.values import NOTHING, Kind, Origin, Value
 from devlint.flow.facts import Role
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
+from devlint.flow.frames.library import dotted
+from devlint.torchapi.effects import Effect
 
 _LOADER_NAME = re.compile(r"(^|_)(data_?)?loader$|dataloader$", re.IGNORECASE)
 
@@ -22,7 +24,7 @@ _LOADER_NAME = re.compile(r"(^|_)(data_?)?loader$|dataloader$", re.IGNORECASE)
 _NO_TENSOR_NAME = re.compile(r"device|dtype|^(dev|gpu|rank|config|cfg|args|kwargs)$")
 
 
-_COUNT = re.compile(r"^(n|num)_")
+_COUNT = re.compile(r"^(n|num)_|(^|_)(sz|sizes?)$")
 """Numbers of things: lengths are on the host by custom, also where they are tensors."""
 
 
@@ -41,6 +43,7 @@ def bind_parameters(
     for position, parameter in enumerate(params):
         name = parameter.name
         given = any_given and may_be_given(frame, function, name) and not _COUNT.search(name)
+        given = given and not _is_made_on_host(frame, parameter.default)
         told = flag(frame, function, name)
         if position == 0 and receiver is not None:
             value = receiver
@@ -86,6 +89,15 @@ def _may_be_given_accelerators(frame: Frame, function: ir.Function) -> bool:
 
 def _makes_on_host(owner: ClassInfo | None) -> bool:
     return owner is None or owner.role is not Role.PLAIN
+
+
+def _is_made_on_host(frame: Frame, default: ir.Expr | None) -> bool:
+    """Whether a default is a tensor made without a device (`color=torch.tensor([0, 0, 255])`):
+    whatever is given in its place most likely is on the host as well."""
+    if not isinstance(default, ir.Call) or any(each.keyword == "device" for each in default.args):
+        return False
+    row = frame.world.table.get(dotted(frame, default.func))
+    return row is not None and row.effect is Effect.CREATE
 
 
 def is_tensor_name(name: str) -> bool:

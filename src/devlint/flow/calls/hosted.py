@@ -19,14 +19,15 @@ from devlint.flow.domain.lattice import (
     is_place_of_argument,
     may_be_accelerator,
 )
-from devlint.flow.domain.values import Origin, Value
+from devlint.flow.domain.values import MADE, Origin, Value
 from devlint.flow.effects.host import class_of
 from devlint.flow.effects.sending import is_sent
-from devlint.flow.facts import Elsewhere, Fact, HostRead, Indexing, Join, ModuleCall, Operand
+from devlint.flow.facts import Elsewhere, Fact, HostRead, Indexing, Join, ModuleCall, Operand, Role
 from devlint.flow.frames.arguments import Arguments, by_parameter
 from devlint.flow.frames.files import Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.world import World
+from devlint.flow.syntax.walk import descendants
 
 
 def note_brought(frame: Frame, closure: Closure, args: Arguments, has_receiver: bool) -> None:
@@ -77,6 +78,8 @@ def without_hosted(world: World, facts: Iterable[Fact]) -> Iterator[Fact]:
         hosted = {function, class_of(function)} & world.run_on_host
         if hosted and _hangs_on_the_model(inner):
             continue
+        if _meets_setup(world, inner):
+            continue
         if not any(_is_hosted(world, fact, each) for each in _meeting(inner)):
             yield fact
 
@@ -93,6 +96,26 @@ def _hangs_on_the_model(fact: Fact) -> bool:
         return fact.module.device == THE_MODULE
     operands = (fact.receiver,) if isinstance(fact, HostRead) else _meeting(fact)
     return any(each.origin is Origin.FOLLOWS for each in operands)
+
+
+def _meets_setup(world: World, fact: Fact) -> bool:
+    """Whether an argument that the methods of a plain object give each other meets what one of
+    them, which sets the object up (`initialize`), has made on the host: most likely it was computed
+    with that. What a constructor has made is there whatever the object is given."""
+    if not isinstance(fact, Join) or fact.context.role is not Role.PLAIN:
+        return False
+    if all(each.origin is not Origin.INPUT for each in fact.placed):
+        return False
+    made = {each.trace[0].node for each in fact.placed if each.origin in MADE and each.trace}
+    name, _, running = fact.context.function.rpartition(".")
+    owner = next((c for c in world.home.classes.values() if c.node.name == name), None)
+    if not made or owner is None:
+        return False
+    if all(running not in world.home.scan(each).self_calls for each in owner.methods.values()):
+        return False
+    apart = ("__init__", running)
+    setups = (method for called, method in owner.methods.items() if called not in apart)
+    return made <= {node for method in setups for node in descendants(method)}
 
 
 def _is_hosted(world: World, fact: Fact, operand: Operand) -> bool:
