@@ -77,7 +77,7 @@ def read(frame: Frame, node: ir.Attribute, base: Value) -> Value:
         device = frame.place(base)
         return Value(Kind.TENSOR, device, origin=base.origin, scalar=False, trace=base.trace)
     if kind is Kind.CLASS and isinstance(base.data, ClassInfo):
-        return _of_class(base.data, attr)
+        return _of_class(base.data, base, node)
     if kind is Kind.UNKNOWN and isinstance(base.data, Path):
         if attr in ("weight", "bias") and _is_submodule(frame, node.value):
             return Value(Kind.TENSOR, frame.place(_self(frame)), origin=Origin.FOLLOWS, grad=True)
@@ -302,14 +302,18 @@ def _of_device(base: Value, attr: str) -> Value:
     return Value(Kind.METHOD, data=Bound(base, ir.Name(attr), f"torch.device.{attr}"))
 
 
-def _of_class(info: ClassInfo, attr: str) -> Value:
+def _of_class(info: ClassInfo, base: Value, node: ir.Attribute) -> Value:
     for each in info.lineage():
-        if attr in each.env:
-            return each.env[attr]
-    method = info.method(attr)
-    if method is not None:
-        return Value(Kind.FUNCTION, data=Closure(method[1], method[0].file, (), method[0], attr))
-    return NOTHING
+        if node.attr in each.env:
+            return each.env[node.attr]
+    method = info.method(node.attr)
+    if method is None:
+        return NOTHING
+    owner, function = method
+    closure = Closure(function, owner.file, (), owner, f"{owner.node.name}.{function.name}")
+    if any(ir.render(each) == "classmethod" for each in function.decorators):
+        return Value(Kind.METHOD, data=Bound(base, node.value, closure=closure))
+    return Value(Kind.FUNCTION, data=closure)
 
 
 def new_instance(frame: Frame, node: ir.Call, info: ClassInfo) -> Value:
