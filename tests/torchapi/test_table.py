@@ -135,7 +135,7 @@ def test_other_names_lead_to_the_documented_one(name: str, canonical: str) -> No
         ("transformers.DataCollatorForLanguageModeling", Effect.OPAQUE, "unknown"),
         ("torchvision.models.resnet18", Effect.CONSTRUCT, "module"),
         ("torchvision.models.ResNet18_Weights", Effect.OPAQUE, "unknown"),
-        ("torchvision.transforms.Resize", Effect.OPAQUE, "unknown"),
+        ("torchvision.transforms.Lambda", Effect.OPAQUE, "unknown"),
         ("torchmetrics.Accuracy", Effect.CONSTRUCT, "module"),
         ("torchmetrics.functional.accuracy", Effect.OPAQUE, "unknown"),
         ("torch.distributed.algorithms.join.Join", Effect.OPAQUE, "unknown"),
