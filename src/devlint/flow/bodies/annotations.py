@@ -22,8 +22,7 @@ from devlint.flow.syntax.walk import is_static
 
 _TENSORS = frozenset(
     ("torch.Tensor", "torch.FloatTensor", "torch.LongTensor", "torch.nn.Parameter",
-     "torch.BoolTensor", "torch.IntTensor", "torch.DoubleTensor", "torch.HalfTensor",
-     "torchtyping.TensorType")
+     "torch.BoolTensor", "torch.IntTensor", "torch.DoubleTensor", "torch.HalfTensor")
 )  # fmt: skip
 
 
@@ -209,17 +208,15 @@ def loader(frame: Frame, node: ir.Node, label: str) -> Value:
 
 
 def annotation_name(frame: Frame, node: ir.Expr) -> str:
-    """The dotted name an annotation spells, `Optional[...]`, `X | None`, what is only told besides
-    (`Annotated[X, ...]`, jaxtyping's `Float[X, "n 3"]`) and quotes removed."""
+    """The dotted name an annotation spells, `Optional[...]`, `X | None`, `Annotated[X, ...]`
+    and quotes removed."""
     match node:
         case ir.Subscript(value=ir.Name(id="Optional"), index=index):
             return annotation_name(frame, index)
         case ir.Subscript(value=outer, index=index):
-            name = dotted(frame, outer)
-            if name in _DESCRIBING or name.startswith("jaxtyping."):
-                items = index.items if isinstance(index, ir.Display) else (index,)
-                return annotation_name(frame, items[0]) if items else ""
-            return name if name == "torchtyping.TensorType" else ""
+            if dotted(frame, outer) in _DESCRIBING and isinstance(index, ir.Display):
+                return annotation_name(frame, index.items[0])
+            return ""
         case ir.Binary(op="|", left=left, right=ir.Constant(value=None)):
             return annotation_name(frame, left)
         case ir.Constant(value=str(text)):
