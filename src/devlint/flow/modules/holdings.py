@@ -48,9 +48,6 @@ def holds_buffers_only(frame: Frame, module: Value, depth: int = _DEEPEST) -> bo
     found = frame.object(module)
     if found is None or not isinstance(found.source, ClassInfo):
         return False
-    names = {name for name, held in found.entries.items() if held.kind is not Kind.NUMBER}
-    if _computes_with(found.source, names):
-        return False
     buffers = False
     for held in found.entries.values():
         inner = frame.object(held) if held.kind is Kind.MODULE else None
@@ -62,7 +59,8 @@ def holds_buffers_only(frame: Frame, module: Value, depth: int = _DEEPEST) -> bo
             if held.note != "buffer":
                 return False
             buffers = True
-    return buffers
+    names = {name for name, held in found.entries.items() if held.kind is not Kind.NUMBER}
+    return buffers and not _computes_with(found.source, names)
 
 
 def _computes_with(info: ClassInfo, names: Collection[str]) -> bool:

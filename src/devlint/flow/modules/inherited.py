@@ -22,13 +22,14 @@ def inherited(info: ClassInfo, frame: Frame, this: Value) -> Iterator[tuple[Clas
         if value.kind is Kind.TENSOR and value.origin is Origin.ATTRIBUTE
     }
     for base in info.ancestors:
+        tells = bool(kept) and base.file is not info.file
         for name, method in base.methods.items():
             mine = info.method(name)
             if name == "__init__" or mine is None:
                 continue
             inherits = mine[1] is method
-            mentions = inherits and base.file is not info.file and _mentions(method, kept)
             calls = not base.file.scan(method).self_calls.isdisjoint(info.methods)
+            mentions = inherits and tells and _mentions(method, kept)
             if mentions or (calls and (inherits or _is_extended(mine[1]))):
                 yield base, name
 
