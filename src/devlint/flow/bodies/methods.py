@@ -13,8 +13,16 @@ from devlint.flow.bodies.early import OWN_MOVES, run_while_made
 from devlint.flow.bodies.functions import can_be_followed, run_alone
 from devlint.flow.calls import fields
 from devlint.flow.calls.callers import is_exporting, is_out_of_use, is_private
-from devlint.flow.domain.keys import ALL_ON_HOST, CUDA_AVAILABLE
-from devlint.flow.domain.lattice import CPU, THE_MODULE, UNKNOWN, Device, join, only_host
+from devlint.flow.domain.keys import ALL_ON_HOST, CUDA_AVAILABLE, stands_in
+from devlint.flow.domain.lattice import (
+    CPU,
+    THE_MODULE,
+    UNKNOWN,
+    Device,
+    conditions,
+    join,
+    only_host,
+)
 from devlint.flow.domain.paths import path_value
 from devlint.flow.domain.state import Object, State
 from devlint.flow.domain.value_joins import join_all, join_values
@@ -22,6 +30,7 @@ from devlint.flow.domain.values import MADE, NOTHING, PERHAPS, Kind, Origin, Val
 from devlint.flow.facts import KeptTensor, Role
 from devlint.flow.frames.files import ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
+from devlint.flow.modules.asked import as_methods_ask
 from devlint.flow.modules.inherited import inherited
 from devlint.flow.modules.placement import (
     as_users_choose,
@@ -54,6 +63,7 @@ def run_class(info: ClassInfo, around: Frame) -> None:
     start = around
     if init is not None:
         start = run_alone(_closure(info, init[1], init[0]), around, this)
+        as_methods_ask(info, init[1], start.state.heap)
         start.state.known = _known_of_object(around, start)
     elif fields.is_written(info):
         _store_fields(info, around, this)
@@ -284,7 +294,7 @@ def _register(info: ClassInfo, frame: Frame, this: Value) -> None:
         if fresh and not is_registered(value):
             if any(info.method(own) for own in OWN_MOVES) or is_taken_along(info, name):
                 value = value.but(device=UNKNOWN)
-            elif value.device == CPU:
+            elif only_host(value.device) and not any(map(stands_in, conditions(value.device))):
                 value = value.but(origin=Origin.ATTRIBUTE, data=(info, name))
         elif value.note == PERHAPS:
             stays = not any(info.method(own) for own in OWN_MOVES)
@@ -356,7 +366,7 @@ def _tell_kept_tensors(info: ClassInfo, frame: Frame) -> None:
         seen: dict[ir.Node, str] = dict(uses)
         hops = tuple(Hop(node, words) for node, words in seen.items())
         tensors = [(s, operand) for s, operand in stores if operand.kind is Kind.TENSOR]
-        tensors.sort(key=lambda store: store[1].origin not in MADE)
+        tensors.sort(key=lambda store: (is_registered(store[1].value), store[1].origin not in MADE))
         for statement, operand in tensors[:1]:
             frame.record(
                 KeptTensor(

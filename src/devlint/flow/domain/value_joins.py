@@ -73,9 +73,12 @@ def _or_none(value: Value, device: Device) -> Value:
 
 def _bound(a: Value, b: Value) -> tuple[Device, Device]:
     """Where two values are; UNKNOWN of the one that may be a 0-dimensional tensor on the host,
-    which may meet any device, unless the other one is what a move made of it."""
+    which may meet any device, unless the other one is what a move made of it; and of a parameter
+    or a buffer beside a plain tensor, for its module takes it along."""
     if a.kind not in TENSORS or b.kind not in TENSORS:
         return a.device, b.device
+    if (a.note in REGISTERED) is not (b.note in REGISTERED):
+        return (UNKNOWN, b.device) if a.note in REGISTERED else (a.device, UNKNOWN)
     yes = UNKNOWN if _is_free(a) and not _came_from(b, a) else a.device
     return yes, UNKNOWN if _is_free(b) and not _came_from(a, b) else b.device
 

@@ -123,5 +123,5 @@ def _gives_back(node: ir.Node, name: str, this: str) -> bool:
         case ir.Assign(targets=targets, value=ir.Call(func=func, args=args)):
             stored = any(self_attribute(target, this) == name for target in targets)
             given = any(self_attribute(each.value, this) == name for each in args)
-            return stored and given and not ir.render(func).startswith("torch.")
+            return stored and given and not ir.render(func).startswith(("torch.", "nn."))
     return False

@@ -1,0 +1,90 @@
+"""Conditions on what a constructor is given, by the name that other methods ask for it.
+
+`self.learned = learned` and `if learned:` in a constructor: what that decides hangs on
+`self.learned` in every other method.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from devlint import ir
+from devlint.flow.domain.lattice import Device, Guarded, choose
+from devlint.flow.domain.state import Heap, Object
+from devlint.flow.domain.values import Value
+from devlint.flow.frames.files import ClassInfo
+from devlint.flow.syntax.scan import Scan
+from devlint.flow.syntax.walk import descendants, self_attribute
+
+
+def as_methods_ask(info: ClassInfo, init: ir.Function, heap: Heap) -> None:
+    """Let what hangs on an argument that the constructor keeps hang on the attribute instead."""
+    hanging = [ref for ref in heap.written if _hangs(heap[ref])]
+    kept = _kept(info, init) if hanging else {}
+    for ref in hanging if kept else ():
+        heap[ref] = _renamed_object(heap[ref], kept)
+
+
+def _hangs(found: Object) -> bool:
+    return isinstance(found.device, Guarded) or any(
+        isinstance(value.device, Guarded)
+        for value in (*found.entries.values(), *(found.items or ()), found.element)
+    )
+
+
+def _kept(info: ClassInfo, init: ir.Function) -> dict[str, str]:
+    """The arguments that it stores as they are, and that nothing changes later; each with the
+    attribute."""
+    if not init.params:
+        return {}
+    this, taken = init.params[0].name, {parameter.name for parameter in init.params[1:]}
+    assigned = info.file.scan(init).assigned
+    stored: Counter[str] = Counter()
+    kept: dict[str, str] = {}
+    for node in descendants(init):
+        match node:
+            case ir.Assign(targets=targets, value=value):
+                attributes = [self_attribute(target, this) for target in targets]
+                stored.update(attributes)
+                if isinstance(value, ir.Name) and value.id in taken and not assigned[value.id]:
+                    kept.setdefault(value.id, attributes[0])
+            case ir.Augment(target=target):
+                stored[self_attribute(target, this)] += 1
+    stored.update(name for method in _others(info, init) for name in method.self_stores)
+    return {name: f"{this}.{attr}" for name, attr in kept.items() if attr and stored[attr] == 1}
+
+
+def _others(info: ClassInfo, init: ir.Function) -> Iterator[Scan]:
+    for each in info.lineage():
+        yield from (each.file.scan(m) for m in each.methods.values() if m is not init)
+
+
+def _renamed_object(found: Object, kept: Mapping[str, str]) -> Object:
+    items = found.items and tuple(_renamed_value(value, kept) for value in found.items)
+    return replace(
+        found,
+        device=_renamed(found.device, kept),
+        items=items,
+        entries={name: _renamed_value(value, kept) for name, value in found.entries.items()},
+        element=_renamed_value(found.element, kept),
+    )
+
+
+def _renamed_value(value: Value, kept: Mapping[str, str]) -> Value:
+    if not isinstance(value.device, Guarded):
+        return value
+    return value.but(device=_renamed(value.device, kept))
+
+
+def _renamed(device: Device, kept: Mapping[str, str]) -> Device:
+    if not isinstance(device, Guarded):
+        return device
+    yes, no = _renamed(device.yes, kept), _renamed(device.no, kept)
+    return choose(_LEADING.sub(lambda name: kept.get(name[0], name[0]), device.key), yes, no)
+
+
+_LEADING = re.compile(r"^\w+(?![\w(])")
+"""The name at the start of a key: of `kind == "sum"`, `options.learned` or `learned`."""
