@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 from devlint import ir
@@ -13,7 +14,7 @@ from devlint.flow.devices.undirected import note_call
 from devlint.flow.domain.keys import asks_type
 from devlint.flow.domain.lattice import UNKNOWN, conditions
 from devlint.flow.domain.paths import path_value
-from devlint.flow.domain.values import MADE, NOTHING, Kind, Trace, Value
+from devlint.flow.domain.values import MADE, NOTHING, TENSORS, Kind, Trace, Value
 from devlint.flow.effects.sending import note_handed
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.files import Closure
@@ -33,9 +34,10 @@ def call_function(
     open_ended = starred and not rest
     if open_ended:
         give_away(frame, (value for _, value in args.all))
-        if receiver is None or not _is_constructor(closure):
+        args = _before_stars(args)
+        constructs = receiver is not None and _is_constructor(closure)
+        if not constructs and not any(value.kind in TENSORS for _, value in args.all):
             return NOTHING
-        args = replace(args, all=tuple(each for each in args.all if not each[0].star))
     flags = _flags(closure.node, receiver is not None)
     given = [
         (argument, _handed_on(frame, argument, value, (argument.keyword or position) in flags))
@@ -54,6 +56,15 @@ def call_function(
     if frame.tells and not open_ended:
         note_call(frame, node, closure, args, len(positional), value)
     return value
+
+
+def _before_stars(args: Arguments) -> Arguments:
+    """The arguments of which it is known which parameters take them."""
+    named = ((each, value) for each, value in args.all if each.keyword is not None)
+    placed = itertools.takewhile(
+        lambda each: each[0].keyword is None and not each[0].star, args.all
+    )
+    return replace(args, all=(*placed, *named))
 
 
 def _is_constructor(closure: Closure) -> bool:
