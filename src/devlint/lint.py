@@ -12,7 +12,7 @@ from devlint import ir
 from devlint.findings import Finding, Level, Report, Span
 from devlint.flow.facts import IdleSuppression, Unparsable, Unreadable
 from devlint.flow.project import Text
-from devlint.locating import locate
+from devlint.locating import locate, no_files
 from devlint.plan import Plan, prepare
 from devlint.purpose import role_of_file, speaks_of_devices
 from devlint.rulebook import pages
@@ -139,13 +139,17 @@ def _located(
 ) -> list[Finding]:
     """What the rules report of a document. The scout's nodes are placed by LibCST's."""
     filename = document.filename
+    files = no_files if plan.neighbours is None else plan.neighbours.file
+
+    def located(said: Said) -> list[Finding]:
+        return [locate(report, page, document, filename, files) for page, report in said]
+
     if scouted is not None:
         with adopted_origins(scouted.module, document.module) as same:
             if same:
-                return [locate(report, page, document, filename) for page, report in scouted.said]
+                return located(scouted.said)
     content = Text(document.module, role_of_file(filename), speaks_of_devices(document.text))
-    said = say(content, filename, codes, plan)
-    return [locate(report, page, document, filename) for page, report in said]
+    return located(say(content, filename, codes, plan))
 
 
 def unreadable(filename: str, reason: str, settings: Settings) -> list[Finding]:

@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from devlint.findings import Change, Finding, Fix, Hop, Report, Span, Step
 from devlint.rulebook import Page
-from devlint.source.spots import path_of, span_of
+from devlint.source.spots import File, path_of, span_of
 
 if TYPE_CHECKING:
     from devlint.source.document import Document
 
 
-def locate(report: Report, page: Page, document: Document | None, filename: str) -> Finding:
+Files = Callable[[str], File | None]
+"""The files that were followed, by their paths."""
+
+
+def no_files(path: str) -> None:
+    """Where no file is followed."""
+
+
+def locate(
+    report: Report,
+    page: Page,
+    document: Document | None,
+    filename: str,
+    files: Files = no_files,
+) -> Finding:
     if document is None:
         origin = report.at.origin
         assert isinstance(origin, Span)
@@ -27,7 +42,7 @@ def locate(report: Report, page: Page, document: Document | None, filename: str)
         message=report.message,
         level=report.level or page.level,
         span=span,
-        trace=_trace(report, document),
+        trace=_trace(report, document, files),
         fix=None if report.fix is None or document is None else _fix(report.fix, document),
         help=report.help,
         statement=statement,
@@ -35,18 +50,22 @@ def locate(report: Report, page: Page, document: Document | None, filename: str)
     )
 
 
-def _trace(report: Report, document: Document | None) -> tuple[Step, ...]:
+def _trace(report: Report, document: Document | None, files: Files) -> tuple[Step, ...]:
     if document is None:
         return ()
-    return tuple(_step(hop, document) for hop in report.because)
+    steps = (_step(hop, document, files) for hop in report.because)
+    return tuple(step for step in steps if step is not None)
 
 
-def _step(hop: Hop, document: Document) -> Step:
-    """A hop in this file, which LibCST has read, or in one that was followed."""
-    span = span_of(hop.node.origin)
-    if span is None:
+def _step(hop: Hop, document: Document, files: Files) -> Step | None:
+    """A hop in this file, which LibCST has read, or in one that was followed; None where that can't
+    be read any more."""
+    path = path_of(hop.node.origin)
+    if path is None:
         return Step(document.locate(hop.node.origin), hop.message)
-    return Step(span, hop.message, path_of(hop.node.origin) or "")
+    file = files(path)
+    span = None if file is None else span_of(hop.node.origin, file)
+    return None if span is None else Step(span, hop.message, path)
 
 
 def _fix(change: Change, document: Document) -> Fix | None:

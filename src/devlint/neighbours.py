@@ -12,6 +12,7 @@ from devlint.purpose import role_of_file, speaks_of_devices
 from devlint.source.encoding import decode
 from devlint.source.errors import SourceError
 from devlint.source.scout import scout_text
+from devlint.source.spots import File
 
 _KEPT = 4_000_000
 """Characters of the files that are remembered; what was read of them takes some twenty bytes for
@@ -66,6 +67,12 @@ class Neighbours(Finder):
         while self._size > _KEPT and len(self._contents) > 1:
             self._size -= len(self._contents.popitem(last=False)[1][0])
         return kept[1]
+
+    def file(self, path: str) -> File | None:
+        """A file that was followed, to find places in it; None where it can't be read any more."""
+        content = self.read(path)
+        found = None if content is None else content.module.origin
+        return found if isinstance(found, File) else None
 
     def sets_default(self, path: str) -> bool:
         """Whether a program that imports a file makes its tensors on an accelerator, unless told

@@ -232,10 +232,12 @@ def test_nodes_are_where_libcst_has_them(data: bytes) -> None:
     document = read_document(data, "x.py")
     scouted = scout_module(data, "folder/x.py")
     assert scouted is not None
+    file = scouted.origin
+    assert isinstance(file, File)
     pairs = zip(descendants(scouted), descendants(document.module), strict=True)
     for one, other in pairs:
         if not isinstance(one, (ir.Module, ir.If)):
-            assert span_of(one.origin) == document.locate(other.origin), ir.render(one)
+            assert span_of(one.origin, file) == document.locate(other.origin), ir.render(one)
             assert path_of(one.origin) == "folder/x.py"
 
 
@@ -257,14 +259,15 @@ HEADERS = [
 def test_a_compound_statement_is_at_its_header(code: str, header: str) -> None:
     module = scout_module(code.encode(), "x.py")
     assert module is not None
-    span = span_of(module.body[0].origin)
+    assert isinstance(module.origin, File)
+    span = span_of(module.body[0].origin, module.origin)
     assert span is not None
     assert code[span.start : span.end] == header
 
 
 def test_other_origins_have_no_spot() -> None:
     module = read_document(b"a", "x.py").module
-    assert span_of(module.body[0].origin) is None
+    assert span_of(module.body[0].origin, File("x.py", "a")) is None
     assert path_of(module.body[0].origin) is None
     scouted = scout_module(b"a", "x.py")
     assert scouted is not None

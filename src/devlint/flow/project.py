@@ -184,6 +184,9 @@ class Project:
         self._checked: set[str] = set()
         self._stamps: dict[str, object] = {}
         """Of paths, since the visit began."""
+        self._known: dict[tuple[File, str], Value | None] | None = None
+        """What names stand for that were asked for since one began to watch; None while a file is
+        run to find that out, so that it may change."""
         self.heap: dict[Ref, Object] = {}
         """What the names of other files refer to."""
 
@@ -192,7 +195,7 @@ class Project:
         """Follow the names of one linted file; gives the paths that were consulted."""
         self._checked.clear()
         self._stamps.clear()
-        with self.watched() as consulted:
+        with self.watched(settled=True) as consulted:
             yield consulted
         while len(self._guests) > _KEPT:
             self._leave(*self._guests.popitem(last=False))
@@ -202,15 +205,16 @@ class Project:
             self.heap.pop(ref, None)
 
     @contextmanager
-    def watched(self) -> Iterator[set[str]]:
-        """What is consulted here, which is consulted outside as well."""
-        before = self._around.consulted
-        self._around.consulted = set()
+    def watched(self, settled: bool = False) -> Iterator[set[str]]:
+        """What is consulted here, which is consulted outside as well. `settled`: no file is run to
+        find out what its names stand for, but where that is asked for in between."""
+        before, known = self._around.consulted, self._known
+        self._around.consulted, self._known = set(), {} if settled else None
         try:
             yield self._around.consulted
         finally:
             before |= self._around.consulted
-            self._around.consulted = before
+            self._around.consulted, self._known = before, known
 
     def consult(self, paths: Iterable[str]) -> None:
         """Say that something hangs on these paths."""
@@ -242,22 +246,35 @@ class Project:
             path = self._around.absolute(file.path, name) or ""
             if not path:
                 return None
-        file.modules[name] = path
+        if file.modules.get(name) != path:
+            file.modules[name] = path
+            if self._known is not None:
+                self._known.clear()
         return name
 
     def of_star(self, file: File, name: str, depth: int = 0) -> Value | None:
         """What a name stands for that a file may have got by `import *`."""
         for module in file.stars[-1 : -_MOST_STARS - 1 : -1]:
-            found = self.value(file, f"{module}.{name}", depth)
+            found = self._value(file, f"{module}.{name}", depth)
             if found is not None:
                 return found
         return None
 
     # --- names -----------------------------------------------------------------------------
 
-    def value(self, file: File, name: str, depth: int = 0) -> Value | None:
+    def value(self, file: File, name: str) -> Value | None:
         """What a dotted name stands for in a file; None where it isn't the project's, or not
         known."""
+        known = self._known
+        if known is None:
+            return self._value(file, name, 0)
+        if (file, name) not in known:
+            found = self._value(file, name, 0)
+            known[file, name] = found
+            return found
+        return known[file, name]
+
+    def _value(self, file: File, name: str, depth: int) -> Value | None:
         module, rest = name, ""
         while module and module not in file.modules:
             module, _, last = module.rpartition(".")
@@ -287,7 +304,7 @@ class Project:
         if bound.kind is not Kind.LIBRARY:
             return None if rest else bound
         dotted = f"{bound.data}.{rest}" if rest else str(bound.data)
-        return self.value(file, dotted, depth + 1) or bound.but(data=dotted)
+        return self._value(file, dotted, depth + 1) or bound.but(data=dotted)
 
     # --- files -----------------------------------------------------------------------------
 
@@ -298,7 +315,7 @@ class Project:
             return frozenset()
         if guest.own is None:
             guest.own = frozenset()  # what it leads to may lead back
-            with self.watched() as consulted:
+            with self.watched(settled=True) as consulted:
                 guest.own = ask(guest.text)
             guest.stamps.update(self.stamped(consulted - guest.stamps.keys()))
         self.consult(guest.stamps)

@@ -42,7 +42,7 @@ def scout_text(text: str, path: str) -> ir.Module | None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about the linted file's escapes and comparisons
             tree = ast.parse(text)
-        return ir.Module(statements(tree.body, file), file)
+        return ir.Module(statements(tree.body, path), file)
     except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError):
         return None
     except KeyError:  # a kind of node that a newer Python has added

@@ -7,21 +7,21 @@ from typing import Any
 
 from devlint import ir
 from devlint.source.scout_expressions import expression
-from devlint.source.spots import File, spot
+from devlint.source.spots import spot
 
 
-def values(pattern: ast.pattern, file: File) -> list[ir.Expr]:
+def values(pattern: ast.pattern, path: str) -> list[ir.Expr]:
     """What the subject itself is tested against; not what its parts are tested against."""
     if isinstance(pattern, ast.MatchValue):
-        return [expression(pattern.value, file)]
+        return [expression(pattern.value, path)]
     if isinstance(pattern, ast.MatchSingleton):
-        return [ir.Constant(pattern.value, spot(pattern, file))]
+        return [ir.Constant(pattern.value, spot(pattern, path))]
     if isinstance(pattern, ast.MatchClass):
-        return [expression(pattern.cls, file)]
+        return [expression(pattern.cls, path)]
     if isinstance(pattern, ast.MatchAs) and pattern.pattern is not None:
-        return values(pattern.pattern, file)
+        return values(pattern.pattern, path)
     if isinstance(pattern, ast.MatchOr):
-        return [value for each in pattern.patterns for value in values(each, file)]
+        return [value for each in pattern.patterns for value in values(each, path)]
     return []
 
 

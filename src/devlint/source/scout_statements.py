@@ -19,50 +19,50 @@ from devlint.source.scout_expressions import (
     several,
 )
 from devlint.source.scout_patterns import collect_names, takes_all, values
-from devlint.source.spots import File, Spot, between, spot
+from devlint.source.spots import Spot, between, spot
 from devlint.spans import utf8_length
 
 # `Any` stands for "a node of the type under which the table lists the function".
-Lower = Callable[[Any, File], ir.Stmt]
+Lower = Callable[[Any, str], ir.Stmt]
 
 
-def statements(nodes: Iterable[Any], file: File) -> ir.Body:
+def statements(nodes: Iterable[Any], path: str) -> ir.Body:
     """Lower a run of statements; `pass` leaves nothing."""
     return tuple(
-        [_STATEMENTS[type(node)](node, file) for node in nodes if type(node) is not ast.Pass]
+        [_STATEMENTS[type(node)](node, path) for node in nodes if type(node) is not ast.Pass]
     )
 
 
 # --- simple statements ---------------------------------------------------------------------
 
 
-def _expr(node: ast.Expr, file: File) -> ir.Stmt:
-    return ir.Evaluate(expression(node.value, file), spot(node, file))
+def _expr(node: ast.Expr, path: str) -> ir.Stmt:
+    return ir.Evaluate(expression(node.value, path), spot(node, path))
 
 
-def _assign(node: ast.Assign, file: File) -> ir.Stmt:
-    targets = several(node.targets, file)
-    return ir.Assign(targets, expression(node.value, file), None, spot(node, file))
+def _assign(node: ast.Assign, path: str) -> ir.Stmt:
+    targets = several(node.targets, path)
+    return ir.Assign(targets, expression(node.value, path), None, spot(node, path))
 
 
-def _annotated(node: ast.AnnAssign, file: File) -> ir.Stmt:
-    target = expression(node.target, file)
-    value, annotation = optional(node.value, file), expression(node.annotation, file)
-    return ir.Assign((target,), value, annotation, spot(node, file))
+def _annotated(node: ast.AnnAssign, path: str) -> ir.Stmt:
+    target = expression(node.target, path)
+    value, annotation = optional(node.value, path), expression(node.annotation, path)
+    return ir.Assign((target,), value, annotation, spot(node, path))
 
 
-def _augment(node: ast.AugAssign, file: File) -> ir.Stmt:
-    target, value = expression(node.target, file), expression(node.value, file)
-    return ir.Augment(target, OPERATORS[type(node.op)], value, spot(node, file))
+def _augment(node: ast.AugAssign, path: str) -> ir.Stmt:
+    target, value = expression(node.target, path), expression(node.value, path)
+    return ir.Augment(target, OPERATORS[type(node.op)], value, spot(node, path))
 
 
-def _type_alias(node: Any, file: File) -> ir.Stmt:
-    name, value = expression(node.name, file), expression(node.value, file)
-    return ir.Assign((name,), value, None, spot(node, file))
+def _type_alias(node: Any, path: str) -> ir.Stmt:
+    name, value = expression(node.name, path), expression(node.value, path)
+    return ir.Assign((name,), value, None, spot(node, path))
 
 
-def _delete(node: ast.Delete, file: File) -> ir.Stmt:
-    return ir.Delete(several(_flat(node.targets), file), spot(node, file))
+def _delete(node: ast.Delete, path: str) -> ir.Stmt:
+    return ir.Delete(several(_flat(node.targets), path), spot(node, path))
 
 
 def _flat(targets: Iterable[ast.expr]) -> list[ast.expr]:
@@ -72,29 +72,29 @@ def _flat(targets: Iterable[ast.expr]) -> list[ast.expr]:
     return found
 
 
-def _return(node: ast.Return, file: File) -> ir.Stmt:
-    return ir.Return(optional(node.value, file), spot(node, file))
+def _return(node: ast.Return, path: str) -> ir.Stmt:
+    return ir.Return(optional(node.value, path), spot(node, path))
 
 
-def _raise(node: ast.Raise, file: File) -> ir.Stmt:
-    return ir.Raise(optional(node.exc, file), spot(node, file))
+def _raise(node: ast.Raise, path: str) -> ir.Stmt:
+    return ir.Raise(optional(node.exc, path), spot(node, path))
 
 
-def _break(node: ast.Break, file: File) -> ir.Stmt:
-    return ir.Break(spot(node, file))
+def _break(node: ast.Break, path: str) -> ir.Stmt:
+    return ir.Break(spot(node, path))
 
 
-def _continue(node: ast.Continue, file: File) -> ir.Stmt:
-    return ir.Continue(spot(node, file))
+def _continue(node: ast.Continue, path: str) -> ir.Stmt:
+    return ir.Continue(spot(node, path))
 
 
-def _assert(node: ast.Assert, file: File) -> ir.Stmt:
-    return ir.Assert(expression(node.test, file), optional(node.msg, file), spot(node, file))
+def _assert(node: ast.Assert, path: str) -> ir.Stmt:
+    return ir.Assert(expression(node.test, path), optional(node.msg, path), spot(node, path))
 
 
 def _scope(kind: str) -> Lower:
-    def lower(node: ast.Global | ast.Nonlocal, file: File) -> ir.Stmt:
-        return ir.Scope(kind, tuple(node.names), spot(node, file))
+    def lower(node: ast.Global | ast.Nonlocal, path: str) -> ir.Stmt:
+        return ir.Scope(kind, tuple(node.names), spot(node, path))
 
     return lower
 
@@ -102,135 +102,135 @@ def _scope(kind: str) -> Lower:
 # --- imports -------------------------------------------------------------------------------
 
 
-def _aliases(names: Iterable[ast.alias], file: File) -> tuple[ir.Alias, ...]:
-    return tuple([ir.Alias(each.name, each.asname, spot(each, file)) for each in names])
+def _aliases(names: Iterable[ast.alias], path: str) -> tuple[ir.Alias, ...]:
+    return tuple([ir.Alias(each.name, each.asname, spot(each, path)) for each in names])
 
 
-def _import(node: ast.Import, file: File) -> ir.Stmt:
-    return ir.Import(_aliases(node.names, file), spot(node, file))
+def _import(node: ast.Import, path: str) -> ir.Stmt:
+    return ir.Import(_aliases(node.names, path), spot(node, path))
 
 
-def _import_from(node: ast.ImportFrom, file: File) -> ir.Stmt:
-    names = _aliases(node.names, file)
-    return ir.ImportFrom(node.module or "", names, node.level, spot(node, file))
+def _import_from(node: ast.ImportFrom, path: str) -> ir.Stmt:
+    names = _aliases(node.names, path)
+    return ir.ImportFrom(node.module or "", names, node.level, spot(node, path))
 
 
 # --- compound statements -------------------------------------------------------------------
 
 
-def _header(node: Any, file: File, last: Any = None, length: int = 0) -> Spot:
+def _header(node: Any, path: str, last: Any = None, length: int = 0) -> Spot:
     """The start of a statement up to the end of its last part before the body; where it has
     none, so many characters of its row."""
     if last is not None:
-        return between(node, last, file)
-    return (file, node.lineno, node.col_offset, node.lineno, node.col_offset + length)
+        return between(node, last, path)
+    return (path, node.lineno, node.col_offset, node.lineno, node.col_offset + length)
 
 
-def _if(node: ast.If, file: File) -> ir.Stmt:
+def _if(node: ast.If, path: str) -> ir.Stmt:
     # A loop: generated code has `elif` chains of thousands.
     chain = [node]
     rest: list[ast.stmt] = node.orelse
     while len(rest) == 1 and isinstance(rest[0], ast.If):
         chain.append(rest[0])
         rest = rest[0].orelse
-    orelse = statements(rest, file)
+    orelse = statements(rest, path)
     for link in reversed(chain):
-        test, body = expression(link.test, file), statements(link.body, file)
-        orelse = (ir.If(test, body, orelse, _header(link, file, link.test)),)
+        test, body = expression(link.test, path), statements(link.body, path)
+        orelse = (ir.If(test, body, orelse, _header(link, path, link.test)),)
     return orelse[0]
 
 
-def _while(node: ast.While, file: File) -> ir.Stmt:
-    test, body = expression(node.test, file), statements(node.body, file)
-    return ir.While(test, body, statements(node.orelse, file), _header(node, file, node.test))
+def _while(node: ast.While, path: str) -> ir.Stmt:
+    test, body = expression(node.test, path), statements(node.body, path)
+    return ir.While(test, body, statements(node.orelse, path), _header(node, path, node.test))
 
 
-def _for(node: ast.For | ast.AsyncFor, file: File) -> ir.Stmt:
+def _for(node: ast.For | ast.AsyncFor, path: str) -> ir.Stmt:
     return ir.For(
-        expression(node.target, file),
-        expression(node.iter, file),
-        statements(node.body, file),
-        statements(node.orelse, file),
-        _header(node, file, node.iter),
+        expression(node.target, path),
+        expression(node.iter, path),
+        statements(node.body, path),
+        statements(node.orelse, path),
+        _header(node, path, node.iter),
     )
 
 
-def _with(node: ast.With | ast.AsyncWith, file: File) -> ir.Stmt:
+def _with(node: ast.With | ast.AsyncWith, path: str) -> ir.Stmt:
     items = [
-        (expression(each.context_expr, file), optional(each.optional_vars, file))
+        (expression(each.context_expr, path), optional(each.optional_vars, path))
         for each in node.items
     ]
     last = node.items[-1].optional_vars or node.items[-1].context_expr
-    return ir.With(tuple(items), statements(node.body, file), _header(node, file, last))
+    return ir.With(tuple(items), statements(node.body, path), _header(node, path, last))
 
 
-def _handler(node: ast.ExceptHandler, file: File) -> ir.Handler:
-    body = statements(node.body, file)
-    place = _header(node, file, node.type, len("except"))
-    return ir.Handler(optional(node.type, file), node.name, body, place)
+def _handler(node: ast.ExceptHandler, path: str) -> ir.Handler:
+    body = statements(node.body, path)
+    place = _header(node, path, node.type, len("except"))
+    return ir.Handler(optional(node.type, path), node.name, body, place)
 
 
-def _try(node: Any, file: File) -> ir.Stmt:
+def _try(node: Any, path: str) -> ir.Stmt:
     return ir.Try(
-        statements(node.body, file),
-        tuple([_handler(each, file) for each in node.handlers]),
-        statements(node.orelse, file),
-        statements(node.finalbody, file),
-        _header(node, file, None, len("try")),
+        statements(node.body, path),
+        tuple([_handler(each, path) for each in node.handlers]),
+        statements(node.orelse, path),
+        statements(node.finalbody, path),
+        _header(node, path, None, len("try")),
     )
 
 
-def _function(node: ast.FunctionDef | ast.AsyncFunctionDef, file: File) -> ir.Stmt:
+def _function(node: ast.FunctionDef | ast.AsyncFunctionDef, path: str) -> ir.Stmt:
     is_async = isinstance(node, ast.AsyncFunctionDef)
-    params = parameters(node.args, file)
+    params = parameters(node.args, path)
     return ir.Function(
         node.name,
         params,
-        statements(node.body, file),
-        several(node.decorator_list, file),
-        optional(node.returns, file),
+        statements(node.body, path),
+        several(node.decorator_list, path),
+        optional(node.returns, path),
         is_async,
-        _signature(node, params, f"{'async ' if is_async else ''}def {node.name}()", file),
+        _signature(node, params, f"{'async ' if is_async else ''}def {node.name}()", path),
     )
 
 
-def _signature(node: Any, params: tuple[ir.Parameter, ...], bare: str, file: File) -> Spot:
+def _signature(node: Any, params: tuple[ir.Parameter, ...], bare: str, path: str) -> Spot:
     if not params:
-        return _header(node, file, None, utf8_length(bare))
+        return _header(node, path, None, utf8_length(bare))
     last: Any = params[-1].origin
-    return (file, node.lineno, node.col_offset, last[3], last[4] + 1)
+    return (path, node.lineno, node.col_offset, last[3], last[4] + 1)
 
 
-def _class(node: ast.ClassDef, file: File) -> ir.Stmt:
+def _class(node: ast.ClassDef, path: str) -> ir.Stmt:
     start = node.col_offset + len("class ")
     end = start + utf8_length(node.name)
     return ir.Class(
         node.name,
-        arguments(node.bases, node.keywords, file),
-        statements(node.body, file),
-        several(node.decorator_list, file),
-        (file, node.lineno, start, node.lineno, end),
+        arguments(node.bases, node.keywords, path),
+        statements(node.body, path),
+        several(node.decorator_list, path),
+        (path, node.lineno, start, node.lineno, end),
     )
 
 
 # --- match ---------------------------------------------------------------------------------
 
 
-def _match(node: ast.Match, file: File) -> ir.Stmt:
-    cases = tuple([_case(each, file) for each in node.cases])
-    return ir.Match(expression(node.subject, file), cases, _header(node, file, node.subject))
+def _match(node: ast.Match, path: str) -> ir.Stmt:
+    cases = tuple([_case(each, path) for each in node.cases])
+    return ir.Match(expression(node.subject, path), cases, _header(node, path, node.subject))
 
 
-def _case(node: ast.match_case, file: File) -> ir.Case:
+def _case(node: ast.match_case, path: str) -> ir.Case:
     binds: list[str] = []
     collect_names(node.pattern, binds)
     return ir.Case(
-        tuple(values(node.pattern, file)),
+        tuple(values(node.pattern, path)),
         tuple(binds),
-        optional(node.guard, file),
-        statements(node.body, file),
+        optional(node.guard, path),
+        statements(node.body, path),
         node.guard is None and takes_all(node.pattern),
-        between(node.pattern, node.guard or node.pattern, file),
+        between(node.pattern, node.guard or node.pattern, path),
     )
 
 

@@ -12,7 +12,7 @@ from devlint.spans import LineIndex
 
 @dataclass(frozen=True, eq=False)
 class File:
-    """The file that nodes come from; they share one object."""
+    """The file that nodes come from: the `origin` of its module."""
 
     path: str
     text: str = field(repr=False)
@@ -23,28 +23,29 @@ class File:
         return LineIndex(self.text)
 
 
-Spot = tuple[File, int, int, int, int]
-"""The file, the first row and column, the last row and column; rows count from 1 and columns
-from 0, in bytes of UTF-8, as `ast` has them. The `origin` of a node of the scout. A plain tuple:
-an object with names for these takes four times as long to make, and each node has one."""
+Spot = tuple[str, int, int, int, int]
+"""The path of the file, the first row and column, the last row and column; rows count from 1 and
+columns from 0, in bytes of UTF-8, as `ast` has them. The `origin` of a node of the scout. A plain
+tuple: an object with names for these takes four times as long to make, and each node has one. Of
+text and numbers only: Python's garbage collector doesn't look at such tuples again."""
 
 
-def spot(node: Any, file: File) -> Spot:
+def spot(node: Any, path: str) -> Spot:
     """Where a node of `ast` stands."""
-    return (file, node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)
+    return (path, node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)
 
 
-def between(first: Any, last: Any, file: File) -> Spot:
+def between(first: Any, last: Any, path: str) -> Spot:
     """From the start of one node of `ast` to the end of another."""
-    return (file, first.lineno, first.col_offset, last.end_lineno, last.end_col_offset)
+    return (path, first.lineno, first.col_offset, last.end_lineno, last.end_col_offset)
 
 
 def path_of(origin: object) -> str | None:
     """The path of the file that an `origin` is in; None for one that the scout didn't make."""
-    return origin[0].path if isinstance(origin, tuple) else None
+    return origin[0] if isinstance(origin, tuple) else None
 
 
-def span_of(origin: object) -> Span | None:
+def span_of(origin: object, file: File) -> Span | None:
     """The span of an `origin` in its own file; None for one that the scout didn't make.
 
     It is as good as `ast` knows: parentheses around an expression are left out, those of a
@@ -53,7 +54,7 @@ def span_of(origin: object) -> Span | None:
     """
     if not isinstance(origin, tuple):
         return None
-    file, row, column, end_row, end_column = origin
+    _, row, column, end_row, end_column = origin
     index: LineIndex = file.index
     start = index.offset(row, index.from_utf8_column(row, column + 1))
     end = index.offset(end_row, index.from_utf8_column(end_row, end_column + 1))

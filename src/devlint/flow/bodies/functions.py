@@ -26,9 +26,7 @@ from devlint.flow.frames.files import Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.modules.placement import forget_optimizer, place_module
 from devlint.flow.operations import arrivals
-from devlint.flow.syntax.scan import Scan
 
-_LONGEST_INLINED = 60
 _INLINED_FOR_EACH = 100
 """So many statements may run inside of calls for each function, whatever others have used up."""
 
@@ -142,12 +140,7 @@ def _can_be_followed(frame: Frame, closure: Closure) -> bool:
         return False
     if isinstance(closure.node, ir.Lambda):
         return True
-    return not closure.node.is_async and can_be_followed(closure.file.scan(closure.node))
-
-
-def can_be_followed(scan: Scan) -> bool:
-    """Whether calls of a function run its body in their place."""
-    return scan.size <= _LONGEST_INLINED
+    return not closure.node.is_async and closure.file.scan(closure.node).is_short
 
 
 def _forget(

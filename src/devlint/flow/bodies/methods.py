@@ -10,7 +10,7 @@ from devlint.flow.bodies import cached, unregistered
 from devlint.flow.bodies.annotations import annotated
 from devlint.flow.bodies.classes import is_never_set_up
 from devlint.flow.bodies.early import OWN_MOVES, run_while_made
-from devlint.flow.bodies.functions import can_be_followed, run_alone
+from devlint.flow.bodies.functions import run_alone
 from devlint.flow.calls import fields
 from devlint.flow.calls.callers import is_exporting, is_out_of_use, is_private
 from devlint.flow.domain.keys import ALL_ON_HOST, CUDA_AVAILABLE, stands_in
@@ -251,7 +251,7 @@ def _sets_up(info: ClassInfo, name: str, method: ir.Function) -> bool:
     if name in ("__init__", "forward") or is_of_one_test(info, method):
         return False
     scan, init = info.file.scan(method), info.methods.get("__init__")
-    if init is not None and name in info.file.scan(init).self_calls and can_be_followed(scan):
+    if init is not None and name in info.file.scan(init).self_calls and scan.is_short:
         return False
     return bool(scan.self_moves or scan.makes)
 

@@ -167,10 +167,18 @@ def key_of(frame: Frame, node: ir.Expr) -> tuple[str, bool] | None:
     absent = absent_argument(frame, node)
     if absent is not None:
         return f"{absent}{IS_NONE}", node.op == "is"  # type: ignore[attr-defined]
-    stable = frame.file.stable.get(node)
-    if stable is None:
-        stable = frame.file.stable[node] = _is_stable(frame, node)
-    if not stable:
+    words = frame.file.words
+    if node not in words:
+        words[node] = _words(frame, node)
+    key = words[node]
+    if key is not None and _found_out(frame, node):
+        return local_name(frame, key[0]), key[1]
+    return key
+
+
+def _words(frame: Frame, node: ir.Expr) -> tuple[str, bool] | None:
+    """The key of a condition as it is written, where that means the same at each look at it."""
+    if not _is_stable(frame, node):
         return None
     text = ir.render(node, 200)
     if len(text) > _LONGEST_KEY or ".device" in text or ".is_cuda" in text:
@@ -180,7 +188,7 @@ def key_of(frame: Frame, node: ir.Expr) -> tuple[str, bool] | None:
     if isinstance(node, ir.Compare) and node.op in ("!=", "is not", "not in"):
         positive = {"!=": "==", "is not": "is", "not in": "in"}[node.op]
         return ir.render(ir.Compare(positive, node.left, node.right), 200), False
-    return (local_name(frame, text) if _found_out(frame, node) else text), True
+    return text, True
 
 
 def _found_out(frame: Frame, node: ir.Expr) -> bool:

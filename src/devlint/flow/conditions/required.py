@@ -33,10 +33,20 @@ def required(frame: Frame, closure: Closure) -> dict[str, bool]:
         )
         found.update(before(own, closure))
         for statement in function.body:
-            if any(isinstance(node, ir.Return) for node in descendants(statement)):
+            if _may_return(statement):
                 break  # what comes later is not asked of every call
             found.update(_proved(own, statement))
     return found
+
+
+def _may_return(statement: ir.Stmt) -> bool:
+    if isinstance(statement, _SIMPLE):
+        return False
+    return any(isinstance(node, ir.Return) for node in descendants(statement))
+
+
+_SIMPLE = (ir.Assign, ir.Evaluate, ir.Raise, ir.Assert, ir.Import, ir.ImportFrom)
+"""The usual statements in which no other stands."""
 
 
 def before(frame: Frame, closure: Closure) -> dict[str, bool]:

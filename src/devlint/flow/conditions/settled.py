@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from devlint import ir
 from devlint.flow.conditions import implications
@@ -24,23 +25,10 @@ def settled(frame: Frame, node: ir.Expr) -> bool | None:
             sides = (settled(frame, left), settled(frame, right))
             decides = op == "or"
             return decides if decides in sides else sides[0] if None not in sides else None
-    if _asks_for_proxy(frame, node):
-        return False
-    told = is_instance(frame, node)
-    if told is None:
-        told = _given_flag(frame, node)
-    if told is None:
-        told = _compared_strings(frame, node)
-    if told is None:
-        told = _is_none(frame, node)
-    if told is None:
-        told = _has_attribute(frame, node)
-    if told is None:
-        told = _of_a_type(frame, node)
-    if told is None:
-        told = _is_a_type(frame, node)
-    if told is not None:
-        return told
+    for look in _LOOKS.get(type(node), ()):
+        told = look(frame, node)
+        if told is not None:
+            return told
     key = implications.key_of(frame, node)
     if key is None:
         return None
@@ -74,15 +62,15 @@ _PROXIES = ("torch.fx.Proxy", "torch.fx.proxy.Proxy")
 _PROXY_TESTS = ("is_torch_fx_proxy", "is_fx_tracing", "is_fx_symbolic_tracing")
 
 
-def _asks_for_proxy(frame: Frame, node: ir.Expr) -> bool:
-    """Whether a condition holds for the proxies of `torch.fx` alone, which stand for tensors while
-    a graph is drawn: never where tensors are computed."""
+def _asks_for_proxy(frame: Frame, node: ir.Expr) -> bool | None:
+    """False for a condition that holds for the proxies of `torch.fx` alone, which stand for tensors
+    while a graph is drawn: never where tensors are computed."""
     match node:
         case ir.Call(func=ir.Name(id="isinstance"), args=(_, types)):
-            return dotted(frame, types.value) in _PROXIES
+            return False if dotted(frame, types.value) in _PROXIES else None
         case ir.Call(func=ir.Name(id=name) | ir.Attribute(attr=name)):
-            return name in _PROXY_TESTS
-    return False
+            return False if name in _PROXY_TESTS else None
+    return None
 
 
 def _given_flag(frame: Frame, node: ir.Expr) -> bool | None:
@@ -197,3 +185,11 @@ def is_instance(frame: Frame, node: ir.Expr) -> bool | None:
             names = dotted_types(frame, types.value)
             return True if "torch.Tensor" in names else False if names <= _NO_TENSORS else None
     return None
+
+
+_LOOKS: Mapping[type, tuple[Callable[[Frame, Any], bool | None], ...]] = {
+    ir.Name: (_given_flag,),
+    ir.Compare: (_compared_strings, _is_none, _is_a_type),
+    ir.Call: (_asks_for_proxy, is_instance, _has_attribute, _of_a_type),
+}
+"""What may tell of a condition, by its form."""

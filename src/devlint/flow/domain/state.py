@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, given
+from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, Known, given
 from devlint.flow.domain.paths import Ref
 from devlint.flow.domain.value_joins import join_held
 from devlint.flow.domain.values import NOTHING, Trace, Value
@@ -129,6 +129,8 @@ class State:
 
     def simplify(self, device: Device) -> Device:
         """The device under the conditions that hold here."""
+        if isinstance(device, Known) or device is UNKNOWN:
+            return device
         for key, holds in self.known.items():
             device = given(device, key, holds)
         return device

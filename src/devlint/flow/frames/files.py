@@ -135,10 +135,10 @@ class File:
     nn: str = ""
     """The name by which it reaches torch.nn."""
     hints: dict[tuple[ir.Expr, bool], tuple[tuple[str, bool], ...]] = field(default_factory=dict)
-    stable: dict[ir.Expr, bool] = field(default_factory=dict)
+    words: dict[ir.Expr, tuple[str, bool] | None] = field(default_factory=dict)
     types: dict[ir.Expr, tuple[str, bool] | None] = field(default_factory=dict)
-    """What the words of a condition say, whether it can't change between two looks at it, and the
-    key of one that asks for a type."""
+    """What the words of a condition say, the key that they give, and the key of one that asks for
+    a type."""
     carried: dict[ir.Stmt, frozenset[str]] = field(default_factory=dict)
     """The names that a round of a loop may have left to the next one."""
 

@@ -25,7 +25,7 @@ def inherited(info: ClassInfo, frame: Frame, this: Value) -> Iterator[tuple[Clas
         tells = bool(kept) and base.file is not info.file
         for name, method in base.methods.items():
             mine = info.method(name)
-            if name == "__init__" or mine is None:
+            if name == "__init__" or mine is None or not base.file.scan(method).is_short:
                 continue
             inherits = mine[1] is method
             calls = not base.file.scan(method).self_calls.isdisjoint(info.methods)

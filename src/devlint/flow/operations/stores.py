@@ -69,9 +69,10 @@ def store(frame: Frame, node: ir.Attribute, value: Value, statement: ir.Stmt) ->
         if before is not None and before.note == "buffer" and value.kind is Kind.TENSOR:
             value = value.but(note="buffer")
         holds = value.kind in (Kind.MODULE, Kind.TENSOR) or value.kind.is_container
-        stored = found.with_entry(node.attr, value)
-        frame.state.paths.pop(ir.render(node, 80), None)
-        frame.update(base, replace(stored, stateless=found.stateless and not holds))
+        if frame.state.paths:
+            frame.state.paths.pop(ir.render(node, 80), None)
+        entries = {**found.entries, node.attr: value}
+        frame.update(base, replace(found, entries=entries, stateless=found.stateless and not holds))
     elif found is not None and graphs.is_graph(frame, base):
         frame.update(base, found.with_entry(node.attr, value))
     elif base.kind is Kind.OPTIMIZER:

@@ -47,6 +47,7 @@ _OF_MODULES = frozenset(
 _WEAK = frozenset(("to", "cuda", "cpu", "device", "float", "half", "bfloat16", "requires_grad_"))
 _NO_ARRAY_HAS = TENSOR_ONLY - {"device", "view"}
 """What tensors have and arrays have not, nor modules that could stand for either."""
+_LONGEST_INLINED = 60
 MOVES = frozenset(("to", "cuda", "cpu", "xpu", "to_empty", "pin_memory"))
 
 
@@ -96,6 +97,8 @@ class Scan:
     body: ir.Body = ()
     indexes: dict[str, bool] = field(default_factory=dict)
     """Which names give numbers and no tensors that meet others, as far as it was asked."""
+    bounds: dict[str, bool] = field(default_factory=dict)
+    """Which names only say where others are cut, as far as it was asked."""
     size: int = 0
     """Statements."""
     followed: set[str] = field(default_factory=set)
@@ -118,6 +121,11 @@ class Scan:
     dynamic: bool = False
     """It writes attributes by names that aren't spelled out (`self.__dict__.update(...)`)."""
     yields: bool = False
+
+    @property
+    def is_short(self) -> bool:
+        """Whether calls of the function run its body in their place."""
+        return self.size <= _LONGEST_INLINED
 
     def parts_of(self, names: set[str]) -> set[str]:
         """The names, and those that are bound to parts of what they stand for."""
