@@ -111,13 +111,10 @@ def _loop(frame: Frame, enter: Callable[[], None], node: ir.For | ir.While) -> N
 
 def _tells_all(frame: Frame, node: ir.For | ir.While, before: State, after: State) -> bool:
     """Whether the first round has left nothing that another one would read."""
-    names = rounds.only_binds(before, after)
-    if names is None:
-        return False
-    carried = frame.file.carried.get(node)
-    if carried is None:
-        carried = frame.file.carried[node] = rounds.carried(node)
-    return names.isdisjoint(carried)
+    reads = frame.file.loops.get(node)
+    if reads is None:
+        reads = frame.file.loops[node] = rounds.reads(node)
+    return rounds.tells_all(reads, before, after)
 
 
 def _is_endless(node: ir.For | ir.While) -> bool:

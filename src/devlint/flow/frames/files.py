@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from devlint import ir
 from devlint.flow.domain.values import Value
 from devlint.flow.facts import Guard, Role
+from devlint.flow.syntax.rounds import Reads
 from devlint.flow.syntax.scan import Scan
 
 if TYPE_CHECKING:
@@ -139,8 +140,8 @@ class File:
     types: dict[ir.Expr, tuple[str, bool] | None] = field(default_factory=dict)
     """What the words of a condition say, the key that they give, and the key of one that asks for
     a type."""
-    carried: dict[ir.Stmt, frozenset[str]] = field(default_factory=dict)
-    """The names that a round of a loop may have left to the next one."""
+    loops: dict[ir.Stmt, Reads] = field(default_factory=dict)
+    """What a round of a loop may read of the one before."""
 
     @property
     def names(self) -> dict[str, Value]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import dataclass
+
 from devlint import ir
 from devlint.flow.domain.state import State
 from devlint.flow.syntax.walk import descendants
@@ -9,29 +12,64 @@ from devlint.flow.syntax.walk import descendants
 Loop = ir.For | ir.While
 
 
-def only_binds(before: State, after: State) -> set[str] | None:
-    """The names that a round has bound, where it has done nothing else; None where it has."""
+@dataclass(frozen=True, slots=True)
+class Reads:
+    """What a loop reads of what a round before has left."""
+
+    names: frozenset[str]
+    """The names that it may read before it binds them, but for those that it fills."""
+    filled: frozenset[str]
+    """The names that it only fills: `rows.append(x)`, `table[i] = x`."""
+
+
+def tells_all(reads: Reads, before: State, after: State) -> bool:
+    """Whether the first round has left nothing that another one would read."""
     same = (
-        all(after.env.get(name) == value for name, value in before.env.items())
-        and all(
-            before.heap.get(ref, after.heap.get(ref)) == after.heap.get(ref)
-            for ref in after.heap.written
-        )
-        and before.known.items() <= after.known.items()
+        before.known.items() <= after.known.items()
         and before.default == after.default
         and before.paths == after.paths
         and before.copies == after.copies
         and before.busy == after.busy
     )
-    return set(after.env.keys() - before.env.keys()) if same else None
+    if not same or any(after.env.get(name) != before.env.get(name) for name in reads.names):
+        return False
+    changed = {
+        ref
+        for ref in after.heap.written
+        if ref in before.heap and before.heap[ref] != after.heap[ref]
+    }
+    filled = {before.env[name].data for name in reads.filled if name in before.env}
+    return changed <= filled and not any(
+        before.env[name].data in changed for name in reads.names if name in before.env
+    )
 
 
-def carried(loop: Loop) -> frozenset[str]:
-    """The names that a round may read before it binds them: what a round before has left there."""
+def reads(loop: Loop) -> Reads:
+    """What a loop reads before it has bound it itself."""
     if isinstance(loop, ir.While):
-        return frozenset(_names(loop.test) | _read(loop.body, set()))
-    bound: set[str] = set()
-    return frozenset(_bind(loop.target, bound) | _read(loop.body, bound))
+        names = _names(loop.test) | _read(loop.body, set())
+    else:
+        bound: set[str] = set()
+        names = _bind(loop.target, bound) | _read(loop.body, bound)
+    filled = _filled(loop)
+    return Reads(frozenset(names - filled), frozenset(names & filled))
+
+
+def _filled(loop: Loop) -> set[str]:
+    """The names that stand nowhere but where something is put into what they stand for."""
+    filling: Counter[str] = Counter()
+    for node in descendants(loop):
+        match node:
+            case ir.Evaluate(
+                value=ir.Call(func=ir.Attribute(value=ir.Name(id=name), attr="append" | "add"))
+            ):
+                filling[name] += 1
+            case ir.Assign(targets=(ir.Subscript(value=ir.Name(id=name)),)):
+                filling[name] += 1
+    if not filling:
+        return set()
+    standing = Counter(node.id for node in descendants(loop) if isinstance(node, ir.Name))
+    return {name for name, times in filling.items() if standing[name] == times}
 
 
 def _read(body: ir.Body, bound: set[str]) -> set[str]:
