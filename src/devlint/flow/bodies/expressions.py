@@ -47,7 +47,7 @@ def _name(frame: Frame, node: ir.Name) -> Value:
     if value is not None:
         if frame.testing:
             value = placeholders.asked(frame, node, value)
-        return library.followed(frame, value, node)
+        return library.followed(frame, value, node) if value.kind is Kind.LIBRARY else value
     if node.id in BUILTINS:
         return library_value(f"builtins.{node.id}")
     return library.from_star(frame, node) or path_value(node.id)

@@ -76,10 +76,11 @@ def arguments(frame: Frame, node: ir.Call, receiver: Given | None = None) -> Arg
         asked = Arguments(tuple((a, frame.evaluate(a.value)) for a in node.args), receiver)
         frame.expecting = before
         return asked
-    given = tuple((a, frame.evaluate(a.value)) for a in node.args)
-    if any(argument.star for argument, _ in given):
-        given = tuple(each for pair in given for each in unpacked.spread(frame, *pair))
-    return Arguments(given, receiver)
+    evaluate = frame.world.evaluate
+    given = [(argument, evaluate(frame, argument.value)) for argument in node.args]
+    if [argument for argument in node.args if argument.star]:
+        given = [each for pair in given for each in unpacked.spread(frame, *pair)]
+    return Arguments(tuple(given), receiver)
 
 
 def call_value(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: Arguments) -> Value:

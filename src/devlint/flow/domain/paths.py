@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from devlint.flow.domain.lattice import UNKNOWN, Device, Symbol
 from devlint.flow.domain.values import NOTHING, Kind, Value
@@ -43,6 +44,7 @@ class Owned:
     ref: Ref
 
 
+@lru_cache(maxsize=4096)
 def path_value(text: str, given: bool = False) -> Value:
     """A value of which only the identity is known."""
     if len(text) > _LONGEST_PATH:

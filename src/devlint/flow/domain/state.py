@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, Known, given
+from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, Guarded, Known, given
 from devlint.flow.domain.paths import Ref
 from devlint.flow.domain.value_joins import join_held
 from devlint.flow.domain.values import NOTHING, Trace, Value
@@ -99,8 +99,9 @@ class State:
 
     def fork(self) -> State:
         """A copy that can be changed alone."""
-        paths = dict(self.paths) if self.paths else None
-        other = State(dict(self.env), self.heap.fork(), dict(self.known), self.default, paths)
+        other = State(self.env.copy(), self.heap.fork(), self.known.copy(), self.default)
+        if self.paths:
+            other.paths = self.paths.copy()
         other.alive = self.alive
         other.copies, other.busy = self.copies, self.busy
         return other
@@ -132,5 +133,6 @@ class State:
         if isinstance(device, Known) or device is UNKNOWN:
             return device
         for key, holds in self.known.items():
-            device = given(device, key, holds)
+            if holds or isinstance(device, Guarded):
+                device = given(device, key, holds)
         return device

@@ -66,9 +66,11 @@ def join_states(a: State, b: State, key: str | None = None) -> State:
     held = None if key is not None and asks_type(key) else key
     joined.heap = a.heap.fork()
     differing: list[tuple[Ref, Object, Object]] = []
-    for ref in a.heap.written | b.heap.written:
-        ours, theirs = a.heap.get(ref), b.heap.get(ref)
-        if ours is not theirs and theirs is not None:
+    ours_of, theirs_of = a.heap.get, b.heap.get
+    written = a.heap.written | b.heap.written
+    for ref in [ref for ref in written if ours_of(ref) is not theirs_of(ref)]:
+        ours, theirs = ours_of(ref), theirs_of(ref)
+        if theirs is not None:
             joined.heap[ref] = theirs if ours is None else join_objects(ours, theirs, held)
             if ours is not None:
                 differing.append((ref, ours, theirs))
@@ -76,12 +78,12 @@ def join_states(a: State, b: State, key: str | None = None) -> State:
             joined.heap[ref] = _only_where(joined.heap[ref], held, theirs is None)
     for ref, ours, theirs in differing:
         joined.heap[ref] = _with_joined_objects(joined, ref, ours, theirs, held)
-    env = dict(a.env)
-    for name, other in b.env.items():
-        mine = a.env.get(name)
+    env, mine_of = dict(a.env), a.env.get
+    for name, other in [each for each in b.env.items() if mine_of(each[0]) is not each[1]]:
+        mine = mine_of(name)
         if mine is None:
             env[name] = other
-        elif mine is not other:
+        else:
             env[name] = _join_bindings(joined, mine, other, key)
             if "device" in name and env[name].device == UNKNOWN and env[name].kind in _UNPROVEN:
                 env[name] = _join_places(name, mine, other, env[name])

@@ -228,9 +228,9 @@ class Frame:
 
     def look_up(self, name: str) -> Value | None:
         """The value of a name, or None where nothing binds it."""
-        if name in self.file.rebound and name not in self.globals:
-            return self._rebound(name)
         if name not in self.globals:
+            if name in self.file.rebound:
+                return self._rebound(name)
             value = self.state.env.get(name)
             if value is not None:
                 return value
