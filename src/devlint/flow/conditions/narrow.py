@@ -8,7 +8,7 @@ from devlint import ir
 from devlint.flow.conditions import same_place, unions
 from devlint.flow.conditions.implications import implied
 from devlint.flow.domain.lattice import UNKNOWN
-from devlint.flow.domain.paths import Path, place_of_path
+from devlint.flow.domain.paths import Path, as_device, place_of_path
 from devlint.flow.domain.values import NONE, NOTHING, PROVED, TENSORS, Kind, Origin, Value
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted, dotted_types
@@ -70,7 +70,7 @@ def _narrow_instance(frame: Frame, subject: ir.Expr, types: ir.Expr, holds: bool
         return
     if holds and names == {"builtins.str"}:
         bound = frame.state.env if isinstance(subject, ir.Name) else frame.state.paths
-        bound[ir.render(subject, 80)] = Value(Kind.STRING)
+        bound[ir.render(subject, 80)] = _as_string(frame, subject)
         return
     if not isinstance(subject, ir.Name):
         return
@@ -87,6 +87,12 @@ def _narrow_instance(frame: Frame, subject: ir.Expr, types: ir.Expr, holds: bool
         frame.state.env[subject.id] = NOTHING if value.kind is not Kind.TENSOR else value
     elif not holds and value is not None and value.kind is Kind.BATCH:
         frame.state.env[subject.id] = NOTHING
+
+
+def _as_string(frame: Frame, subject: ir.Expr) -> Value:
+    """A value that is a string: what it names is what it named before."""
+    value = frame.look_up(subject.id) if isinstance(subject, ir.Name) else None
+    return Value(Kind.STRING, UNKNOWN if value is None else as_device(value))
 
 
 def narrow_to_array(frame: Frame, subject: ir.Expr) -> None:

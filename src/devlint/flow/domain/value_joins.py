@@ -5,7 +5,7 @@ from __future__ import annotations
 from devlint.flow.domain.keys import IS_NONE, asks_type, stands_in
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, Symbol, choose, join, only_host
 from devlint.flow.domain.mixtures import mix
-from devlint.flow.domain.paths import Path
+from devlint.flow.domain.paths import Path, as_device
 from devlint.flow.domain.values import (
     CHOICE,
     EITHER_CHOICE,
@@ -189,9 +189,14 @@ def _is_made(value: Value) -> bool:
 
 
 def _join_unproven(a: Value, b: Value) -> Value:
-    """Two values of which at least one isn't proved: an identity survives where both share it."""
+    """Two values of which at least one isn't proved: an identity survives where both share it, or
+    where one is the device that the other one names."""
     if isinstance(a.data, Path) and a.data == b.data:
         return Value(Kind.UNKNOWN, data=a.data)
+    for one, other in ((a, b), (b, a)):
+        named = isinstance(other.data, Path) and one.kind in NAMED and one.device != UNKNOWN
+        if named and as_device(other) == one.device:
+            return Value(Kind.UNKNOWN, data=other.data)
     return NOTHING
 
 

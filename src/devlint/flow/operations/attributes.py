@@ -8,6 +8,7 @@ from devlint.flow.domain.lattice import UNKNOWN, Known, Symbol
 from devlint.flow.domain.paths import Path, path_value
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.values import (
+    CHOICES,
     HOST_TENSOR,
     MOVED_LEAF,
     NOTHING,
@@ -250,7 +251,9 @@ def _of_object(frame: Frame, node: ir.Attribute, base: Value) -> Value:
 def _identified(node: ir.Attribute, base: Value, value: Value) -> Value:
     """What `self` holds under a name: where nobody knows which device that is, it is still the
     same one wherever the name stands."""
-    if base.note != "self" or not isinstance(node.value, ir.Name) or value.note:
+    if base.note != "self" or not isinstance(node.value, ir.Name):
+        return value
+    if value.note and value.note not in CHOICES:
         return value
     text = f"{node.value.id}.{node.attr}"
     if value.kind is Kind.DEVICE and value.device == UNKNOWN:
