@@ -8,7 +8,7 @@ from devlint import ir
 from devlint.flow.conditions import unions
 from devlint.flow.devices.named import is_device_name, is_dtype_name, use_device
 from devlint.flow.domain.keys import stands_in
-from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, Known, conditions
+from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, Known, Symbol, conditions
 from devlint.flow.domain.paths import Path, as_device
 from devlint.flow.domain.value_joins import REGISTERED
 from devlint.flow.domain.values import (
@@ -233,8 +233,9 @@ def _moved(
 def _moved_note(receiver: Value, device: Device) -> str:
     if receiver.note in REGISTERED and device == receiver.device != UNKNOWN:
         return receiver.note  # it is there already: the move gives the tensor itself
-    if receiver.note == "parameter":
-        return "moved-parameter"
+    if receiver.note == "parameter":  # of what may be there already, it most likely is
+        unknown = receiver.device == UNKNOWN or isinstance(receiver.device, Symbol)
+        return receiver.note if unknown else "moved-parameter"
     if receiver.note == LEAF and device != CPU:
         return MOVED_LEAF
     kept = ("moved-parameter", MOVED_LEAF, ELEMENT)

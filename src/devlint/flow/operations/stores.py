@@ -38,6 +38,8 @@ def store(frame: Frame, node: ir.Attribute, value: Value, statement: ir.Stmt) ->
         frame.world.invoke(frame, node, closure, [base, value], {})
         return
     is_module = base.kind is Kind.MODULE and base.note == "self"
+    if found is not None and is_module and _is_refused(found.entries.get(node.attr), value):
+        return
     if base.note != "self":
         frame.world.written.add(node.attr)
     if is_module and isinstance(source, ClassInfo) and (frame.tells or _is_constructor(frame)):
@@ -80,6 +82,14 @@ def store(frame: Frame, node: ir.Attribute, value: Value, statement: ir.Stmt) ->
     elif isinstance(base.data, Path) or base.kind in (Kind.UNKNOWN, Kind.ENCODING):
         frame.state.paths[ir.render(node, 80)] = value
         put_in(frame, node, value)
+
+
+def _is_refused(before: Value | None, value: Value) -> bool:
+    """Whether PyTorch ends the program here: where a parameter is registered, it takes parameters
+    alone."""
+    if before is None or before.kind is not Kind.TENSOR or before.note != "parameter":
+        return False
+    return value.kind is Kind.TENSOR and value.note == ""
 
 
 def _is_of_file(frame: Frame, node: ir.Expr) -> bool:
