@@ -160,17 +160,24 @@ def _places(folder: str) -> tuple[tuple[str, ...], str | None]:
     sources = os.path.join(places[-1], "src")
     if sources not in places and os.path.isdir(sources):
         places.append(sources)
+    if _is_package(top):  # a checkout: it may be imported by its own name as well
+        places.append(os.path.dirname(top))
     return tuple(os.path.join(each, "") for each in places), None
 
 
 def _above_package(folder: str) -> str:
-    """The folder that holds the outermost package that a folder is in; itself if it is in none."""
-    while os.path.isfile(os.path.join(folder, "__init__.py")):
+    """The folder that holds the outermost package that a folder is in; itself if it is in none.
+    The root of a checkout holds what is in it, even where that makes the root a package."""
+    while _is_package(folder) and not os.path.exists(os.path.join(folder, ".git")):
         above = os.path.dirname(folder)
         if above == folder:
             break
         folder = above
     return folder
+
+
+def _is_package(folder: str) -> bool:
+    return os.path.isfile(os.path.join(folder, "__init__.py"))
 
 
 def _dotted(folder: str) -> str:

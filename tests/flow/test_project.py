@@ -136,6 +136,22 @@ def test_a_script_in_a_package_finds_the_one_beside_it(tree: Tree, around: str) 
     assert tree.lint("scripts/nerf/train.py") == ["DEV202:7"]
 
 
+@pytest.mark.parametrize(("root", "found"), [(".git/HEAD", ["DEV202:7"]), ("README.md", [])])
+def test_the_root_of_a_checkout_may_be_a_package(tree: Tree, root: str, found: list[str]) -> None:
+    tree.write(
+        {
+            f"repo/{root}": "",
+            "repo/__init__.py": "",
+            "repo/utils/making.py": MAKE,
+            "repo/models/__init__.py": "",
+            "repo/models/net.py": using("from utils.making import make", "make(3)"),
+            "repo/models/head.py": using("from repo.utils.making import make", "make(3)"),
+        }
+    )
+    assert tree.lint("repo/models/net.py") == found
+    assert tree.lint("repo/models/head.py") == ["DEV202:7"]
+
+
 def test_files_that_import_each_other(tree: Tree) -> None:
     tree.write(
         {
