@@ -13,7 +13,7 @@ from devlint.findings import Finding, Level, Report, Span
 from devlint.flow.facts import IdleSuppression, Unparsable, Unreadable
 from devlint.flow.project import Text
 from devlint.locating import locate, no_files
-from devlint.plan import Plan, prepare
+from devlint.plan import Plan, is_of_others, prepare
 from devlint.purpose import role_of_file, speaks_of_devices
 from devlint.rulebook import pages
 from devlint.saying import Said, rules_for, say
@@ -63,7 +63,7 @@ def check(data: bytes, filename: str, settings: Settings) -> tuple[list[Finding]
         reason = f"larger than the {settings.max_file_size:,} bytes of `max-file-size`"
         return unreadable(filename, reason, settings), set()
     codes = codes_for(settings, filename, catalogue())
-    relevant = plan.signs.search(data) is not None
+    relevant = plan.signs.search(data) is not None and not is_of_others(data)
     if not relevant and not mentions(data, PRAGMA_WORDS):
         error = syntax_error(data, filename)
         return [] if error is None else _of_failure(error, filename, codes), set()

@@ -23,6 +23,18 @@ SIGNS = (
 """A file in which none of these patterns occurs holds nothing that a rule reads: it is only parsed
 by Python itself."""
 
+_OTHER_FRAMEWORKS = re.compile(
+    rb"^[ \t]*(?:from|import)[ \t]+"
+    rb"(?:cupy|jax|jittor|mindspore|mxnet|oneflow|paddle|tensorflow|tinygrad)\b",
+    re.MULTILINE,
+)
+
+
+def is_of_others(data: bytes) -> bool:
+    """Whether a file computes with another framework and never mentions torch: there, what torch
+    says of devices means nothing."""
+    return b"torch" not in data and _OTHER_FRAMEWORKS.search(data) is not None
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
