@@ -7,7 +7,7 @@ from typing import Any
 
 from devlint import ir
 from devlint.flow.conditions import implications
-from devlint.flow.domain.values import PROVED, SAID, Kind
+from devlint.flow.domain.values import CHOICES, PROVED, SAID, Kind
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted, dotted_types
@@ -120,6 +120,16 @@ def _compared_strings(frame: Frame, node: ir.Expr) -> bool | None:
     return None
 
 
+def _device_as_string(frame: Frame, node: ir.Expr) -> bool | None:
+    """What comes of comparing a torch.device that a call has passed with a string: they differ."""
+    match node:
+        case ir.Compare(op="==" | "!=" as op, left=ir.Name(id=name), right=ir.Constant(str())):
+            value = frame.look_up(name) if frame.site else None
+            if value is not None and value.kind is Kind.DEVICE and value.note not in CHOICES:
+                return op == "!="
+    return None
+
+
 def _of_a_type(frame: Frame, node: ir.Expr) -> bool | None:
     """What `isinstance(x, types)` gives for what a call has passed, a tensor is no array, and for
     containers that are made here. Where a function runs on its own, what its parameters are is
@@ -189,7 +199,7 @@ def is_instance(frame: Frame, node: ir.Expr) -> bool | None:
 
 _LOOKS: Mapping[type, tuple[Callable[[Frame, Any], bool | None], ...]] = {
     ir.Name: (_given_flag,),
-    ir.Compare: (_compared_strings, _is_none, _is_a_type),
+    ir.Compare: (_compared_strings, _device_as_string, _is_none, _is_a_type),
     ir.Call: (_asks_for_proxy, is_instance, _has_attribute, _of_a_type),
 }
 """What may tell of a condition, by its form."""
