@@ -12,7 +12,12 @@ from devlint.flow.bodies.classes import is_never_set_up
 from devlint.flow.bodies.early import OWN_MOVES, run_while_made
 from devlint.flow.bodies.functions import run_alone
 from devlint.flow.calls import fields
-from devlint.flow.calls.callers import is_exporting, is_out_of_use, is_private
+from devlint.flow.calls.callers import (
+    is_exporting,
+    is_out_of_use,
+    is_private,
+    is_trying_itself,
+)
 from devlint.flow.domain.keys import ALL_ON_HOST, CUDA_AVAILABLE, stands_in
 from devlint.flow.domain.lattice import (
     CPU,
@@ -81,7 +86,8 @@ def run_class(info: ClassInfo, around: Frame) -> None:
             continue
         early = name in made_with
         receiver = receiver_of(info, method, this)
-        known = {ALL_ON_HOST: True} if is_exporting(info, name) else None
+        on_host = is_exporting(info, name) or is_trying_itself(info, method)
+        known = {ALL_ON_HOST: True} if on_host else None
         own = run_alone(
             _closure(info, method), made if early else start, receiver, known, while_made=early
         )

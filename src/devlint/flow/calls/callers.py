@@ -149,6 +149,18 @@ def is_exporting(info: ClassInfo, method: str) -> bool:
     return method != "forward" and bool(calling) and all(each.exports for each in calling)
 
 
+def is_trying_itself(info: ClassInfo, method: ir.Function) -> bool:
+    """Whether a method of a module only tries it out, as it was made: it needs nothing to be given,
+    takes nothing from a loop, and gives nothing back (`test(self)`)."""
+    if not info.is_module or _TRIAL.search(method.name) is None:
+        return False
+    if any(parameter.default is None for parameter in method.params[1:]):
+        return False
+    scan = info.file.scan(method)
+    loops = any(isinstance(each, (ir.For, ir.While)) for each in method.body)
+    return not (loops or scan.yields or any(scan.returned))
+
+
 def _remember_flags(frame: Frame, function: ir.Function, args: Arguments, position: int) -> None:
     """Remember which parameters a call sets to `True` or `False`, or leaves at it."""
     given: dict[str | None, ir.Expr] = {}
