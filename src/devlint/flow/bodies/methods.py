@@ -47,6 +47,7 @@ from devlint.flow.modules.placement import (
     place_module,
 )
 from devlint.flow.modules.rewritten import (
+    forget_moved,
     forget_rewritten,
     forget_tested,
     is_asked_about,
@@ -239,6 +240,7 @@ def _after_setup(info: ClassInfo, around: Frame, start: Frame, this: Value) -> F
     forget_devices(info, merged, this, setups[:_SETUP_ROUNDS])
     forget_rewritten(info, merged, this, setups[:_SETUP_ROUNDS])
     forget_tested(info, merged, this)
+    forget_moved(info, merged, this)
     return merged
 
 

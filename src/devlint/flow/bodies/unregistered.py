@@ -13,6 +13,7 @@ from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.modules import filled
 from devlint.flow.modules.holdings import holds_something
+from devlint.flow.modules.rewritten import is_moved_by_hand
 from devlint.flow.operations.unpacking import outermost
 from devlint.flow.syntax.walk import descendants, is_static, mentions, self_attribute
 
@@ -34,7 +35,7 @@ def tell(info: ClassInfo, frame: Frame, name: str, value: Value) -> None:
         return
     if parameters and all(map(_is_part, _shown(operand.node))):
         return  # the module registers parameters that are its attributes
-    if _is_moved_by_hand(info, name):
+    if is_moved_by_hand(info, name):
         return
     if is_registered_elsewhere(info, frame, name, found):
         return
@@ -66,39 +67,6 @@ def _shown(node: ir.Expr) -> tuple[ir.Expr, ...]:
         case ir.Mapping(items=pairs):
             return tuple(value for _, value in pairs)
     return (node,)
-
-
-def _is_moved_by_hand(info: ClassInfo, name: str) -> bool:
-    """Whether a method moves what is inside: `self.kept[0].to(x)`, also by another name. Who does
-    so knows that it isn't registered, and most likely wants it out of the state of the module."""
-    return any(
-        _moves_what_is_in(method, name)
-        for each in info.lineage()
-        for method in each.methods.values()
-        if method.params
-    )
-
-
-def _moves_what_is_in(method: ir.Function, name: str) -> bool:
-    inside = list(descendants(method))
-    this = method.params[0].name
-
-    def is_element(node: ir.Expr | None) -> bool:
-        return isinstance(node, ir.Subscript) and self_attribute(node.value, this) == name
-
-    taken: set[str] = set()
-    for node in inside:
-        match node:
-            case ir.Assign(targets=(ir.Name(id=local),), value=value) if is_element(value):
-                taken.add(local)
-            case ir.For(target=ir.Name(id=local), iter=kept) if self_attribute(kept, this) == name:
-                taken.add(local)
-    for node in inside:
-        match node:
-            case ir.Call(func=ir.Attribute(value=moved, attr="to" | "cuda" | "cpu")):
-                if is_element(moved) or (isinstance(moved, ir.Name) and moved.id in taken):
-                    return True
-    return False
 
 
 def tell_filled(info: ClassInfo, made: Frame, ended: Frame, this: Value) -> None:

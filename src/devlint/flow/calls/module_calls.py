@@ -125,7 +125,9 @@ def call_module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
         meet.call_parts(frame, node, (func, value))
     if holds_buffers_only(frame, value):
         place = UNKNOWN if only_host(place) or _is_given_others(frame, place, inputs) else place
-    elif not managed and not self_moving and not _adapts(frame, info, value):
+    elif not managed and _adapts(frame, info, value):
+        place = UNKNOWN  # what comes out is where the input was
+    elif not managed and not self_moving:
         place = meet.call_module(frame, node, (func, value), inputs)
     source = found.source if found is not None and isinstance(found.source, str) else ""
     if not source.startswith("torch.nn.") and not _only_computes(frame, info):
@@ -201,12 +203,14 @@ _SEVERAL_OUTPUTS = frozenset(("LSTM", "GRU", "RNN", "MultiheadAttention", "LSTMC
 
 
 def _adapts(frame: Frame, info: ClassInfo | None, module: Value) -> bool:
-    """Whether a module that nobody has moved takes its weights to where its input is."""
+    """Whether a module that nobody has moved takes its weights, or its parts, to where its input
+    is."""
     method = None if info is None else info.method("forward")
     if method is None or not only_host(frame.place(module)):
         return False
     names = {parameter.name for parameter in method[1].params[1:]}
-    return bool(names & method[0].file.scan(method[1]).followed)
+    scan = method[0].file.scan(method[1])
+    return bool(names & scan.followed or scan.self_moves)
 
 
 def moves_inputs(frame: Frame, info: ClassInfo) -> bool:

@@ -1,5 +1,6 @@
-"""What the constructor put into an object may be gone: containers that its methods fill anew,
-tensors that functions take elsewhere, and what one test changes for another."""
+"""What the constructor put into an object may be gone: containers that its methods fill anew or
+whose modules they move, tensors that functions take elsewhere, and what one test changes for
+another."""
 
 from __future__ import annotations
 
@@ -49,6 +50,57 @@ def _holds_tensors(frame: Frame, value: Value) -> bool:
     found = frame.object(value) if value.kind.is_container else None
     inside = NOTHING if found is None else found.elements()
     return inside.kind is Kind.TENSOR and inside.note != "parameter"
+
+
+def forget_moved(info: ClassInfo, frame: Frame, this: Value) -> None:
+    """Forget where the modules of a container are, where a method moves them one by one."""
+    for name, value in frame.state.heap[this.data].entries.items():
+        found = frame.object(value) if value.kind.is_container else None
+        if found is not None and found.elements().kind is Kind.MODULE:
+            if is_moved_by_hand(info, name):
+                place_module(frame, value, UNKNOWN)
+
+
+def is_moved_by_hand(info: ClassInfo, name: str) -> bool:
+    """Whether a method moves what is inside: `self.kept[0].to(x)`, also by another name. Who does
+    so knows that it isn't registered, and most likely wants it out of the state of the module."""
+    return any(
+        _moves_what_is_in(method, name)
+        for each in info.lineage()
+        for method in each.methods.values()
+        if method.params
+    )
+
+
+def _moves_what_is_in(method: ir.Function, name: str) -> bool:
+    inside = list(descendants(method))
+    this = method.params[0].name
+
+    def is_element(node: ir.Expr | None) -> bool:
+        return isinstance(node, ir.Subscript) and self_attribute(node.value, this) == name
+
+    taken: set[str] = set()
+    for node in inside:
+        match node:
+            case ir.Assign(targets=(ir.Name(id=local),), value=value) if is_element(value):
+                taken.add(local)
+            case ir.For(target=target, iter=kept) if self_attribute(_whole(kept), this) == name:
+                names = target.items if isinstance(target, ir.Display) else (target,)
+                taken |= {each.id for each in names if isinstance(each, ir.Name)}
+    for node in inside:
+        match node:
+            case ir.Call(func=ir.Attribute(value=moved, attr="to" | "cuda" | "cpu")):
+                if is_element(moved) or (isinstance(moved, ir.Name) and moved.id in taken):
+                    return True
+    return False
+
+
+def _whole(kept: ir.Expr) -> ir.Expr:
+    """`self.parts` of `self.parts.items()`."""
+    match kept:
+        case ir.Call(func=ir.Attribute(value=whole, attr="items" | "values"), args=()):
+            return whole
+    return kept
 
 
 _SETS_UP = re.compile(r"(async)?_?set_?up", re.IGNORECASE)
