@@ -188,3 +188,26 @@ class Center:
     files = "data/clips.py", "clip_dataset.py", "layers.py"
     found = [lint.check_source(code.encode(), name, Settings()) for name in files]
     assert [[finding.code for finding in each] for each in found] == [[], [], ["DEV203"]]
+
+
+def test_what_is_written_for_an_export_to_onnx_runs_on_the_host() -> None:
+    code = """\
+import torch
+from torch import nn
+
+class Decoder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(3, 3)
+        self.scale = torch.ones(3)
+
+    def forward(self, x):
+        return self.fc(x) * self.scale + torch.ones(3)
+
+def main():
+    Decoder().cuda()(torch.ones(3))
+"""
+    files = "decoder_onnx.py", "onnx_export.py", "decoder.py"
+    found = [lint.check_source(code.encode(), name, Settings()) for name in files]
+    told = [[f.code for f in each if not f.code.startswith("DEV1")] for each in found]
+    assert told == [["DEV201"], ["DEV201"], ["DEV401", "DEV203", "DEV201"]]

@@ -13,8 +13,9 @@ from devlint.flow.bodies.functions import invoke, run_alone
 from devlint.flow.bodies.methods import run_class
 from devlint.flow.calls.callers import calls_tell, is_for_the_file
 from devlint.flow.calls.hosted import without_hosted
-from devlint.flow.conditions.guards import guard_of_file
+from devlint.flow.conditions.guards import guard_of_file, known_of_file
 from devlint.flow.domain.devicestring import BACKENDS
+from devlint.flow.domain.lattice import CPU
 from devlint.flow.domain.state import State
 from devlint.flow.effects import precision
 from devlint.flow.effects.collectives import refused, sends_from_accelerators_only
@@ -55,7 +56,8 @@ def interpret(
     """
     home = _describe(text, path, table)
     world = _world(home, table, device_types, project)
-    state = State() if project is None else State(default=project.default_for(path))
+    default = CPU if project is None else project.default_for(path)
+    state = State(known=known_of_file(path), default=default)
     top = Frame(world, home, state, role=text.role, guard=guard_of_file(path, text.role))
     home.top = top
     statements.run(top, text.module.body)

@@ -6,6 +6,7 @@ import re
 from pathlib import PurePath
 
 from devlint import ir
+from devlint.flow.domain.keys import ALL_ON_HOST
 from devlint.flow.domain.values import Condition, Value
 from devlint.flow.facts import Guard, Role
 from devlint.flow.frames.frame import Frame
@@ -19,6 +20,16 @@ def guard_of_file(path: str, role: Role) -> Guard:
     """The guard of a whole file: tests that are named for CUDA are run where it is."""
     named = role is Role.TEST and _FILE_FOR_CUDA.search(PurePath(path).stem.lower())
     return Guard.CHOSEN if named else Guard.NONE
+
+
+_FILE_FOR_EXPORT = re.compile(r"(^|_)onnx(_|$)")
+
+
+def known_of_file(path: str) -> dict[str, bool]:
+    """What holds in a whole file: models that are written anew for their export to ONNX are
+    exported on the host, with examples that are made there."""
+    exports = _FILE_FOR_EXPORT.search(PurePath(path).stem.lower())
+    return {ALL_ON_HOST: True} if exports else {}
 
 
 def guard_of(outer: Guard, decorators: tuple[ir.Expr, ...], frame: Frame) -> Guard:
