@@ -21,11 +21,24 @@ from devlint.flow.frames.world import World
 
 def note_sent(frame: Frame, base: ir.Expr, value: Value, device: Device) -> None:
     """Remember that the running function sends an argument, or a part of it, to a device that was
-    chosen. What it has computed of it says little."""
+    chosen, alone or put together with others. What it has computed of it says little."""
     place = frame.place(value)
-    of_it = isinstance(place, Symbol) and place.key.startswith(f"{ir.render(base)}.")
+    of_it = isinstance(place, Symbol) and any(
+        place.key.startswith(f"{ir.render(each)}.") for each in _put_together(base)
+    )
     if of_it and place != device and is_chosen(device) and not only_host(device):
         _remember(frame, value, place)
+
+
+_PUTS_TOGETHER = ("cat", "concat", "concatenate", "stack", "hstack", "vstack")
+
+
+def _put_together(node: ir.Expr) -> tuple[ir.Expr, ...]:
+    """`x` and `y` of `torch.cat((x, y))`; else the expression itself."""
+    match node:
+        case ir.Call(func=ir.Attribute(attr=name), args=(first, *_)) if name in _PUTS_TOGETHER:
+            return first.value.items if isinstance(first.value, ir.Display) else (node,)
+    return (node,)
 
 
 def note_handed(frame: Frame, closure: Closure, args: Arguments, has_receiver: bool) -> None:
