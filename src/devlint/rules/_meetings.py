@@ -28,6 +28,7 @@ from devlint.flow.facts import (
     Role,
     Symbol,
     asks_type,
+    chooses_host,
     difference,
     is_chosen,
     left_out,
@@ -109,7 +110,7 @@ def clash(odd: Operand, partner: Operand, context: Context) -> bool:
     found = difference(odd.device, partner.device)
     if found is None or _falls_through(found.when) or _come_together(found.when):
         return False
-    if found.when and _is_of_default(odd, found.when):
+    if found.when and (_is_of_default(odd, found.when) or _is_unasked(partner, found.when)):
         return False
     if context.role is Role.TEST and not found.certain:
         return False  # a test's own modules stay where the test leaves them
@@ -123,6 +124,13 @@ def _is_of_default(odd: Operand, when: tuple[tuple[str, bool], ...]) -> bool:
     """Whether they differ only where an argument is given, and meet without harm where a tensor
     stands in for it: what is given most likely is where that is."""
     return fresh(odd) and all(key.endswith(IS_NONE) and not holds for key, holds in when)
+
+
+def _is_unasked(partner: Operand, when: tuple[tuple[str, bool], ...]) -> bool:
+    """Whether they differ only where nobody has asked for an accelerator (`if self.cuda:`), and the
+    partner is where only a run can tell: on the host then."""
+    unasked = any(chooses_host(key, holds) for key, holds in when)
+    return unasked and isinstance(device_at(partner.device, when), Symbol)
 
 
 def _falls_through(when: tuple[tuple[str, bool], ...]) -> bool:

@@ -12,6 +12,8 @@ from devlint.flow.domain.keys import (
     DEVICE_ASKED,
     HOST_CHOSEN,
     IS_NONE,
+    asks_for_host,
+    chooses_host,
 )
 from devlint.flow.domain.paths import Path
 from devlint.flow.domain.values import NOTHING, Condition, Kind, Settled, Value
@@ -26,20 +28,6 @@ _ABOUT_DEVICES = re.compile(
 )
 """Short names count as whole words only: there is an "npu" in `input`. A flag that is called `sync`
 asks for what waits for an accelerator."""
-
-
-_ASKS_FOR_CPU = re.compile(
-    r"(^|[._])(no|disable|without|not)_?(use_)?(cuda|gpu)"
-    r"|(^|\.)((use|force|run|only|on)_)*cpu(_(run|only|mode))?$",
-    re.IGNORECASE,
-)
-"""A flag that asks for the CPU (`args.no_cuda`, `args.cpu`)."""
-
-
-_ASKS_FOR_ACCELERATOR = re.compile(
-    r"(^|\.)_?(((use|with|on)_)?cuda|(use|with|on)_gpu)$", re.IGNORECASE
-)
-"""A flag without which nothing is on an accelerator (`self.use_gpu`, `args.cuda`)."""
 
 
 _NO_ACCELERATOR = ('torch.device("cpu")', '"cpu"', "None", "-1", '""', "'cpu'", '"mps"')
@@ -133,8 +121,8 @@ def _hint(node: ir.Expr, holds: bool) -> Settled:
         of_none = ir.render(node.right) in _NO_ACCELERATOR
         negative = (node.op in ("==", "is", "in")) is of_none and node.op in _EQUALITIES
     else:
-        negative = _ASKS_FOR_CPU.search(text) is not None
-        if holds is negative and (negative or _ASKS_FOR_ACCELERATOR.search(text)):
+        negative = asks_for_host(text)
+        if chooses_host(text, holds):
             return (DEVICE_ASKED, holds), (HOST_CHOSEN, True)
     asked = ((DEVICE_ASKED, holds),)
     return (*asked, (ACCELERATOR_CHOSEN, True)) if holds is not negative else asked

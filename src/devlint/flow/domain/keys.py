@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 CUDA_AVAILABLE = "torch.cuda.is_available()"
 """The key of the condition "CUDA is available"."""
 
@@ -40,3 +42,28 @@ def stands_in(key: str) -> bool:
     """Whether a condition asks if an argument is left out, or is something else than a tensor, so
     that the branch puts a tensor in its place."""
     return key.endswith(IS_NONE) or asks_type(key)
+
+
+_ASKS_FOR_CPU = re.compile(
+    r"(^|[._])(no|disable|without|not)_?(use_)?(cuda|gpu)"
+    r"|(^|\.)((use|force|run|only|on)_)*cpu(_(run|only|mode))?$",
+    re.IGNORECASE,
+)
+"""A flag that asks for the CPU (`args.no_cuda`, `args.cpu`)."""
+
+_ASKS_FOR_ACCELERATOR = re.compile(
+    r"(^|\.)_?(((use|with|on)_)?cuda|(use|with|on)_gpu)$", re.IGNORECASE
+)
+"""A flag without which nothing is on an accelerator (`self.use_gpu`, `args.cuda`)."""
+
+
+def asks_for_host(text: str) -> bool:
+    """Whether a condition is a flag that asks for the CPU."""
+    return _ASKS_FOR_CPU.search(text) is not None
+
+
+def chooses_host(text: str, holds: bool) -> bool:
+    """Whether nothing is on an accelerator where a flag holds, or doesn't."""
+    if asks_for_host(text):
+        return holds
+    return not holds and _ASKS_FOR_ACCELERATOR.search(text) is not None

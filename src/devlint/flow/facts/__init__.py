@@ -15,7 +15,13 @@ and `devlint.findings`, and nothing else of the interpreter:
 
 from __future__ import annotations
 
-from devlint.flow.domain.keys import CUDA_AVAILABLE, IS_NONE, asks_type, stands_in
+from devlint.flow.domain.keys import (
+    CUDA_AVAILABLE,
+    IS_NONE,
+    asks_type,
+    chooses_host,
+    stands_in,
+)
 from devlint.flow.domain.lattice import (
     CPU,
     CUDA,
@@ -75,6 +81,6 @@ __all__ = [
     "Known", "LeftState", "LoopRead", "Loss", "LossyDefault", "MixedPrecision", "ModuleCall",
     "Move", "Neglect", "NeglectedDevice", "Operand", "Origin", "Pinning", "Revealed", "Role",
     "StrayPart", "Symbol", "TypeQuestion", "UncalledQuestion", "Unparsable", "Unreadable",
-    "WorkerUse", "Wrap", "asks_type", "difference", "is_chosen", "left_out", "may_be_accelerator",
-    "may_be_host", "only_host", "stands_in",
+    "WorkerUse", "Wrap", "asks_type", "chooses_host", "difference", "is_chosen", "left_out",
+    "may_be_accelerator", "may_be_host", "only_host", "stands_in",
 ]  # fmt: skip
