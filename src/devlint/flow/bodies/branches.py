@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from devlint import ir
+from devlint.flow.bodies import once
 from devlint.flow.conditions import choices, implications, narrow, uncalled
 from devlint.flow.conditions.settled import settled
 from devlint.flow.devices.named import use_device
@@ -43,6 +44,7 @@ def branch(frame: Frame, node: ir.If) -> None:
     frame.run(node.body)
     yes = frame.state
     frame.state = no
+    once.keep(frame, node, yes)
     narrow.assume(frame, node.test, False)
     frame.run(node.orelse)
     frame.state = choices.merge_states(yes, frame.state, key)
