@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 from devlint import ir
 from devlint.flow.domain.state import Object
@@ -95,14 +95,29 @@ def is_registered_elsewhere(info: ClassInfo, frame: Frame, name: str, found: Obj
                 return True
             if "register_parameter" in scan.self_calls and _registers_several(method):
                 return True
-    if _is_made_of_parts(info, name):
-        return True
     this = frame.state.heap.get((info, "self"))
-    entries = this.entries.values() if this else ()
-    own = {ref for v in entries if v.kind is Kind.MODULE for ref in both(v.data)}
+    modules = {n: v for n, v in this.entries.items() if v.kind is Kind.MODULE} if this else {}
+    if _is_made_of_parts(info, name) or _is_added(info, name, modules):
+        return True
+    own = {ref for v in modules.values() for ref in both(v.data)}
     own.add((info, "self"))
     held = (*(found.items or ()), *found.entries.values(), found.element)
     return any(outermost(ref) in own for v in held if v.kind is Kind.MODULE for ref in both(v.data))
+
+
+def _is_added(info: ClassInfo, name: str, modules: Container[str]) -> bool:
+    """Whether what is inside goes into a part of the module one by one:
+    `self.heads.add_module(key, self.by_name[key])`, `self.heads.append(self.kept[i])`."""
+    for method in info.methods.values():
+        this = method.params[0].name if method.params else ""
+        for node in descendants(method):
+            match node:
+                case ir.Call(func=ir.Attribute(value=to, attr="add_module" | "append"), args=args):
+                    given = [e.value.value for e in args if isinstance(e.value, ir.Subscript)]
+                    taken = any(self_attribute(each, this) == name for each in given)
+                    if taken and self_attribute(to, this) in modules:
+                        return True
+    return False
 
 
 def _registers_several(method: ir.Function) -> bool:
