@@ -76,8 +76,8 @@ def type_method(move: Move) -> Iterator[Report]:
             return
         yield Report(
             at=argument.value,
-            message=f"`{ir.render(argument.value)}` names a device without its index, and no type "
-            "that PyTorch reads again where that isn't the CPU, CUDA or XPU",
+            message=f"`{ir.render(argument.value)}` loses the index of the device, and on MPS it "
+            "gives a name that `.type()` refuses",
             fix=_as_the_other(move, like),
             help=f"take both from the tensor: `.to({ir.render(like)})`",
         )

@@ -25,7 +25,8 @@ def _fields(kind: Any) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...
 _KINDS: list[Any] = [kind for kind in vars(ir).values() if is_dataclass(kind)]
 
 
-_FIELDS = {kind: _fields(kind) for kind in _KINDS}
+_FIELDS = {kind: found if any(found := _fields(kind)) else None for kind in _KINDS}
+"""None for what has nothing below it: names and constants, half of all nodes."""
 
 
 def descendants(node: ir.Node) -> Iterator[ir.Node]:
@@ -34,7 +35,10 @@ def descendants(node: ir.Node) -> Iterator[ir.Node]:
     while stack:
         found = stack.pop()
         yield found
-        one, many, pairs = _FIELDS[type(found)]
+        below = _FIELDS[type(found)]
+        if below is None:
+            continue
+        one, many, pairs = below
         for name in one:
             value = getattr(found, name)
             if value is not None:
