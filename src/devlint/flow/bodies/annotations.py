@@ -7,10 +7,11 @@ from collections.abc import Mapping
 
 from devlint import ir
 from devlint.flow.bodies.classes import is_named_for_data
+from devlint.flow.calls import fields
 from devlint.flow.conditions import unions
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Symbol
 from devlint.flow.domain.paths import Path, path_value, place_of_path
-from devlint.flow.domain.state import Object
+from devlint.flow.domain.state import Object, State
 from devlint.flow.domain.values import NOTHING, SAID, Kind, Origin, Value
 from devlint.flow.facts import Role
 from devlint.flow.frames.files import ClassInfo
@@ -88,7 +89,28 @@ def annotated(frame: Frame, node: ir.Expr, value: Value) -> Value:
         return Value(Kind.NDARRAY, scalar=False, note=SAID)  # who has a number says so
     if name == "torch.utils.data.DataLoader":
         return loader(frame, node, text)
-    return typed(unions.marked(frame, node, value), _class_in_sight(frame, node))
+    info = _class_in_sight(frame, _unless_none(node))
+    if info is not None and info.tensors is None:
+        info.tensors = _tensors(frame, info)
+    return typed(unions.marked(frame, node, value), info)
+
+
+def _unless_none(node: ir.Expr) -> ir.Expr:
+    """`X` of `Optional[X]` and `X | None`."""
+    match node:
+        case ir.Subscript(value=ir.Name(id="Optional"), index=inner):
+            return inner
+        case ir.Binary(op="|", left=inner, right=ir.Constant(value=None)):
+            return inner
+    return node
+
+
+def _tensors(frame: Frame, info: ClassInfo) -> frozenset[str]:
+    """The fields of a dataclass, or of a named tuple, that are tensors by their annotations."""
+    if not fields.is_written(info):
+        return frozenset()
+    its_own = Frame(frame.world, info.file, State(), recording=False)
+    return frozenset(name for name, said in fields.taken(info) if is_tensor(its_own, said))
 
 
 def _of_modules(frame: Frame, inner: ir.Expr, name: str, element: Value) -> Value:
@@ -174,7 +196,9 @@ def _is_module_class(frame: Frame, node: ir.Expr) -> bool:
 
 
 def _class_in_sight(frame: Frame, node: ir.Expr) -> ClassInfo | None:
-    """The class of this project that a name stands for."""
+    """The class of this project that a name stands for, in quotes or not."""
+    if isinstance(node, ir.Constant) and isinstance(node.value, str) and node.value.isidentifier():
+        node = ir.Name(node.value)
     value = frame.look_up(node.id) if isinstance(node, ir.Name) else None
     found = NOTHING if value is None else followed(frame, value, node)
     return found.data if isinstance(found.data, ClassInfo) else None

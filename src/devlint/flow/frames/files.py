@@ -43,6 +43,9 @@ class ClassInfo:
     """The conditions under which the class is defined."""
     made: dict[str, Value] | None = None
     """The tensors that its constructor makes on the host; None before anybody has asked."""
+    tensors: frozenset[str] | None = None
+    """The fields of a dataclass that are tensors by their annotations; None before anybody has
+    asked."""
 
     def lineage(self) -> Iterator[ClassInfo]:
         """The class and its bases of this file, nearest first."""

@@ -1,7 +1,8 @@
 """Objects that somebody else made, of a class that their annotation names.
 
 `def score(graph: Graph, x)`: whoever made the graph called its constructor, and a tensor that this
-makes for itself is on the host, as long as nothing moves what such an object holds.
+makes for itself is on the host, as long as nothing moves what such an object holds. What a
+dataclass says to be a tensor is one, wherever it was put.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 
 from devlint import ir
 from devlint.flow.domain.lattice import only_host
-from devlint.flow.domain.paths import Path, path_value
+from devlint.flow.domain.paths import Path, path_value, place_of_path
 from devlint.flow.domain.state import Heap, Object, State
 from devlint.flow.domain.values import MADE, Kind, Origin, Trace, Value
 from devlint.flow.frames.files import ClassInfo, Closure
@@ -37,10 +38,14 @@ def typed(value: Value, info: ClassInfo | None) -> Value:
 
 
 def held(frame: Frame, path: Typed, node: ir.Attribute) -> Value | None:
-    """A tensor that the constructor of an object made for itself, where nothing has moved it."""
+    """A tensor that the constructor of an object made for itself, where nothing has moved it, or
+    one that it was given."""
     info = path.info
     if info is None or node.attr in frame.world.written:
         return None
+    if info.tensors and node.attr in info.tensors:
+        place = place_of_path(Path(f"{path.text}.{node.attr}", path.given))
+        return Value(Kind.TENSOR, place, origin=Origin.INPUT)
     if info.made is None:
         info.made = {}  # while its own constructor asks others of its class
         info.made = _made(frame, info)
