@@ -93,13 +93,24 @@ def _quietly(frame: Frame, node: ir.Expr) -> Value:
 
 
 def _owner(node: ir.Expr) -> ir.Expr | None:
-    """`x` of `x.device`, `x.device.type`, `x.is_cuda`, `x.is_cpu`: a name or an attribute."""
+    """`x` of `x.device`, `x.device.type`, `x.is_cuda`, `x.is_cpu`: a name or an attribute, or the
+    first parameter of a module, `next(model.parameters())`."""
     if not isinstance(node, ir.Attribute):
         return None
     if node.attr == "type" and isinstance(node.value, ir.Attribute):
         node = node.value
-    named = isinstance(node.value, (ir.Name, ir.Attribute))
+    named = isinstance(node.value, (ir.Name, ir.Attribute)) or _is_first_parameter(node.value)
     return node.value if named and node.attr in ("device", "is_cuda", "is_cpu") else None
+
+
+def _is_first_parameter(node: ir.Expr) -> bool:
+    match node:
+        case ir.Call(
+            func=ir.Name(id="next"),
+            args=(ir.Argument(value=ir.Call(func=ir.Attribute(attr="parameters"), args=())),),
+        ):
+            return True
+    return False
 
 
 def _put(frame: Frame, node: ir.Expr, value: Value, partner: Value) -> None:

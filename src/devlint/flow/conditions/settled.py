@@ -179,7 +179,8 @@ _OTHERS = frozenset(
 
 _NO_TENSORS = frozenset(
     ("builtins.list", "builtins.tuple", "builtins.dict", "builtins.set", "builtins.str",
-     "builtins.int", "builtins.float", "builtins.bool", "numpy.ndarray")
+     "builtins.int", "builtins.float", "builtins.bool", "numpy.ndarray",
+     "PIL.Image.Image", "pathlib.Path")
 )  # fmt: skip
 
 

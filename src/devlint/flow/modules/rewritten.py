@@ -21,8 +21,8 @@ from devlint.flow.syntax.walk import descendants, self_attribute
 def forget_rewritten(
     info: ClassInfo, frame: Frame, this: Value, seen: Iterable[ir.Function]
 ) -> None:
-    """Forget what containers of tensors held, where a method stores another one under that name,
-    or puts something else into it (`self.table[key] = row`).
+    """Forget what containers of tensors held, and those of nothing, where a method stores another
+    one under that name, or puts something else into it (`self.table[key] = row`).
 
     `seen` are the methods that have been run already, and whose containers are known.
     """
@@ -38,18 +38,19 @@ def forget_rewritten(
         name
         for scan, is_known in scans
         for name in scan.self_items | (set() if is_known else scan.self_stores)
-        if name in found.entries and _holds_tensors(frame, found.entries[name])
+        if name in found.entries and _is_to_be_filled(frame, found.entries[name])
     }
     if stored:
         kept = {name: value for name, value in found.entries.items() if name not in stored}
         frame.state.heap[this.data] = replace(found, entries=kept)
 
 
-def _holds_tensors(frame: Frame, value: Value) -> bool:
-    """Whether it is a container of tensors; parameters are left behind, whichever they are."""
+def _is_to_be_filled(frame: Frame, value: Value) -> bool:
+    """Whether it is a container of tensors, or of places left empty for them (`[None] * n`);
+    parameters are left behind, whichever they are."""
     found = frame.object(value) if value.kind.is_container else None
     inside = NOTHING if found is None else found.elements()
-    return inside.kind is Kind.TENSOR and inside.note != "parameter"
+    return inside.kind is Kind.NONE or (inside.kind is Kind.TENSOR and inside.note != "parameter")
 
 
 def forget_moved(info: ClassInfo, frame: Frame, this: Value) -> None:
