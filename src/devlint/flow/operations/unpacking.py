@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from devlint import ir
 from devlint.flow.domain.lattice import UNKNOWN
-from devlint.flow.domain.paths import Path, path_value, place_of_path
+from devlint.flow.domain.paths import Path, as_device, path_value, place_of_path
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.value_joins import join_all
 from devlint.flow.domain.values import BESIDE, ELEMENT, NOTHING, Batch, Kind, Origin, Trace, Value
@@ -102,6 +102,8 @@ def bind(frame: Frame, target: ir.Expr, value: Value) -> None:
             value = _as_used(frame, target.id, value)
         if value is NOTHING and not _is_left_out(frame, target.id):
             value = path_value(local_name(frame, target.id))
+        elif value.kind is Kind.DEVICE and value.device == UNKNOWN and not value.note:
+            value = value.but(device=as_device(path_value(local_name(frame, target.id))))
         if target.id in frame.globals and frame.file.guest is None:
             frame.file.names[target.id] = value
         frame.state.bind(target.id, value)
