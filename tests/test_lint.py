@@ -211,3 +211,29 @@ def main():
     found = [lint.check_source(code.encode(), name, Settings()) for name in files]
     told = [[f.code for f in each if not f.code.startswith("DEV1")] for each in found]
     assert told == [["DEV201"], ["DEV201"], ["DEV401", "DEV203", "DEV201"]]
+
+
+def test_a_module_that_holds_nothing_changes_samples_in_a_file_for_data() -> None:
+    code = """\
+import torch
+from torch import nn
+
+class Masked(nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        self.size = size
+
+    def forward(self, image):  # runs before anything goes to the GPU
+        return image * torch.ones(3, self.size, self.size), image.shape[-1]
+
+class Projected(nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        self.fc = nn.Linear(size, size)
+
+    def forward(self, image):
+        return self.fc(image) * torch.ones(3)
+"""
+    files = "data/crops.py", "layers.py"
+    found = [lint.check_source(code.encode(), name, Settings()) for name in files]
+    assert [[finding.span.row for finding in each] for each in found] == [[18], [10, 18]]

@@ -186,12 +186,21 @@ def _role(info: ClassInfo) -> Role:
     if not info.is_module and is_named_for_data(info):
         return Role.DATA
     if info.is_module:
-        return Role.MODULE
+        return Role.DATA if _changes_samples(info) else Role.MODULE
     if _draws_for_samples(info):
         return Role.DATA
     if info.node.name.startswith("Test") or any("TestCase" in name for name in names):
         return Role.TEST
     return Role.PLAIN
+
+
+def _changes_samples(info: ClassInfo) -> bool:
+    """Whether it is a module of a file for data that makes nothing to hold: nothing of it is moved,
+    and what it is given are samples."""
+    if info.file.role is not Role.DATA:
+        return False
+    methods = (method for each in info.lineage() for method in each.methods.values())
+    return not any(scan.makes or scan.registers for scan in map(info.file.scan, methods))
 
 
 def _draws_for_samples(info: ClassInfo) -> bool:
