@@ -56,10 +56,16 @@ def _is_to_be_filled(frame: Frame, value: Value) -> bool:
 def forget_moved(info: ClassInfo, frame: Frame, this: Value) -> None:
     """Forget where the modules of a container are, where a method moves them one by one."""
     for name, value in frame.state.heap[this.data].entries.items():
-        found = frame.object(value) if value.kind.is_container else None
-        if found is not None and found.elements().kind is Kind.MODULE:
-            if is_moved_by_hand(info, name):
-                place_module(frame, value, UNKNOWN)
+        if _holds_modules(frame, value) and is_moved_by_hand(info, name):
+            place_module(frame, value, UNKNOWN)
+
+
+def _holds_modules(frame: Frame, value: Value) -> bool:
+    found = frame.object(value) if value.kind.is_container else None
+    if found is None:
+        return False
+    inside = (*(found.items or ()), *found.entries.values(), found.element)
+    return any(each.kind is Kind.MODULE for each in inside)
 
 
 def is_moved_by_hand(info: ClassInfo, name: str) -> bool:
