@@ -12,15 +12,16 @@ _FOR_ALL = ("forward", "train", *OWN_MOVES)
 
 
 def run_while_made(info: ClassInfo) -> set[str]:
-    """The methods of a module that its constructor calls, and no others but these; and those that
-    the file calls in other constructors only, of modules that have this one as a part.
-    `reset_parameters` runs again, and so does what that calls."""
-    if "__init__" not in info.methods or not info.is_module:
+    """The methods of a module that its constructor or one of its bases' calls, and no others but
+    these; and those that the file calls in other constructors only, of modules that have this one
+    as a part. `reset_parameters` runs again, and so does what that calls."""
+    if info.method("__init__") is None or not info.is_module:
         return set()
     callers: dict[str, set[str]] = {n: set() for n, m in info.methods.items() if not runs_again(m)}
-    for name, method in info.methods.items():
-        for called in callers.keys() & info.file.scan(method).self_calls - {name}:
-            callers[called].add(name)
+    for each in info.lineage():
+        for name, method in each.methods.items():
+            for called in callers.keys() & each.file.scan(method).self_calls - {name}:
+                callers[called].add(name)
     early = {"__init__"}
     while more := {name for name, by in callers.items() if by and by <= early} - early:
         early |= more
