@@ -57,7 +57,8 @@ def interpret(
     home = _describe(text, path, table)
     world = _world(home, table, device_types, project)
     default = CPU if project is None else project.default_for(path)
-    state = State(known=known_of_file(path), default=default)
+    known = known_of_file(path, text.module.body, text.speaks_of_devices)
+    state = State(known=known, default=default)
     top = Frame(world, home, state, role=text.role, guard=guard_of_file(path, text.role))
     home.top = top
     statements.run(top, text.module.body)

@@ -25,11 +25,28 @@ def guard_of_file(path: str, role: Role) -> Guard:
 _FILE_FOR_EXPORT = re.compile(r"(^|_)onnx(_|$)")
 
 
-def known_of_file(path: str) -> dict[str, bool]:
+def known_of_file(path: str, body: ir.Body, speaks_of_devices: bool) -> dict[str, bool]:
     """What holds in a whole file: models that are written anew for their export to ONNX are
-    exported on the host, with examples that are made there."""
+    exported on the host, with examples that are made there; and a program that trains its own
+    model and never speaks of devices runs on the host from its beginning to its end."""
     exports = _FILE_FOR_EXPORT.search(PurePath(path).stem.lower())
-    return {ALL_ON_HOST: True} if exports else {}
+    on_host = exports or (not speaks_of_devices and _is_training_program(body))
+    return {ALL_ON_HOST: True} if on_host else {}
+
+
+def _is_training_program(body: ir.Body) -> bool:
+    """Whether a file imports torch's optimizers, and is run by its name."""
+    optimizes = runs = False
+    for statement in body:
+        match statement:
+            case ir.Import(names=names):
+                optimizes |= any(each.name.startswith("torch.optim") for each in names)
+            case ir.ImportFrom(module=module, names=names):
+                optimizes |= module.startswith("torch.optim")
+                optimizes |= module == "torch" and any(each.name == "optim" for each in names)
+            case ir.If(test=ir.Compare(left=ir.Name(id="__name__"))):
+                runs = True
+    return optimizes and runs
 
 
 def guard_of(outer: Guard, decorators: tuple[ir.Expr, ...], frame: Frame) -> Guard:
