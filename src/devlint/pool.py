@@ -19,8 +19,8 @@ R = TypeVar("R")
 _CHUNK = 8
 _COLLECT_EVERY = 32
 """Files between two garbage collections: the cycles of one file are small, a collection is not."""
-_COLLECT_ALL_EVERY = 1024
-"""Files between two that look also at what has been kept: other files, most of which stay."""
+_COLLECT_ALL_EVERY = 32
+"""Collections between two that look also at what has been kept: other files, most of which stay."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +56,12 @@ def _in_process(function: Callable[[T], R], tasks: Sequence[T]) -> Iterator[tupl
         for count, task in enumerate(tasks, start=1):
             yield task, function(task)
             if count % _COLLECT_EVERY == 0:
-                _collect(_COLLECT_EVERY)
+                _collect()
 
 
-def _collect(files: int) -> None:
-    """Free the cycles of what is new, which came with so many files, and now and then of all."""
-    if gc.get_count()[1] < _COLLECT_ALL_EVERY // files:  # collections since the last of all
+def _collect() -> None:
+    """Free the cycles of what is new, and now and then of all."""
+    if gc.get_count()[1] < _COLLECT_ALL_EVERY:
         gc.collect(0)
     else:
         gc.collect()
@@ -151,7 +151,7 @@ def _start() -> None:
 
 def _work(function: Callable[[T], R], tasks: Sequence[T]) -> list[R]:
     results = [function(task) for task in tasks]
-    _collect(_CHUNK)
+    _collect()
     return results
 
 

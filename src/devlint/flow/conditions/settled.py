@@ -7,7 +7,7 @@ from typing import Any
 
 from devlint import ir
 from devlint.flow.conditions import implications
-from devlint.flow.domain.values import CHOICES, PROVED, SAID, Kind
+from devlint.flow.domain.values import CHOICES, PROVED, SAID, Kind, Value
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted, dotted_types
@@ -37,8 +37,9 @@ def settled(frame: Frame, node: ir.Expr) -> bool | None:
 
 
 def _has_attribute(frame: Frame, node: ir.Expr) -> bool | None:
-    """False for `hasattr(self, "name")` where the constructor hasn't stored it on any path, and
-    nothing else can have."""
+    """What `hasattr(x, "name")` gives for a tensor or a module that a call has passed. False for
+    `hasattr(self, "name")` where the constructor hasn't stored it on any path, and nothing else can
+    have."""
     match node:
         case ir.Call(
             func=ir.Name(id="hasattr"),
@@ -47,7 +48,11 @@ def _has_attribute(frame: Frame, node: ir.Expr) -> bool | None:
             value = frame.look_up(this)
         case _:
             return None
-    found = frame.object(value) if value is not None and value.note == "self" else None
+    if value is None:
+        return None
+    if frame.site and value.note == "" and value.kind in (Kind.TENSOR, Kind.MODULE):
+        return _of_torch(value, name)
+    found = frame.object(value) if value.note == "self" else None
     if found is None or not isinstance(found.source, ClassInfo) or name in found.entries:
         return None
     if list(frame.chain())[-1].function is not found.source.methods.get("__init__"):
@@ -56,6 +61,19 @@ def _has_attribute(frame: Frame, node: ir.Expr) -> bool | None:
     if any(each.open_base or name in each.env or name in each.methods for each in lineage):
         return None
     return False
+
+
+def _of_torch(value: Value, name: str) -> bool | None:
+    """Whether a tensor or a module has an attribute that one of them has and the other hasn't."""
+    if value.kind is Kind.MODULE:
+        return True if name in _OF_MODULES else None  # a class may have a `device` of its own
+    if value.origin not in PROVED:
+        return None
+    return True if name in _OF_TENSORS else False if name in _OF_MODULES else None
+
+
+_OF_MODULES = ("parameters", "named_parameters", "buffers", "children", "modules", "state_dict")
+_OF_TENSORS = ("device", "is_cuda", "cuda", "cpu", "to", "shape", "dtype", "size", "dim")
 
 
 _PROXIES = ("torch.fx.Proxy", "torch.fx.proxy.Proxy")
