@@ -95,6 +95,8 @@ def call_value(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: A
         return construct(frame, node, data, args)
     if kind is Kind.METHOD and isinstance(data, Bound):
         return call_bound(frame, node, data, args)
+    if kind is Kind.PLACED and unknown_calls.is_loss(func):
+        return unknown_calls.called(frame, node, func, args)
     if kind in (Kind.MODULE, Kind.PLACED) or value.note == "if-module":
         return call_module(frame, node, func, value, args)
     if kind is Kind.TOKENIZER:

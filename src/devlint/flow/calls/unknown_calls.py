@@ -69,6 +69,11 @@ _TOKENIZER = re.compile(r"(^|_)tokenizer(_?\d)?$")
 _LOSS = re.compile(r"(^|_)(criterion|loss_?(fn|func|function|fct))$")
 
 
+def is_loss(func: ir.Expr) -> bool:
+    """Whether something is a loss by its name. Most of them hold nothing, and are nowhere."""
+    return _LOSS.search(last_name(func)) is not None
+
+
 def called(frame: Frame, node: ir.Call, func: ir.Expr, args: Arguments) -> Value:
     """The result of something that isn't known, called with what this code has moved.
 
@@ -86,7 +91,7 @@ def called(frame: Frame, node: ir.Call, func: ir.Expr, args: Arguments) -> Value
     tensors = [pair for pair in given if pair[1].kind in TENSORS]
     if not tensors or args.unpacked:
         return NOTHING
-    if len(given) == len(tensors) == 2 and _LOSS.search(name):
+    if len(given) == len(tensors) == 2 and is_loss(func):
         return meet.meet(frame, node, ir.render(func), tensors)
     if _MODEL.search(name) and tensors[0] is given[0]:
         return _output(frame, node, func, args, tensors[0])
