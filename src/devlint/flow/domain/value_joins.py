@@ -55,12 +55,19 @@ def join_values(a: Value, b: Value, key: str | None = None) -> Value:
         kind=kind,
         device=device,
         data=_join_references(a, b, kind, key),
-        origin=a.origin if a.origin is b.origin else Origin.MOVED,
+        origin=_join_origins(a.origin, b.origin),
         scalar=a.scalar if a.scalar == b.scalar else None,
         grad=a.grad or b.grad,
         note=_join_notes(a, b, kind),
         trace=longer.trace,
     )
+
+
+def _join_origins(a: Origin, b: Origin) -> Origin:
+    """What was made on its own on both paths is that still, in one way or in the other."""
+    if a is b:
+        return a
+    return Origin.HOST_DATA if a in MADE and b in MADE else Origin.MOVED
 
 
 def _or_none(value: Value, device: Device) -> Value:
