@@ -29,8 +29,9 @@ _DEEPEST = 8
 """Names that stand for names that stand for names ..."""
 _MOST_STARS = 16
 """Modules of which one file imports all names."""
-_KEPT = 512
-"""Files that are remembered: neighbours import the same ones, and a run goes folder by folder."""
+_KEPT = 8_000_000
+"""Characters of the files that are remembered: neighbours import the same ones, and a run goes
+folder by folder. What was read of a file and found out takes some thirty bytes for each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,8 @@ class Text:
     speaks_of_devices: bool = True
     """It names a device or moves something somewhere; without that, arguments of its plain
     functions are taken to be on the host."""
+    length: int = 0
+    """Characters."""
 
 
 class Surroundings(Protocol):
@@ -181,6 +184,7 @@ class Project:
         self._describe = describe
         self._make_world = make_world
         self._guests: OrderedDict[str, Guest] = OrderedDict()
+        self._size = 0
         self._checked: set[str] = set()
         self._stamps: dict[str, object] = {}
         """Of paths, since the visit began."""
@@ -197,10 +201,11 @@ class Project:
         self._stamps.clear()
         with self.watched(settled=True) as consulted:
             yield consulted
-        while len(self._guests) > _KEPT:
+        while self._size > _KEPT:
             self._leave(*self._guests.popitem(last=False))
 
     def _leave(self, _: str, guest: Guest) -> None:
+        self._size -= guest.text.length
         for ref in guest.heap:
             self.heap.pop(ref, None)
 
@@ -337,6 +342,7 @@ class Project:
             file.guest = guest
             guest.stamps.update(self.stamped((path,)))
             self._guests[path] = guest
+            self._size += text.length
         self._checked.add(path)
         self._guests.move_to_end(path)
         self._around.consulted.add(path)
