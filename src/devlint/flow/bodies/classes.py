@@ -196,11 +196,18 @@ def _role(info: ClassInfo) -> Role:
 
 def _changes_samples(info: ClassInfo) -> bool:
     """Whether it is a module of a file for data that makes nothing to hold: nothing of it is moved,
-    and what it is given are samples."""
+    and what it is given are samples, unless it has a name for a batch or a device."""
     if info.file.role is not Role.DATA:
         return False
-    methods = (method for each in info.lineage() for method in each.methods.values())
-    return not any(scan.makes or scan.registers for scan in map(info.file.scan, methods))
+    for method in (each for owner in info.lineage() for each in owner.methods.values()):
+        scan = info.file.scan(method)
+        names = (*scan.assigned, *(parameter.name for parameter in method.params))
+        if scan.makes or scan.registers or any(map(_OF_BATCHES.search, names)):
+            return False
+    return True
+
+
+_OF_BATCHES = re.compile("batch|device")
 
 
 def _draws_for_samples(info: ClassInfo) -> bool:
