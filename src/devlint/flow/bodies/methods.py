@@ -5,56 +5,33 @@ from __future__ import annotations
 from dataclasses import replace
 
 from devlint import ir
-from devlint.findings import Hop
 from devlint.flow.bodies import cached, unregistered
 from devlint.flow.bodies.annotations import annotated
 from devlint.flow.bodies.classes import is_never_set_up
-from devlint.flow.bodies.early import OWN_MOVES, run_while_made
+from devlint.flow.bodies.early import run_while_made
 from devlint.flow.bodies.functions import run_alone
+from devlint.flow.bodies.registered import leave_open, place_parts, register, tell_kept_tensors
 from devlint.flow.calls import fields
-from devlint.flow.calls.callers import (
-    is_exporting,
-    is_out_of_use,
-    is_private,
-    is_trying_itself,
-)
-from devlint.flow.domain.keys import ALL_ON_HOST, CUDA_AVAILABLE, stands_in
-from devlint.flow.domain.lattice import (
-    CPU,
-    THE_MODULE,
-    UNKNOWN,
-    Device,
-    conditions,
-    join,
-    only_host,
-)
+from devlint.flow.calls.callers import is_exporting, is_out_of_use, is_private, is_trying_itself
+from devlint.flow.domain.keys import ALL_ON_HOST, CUDA_AVAILABLE
+from devlint.flow.domain.lattice import UNKNOWN, Device, join, only_host
 from devlint.flow.domain.paths import path_value
 from devlint.flow.domain.state import Object, State
 from devlint.flow.domain.value_joins import join_all, join_values
-from devlint.flow.domain.values import MADE, NOTHING, PERHAPS, Kind, Origin, Value
-from devlint.flow.facts import KeptTensor, Role
+from devlint.flow.domain.values import MADE, Kind, Value
+from devlint.flow.facts import Role
 from devlint.flow.frames.files import ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.modules.asked import as_methods_ask
 from devlint.flow.modules.inherited import inherited
-from devlint.flow.modules.placement import (
-    as_users_choose,
-    held_place,
-    is_accelerator,
-    is_registered,
-    is_spread,
-    place_kept,
-    place_module,
-)
+from devlint.flow.modules.placement import as_users_choose
 from devlint.flow.modules.rewritten import (
     forget_moved,
     forget_rewritten,
     forget_tested,
-    is_asked_about,
     is_of_one_test,
-    is_taken_along,
 )
-from devlint.flow.modules.stale import forget_devices, remember, tell
+from devlint.flow.modules.stale import forget_devices, tell
 
 _SETUP_ROUNDS = 8
 
@@ -76,9 +53,9 @@ def run_class(info: ClassInfo, around: Frame) -> None:
     made = start
     start = _after_setup(info, around, start, this)
     if info.is_module:
-        _register(info, start, this)
+        register(info, start, this)
     elif any(each.open_base for each in info.lineage()):
-        _leave_open(start, this)
+        leave_open(start, this)
     made_with = run_while_made(info)
     for name, method in _callers_first(info):
         if name == "__init__" and init is not None and init[1] is method:
@@ -99,7 +76,7 @@ def run_class(info: ClassInfo, around: Frame) -> None:
             _note_output(method, own)
     for base, name in inherited(info, start, this):
         run_alone(_closure(info, base.methods[name], base), start, this, inherited=True)
-    _tell_kept_tensors(info, start)
+    tell_kept_tensors(info, start)
     tell(info, start)
 
 
@@ -221,7 +198,7 @@ def _after_setup(info: ClassInfo, around: Frame, start: Frame, this: Value) -> F
     ready = replace_recording(start)
     ready.state = start.state.fork()
     if info.is_module:
-        _place_parts(info, ready, this)
+        place_parts(info, ready, this)
     before = ready.state.heap
     changed: dict[object, list[Object]] = {}
     setups = [m for n, m in info.methods.items() if _sets_up(info, n, m)]
@@ -286,99 +263,3 @@ def _merge(info: ClassInfo, before: Object, ends: list[Object], is_self: bool) -
         before, device=device, entries=entries if is_self else before.entries, trace=trace,
         guarded=any(end.guarded for end in moved),
     )  # fmt: skip
-
-
-# --- what `.to()` takes along ------------------------------------------------------------------
-
-
-def _register(info: ClassInfo, frame: Frame, this: Value) -> None:
-    """Registered submodules, parameters and buffers are where the module is; tensors kept as
-    plain attributes stay where they were made, modules in plain containers too."""
-    entries: dict[str, Value] = {}
-    for name, value in frame.state.heap[this.data].entries.items():
-        if value.kind.is_container:
-            unregistered.tell(info, frame, name, value)
-        fresh = value.kind is Kind.TENSOR and value.origin in MADE
-        if fresh and not is_registered(value):
-            if any(info.method(own) for own in OWN_MOVES) or is_taken_along(info, name):
-                value = value.but(device=UNKNOWN)
-            elif only_host(value.device) and not any(map(stands_in, conditions(value.device))):
-                value = value.but(origin=Origin.ATTRIBUTE, data=(info, name))
-        elif value.note == PERHAPS:
-            stays = not any(info.method(own) for own in OWN_MOVES)
-            stays = stays and not is_asked_about(info, name)
-            value = value.but(data=(info, name)) if stays else NOTHING
-        entries[name] = remember(info, frame, name, value)
-    frame.state.heap[this.data] = replace(frame.state.heap[this.data], entries=entries)
-    _place_parts(info, frame, this)
-
-
-def _place_parts(info: ClassInfo, frame: Frame, this: Value) -> None:
-    """Put a module and what is registered in it where whoever uses it has moved it."""
-    found = frame.state.heap[this.data]
-    spread = is_spread(frame, found)
-    entries = {
-        name: value
-        if spread and value.kind is Kind.MODULE and is_accelerator(frame.place(value))
-        else _registered(info, frame, name, value)
-        for name, value in found.entries.items()
-    }
-    frame.state.heap[this.data] = replace(found, device=THE_MODULE, entries=entries)
-    place_kept(frame, found, THE_MODULE)
-
-
-def _leave_open(frame: Frame, this: Value) -> None:
-    """A base that isn't seen may be a module, or move what its subclasses make: a module that
-    nobody moved is anywhere."""
-    for value in frame.state.heap[this.data].entries.values():
-        if value.kind is Kind.MODULE and held_place(frame, value) == CPU:
-            place_module(frame, value, UNKNOWN)
-
-
-def _registered(info: ClassInfo, frame: Frame, name: str, value: Value) -> Value:
-    if value.kind is Kind.MODULE:
-        place_module(frame, value, THE_MODULE)
-    elif is_registered(value):
-        return value.but(device=THE_MODULE, origin=Origin.FOLLOWS, trace=None)
-    elif value.note == "if-module":
-        return value.but(device=THE_MODULE, trace=None)  # if it is one, then it is registered
-    elif value.kind is Kind.PLACED and _is_called(info, name):
-        return value.but(kind=Kind.UNKNOWN, device=THE_MODULE, note="if-module", trace=None)
-    elif value.kind.is_container:
-        found = frame.object(value)
-        if found is not None and found.elements().kind is Kind.MODULE:
-            along = unregistered.is_registered_elsewhere(info, frame, name, found)
-            for each in (*(found.items or ()), *found.entries.values(), found.element):
-                place_module(frame, each, THE_MODULE if along else UNKNOWN)
-    return value
-
-
-def _is_called(info: ClassInfo, name: str) -> bool:
-    """Whether a method calls what an attribute holds, as one does with modules."""
-    return any(
-        name in each.file.scan(method).self_calls
-        for each in info.lineage()
-        for method in each.methods.values()
-    )
-
-
-def _tell_kept_tensors(info: ClassInfo, frame: Frame) -> None:
-    if any(info.method(name) for name in OWN_MOVES):
-        return
-    for (owner, name), uses in frame.world.kept.items():
-        if owner is not info or not frame.recording:
-            continue
-        stores = frame.world.stores.get((owner, name)) or frame.world.inherited.get(
-            (owner, name), []
-        )
-        seen: dict[ir.Node, str] = dict(uses)
-        hops = tuple(Hop(node, words) for node, words in seen.items())
-        tensors = [(s, operand) for s, operand in stores if operand.kind is Kind.TENSOR]
-        tensors.sort(key=lambda store: (is_registered(store[1].value), store[1].origin not in MADE))
-        for statement, operand in tensors[:1]:
-            frame.record(
-                KeptTensor(
-                    statement, frame.context(), info.node.name, name, operand, hops,
-                    only=len(stores) == 1,
-                )
-            )  # fmt: skip

@@ -15,7 +15,7 @@ from devlint.flow.frames.arguments import Arguments, Given
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.operations import batches
-from devlint.flow.syntax.scan import Scan
+from devlint.flow.syntax.seen import Scan
 
 _MAY_HOLD_TENSORS = (*TENSORS, Kind.ENCODING, Kind.TUPLE, Kind.LIST)
 _ON_THE_HOST = re.compile(r"len(gth)?s?$|sizes?$|^names?$|paths?$", re.IGNORECASE)

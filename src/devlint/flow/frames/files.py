@@ -10,7 +10,7 @@ from devlint import ir
 from devlint.flow.domain.values import Value
 from devlint.flow.facts import Guard, Role
 from devlint.flow.syntax.rounds import Reads
-from devlint.flow.syntax.scan import Scan
+from devlint.flow.syntax.seen import Scan
 
 if TYPE_CHECKING:
     from devlint.flow.frames.frame import Frame

@@ -16,7 +16,7 @@ from devlint.flow.domain.lattice import Device, Guarded, choose
 from devlint.flow.domain.state import Heap, Object
 from devlint.flow.domain.values import Value
 from devlint.flow.frames.files import ClassInfo
-from devlint.flow.syntax.scan import Scan
+from devlint.flow.syntax.seen import Scan
 from devlint.flow.syntax.walk import descendants, self_attribute
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, fields
 
 from devlint import ir
 from devlint.flow.syntax import docstrings
-from devlint.flow.syntax.walk import descendants, mentions, self_attribute
+from devlint.flow.syntax.seen import Scan
+from devlint.flow.syntax.walk import descendants, self_attribute
 
 TENSOR_ONLY = frozenset(
     "dim view permute unsqueeze unsqueeze_ is_cuda numel expand expand_as contiguous detach "
@@ -47,108 +46,7 @@ _OF_MODULES = frozenset(
 _WEAK = frozenset(("to", "cuda", "cpu", "device", "float", "half", "bfloat16", "requires_grad_"))
 _NO_ARRAY_HAS = TENSOR_ONLY - {"device", "view"}
 """What tensors have and arrays have not, nor modules that could stand for either."""
-_LONGEST_INLINED = 60
 MOVES = frozenset(("to", "cuda", "cpu", "xpu", "to_empty", "pin_memory"))
-
-
-@dataclass(slots=True)
-class Scan:
-    """What a function does, without order. `self_*` are attributes of its first parameter."""
-
-    assigned: Counter[str] = field(default_factory=Counter)
-    tensors: set[str] = field(default_factory=set)
-    documented: frozenset[str] = frozenset()
-    """Arguments that the docstring calls tensors; they are among the tensors."""
-    used: set[str] = field(default_factory=set)
-    """Names with an attribute that tensors alone have, or given to a function of tensors."""
-    modules: set[str] = field(default_factory=set)
-    """Names with an attribute that modules have and tensors have not."""
-    passed: set[str] = field(default_factory=set)
-    """Names given to a function of tensors."""
-    masks: set[str] = field(default_factory=set)
-    """Names of masks that tensors are filled with."""
-    sliced: set[str] = field(default_factory=set)
-    """Names indexed in several dimensions (`x[:, 0]`): tensors or arrays, and no lists."""
-    parts: dict[str, list[str]] = field(default_factory=dict)
-    """Of the names that are bound to items of others (`row = x[mask]`): of which, each time."""
-    data: set[str] = field(default_factory=set)
-    """Names of which tensors are made (`torch.tensor(rows)`), or taken (`x, sizes = x`): they are
-    none yet."""
-    moved: set[str] = field(default_factory=set)
-    taken: set[tuple[str, str]] = field(default_factory=set)
-    """(name, other): what a name is bound to is the other, a part of it, or a method's answer."""
-    called: set[str] = field(default_factory=set)
-    given: set[str] = field(default_factory=set)
-    """Names given to calls: functions may be among them, to be called from there."""
-    self_stores: set[str] = field(default_factory=set)
-    self_items: set[str] = field(default_factory=set)
-    """Attributes into which an item is put (`self.table[key] = row`)."""
-    self_moves: set[str] = field(default_factory=set)
-    self_calls: set[str] = field(default_factory=set)
-    methods: set[str] = field(default_factory=set)
-    """Methods that are called, of whatever."""
-    of_samples: set[str] = field(default_factory=set)
-    """The last words of what is given to a loader to make its batches (`collate_fn=self.pad`), and
-    of the classes that change its samples one after the other (`Compose([Pad(8), Flip()])`)."""
-    self_inputs: set[tuple[str, str]] = field(default_factory=set)
-    """(attribute, name): `self.attribute(name)`."""
-    wrapped: set[str] = field(default_factory=set)
-    """Attributes of self given to a call, starred or not (`nn.Sequential(*self.layers)`)."""
-    body: ir.Body = ()
-    indexes: dict[str, bool] = field(default_factory=dict)
-    """Which names give numbers and no tensors that meet others, as far as it was asked."""
-    bounds: dict[str, bool] = field(default_factory=dict)
-    """Which names only say where others are cut, as far as it was asked."""
-    size: int = 0
-    """Statements."""
-    followed: set[str] = field(default_factory=set)
-    """Names to whose device something is moved (`weight.to(x.device)`)."""
-    answers: bool = False
-    """It returns something, or changes an object that it is given or sees."""
-    returned: list[ir.Expr | None] = field(default_factory=list)
-    makes: bool = False
-    """It stores something that it makes, or that a function gave it, on its first parameter."""
-    reads_back: bool = False
-    """It brings something to the host (`.cpu()`, `.numpy()`)."""
-    draws: bool = False
-    """It draws numbers with Python's `random`."""
-    exports: bool = False
-    """It exports its first parameter or a part of it (`torch.onnx.export(self, example, path)`)."""
-    traced: set[str] = field(default_factory=set)
-    """Names for what `torch.jit.trace` made."""
-    registers: bool = False
-    """It registers parameters or buffers on its first parameter: that is an nn.Module."""
-    dynamic: bool = False
-    """It writes attributes by names that aren't spelled out (`self.__dict__.update(...)`)."""
-    yields: bool = False
-
-    def end(self) -> None:
-        """Let all that has found nothing share one empty set: thousands of looks are kept."""
-        for name in _SETS:
-            if not getattr(self, name):
-                setattr(self, name, _NONE)
-
-    @property
-    def is_short(self) -> bool:
-        """Whether calls of the function run its body in their place."""
-        return self.size <= _LONGEST_INLINED
-
-    def parts_of(self, names: set[str]) -> set[str]:
-        """The names, and those that are bound to parts of what they stand for."""
-        found = set(names)
-        while True:
-            more = {name for name, other in self.taken if other in found} - found
-            if not more:
-                return found
-            found |= more
-
-    def mentions(self, name: str) -> bool:
-        """Whether a name stands anywhere in the body."""
-        return any(mentions(statement, name) for statement in self.body)
-
-
-_SETS = tuple(each.name for each in fields(Scan) if each.default_factory is set)
-_NONE: frozenset[str] = frozenset()
 
 _OR_ARRAY = frozenset(
     "shape reshape transpose sum mean max min argmax flatten squeeze dtype ndim clip std var "

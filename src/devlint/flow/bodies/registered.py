@@ -1,0 +1,120 @@
+"""What `.to()` takes along of what a module keeps, and what stays behind."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from devlint import ir
+from devlint.findings import Hop
+from devlint.flow.bodies import unregistered
+from devlint.flow.bodies.early import OWN_MOVES
+from devlint.flow.domain.keys import stands_in
+from devlint.flow.domain.lattice import CPU, THE_MODULE, UNKNOWN, conditions, only_host
+from devlint.flow.domain.values import MADE, NOTHING, PERHAPS, Kind, Origin, Value
+from devlint.flow.facts import KeptTensor
+from devlint.flow.frames.files import ClassInfo
+from devlint.flow.frames.frame import Frame
+from devlint.flow.modules.placement import (
+    held_place,
+    is_accelerator,
+    is_registered,
+    is_spread,
+    place_kept,
+    place_module,
+)
+from devlint.flow.modules.rewritten import is_asked_about, is_taken_along
+from devlint.flow.modules.stale import remember
+
+
+def register(info: ClassInfo, frame: Frame, this: Value) -> None:
+    """Registered submodules, parameters and buffers are where the module is; tensors kept as
+    plain attributes stay where they were made, modules in plain containers too."""
+    entries: dict[str, Value] = {}
+    for name, value in frame.state.heap[this.data].entries.items():
+        if value.kind.is_container:
+            unregistered.tell(info, frame, name, value)
+        fresh = value.kind is Kind.TENSOR and value.origin in MADE
+        if fresh and not is_registered(value):
+            if any(info.method(own) for own in OWN_MOVES) or is_taken_along(info, name):
+                value = value.but(device=UNKNOWN)
+            elif only_host(value.device) and not any(map(stands_in, conditions(value.device))):
+                value = value.but(origin=Origin.ATTRIBUTE, data=(info, name))
+        elif value.note == PERHAPS:
+            stays = not any(info.method(own) for own in OWN_MOVES)
+            stays = stays and not is_asked_about(info, name)
+            value = value.but(data=(info, name)) if stays else NOTHING
+        entries[name] = remember(info, frame, name, value)
+    frame.state.heap[this.data] = replace(frame.state.heap[this.data], entries=entries)
+    place_parts(info, frame, this)
+
+
+def place_parts(info: ClassInfo, frame: Frame, this: Value) -> None:
+    """Put a module and what is registered in it where whoever uses it has moved it."""
+    found = frame.state.heap[this.data]
+    spread = is_spread(frame, found)
+    entries = {
+        name: value
+        if spread and value.kind is Kind.MODULE and is_accelerator(frame.place(value))
+        else _registered(info, frame, name, value)
+        for name, value in found.entries.items()
+    }
+    frame.state.heap[this.data] = replace(found, device=THE_MODULE, entries=entries)
+    place_kept(frame, found, THE_MODULE)
+
+
+def leave_open(frame: Frame, this: Value) -> None:
+    """A base that isn't seen may be a module, or move what its subclasses make: a module that
+    nobody moved is anywhere."""
+    for value in frame.state.heap[this.data].entries.values():
+        if value.kind is Kind.MODULE and held_place(frame, value) == CPU:
+            place_module(frame, value, UNKNOWN)
+
+
+def _registered(info: ClassInfo, frame: Frame, name: str, value: Value) -> Value:
+    if value.kind is Kind.MODULE:
+        place_module(frame, value, THE_MODULE)
+    elif is_registered(value):
+        return value.but(device=THE_MODULE, origin=Origin.FOLLOWS, trace=None)
+    elif value.note == "if-module":
+        return value.but(device=THE_MODULE, trace=None)  # if it is one, then it is registered
+    elif value.kind is Kind.PLACED and _is_called(info, name):
+        return value.but(kind=Kind.UNKNOWN, device=THE_MODULE, note="if-module", trace=None)
+    elif value.kind.is_container:
+        found = frame.object(value)
+        if found is not None and found.elements().kind is Kind.MODULE:
+            along = unregistered.is_registered_elsewhere(info, frame, name, found)
+            for each in (*(found.items or ()), *found.entries.values(), found.element):
+                place_module(frame, each, THE_MODULE if along else UNKNOWN)
+    return value
+
+
+def _is_called(info: ClassInfo, name: str) -> bool:
+    """Whether a method calls what an attribute holds, as one does with modules."""
+    return any(
+        name in each.file.scan(method).self_calls
+        for each in info.lineage()
+        for method in each.methods.values()
+    )
+
+
+def tell_kept_tensors(info: ClassInfo, frame: Frame) -> None:
+    """Tell of tensors that are kept as plain attributes and have met what follows the module."""
+    if any(info.method(name) for name in OWN_MOVES):
+        return
+    for (owner, name), uses in frame.world.kept.items():
+        if owner is not info or not frame.recording:
+            continue
+        stores = frame.world.stores.get((owner, name)) or frame.world.inherited.get(
+            (owner, name), []
+        )
+        seen: dict[ir.Node, str] = dict(uses)
+        hops = tuple(Hop(node, words) for node, words in seen.items())
+        tensors = [(s, operand) for s, operand in stores if operand.kind is Kind.TENSOR]
+        tensors.sort(key=lambda store: (is_registered(store[1].value), store[1].origin not in MADE))
+        for statement, operand in tensors[:1]:
+            frame.record(
+                KeptTensor(
+                    statement, frame.context(), info.node.name, name, operand, hops,
+                    only=len(stores) == 1,
+                )
+            )  # fmt: skip
