@@ -258,7 +258,7 @@ def test_a_terminal_gets_color_unless_refused(project: Project) -> None:
 
 def test_a_progress_bar_on_a_terminal_in_a_long_run(project: Project) -> None:
     body = "".join(f"def f{i}(x):\n    return x.to('cuda') + {i}\n" for i in range(700))
-    project.write({f"m{i}.py": f"import torch\n{body}" for i in range(12)})
+    project.write({f"m{i}.py": f"import torch\n{body}" for i in range(40)})
     shown = terminal(project, "-n", "-j1", "--select", "DEV304")[1]
     assert "Linting" in shown
     assert "Linting" not in terminal(project, "-n", "-q", "m1.py", "--select", "DEV304")[1]

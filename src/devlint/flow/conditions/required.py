@@ -15,7 +15,7 @@ from devlint.flow.domain.state import State
 from devlint.flow.frames.files import Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import EXITS, dotted
-from devlint.flow.syntax.walk import descendants
+from devlint.flow.syntax.walk import inner_statements
 
 _SETUPS = ("setUp", "setUpClass", "setup", "setup_method", "setup_class")
 
@@ -40,13 +40,8 @@ def required(frame: Frame, closure: Closure) -> dict[str, bool]:
 
 
 def _may_return(statement: ir.Stmt) -> bool:
-    if isinstance(statement, _SIMPLE):
-        return False
-    return any(isinstance(node, ir.Return) for node in descendants(statement))
-
-
-_SIMPLE = (ir.Assign, ir.Evaluate, ir.Raise, ir.Assert, ir.Import, ir.ImportFrom)
-"""The usual statements in which no other stands."""
+    """Whether a call may come back from within a statement."""
+    return isinstance(statement, ir.Return) or any(map(_may_return, inner_statements(statement)))
 
 
 def before(frame: Frame, closure: Closure) -> dict[str, bool]:

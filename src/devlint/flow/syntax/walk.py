@@ -50,6 +50,23 @@ def descendants(node: ir.Node) -> Iterator[ir.Node]:
                 stack.extend(part for part in pair if part is not None)
 
 
+def inner_statements(statement: ir.Stmt) -> Iterator[ir.Stmt]:
+    """The statements of which a compound one is made, but for those of functions and classes."""
+    match statement:
+        case ir.If() | ir.For() | ir.While():
+            yield from statement.body
+            yield from statement.orelse
+        case ir.With():
+            yield from statement.body
+        case ir.Try():
+            yield from (*statement.body, *statement.orelse, *statement.final)
+            for handler in statement.handlers:
+                yield from handler.body
+        case ir.Match():
+            for case in statement.cases:
+                yield from case.body
+
+
 def mentions(node: ir.Node, name: str) -> bool:
     """Whether a name stands in a node, to be read or to be bound."""
     return any(isinstance(each, ir.Name) and each.id == name for each in descendants(node))
