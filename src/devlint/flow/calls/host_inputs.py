@@ -75,7 +75,10 @@ _MAKE_INTEGERS = frozenset(("arange", "randint", "randperm", "LongTensor", "IntT
 def is_a_bound(info: ClassInfo, function: ir.Function, name: str) -> bool:
     """Whether a method cuts others where a parameter says (`x[:, : lengths[i]]`), and does no more
     with it but hand it on: the modules that get it do so too."""
-    answers = info.file.scan(function).bounds
+    scan = info.file.scan(function)
+    if not scan.cuts:
+        return False
+    answers = scan.bounds
     if name not in answers:
         look = _Look(info, function, name, _DEEPEST, hands_on=True)
         answers[name] = look.stays() and look.bounds
