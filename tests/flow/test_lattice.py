@@ -9,19 +9,18 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from devlint.flow.domain import lattice
+from devlint.flow.domain.differences import Difference, difference
 from devlint.flow.domain.keys import CUDA_AVAILABLE
 from devlint.flow.domain.lattice import (
     CPU,
     CUDA,
     UNKNOWN,
     Device,
-    Difference,
     Guarded,
     Known,
     Symbol,
     choose,
     conditions,
-    difference,
     join,
     may_be_accelerator,
 )

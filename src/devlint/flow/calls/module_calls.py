@@ -9,7 +9,8 @@ from devlint import ir
 from devlint.flow.calls import fields, outputs
 from devlint.flow.calls.function_calls import call_function
 from devlint.flow.calls.module_inputs import may_hold_tensors
-from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, difference, only_host
+from devlint.flow.domain.differences import difference
+from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, only_host
 from devlint.flow.domain.values import MADE_ON_HOST, NOTHING, TENSORS, Kind, Origin, Trace, Value
 from devlint.flow.frames.arguments import Arguments, Given
 from devlint.flow.frames.files import ClassInfo, Closure

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from devlint import ir
-from devlint.flow.domain.lattice import CPU, UNKNOWN, difference
+from devlint.flow.domain.differences import difference
+from devlint.flow.domain.lattice import CPU, UNKNOWN
 from devlint.flow.domain.values import TENSORS, Kind, Origin, Trace, Value
 from devlint.flow.effects.use import Use
 from devlint.flow.facts import Draw, Operand

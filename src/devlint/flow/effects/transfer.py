@@ -6,11 +6,8 @@ from collections.abc import Callable
 
 from devlint import ir
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, Known
-from devlint.flow.domain.paths import Path
 from devlint.flow.domain.state import Object
-from devlint.flow.domain.value_joins import REGISTERED
 from devlint.flow.domain.values import (
-    NONE,
     NOTHING,
     TENSORS,
     Copy,
@@ -18,28 +15,26 @@ from devlint.flow.domain.values import (
     Origin,
     Trace,
     Value,
-    with_gradient,
 )
-from devlint.flow.effects import overlays, pinning
+from devlint.flow.effects import overlays
 from devlint.flow.effects.creation import create, create_like, tensor_like
 from devlint.flow.effects.draws import draw
 from devlint.flow.effects.host import note_listed, read_cpu_only, tell_read
+from devlint.flow.effects.keeping import keep
 from devlint.flow.effects.model_overlays import (
     CONTAINERS,
-    FIXED,
     children,
     device_of_children,
     loader,
 )
+from devlint.flow.effects.results import parts, plain, result_kind
 from devlint.flow.effects.use import Use, arguments_of, device_argument, flatten, operands
 from devlint.flow.frames.arguments import Arguments, Given
 from devlint.flow.frames.frame import Frame
 from devlint.flow.modules import optimizers, wrapping
-from devlint.flow.operations import arrivals, batches, meet
+from devlint.flow.operations import arrivals, meet
 from devlint.flow.operations.dimensions import dimensions
 from devlint.torchapi.effects import Dims, Effect, Row
-
-_KINDS = {kind.name.lower(): kind for kind in Kind}
 
 
 def apply(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
@@ -64,26 +59,12 @@ def _given(args: Arguments) -> list[Given]:
     return first + [(argument.value, value) for argument, value in args.all]
 
 
-def _result_kind(row: Row) -> Kind:
-    return _KINDS.get(row.kind, Kind.UNKNOWN)
-
-
-def _plain(row: Row) -> Value:
-    """A result of which only the kind is known."""
-    kind = _result_kind(row)
-    if kind is Kind.NONE:
-        return NONE
-    if kind in (Kind.UNKNOWN, Kind.TENSOR):
-        return NOTHING
-    return Value(kind, scalar=False if row.dims is Dims.SOME else None)
-
-
 _ARRAYS = (Kind.NDARRAY, Kind.NUMBER, Kind.BOOL, Kind.LIST, Kind.TUPLE)
 
 
 def _array(use: Use) -> Value:
     """As `_plain`; of an array it may be known whether it is 0-dimensional."""
-    value = _plain(use.row)
+    value = plain(use.row)
     if value.kind is not Kind.NDARRAY:
         return value
     if use.row.wraps and not all(given.kind in _ARRAYS for _, given in use.args.all):
@@ -121,83 +102,6 @@ def _at(value: Value, device: Device, told: Trace) -> Value:
     return value
 
 
-_KEPT_AS = {
-    "torch.nn.Parameter": "parameter",
-    "torch.nn.Buffer": "buffer",
-}
-
-
-_ITSELF = frozenset(
-    "requires_grad_ detach_ share_memory_ contiguous coalesce resolve_conj resolve_neg type "
-    "float double half bfloat16 int long short char byte bool cfloat cdouble chalf".split()
-)
-"""Methods that give the tensor itself, always or where it is as it is asked to be."""
-
-
-def _registered_note(row: Row, value: Value) -> str:
-    """`nn.Parameter(x).requires_grad_(False)` is the parameter still."""
-    itself = row.inplace or row.name.rpartition(".")[2] in _ITSELF
-    return value.note if itself and value.note in REGISTERED else ""
-
-
-_ASKS_FOR_GRADIENT = ("torch.Tensor.requires_grad_", "torch.Tensor.retain_grad")
-
-
-def _with_gradient(use: Use, value: Value) -> Value:
-    """`x.requires_grad_()`, and `x.retain_grad()` of what is no leaf: the tensor itself."""
-    refused = any(given.data is False for _, given in use.args.all)
-    asked = value.but(grad=False) if refused else with_gradient(value)
-    receiver = use.args.receiver
-    if use.frame.discarded is use.node and receiver and isinstance(receiver[0], ir.Name):
-        use.frame.state.env[receiver[0].id] = asked
-    return asked
-
-
-def _keep(use: Use) -> Value:
-    row = use.row
-    of = use.find(row.of) or (use.args.receiver if "self" in row.of else None)
-    if of is None:
-        return _plain(row)
-    value, kind = of[1], _result_kind(row)
-    if row.managed:
-        return NOTHING
-    if value.kind is Kind.MODULE or (kind is Kind.MODULE and value.kind is Kind.UNKNOWN):
-        wrapped = value.note.startswith(FIXED) and use.args.receiver is None
-        return value.but(note="") if wrapped else value  # a wrapper has methods of its own
-    if value.kind in TENSORS:
-        if kind is not Kind.TENSOR:
-            return _plain(row)
-        if use.args.receiver is None:
-            batches.note_tensor(use.frame, *of)
-        if row.name in _ASKS_FOR_GRADIENT and value.kind is Kind.TENSOR:
-            return _with_gradient(use, value)
-        scalar = dimensions(use.args, row, value)
-        note = _KEPT_AS.get(row.name, "") or _registered_note(row, value)
-        grad = row.grad or (value.grad and row.name.rpartition(".")[2] not in ("detach", "detach_"))
-        like = value.view if row.name.rpartition(".")[2] in arrivals.VIEWS else value.alike
-        kept = like(scalar=scalar, grad=grad)
-        if note:
-            kept = kept.but(note=note)
-        if row.name == "torch.Tensor.pin_memory":
-            pinning.method(use.frame, use.node, use.args)
-            return pinning.pinned(use.frame, kept, use.node)
-        return _parts(use, kept) if row.parts else kept
-    if row.name == "torch.nn.Parameter":
-        return Value(Kind.TENSOR, UNKNOWN, grad=True, note="parameter")
-    if value.kind is Kind.UNKNOWN and kind is Kind.TENSOR and isinstance(value.data, Path):
-        if row.name.startswith("builtins."):
-            return NOTHING  # Python's `abs` and `round` take numbers as well
-        kept = tensor_like(use, row.of).but(scalar=dimensions(use.args, row))
-        return _parts(use, kept) if row.parts else kept
-    if value.kind is Kind.UNKNOWN or kind is Kind.TENSOR:
-        return value if value.kind is not Kind.UNKNOWN else NOTHING
-    return value if kind is value.kind else _plain(row)
-
-
-def _parts(use: Use, value: Value) -> Value:
-    return Value(Kind.TUPLE, data=use.frame.allocate(use.node, Object(element=value)))
-
-
 def _join(use: Use) -> Value:
     row = use.row
     arguments = operands(use, row.operands)
@@ -207,14 +111,14 @@ def _join(use: Use) -> Value:
     value = meet.meet(use.frame, use.node, name, arguments, free_scalars=free, inplace=row.inplace)
     if row.inplace and arguments and arguments[0][1].kind in TENSORS:
         return arguments[0][1]
-    kind = _result_kind(row)
+    kind = result_kind(row)
     if kind is not Kind.TENSOR:
-        return _plain(row)
+        return plain(row)
     if value is NOTHING:
         return Value(Kind.TENSOR) if row.name.startswith("torch.") else NOTHING
     scalar = dimensions(use.args, row, value)
     value = value.but(scalar=scalar)
-    return _parts(use, value) if row.parts else value
+    return parts(use, value) if row.parts else value
 
 
 def _may_be_number(value: Value) -> bool:
@@ -235,18 +139,18 @@ def _read_on_host(use: Use) -> Value:
     forced = force is not None and force[1].data is True
     if receiver is not None and not forced:
         tell_read(use, receiver, use.row.host)
-    kind = _result_kind(use.row)
+    kind = result_kind(use.row)
     if kind is Kind.TENSOR and receiver is not None:
         return receiver[1]
     if receiver is not None and isinstance(receiver[1].data, Copy):
-        return _plain(use.row).but(data=receiver[1].data)  # the same memory
-    return _plain(use.row)
+        return plain(use.row).but(data=receiver[1].data)  # the same memory
+    return plain(use.row)
 
 
 def _read(use: Use) -> Value:
     if use.row.kind == "list":
         note_listed(use)
-    return _plain(use.row)
+    return plain(use.row)
 
 
 def _host_only(use: Use) -> Value:
@@ -274,7 +178,7 @@ def _register(use: Use) -> Value:
 
 
 def _construct(use: Use) -> Value:
-    frame, row, kind = use.frame, use.row, _result_kind(use.row)
+    frame, row, kind = use.frame, use.row, result_kind(use.row)
     if row.managed:
         if kind is Kind.MODULE:
             return wrapping.wrap(frame, use.node, row, use.args)
@@ -294,7 +198,7 @@ def _construct(use: Use) -> Value:
         return optimizers.build(frame, use.node, row, use.args)
     if kind is Kind.TOKENIZER:
         return Value(kind, data=frame.allocate(use.node, Object(source=row.name)))
-    return _plain(row)
+    return plain(row)
 
 
 def _words(device: Device) -> str:
@@ -347,7 +251,7 @@ _EFFECTS: dict[Effect, Callable[[Use], Value]] = {
     Effect.CREATE_LIKE: create_like,
     Effect.MOVE: _move,
     Effect.MOVE_IN_PLACE: _move,
-    Effect.KEEP: _keep,
+    Effect.KEEP: keep,
     Effect.JOIN: _join,
     Effect.INDEX: _index,
     Effect.READ: _read,

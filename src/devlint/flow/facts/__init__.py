@@ -15,6 +15,7 @@ and `devlint.findings`, and nothing else of the interpreter:
 
 from __future__ import annotations
 
+from devlint.flow.domain.differences import Difference, difference
 from devlint.flow.domain.keys import (
     CUDA_AVAILABLE,
     IS_NONE,
@@ -28,11 +29,9 @@ from devlint.flow.domain.lattice import (
     THE_MODULE,
     UNKNOWN,
     Device,
-    Difference,
     Guarded,
     Known,
     Symbol,
-    difference,
     is_chosen,
     left_out,
     may_be_accelerator,

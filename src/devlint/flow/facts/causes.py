@@ -10,8 +10,9 @@ from collections.abc import Iterable, Iterator
 from itertools import combinations
 
 from devlint import ir
+from devlint.flow.domain.differences import difference
 from devlint.flow.domain.keys import CUDA_AVAILABLE
-from devlint.flow.domain.lattice import Known, difference
+from devlint.flow.domain.lattice import Known
 from devlint.flow.facts import Elsewhere, Fact, Join, ModuleCall, Operand
 
 

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from devlint import ir
 from devlint.findings import Hop
-from devlint.flow.domain.lattice import UNKNOWN, Device, Known, difference, only_host
+from devlint.flow.domain.differences import difference
+from devlint.flow.domain.lattice import UNKNOWN, Device, Known, only_host
 from devlint.flow.domain.paths import Owned, Ref
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.values import NOTHING, Kind, Trace, Value

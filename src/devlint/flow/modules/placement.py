@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from devlint.flow.domain.differences import difference
 from devlint.flow.domain.lattice import (
     CPU,
     CUDA,
@@ -14,7 +15,6 @@ from devlint.flow.domain.lattice import (
     Known,
     Symbol,
     choose,
-    difference,
     names_accelerator,
 )
 from devlint.flow.domain.state import Object

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from devlint import ir
 from devlint.flow.devices.named import last_name
-from devlint.flow.domain.lattice import Device, Known, difference, only_host
+from devlint.flow.domain.differences import difference
+from devlint.flow.domain.lattice import Device, Known, only_host
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.values import NOTHING, SPREAD, Kind, Value
 from devlint.flow.facts import Wrap

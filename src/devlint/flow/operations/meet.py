@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devlint import ir
+from devlint.flow.domain.differences import difference
 from devlint.flow.domain.lattice import (
     CPU,
     UNKNOWN,
     Device,
     Symbol,
-    difference,
     left_out,
     names_accelerator,
     only_host,

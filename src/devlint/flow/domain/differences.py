@@ -1,0 +1,54 @@
+"""When two devices differ."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from devlint.flow.domain.lattice import Device, Guarded, Known, Symbol, given, names_accelerator
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """How two devices differ.
+
+    `certain`: both are named in the source. Otherwise one of them is a place that only a run
+    can tell, and they differ as soon as that place is an accelerator. `when`: the conditions
+    (key, holds) under which they differ; empty where nothing else is needed.
+    """
+
+    certain: bool
+    when: tuple[tuple[str, bool], ...] = ()
+
+
+def difference(a: Device, b: Device) -> Difference | None:
+    """How `a` and `b` differ, or None where they agree or where it isn't known.
+
+    A host device differs from a symbol (it breaks as soon as that place is an accelerator);
+    two symbols, or an accelerator and a symbol, may agree. `cuda` and `cuda:0` may agree too.
+    Where the host is what is left of a choice of an accelerator, a symbol is most likely what
+    the same choice gave elsewhere.
+    """
+    return _difference(a, b, a, b)
+
+
+def _difference(a: Device, b: Device, whole_a: Device, whole_b: Device) -> Difference | None:
+    if isinstance(a, Guarded) or isinstance(b, Guarded):
+        top = min(d.key for d in (a, b) if isinstance(d, Guarded))
+        for holds in (True, False):
+            found = _difference(given(a, top, holds), given(b, top, holds), whole_a, whole_b)
+            if found is not None:
+                return Difference(found.certain, ((top, holds), *found.when))
+        return None
+    if isinstance(a, Known) and isinstance(b, Known):
+        if a.type != b.type:
+            return None if "meta" in (a.type, b.type) else Difference(certain=True)
+        indexed = a.index is not None and b.index is not None
+        return Difference(certain=True) if indexed and a.index != b.index else None
+    if isinstance(a, Known) and isinstance(b, Symbol):
+        host, whole = a, whole_a
+    elif isinstance(a, Symbol) and isinstance(b, Known):
+        host, whole = b, whole_b
+    else:
+        return None
+    chosen = names_accelerator(whole)
+    return Difference(certain=False) if host.is_host and not chosen else None
