@@ -27,7 +27,7 @@ from devlint.findings import Finding
 from devlint.fix import FixResult, fix_source, unified_diff
 from devlint.flow import facts
 from devlint.flow.interpreter import interpret
-from devlint.flow.project import Text
+from devlint.flow.surroundings import Text
 from devlint.lint import check_source
 from devlint.rulebook import Block, Page, Section, read_sections
 from devlint.settings import Settings, check_layer, merge

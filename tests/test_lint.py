@@ -11,7 +11,7 @@ import pytest
 from literate import FILENAME, file_cases, page_cases
 
 from devlint import ir, lint, saying
-from devlint.flow.project import Text
+from devlint.flow.surroundings import Text
 from devlint.flow.syntax.walk import descendants
 from devlint.rulebook import pages
 from devlint.settings import Settings, check_layer, merge

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from devlint import ir
 from devlint.findings import Finding, Level, Report, Span
 from devlint.flow.facts import IdleSuppression, Unparsable, Unreadable
-from devlint.flow.project import Text
+from devlint.flow.surroundings import Text
 from devlint.locating import locate, no_files
 from devlint.plan import Plan, is_of_others, prepare
 from devlint.purpose import role_of_file, speaks_of_devices

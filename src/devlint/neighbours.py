@@ -6,7 +6,7 @@ import os
 import re
 from collections import OrderedDict
 
-from devlint.flow.project import Text
+from devlint.flow.surroundings import Text
 from devlint.importing import Finder, is_absent
 from devlint.purpose import role_of_file, speaks_of_devices
 from devlint.source.encoding import decode

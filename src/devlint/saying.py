@@ -12,7 +12,7 @@ from devlint.elsewhere import brought_home, nodes_of, reported
 from devlint.findings import Hop, Located, Report
 from devlint.flow.facts import Elsewhere, Fact
 from devlint.flow.interpreter import interpret
-from devlint.flow.project import Text
+from devlint.flow.surroundings import Text
 from devlint.plan import Plan
 from devlint.rulebook import Page, pages
 from devlint.rules import Rule, all_rules

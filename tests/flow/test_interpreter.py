@@ -16,7 +16,7 @@ from literate import FILENAME
 from devlint import torchapi
 from devlint.findings import Finding
 from devlint.flow.interpreter import interpret
-from devlint.flow.project import Text
+from devlint.flow.surroundings import Text
 from devlint.lint import check_source
 from devlint.settings import check_layer, merge
 from devlint.source.reading import read_document

@@ -28,7 +28,8 @@ from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.world import World
 from devlint.flow.modules.stale import settled
 from devlint.flow.operations.batches import without_unproven
-from devlint.flow.project import Project, Surroundings, Text
+from devlint.flow.project import Project
+from devlint.flow.surroundings import Surroundings, Text
 from devlint.flow.syntax.scan import scan
 from devlint.flow.syntax.seen import Scan
 from devlint.torchapi.effects import Effect

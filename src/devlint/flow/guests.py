@@ -1,0 +1,117 @@
+"""Followed files: what their names stand for is found out as it is asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from devlint.findings import Located
+from devlint.flow.domain.paths import Ref
+from devlint.flow.domain.state import Heap, Object, State
+from devlint.flow.domain.values import NOTHING, Kind, Value
+from devlint.flow.frames.files import File
+from devlint.flow.frames.frame import Frame
+from devlint.flow.frames.world import World
+from devlint.flow.surroundings import Text, Watch
+from devlint.flow.syntax.lookahead import Outline, outline
+
+
+class Guest(dict[str, Value]):
+    """The names of a followed file: what has to do with one is run when it is asked for."""
+
+    def __init__(
+        self, file: File, text: Text, world: World, watch: Watch, shared: dict[Ref, Object]
+    ) -> None:
+        super().__init__()
+        self.file = file
+        self.heap: dict[Ref, Object] = {}
+        self.stamps: dict[str, object] = {}
+        """What it hangs on, as it was."""
+        self.text = text
+        self.own: frozenset[Located] | None = None
+        """The nodes that are told of where the file itself is linted, once that was asked for."""
+        self._outline: Outline = outline(text.module)
+        self._role = text.role
+        self._world = world
+        self._budgets = world.budget, world.guest_budget
+        self._watch = watch
+        self._shared = shared
+        self._consulted: dict[int, frozenset[str]] = {}
+        """By the places of the statements that have been run."""
+        self._running: list[int] = []
+        """The places of those that are running: each needs a name that the next has to do with."""
+
+    def binds(self, name: str) -> bool:
+        """Whether the file itself binds a name."""
+        return name in self._outline.binds
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self.get(name) is not None
+
+    def __getitem__(self, name: str) -> Value:
+        if name not in self:
+            raise KeyError(name)
+        return dict.__getitem__(self, name)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The value of a name at the end of the file; what a function of it binds anew through
+        `global` may have any."""
+        if name not in self._outline.binds:
+            return default
+        self._settle(name)
+        found = dict.get(self, name, default)
+        return NOTHING if name in self.file.rebound and not _stays(found) else found
+
+    def settle_stars(self) -> None:
+        """Find out of which modules all names are imported."""
+        if "*" in self._outline.binds:
+            self._settle("*")
+
+    def _settle(self, name: str, below: int | None = None) -> None:
+        """Run what has to do with a name, or only what of it stands above a place. A statement may
+        bind other names as well: what bound those above it comes first, as it does in the file."""
+        for place in self._outline.mentions[name]:
+            if below is not None and place >= below:
+                break
+            if place not in self._consulted:
+                if self._is_too_early(place):
+                    continue
+                self._consulted[place] = frozenset()
+                for other in self._outline.bound[place] - {name, "*"}:
+                    self._settle(other, place)
+                self._running.append(place)
+                try:
+                    with self._watch.watched() as consulted:
+                        self._run(place)
+                finally:
+                    self._running.pop()
+                self._consulted[place] = frozenset(consulted)
+                self.stamps.update(self._watch.stamped(consulted - self.stamps.keys()))
+            self._watch.consult(self._consulted[place])
+
+    def _is_too_early(self, place: int) -> bool:
+        """Whether a statement has to do with what one above it is just about to bind: it would run
+        before that, and be overwritten."""
+        names, bound = self._outline.names[place], self._outline.bound
+        return any(above < place and bound[above] & names for above in self._running)
+
+    def _run(self, place: int) -> None:
+        names = self._outline.names[place]
+        if self._outline.is_table(place):
+            self.update(dict.fromkeys(names & self._outline.binds, NOTHING))
+            return
+        bound = {
+            name: dict.__getitem__(self, name) for name in names if dict.__contains__(self, name)
+        }
+        self._world.budget, self._world.guest_budget = self._budgets
+        state = State(bound, Heap(self.heap))
+        frame = Frame(self._world, self.file, state, role=self._role, recording=False)
+        self._world.run(frame, (self._outline.body[place],))
+        made = {ref: frame.state.heap[ref] for ref in frame.state.heap.written}
+        self.heap.update(made)
+        self._shared.update(made)
+        self.update(frame.state.env)
+
+
+def _stays(value: Value | None) -> bool:
+    """Whether it is one of what is taken to stay as it is, also where it is declared `global`."""
+    return value is not None and value.kind in (Kind.LIBRARY, Kind.FUNCTION, Kind.CLASS)
