@@ -151,8 +151,19 @@ def after_move(frame: Frame, node: ir.Call, method: str, before: dict[Ref, Devic
 
 
 def _reason(found: Object) -> str:
+    """Why its state is where it is; where two paths tell two reasons, that of the one whose trace
+    is kept."""
     reason = found.entries.get("reason")
-    return str(reason.data) if reason is not None else ""
+    if reason is None or found.trace is None:
+        return ""
+    return str(reason.data) if reason.data is not None else _reason_of(found.trace.node)
+
+
+def _reason_of(node: ir.Node) -> str:
+    method = (
+        node.func.attr if isinstance(node, ir.Call) and isinstance(node.func, ir.Attribute) else ""
+    )
+    return {"load_state_dict": LOADED, "step": STEPPED}.get(method, BUILT)
 
 
 def _leaves(state: Device, parameters: Device) -> bool:
