@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from devlint.engine import stamp
-from devlint.importing import is_absent
+from devlint.importing import ALL, is_absent, modules_of
 
 if TYPE_CHECKING:
     import sqlite3
@@ -54,7 +54,9 @@ def digest(data: bytes) -> str:
 
 def content(path: str) -> str:
     """What changes when a consulted file does: a hash of what it holds, or for a path without a
-    suffix whether a module is there."""
+    suffix whether a module is there, or which ones for `*`."""
+    if os.path.basename(path) == ALL:
+        return digest(modules_of(path).encode())
     if not path.endswith(".py"):
         return "" if is_absent(path) else "package"
     try:

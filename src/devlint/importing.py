@@ -22,6 +22,12 @@ _HIGHEST = 12
 _MOST_PROGRAMS = 50
 """Files in one folder."""
 
+_MOST_MODULES = 5000
+"""Files of one project."""
+
+ALL = "*"
+"""The last part of a path that stands for all modules of a folder."""
+
 _NEVER = frozenset(sys.stdlib_module_names) | {"torch"}
 
 
@@ -92,6 +98,19 @@ class Finder:
             for name in names if first != os.pardir and len(names) <= _MOST_PROGRAMS else ():
                 yield os.path.join(place, name), first
 
+    def modules(self, path: str) -> Iterator[str]:
+        """All files of the project that a file belongs to, none where these are too many."""
+        root = _root(os.path.dirname(path))
+        waiting = [] if root is None else [root]
+        found: list[str] = []
+        while waiting and len(found) <= _MOST_MODULES:
+            folder = waiting.pop()
+            self.consulted.add(os.path.join(folder, ALL))
+            for name in sorted(_listing(folder), reverse=True):
+                below = os.path.join(folder, name.rstrip("/"))
+                (waiting if name.endswith("/") else found).append(below)
+        yield from found if len(found) <= _MOST_MODULES else ()
+
     def _package(self, folder: str) -> str:
         own = "__init__.py" if "__init__.py" in _listing(folder) else ""
         return os.path.join(folder, own)
@@ -103,6 +122,11 @@ class Finder:
                 return None
             found = self.submodule(found, part)
         return found
+
+
+def modules_of(path: str) -> str:
+    """The names of all modules of a folder, for a path that stands for them."""
+    return " ".join(sorted(_listing(os.path.dirname(path))))
 
 
 def is_absent(path: str) -> bool:
@@ -147,7 +171,7 @@ def _places(folder: str) -> tuple[tuple[str, ...], str | None]:
         return (os.path.join(top, ""),), os.path.relpath(folder, top).split(os.sep)[0]
     places, place = [top], top
     for _ in range(_HIGHEST):
-        if any(os.path.exists(os.path.join(place, mark)) for mark in _MARKS):
+        if _is_marked(place):
             break
         above = os.path.dirname(place)
         if above == place:  # no root of a project was met: only the package itself is known
@@ -163,6 +187,21 @@ def _places(folder: str) -> tuple[tuple[str, ...], str | None]:
     if _is_package(top):  # a checkout: it may be imported by its own name as well
         places.append(os.path.dirname(top))
     return tuple(os.path.join(each, "") for each in places), None
+
+
+@lru_cache(maxsize=1024)
+def _root(folder: str) -> str | None:
+    """The folder of the project that holds another: that of an installed package is its own. None
+    where a script lies in no project."""
+    places, _ = _places(folder)
+    top = os.path.dirname(places[0])
+    marked = (place for place in map(os.path.dirname, places) if _is_marked(place))
+    package = os.path.relpath(folder, top).split(os.sep)[0]
+    return next(marked, None if folder == top else os.path.join(top, package))
+
+
+def _is_marked(place: str) -> bool:
+    return any(os.path.exists(os.path.join(place, mark)) for mark in _MARKS)
 
 
 def _above_package(folder: str) -> str:

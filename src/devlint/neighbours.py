@@ -74,6 +74,15 @@ class Neighbours(Finder):
         found = None if content is None else content.module.origin
         return found if isinstance(found, File) else None
 
+    def mentioning(self, path: str, word: str) -> list[str]:
+        """The files of a file's project in which a word stands, that file among them."""
+        whole, found = re.compile(rf"\b{re.escape(word)}\b".encode()), []
+        for each in self.modules(path):
+            self.consulted.add(each)
+            if whole.search(self._bytes(each)):
+                found.append(each)
+        return found
+
     def sets_default(self, path: str) -> bool:
         """Whether a program that imports a file makes its tensors on an accelerator, unless told
         otherwise. Who is linted itself is seen to do so."""
@@ -90,14 +99,17 @@ class Neighbours(Finder):
         stamp = self.stamp(program)
         kept = self._outlines.get(program)
         if kept is None or kept[0] != stamp:
-            try:
-                with open(program, "rb") as file:
-                    data = file.read(self._largest)
-            except OSError:
-                data = b""
+            data = self._bytes(program)
             outline = frozenset(_IMPORT.findall(data)), _SETS_DEFAULT.search(data) is not None
             kept = self._outlines[program] = stamp, outline
         return kept[1]
+
+    def _bytes(self, path: str) -> bytes:
+        try:
+            with open(path, "rb") as file:
+                return file.read(self._largest)
+        except OSError:
+            return b""
 
     def stamp(self, path: str) -> object:
         """What changes when a file does: its time and size; None where there is no such file, or

@@ -10,6 +10,7 @@ from functools import lru_cache, partial
 from devlint import ir
 from devlint.elsewhere import brought_home, nodes_of, reported
 from devlint.findings import Hop, Located, Report
+from devlint.flow.calls.hosted import arguments_in
 from devlint.flow.facts import Elsewhere, Fact
 from devlint.flow.interpreter import interpret
 from devlint.flow.surroundings import Text
@@ -32,10 +33,19 @@ def say(content: Text, filename: str, codes: frozenset[str], plan: Plan) -> Said
         for fact in facts
         for page, rule in rules.get(type(fact), ())
         for report in rule.check(fact)
-        if (told := brought_home(report, fact.node, here, partial(_told_of, plan))) is not None
+        if not _is_from_host(fact, path, plan)
+        and (told := brought_home(report, fact.node, here, partial(_told_of, plan))) is not None
     ]
     said.extend(_led(facts, codes, plan))
     return list(_gathered(list(_nearest(said))))
+
+
+def _is_from_host(fact: Fact, path: str, plan: Plan) -> bool:
+    """Whether it hangs on an argument that the project's calls bring from the host."""
+    project = plan.project
+    if project is None:
+        return False
+    return any(project.brings(path, *each) for each in arguments_in(fact))
 
 
 def _nearest(said: Said) -> Iterator[tuple[Page, Report]]:

@@ -53,6 +53,28 @@ def test_a_changed_file_is_linted_again(project: Project) -> None:
     assert cached(ran) == 1
 
 
+def test_a_file_that_begins_to_call_another_lints_that_again(project: Project) -> None:
+    helper = """
+import torch
+
+def normalized(image: torch.Tensor):
+    return image / torch.tensor([0.2, 0.3, 0.4])
+
+def sent(x, device):
+    return x.to(device)
+"""
+    use = "from helper import normalized\n\ndef show(x):\n    return normalized(x.cpu())\n"
+    project.write({"pyproject.toml": "", "helper.py": helper, "idle.py": CLEAN})
+    assert "helper.py:5:" in run(project).out
+    project.write({"below/use.py": use})
+    assert "helper.py:5:" not in run(project).out
+    project.write({"below/use.py": use.replace("cpu", "cuda")})
+    ran = run(project)
+    assert "helper.py:5:" in ran.out
+    assert cached(ran) == 1
+    assert cached(run(project)) == 3
+
+
 def test_a_change_that_keeps_size_and_almost_the_time_is_seen(project: Project) -> None:
     project.write({"a.py": CLEAN.replace("zeros", "ones ")})
     run(project)

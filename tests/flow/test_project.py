@@ -503,6 +503,73 @@ def test_programs_that_import_a_file_say_where_it_makes_tensors(
     assert "train.py" in tree.consulted("layers/net.py")
 
 
+HELPER = """
+    import torch
+
+    def normalized(image: torch.Tensor):
+        return image / torch.tensor([0.2, 0.3, 0.4])
+
+    class Drawing:
+        def __init__(self, size):
+            self.size = size
+
+        def put(self, picture: torch.Tensor):
+            return picture + torch.zeros(self.size)
+
+    def sent(x, device):
+        return x.to(device)
+"""
+GIVEN_BY_NOBODY = ["DEV203:5", "DEV203:12"]
+
+
+@pytest.mark.parametrize(
+    ("caller", "given", "found"),
+    [
+        ("view.py", "image.cpu()", []),
+        ("view.py", "torch.zeros(3)", []),
+        ("view.py", "image", GIVEN_BY_NOBODY),
+        ("view.py", "image.to('cuda')", GIVEN_BY_NOBODY),
+        ("data/samples.py", "opened(image)", []),
+        ("view.py", "opened(image)", GIVEN_BY_NOBODY),
+        ("tests/test_view.py", "torch.zeros(3)", GIVEN_BY_NOBODY),
+    ],
+)
+def test_what_the_calls_in_other_files_bring(
+    tree: Tree, caller: str, given: str, found: list[str]
+) -> None:
+    tree.write({"helpers.py": HELPER, "other.py": "def normalized(x):\n    return x\n"})
+    assert tree.lint("helpers.py") == GIVEN_BY_NOBODY
+    tree.write(
+        {
+            caller: f"""
+                import torch
+                from helpers import Drawing, normalized
+                from images import opened
+
+                def show(image, device):
+                    image = image.to(device)
+                    return normalized({given}), Drawing(3).put({given})
+            """
+        }
+    )
+    assert tree.lint("helpers.py") == found
+    assert tree.lint("helpers.py", ALONE) == GIVEN_BY_NOBODY
+
+
+def test_one_call_that_brings_an_accelerator_is_enough(tree: Tree) -> None:
+    use = "from helpers import normalized\n\ndef show(x):\n    return normalized(x{})\n"
+    tree.write({"helpers.py": HELPER, "a.py": use.format(".cpu()")})
+    assert tree.lint("helpers.py") == GIVEN_BY_NOBODY[1:]
+    tree.write({"b.py": use.format(".cuda()")})
+    assert tree.lint("helpers.py") == GIVEN_BY_NOBODY
+
+
+def test_a_function_with_many_callers_is_taken_for_everybodys(tree: Tree) -> None:
+    use = "from helpers import normalized\n\ndef show(x):\n    return normalized(x.cpu())\n"
+    tree.write({"helpers.py": HELPER} | {f"use{i}.py": use for i in range(10)})
+    assert tree.lint("helpers.py") == GIVEN_BY_NOBODY
+
+
 def test_a_name_that_is_bound_twice_has_its_last_value(tree: Tree) -> None:
     tree.write(
         {

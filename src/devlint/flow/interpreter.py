@@ -15,7 +15,7 @@ from devlint.flow.calls.callers import calls_tell, is_for_the_file
 from devlint.flow.calls.hosted import without_hosted
 from devlint.flow.conditions.guards import guard_of_file, known_of_file
 from devlint.flow.domain.devicestring import BACKENDS
-from devlint.flow.domain.lattice import CPU
+from devlint.flow.domain.lattice import CPU, Device
 from devlint.flow.domain.state import State
 from devlint.flow.effects import precision
 from devlint.flow.effects.collectives import refused, sends_from_accelerators_only
@@ -25,7 +25,7 @@ from devlint.flow.facts import Fact
 from devlint.flow.facts.causes import first_of_each
 from devlint.flow.frames.files import ClassInfo, Closure, File
 from devlint.flow.frames.frame import Frame
-from devlint.flow.frames.world import World
+from devlint.flow.frames.world import Brought, World
 from devlint.flow.modules.stale import settled
 from devlint.flow.operations.batches import without_unproven
 from devlint.flow.project import Project
@@ -56,17 +56,8 @@ def interpret(
     `path` is the absolute path of the file, from which its imports are followed into a `project`;
     without one, other files stay unknown.
     """
-    home = _describe(text, path, table)
-    world = _world(home, table, device_types, project)
-    default = CPU if project is None else project.default_for(path)
-    known = known_of_file(path, text.module.body, text.speaks_of_devices)
-    state = State(known=known, default=default)
-    top = Frame(world, home, state, role=text.role, guard=guard_of_file(path, text.role))
-    home.top = top
-    statements.run(top, text.module.body)
-    precision.tell(top, 0)
-    top.state.alive = True
-    _run_rest(world, top)
+    world = _world(_describe(text, path, table), table, device_types, project)
+    top = _run(world, text, CPU if project is None else project.default_for(path))
     facts = [
         *first_of_each(without_unproven(world, without_hosted(world, world.facts))),
         *world.left.values(),
@@ -80,15 +71,39 @@ def interpret(
     return facts
 
 
+def _run(world: World, text: Text, default: Device) -> Frame:
+    """Run a file, and all that it defines; gives the frame of its top level."""
+    path = world.home.path
+    known = known_of_file(path, text.module.body, text.speaks_of_devices)
+    state = State(known=known, default=default)
+    top = Frame(world, world.home, state, role=text.role, guard=guard_of_file(path, text.role))
+    world.home.top = top
+    statements.run(top, text.module.body)
+    precision.tell(top, 0)
+    top.state.alive = True
+    _run_rest(world, top)
+    return top
+
+
 def new_project(
     surroundings: Surroundings, table: Table, device_types: frozenset[str] = frozenset()
 ) -> Project:
     """The files around linted ones, of which nothing has been read yet."""
-    return Project(
-        surroundings,
-        lambda text, path: _describe(text, path, table),
-        lambda file, project: _world(file, table, device_types, project),
-    )
+
+    def describe(text: Text, path: str) -> File:
+        return _describe(text, path, table)
+
+    def world_of(file: File, project: Project) -> World:
+        return _world(file, table, device_types, project)
+
+    def hear(text: Text, path: str, project: Project) -> Brought:
+        world = world_of(describe(text, path), project)
+        world.listens = True
+        _run(world, text, project.default_for(path))
+        _let_go(world)
+        return world.brought
+
+    return Project(surroundings, describe, world_of, hear)
 
 
 def _world(

@@ -17,7 +17,7 @@ from devlint.flow.domain.paths import Ref
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.values import Kind, Value
 from devlint.flow.frames.files import File
-from devlint.flow.frames.world import World
+from devlint.flow.frames.world import Brought, World
 from devlint.flow.guests import Guest
 from devlint.flow.surroundings import Surroundings, Text, Watch
 
@@ -25,6 +25,8 @@ _DEEPEST = 8
 """Names that stand for names that stand for names ..."""
 _MOST_STARS = 16
 """Modules of which one file imports all names."""
+_MOST_CALLERS = 8
+"""Files that are asked what they give to one function."""
 _KEPT = 8_000_000
 """Characters of the files that are remembered: neighbours import the same ones, and a run goes
 folder by folder. What was read of a file and found out takes some thirty bytes for each."""
@@ -38,11 +40,13 @@ class Project:
         surroundings: Surroundings,
         describe: Callable[[Text, str], File],
         make_world: Callable[[File, Project], World],
+        hear: Callable[[Text, str, Project], Brought],
     ) -> None:
         self._watch = Watch(surroundings)
         self._around = surroundings
         self._describe = describe
         self._make_world = make_world
+        self._hear = hear
         self._guests: OrderedDict[str, Guest] = OrderedDict()
         self._size = 0
         self._checked: set[str] = set()
@@ -150,11 +154,37 @@ class Project:
             return frozenset()
         if guest.own is None:
             guest.own = frozenset()  # what it leads to may lead back
-            with self._watch.watched(settled=True) as consulted:
+            with self._finding_out(guest):
                 guest.own = ask(guest.text)
-            guest.stamps.update(self._watch.stamped(consulted - guest.stamps.keys()))
         self._watch.consult(guest.stamps)
         return guest.own
+
+    def brings(self, path: str, function: str, parameter: str) -> bool:
+        """Whether the calls of a file's function bring from the host what a parameter takes, in all
+        of the project's files."""
+        callers = self._around.mentioning(path, function.partition(".")[0])
+        if len(callers) > _MOST_CALLERS:
+            return False
+        told = {self._heard(each).get((path, function, parameter)) for each in callers}
+        return True in told and False not in told
+
+    def _heard(self, path: str) -> Brought:
+        guest = self._follow(path)
+        if guest is None:
+            return {}
+        if guest.heard is None:
+            guest.heard = {}  # as above
+            with self._finding_out(guest):
+                guest.heard = self._hear(guest.text, path, self)
+        self._watch.consult(guest.stamps)
+        return guest.heard
+
+    @contextmanager
+    def _finding_out(self, guest: Guest) -> Iterator[None]:
+        """Find something out of a followed file: it hangs on what that consults."""
+        with self._watch.watched(settled=True) as consulted:
+            yield
+        guest.stamps.update(self._watch.stamped(consulted - guest.stamps.keys()))
 
     def _follow(self, path: str) -> Guest | None:
         guest = self._guests.get(path)

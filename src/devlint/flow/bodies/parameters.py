@@ -61,7 +61,7 @@ def bind_parameters(
             value = annotated(frame, parameter.annotation, path_value(name, given))
         elif _LOADER_NAME.search(name):
             value = loader(frame, parameter, name)
-            if frame.world.brought.get((frame.qualname, name)) is False:
+            if frame.world.brought.get((frame.file.path, frame.qualname, name)) is False:
                 value = NOTHING  # a call gives one that yields tensors of an accelerator
         elif name in tensors and not has_plain_default(parameter) and is_tensor_name(name):
             value = Value(Kind.TENSOR, place_of_path(Path(name, given)), origin=Origin.INPUT)

@@ -63,7 +63,7 @@ def remember_call(frame: Frame, closure: Closure, args: Arguments, has_receiver:
         return
     own = is_for_the_file(closure.file, function.name)
     plain = closure.owner is not None and closure.owner.role is Role.PLAIN
-    little = not own and _is_trial(frame)
+    little = not own and is_trial(frame)
     if not little or _is_of_program(frame) or _is_of_tests(frame):
         _remember_guard(frame, function)
     if little:
@@ -102,7 +102,7 @@ def is_asked_for(frame: Frame, function: ir.Function) -> bool:
     return frame.world.asked.get(function, False)
 
 
-def _is_trial(frame: Frame) -> bool:
+def is_trial(frame: Frame) -> bool:
     """Whether the running code only tries something out: what it brings says little."""
     outermost = list(frame.chain())[-1]
     function = outermost.function

@@ -12,9 +12,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from devlint import ir
+from devlint.flow.calls.callers import is_private, is_trial
 from devlint.flow.domain.lattice import (
     CPU,
     THE_MODULE,
+    UNKNOWN,
+    Device,
     Symbol,
     is_place_of_argument,
     may_be_accelerator,
@@ -33,17 +36,19 @@ from devlint.flow.syntax.walk import descendants
 def note_brought(frame: Frame, closure: Closure, args: Arguments, has_receiver: bool) -> None:
     """Remember which arguments of a function this call brings to the host (`scores.cpu()`), or
     leaves there (`torch.from_numpy(rows)`)."""
-    function = closure.node
-    if closure.file is not frame.world.home or not isinstance(function, ir.Function):
+    function, listens = closure.node, frame.world.listens
+    if not isinstance(function, ir.Function):
+        return
+    if closure.file is not frame.world.home and not listens:
         return
     for name, value in by_parameter(function, args, has_receiver):
         held = frame.object(value) if value.kind.is_container else None
         value = value if held is None else held.elements()
-        place = frame.place(value)
+        place, key = frame.place(value), (closure.file.path, closure.qualname, name)
         if may_be_accelerator(place):
-            frame.world.brought[closure.qualname, name] = False
-        elif place == CPU and (_is_copy(value) or _is_of_array(value)):
-            frame.world.brought.setdefault((closure.qualname, name), True)
+            frame.world.brought[key] = False
+        elif _is_brought(value, place) or (listens and _is_left(frame, place)):
+            frame.world.brought.setdefault(key, True)
 
 
 def note_numpy(frame: Frame, func: ir.Attribute) -> None:
@@ -56,6 +61,18 @@ def note_numpy(frame: Frame, func: ir.Attribute) -> None:
             params = frame.function.params[1:] if frame.function is not None else ()
             if isinstance(base, ir.Name) and any(base.id == each.name for each in params):
                 frame.world.run_on_host.add(frame.qualname)
+
+
+def _is_brought(value: Value, place: Device) -> bool:
+    return place == CPU and (_is_copy(value) or _is_of_array(value))
+
+
+def _is_left(frame: Frame, place: Device) -> bool:
+    """Whether it is on the host in what another file does in earnest, or nothing is known of it in
+    code that makes samples of data."""
+    if is_trial(frame):
+        return False
+    return place == CPU or (place == UNKNOWN and frame.role is Role.DATA)
 
 
 def _is_copy(value: Value) -> bool:
@@ -131,7 +148,20 @@ def _is_hosted(world: World, fact: Fact, operand: Operand) -> bool:
             return True
         if operand.origin is Origin.INPUT and _reads_of_others(world, function, key):
             return True
-    return operand.origin is Origin.INPUT and world.brought.get((function, name), False)
+    known = world.brought.get((world.home.path, function, name), False)
+    return operand.origin is Origin.INPUT and known
+
+
+def arguments_in(fact: Fact) -> Iterator[tuple[str, str]]:
+    """The arguments of a plain function that anybody may call of which a fact says something: the
+    function's dotted name and that of the parameter."""
+    function = fact.context.function
+    if fact.context.role is not Role.PLAIN or is_private(function.rpartition(".")[2]):
+        return
+    for operand in _meeting(fact):
+        if operand.origin is Origin.INPUT and is_place_of_argument(operand.device):
+            assert isinstance(operand.device, Symbol)
+            yield function, operand.device.key.removesuffix(".device")
 
 
 def _reads_of_others(world: World, function: str, key: str) -> bool:

@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     from devlint.torchapi.table import Table
 
 
+Brought = dict[tuple[str, str, str], bool]
+"""Parameters, by the paths of files and the dotted names of functions, for which a call brings from
+the host what it gives, and whether no other call gives what may be on an accelerator."""
+
+
 class Names(Protocol):
     """What the names of other files stand for."""
 
@@ -108,9 +113,9 @@ class World:
     """The conditions that hold wherever a call of a function has come back."""
     flags: dict[ir.Function, dict[str, bool | None]] = field(default_factory=dict)
     """Of the same: the parameters that calls set to `True` or `False`; None where they differ."""
-    brought: dict[tuple[str, str], bool] = field(default_factory=dict)
-    """Parameters, by the dotted names of functions, for which a call brings to the host what it
-    gives, and whether no other call gives what may be on an accelerator."""
+    brought: Brought = field(default_factory=dict)
+    listens: bool = False
+    """What the calls of the file bring is all that is asked, also to functions of other files."""
     read_on_host: set[tuple[str, str]] = field(default_factory=set)
     """Places of arguments, by the dotted names of functions, from which these read on the host."""
     sent: set[tuple[str, str]] = field(default_factory=set)
