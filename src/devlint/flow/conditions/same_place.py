@@ -31,11 +31,11 @@ def narrow_host(frame: Frame, node: ir.Expr, holds: bool) -> None:
     match node:
         case ir.Attribute(attr="is_cuda" | "is_cpu"):
             tested, asked = node, node.attr.removeprefix("is_")
-        case ir.Compare(op="==" | "!=" as op, left=tested, right=ir.Constant(value=str(asked))):
-            holds = (op == "==") is holds
+        case ir.Compare(op="==" | "!=" as op, left=tested, right=right):
+            holds, asked = (op == "==") is holds, _asked(frame, right)
         case _:
             return
-    if asked.partition(":")[0] not in _ASKED:
+    if asked not in _ASKED:
         return
     place = _tested_place(frame, tested)
     if isinstance(place, Guarded):
@@ -48,13 +48,25 @@ def narrow_host(frame: Frame, node: ir.Expr, holds: bool) -> None:
     known, key = frame.state.known, place.key + ON_HOST
     if asked == "cpu" or holds:
         known[key] = (asked == "cpu") is holds
-    elif asked.startswith("cuda"):
+    elif asked == "cuda":
         known.setdefault(key, True)
     if place.key.endswith(".device") and not place.key.startswith("args."):
         if known.get(key):
             known[ARGUMENTS_ON_HOST] = True
         else:
             known.pop(ARGUMENTS_ON_HOST, None)
+
+
+def _asked(frame: Frame, node: ir.Expr) -> str:
+    """The type of the device that a place is compared with: "cpu", `torch.device("cpu")`, or a name
+    that stands for it."""
+    match node:
+        case ir.Constant(value=str(text)):
+            return text.partition(":")[0]
+        case ir.Call(func=ir.Name(id="device") | ir.Attribute(attr="device")) | ir.Name():
+            place = as_device(_quietly(frame, node))
+            return place.type if isinstance(place, Known) else ""
+    return ""
 
 
 def _narrow_choice(frame: Frame, place: Guarded, asked: str, holds: bool) -> None:
@@ -70,10 +82,15 @@ _ASKED = ("cpu", "cuda", "hpu", "mps", "mtia", "npu", "xla", "xpu")
 
 def _tested_place(frame: Frame, node: ir.Expr) -> Device:
     """The place of which a test asks, as if nothing had been found out about it so far."""
+    match node:
+        case ir.Call(func=ir.Name(id="str"), args=(ir.Argument(value=node),)):
+            pass
     owner = _owner(node)
     value = NOTHING if owner is None else _quietly(frame, owner)
     if value.kind in _PLACED:
         found = frame.object(value)
+        if found is not None and "device" in found.entries:
+            return as_device(found.entries["device"])  # what the program calls its device
         return value.device if found is None else found.device
     if isinstance(node, ir.Attribute) and node.attr == "type":
         node = node.value
