@@ -213,12 +213,17 @@ def test_an_empty_list_says_nothing_against_a_full_one() -> None:
 
 
 def test_entries_join_by_name() -> None:
-    found = join_objects(
-        Object(entries={"x": HERE, "y": HERE}), Object(entries={"x": THERE, "z": THERE}), KEY
-    )
+    one = Object(items=(), entries={"x": HERE, "y": HERE})
+    found = join_objects(one, Object(items=(), entries={"x": THERE, "z": THERE}), KEY)
     assert found.entries["x"].device == choose(KEY, CPU, CUDA)
     assert found.entries["y"] == HERE
     assert found.entries["z"] == THERE
+
+
+def test_an_entry_isnt_known_where_anything_may_stand_under_any_key() -> None:
+    known, unknown = Object(items=(), entries={"x": HERE}), Object()
+    assert join_objects(known, unknown).entries["x"] is NOTHING
+    assert join_objects(unknown, known).entries["x"] is NOTHING
 
 
 def test_a_module_moved_under_a_condition_is_guarded() -> None:

@@ -43,7 +43,7 @@ def join_objects(a: Object, b: Object, key: str | None = None) -> Object:
 
 def _entry(found: Object, name: str, other: Value) -> Value:
     """An entry; where it isn't known one by one, what may stand there; else the other side's."""
-    opened = found.items is None and found.element is not NOTHING
+    opened = found.items is None and (found.element is not NOTHING or found.source is None)
     return found.entries.get(name, found.element if opened else other)
 
 
