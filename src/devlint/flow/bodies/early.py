@@ -20,7 +20,8 @@ def run_while_made(info: ClassInfo) -> set[str]:
     callers: dict[str, set[str]] = {n: set() for n, m in info.methods.items() if not runs_again(m)}
     for each in info.lineage():
         for name, method in each.methods.items():
-            for called in callers.keys() & each.file.scan(method).self_calls - {name}:
+            scan = each.file.scan(method)
+            for called in callers.keys() & (scan.self_calls | scan.applied) - {name}:
                 callers[called].add(name)
     early = {"__init__"}
     while more := {name for name, by in callers.items() if by and by <= early} - early:

@@ -119,6 +119,8 @@ def _call(found: Scan, call: ir.Call, this: str, takes_tensors: Callable[[ir.Exp
             for argument in call.args:
                 if isinstance(argument.value, ir.Name):
                     found.self_inputs.add((func.attr, argument.value.id))
+        if func.attr == "apply":
+            found.applied.update(filter(None, (self_attribute(a.value, this) for a in call.args)))
         found.draws |= isinstance(func.value, ir.Name) and func.value.id == "random"
         dims = func.attr == "size" or any(a.keyword in _DIMS for a in call.args)
         if dims and isinstance(func.value, ir.Name):

@@ -45,6 +45,8 @@ class Scan:
     """Attributes into which an item is put (`self.table[key] = row`)."""
     self_moves: set[str] = field(default_factory=set)
     self_calls: set[str] = field(default_factory=set)
+    applied: set[str] = field(default_factory=set)
+    """Methods given to `apply`, which calls them at once (`self.apply(self.reset)`)."""
     methods: set[str] = field(default_factory=set)
     """Methods that are called, of whatever."""
     of_samples: set[str] = field(default_factory=set)
