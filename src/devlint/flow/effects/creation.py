@@ -66,7 +66,7 @@ def _create(use: Use) -> Value:
         used = data[1].note == TENSOR_OR or _is_used_as_tensor(use, data[0])
         if used or row.name != "torch.tensor":
             return Value(Kind.TENSOR, UNKNOWN)  # it may be a tensor, which keeps its device
-    if data is not None and row.name == "torch.tensor" and _is_handed_on(use.frame, data):
+    if data is not None and row.name in _TAKES_TENSORS and _is_handed_on(use.frame, data):
         return Value(Kind.TENSOR, UNKNOWN)
     source = use.find(row.generator) if row.generator else None
     if source is not None and source[1].kind is Kind.UNKNOWN:
@@ -81,6 +81,9 @@ def _create(use: Use) -> Value:
             Kind.TENSOR, named, origin=Origin.HOST_DATA, scalar=scalar, grad=grad, trace=trace
         )
     return _default(use, scalar, grad, note)
+
+
+_TAKES_TENSORS = ("torch.tensor", "torch.as_tensor", "torch.asarray")
 
 
 def _is_handed_on(frame: Frame, data: Given) -> bool:
