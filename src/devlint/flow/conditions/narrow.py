@@ -84,9 +84,21 @@ def _narrow_instance(frame: Frame, subject: ir.Expr, types: ir.Expr, holds: bool
     elif holds and names == {"torch.Tensor"}:
         _narrow_to_tensor(frame, subject)
     elif holds and value is not None and value.kind in (Kind.BATCH, Kind.TENSOR, Kind.PLACED):
-        frame.state.env[subject.id] = NOTHING if value.kind is not Kind.TENSOR else value
+        stays = value.kind is Kind.TENSOR and not _is_mapping(frame, value, names)
+        frame.state.env[subject.id] = value if stays else NOTHING
     elif not holds and value is not None and value.kind is Kind.BATCH:
         frame.state.env[subject.id] = NOTHING
+
+
+def _is_mapping(frame: Frame, value: Value, names: set[str]) -> bool:
+    """Whether what was taken for a tensor is a mapping, of settings as well as of tensors. What a
+    `forward` is given holds its inputs."""
+    function = frame.function
+    is_forward = isinstance(function, ir.Function) and function.name == "forward"
+    return names <= _MAPPINGS and value.origin not in PROVED and not is_forward
+
+
+_MAPPINGS = {"builtins.dict", "collections.abc.Mapping", "typing.Mapping", "typing.Dict"}
 
 
 def _as_string(frame: Frame, subject: ir.Expr) -> Value:
