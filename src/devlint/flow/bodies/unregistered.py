@@ -107,17 +107,39 @@ def is_registered_elsewhere(info: ClassInfo, frame: Frame, name: str, found: Obj
 
 def _is_added(info: ClassInfo, name: str, modules: Container[str]) -> bool:
     """Whether what is inside goes into a part of the module one by one:
-    `self.heads.add_module(key, self.by_name[key])`, `self.heads.append(self.kept[i])`."""
+    `self.heads.add_module(key, self.by_name[key])`, `self.heads.append(self.kept[i])`; or into a
+    list that one is made of: `steps.append(self.layers[-1])`, `nn.Sequential(*steps)`."""
     for method in info.methods.values():
         this = method.params[0].name if method.params else ""
-        for node in descendants(method):
+        inside = list(descendants(method))
+        parts = set(_parts_of(inside, f"{this}.{name}"))
+        lists = set(_listed(inside))
+        for node in inside:
             match node:
                 case ir.Call(func=ir.Attribute(value=to, attr="add_module" | "append"), args=args):
-                    given = [e.value.value for e in args if isinstance(e.value, ir.Subscript)]
-                    taken = any(self_attribute(each, this) == name for each in given)
-                    if taken and self_attribute(to, this) in modules:
-                        return True
+                    if self_attribute(to, this) in modules or _is_named(to, lists):
+                        given = [each.value for each in args]
+                        if any(_is_one_of(each, parts, this, name) for each in given):
+                            return True
     return False
+
+
+def _listed(inside: list[ir.Node]) -> Iterator[str]:
+    """The names of lists of which containers of torch's own are made."""
+    for node in inside:
+        if isinstance(node, ir.Call) and _makes_container(node):
+            yield from (each.value.id for each in node.args if isinstance(each.value, ir.Name))
+
+
+def _is_named(node: ir.Expr, names: set[str]) -> bool:
+    return isinstance(node, ir.Name) and node.id in names
+
+
+def _is_one_of(node: ir.Expr, parts: set[str], this: str, name: str) -> bool:
+    """Whether this is a part of a container, by its index or as the name of a loop."""
+    if isinstance(node, ir.Subscript):
+        return self_attribute(node.value, this) == name
+    return _is_named(node, parts)
 
 
 def _registers_several(method: ir.Function) -> bool:
@@ -155,11 +177,15 @@ _CONTAINERS = ("Sequential", "ModuleList")
 
 def _is_part(node: ir.Expr) -> bool:
     if isinstance(node, ir.Call):
-        made = ir.render(node.func).rpartition(".")[2] in _CONTAINERS
-        return made and bool(node.args) and all(_is_part(each.value) for each in node.args)
+        parts = [each.value for each in node.args]
+        return _makes_container(node) and bool(parts) and all(map(_is_part, parts))
     while isinstance(node, (ir.Attribute, ir.Subscript)):
         node = node.value
     return isinstance(node, ir.Name) and node.id == "self"
+
+
+def _makes_container(call: ir.Call) -> bool:
+    return ir.render(call.func).rpartition(".")[2] in _CONTAINERS
 
 
 _LOOKS_AT = ("isinstance", "len", "type", "all", "any", "zip", "enumerate")
@@ -187,10 +213,10 @@ def _is_handed_on(info: ClassInfo, given: ir.Expr, stored: ir.Stmt) -> bool:
     return False
 
 
-def _parts_of(inside: list[ir.Node], name: str) -> Iterator[str]:
+def _parts_of(inside: list[ir.Node], text: str) -> Iterator[str]:
     """The names of loops over a container: `for part, scale in zip(parts, scales)`."""
     for loop in inside:
-        if isinstance(loop, ir.For) and mentions(loop.iter, name):
+        if isinstance(loop, ir.For) and text in map(ir.render, descendants(loop.iter)):
             yield from (node.id for node in descendants(loop.target) if isinstance(node, ir.Name))
 
 
