@@ -140,6 +140,8 @@ def call_module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
         return NOTHING
     if place == UNKNOWN:
         return _stateless_call(frame, node, func, source, inputs)
+    if _is_given_object(frame, place, args):
+        return NOTHING
     several = source.rpartition(".")[2] in _SEVERAL_OUTPUTS
     kind = Kind.TENSOR if source.startswith("torch.nn.") and not several else Kind.BATCH
     shown = frame.operand(func, value)
@@ -171,6 +173,19 @@ def _is_given_others(frame: Frame, place: Device, inputs: list[Given]) -> bool:
         for _, value in inputs
         if value.kind in TENSORS
     )
+
+
+def _is_given_object(frame: Frame, place: Device, args: Arguments) -> bool:
+    """Whether what a module is called with first is an object made here, around a tensor that
+    isn't known to be where the module is: `self(Points(torch.rand(3, 4)))`."""
+    for _, value in args.all[:1]:
+        found = frame.object(value)
+        if found is not None and value.kind.is_container:
+            value = found.elements()
+            found = frame.object(value)
+        if found is not None and value.kind is Kind.INSTANCE:
+            return not any(frame.place(each) == place for each in found.entries.values())
+    return False
 
 
 def _only_computes(frame: Frame, info: ClassInfo | None) -> bool:
