@@ -27,7 +27,7 @@ from devlint.flow.effects.host import class_of
 from devlint.flow.effects.sending import is_sent
 from devlint.flow.facts import Elsewhere, Fact, HostRead, Indexing, Join, ModuleCall, Operand, Role
 from devlint.flow.frames.arguments import Arguments, by_parameter
-from devlint.flow.frames.files import Closure
+from devlint.flow.frames.files import ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.world import World
 from devlint.flow.syntax.walk import descendants
@@ -142,14 +142,18 @@ def _is_hosted(world: World, fact: Fact, operand: Operand) -> bool:
     if operand.origin not in _GIVEN or not isinstance(operand.device, Symbol):
         return False
     key = operand.device.key
-    name = key.partition(".")[0].partition("[")[0]
     if is_place_of_argument(operand.device):
         if (function, key) in world.read_on_host:
             return True
         if operand.origin is Origin.INPUT and _reads_of_others(world, function, key):
             return True
-    known = world.brought.get((world.home.path, function, name), False)
+    known = world.brought.get((world.home.path, function, _parameter(operand.device)), False)
     return operand.origin is Origin.INPUT and known
+
+
+def _parameter(place: Symbol) -> str:
+    """The parameter of which it is the place, or of a part of which."""
+    return place.key.partition(".")[0].partition("[")[0]
 
 
 def arguments_in(fact: Fact) -> Iterator[tuple[str, str]]:
@@ -161,16 +165,23 @@ def arguments_in(fact: Fact) -> Iterator[tuple[str, str]]:
     for operand in _meeting(fact):
         if operand.origin is Origin.INPUT and is_place_of_argument(operand.device):
             assert isinstance(operand.device, Symbol)
-            yield function, operand.device.key.removesuffix(".device")
+            yield function, _parameter(operand.device)
 
 
 def _reads_of_others(world: World, function: str, key: str) -> bool:
-    """Whether another method of the same plain object reads an argument of that name on the host:
-    what `fit(scores)` takes for an array, `apply(scores)` is given as well."""
+    """Whether another method of the same plain object, or of its kin, reads an argument of that
+    name on the host: what `fit(scores)` takes for an array, `apply(scores)` is given as well."""
     owner = function.rpartition(".")[0]
-    return bool(owner) and any(
-        key == other and method.rpartition(".")[0] == owner for method, other in world.read_on_host
-    )
+    readers = {method.rpartition(".")[0] for method, other in world.read_on_host if key == other}
+    return bool(owner) and bool(readers) and not readers.isdisjoint(_kin(world, owner))
+
+
+def _kin(world: World, owner: str) -> set[str]:
+    """A class, and those of the file with which it shares a base: they can stand for each other."""
+    classes = world.home.classes.values()
+    lines = [set(each.lineage()) for each in classes if each.node.name == owner]
+    own = set[ClassInfo]().union(*lines)
+    return {owner} | {each.node.name for each in classes if not own.isdisjoint(each.lineage())}
 
 
 _GIVEN = (Origin.INPUT, Origin.FOLLOWS)
