@@ -57,13 +57,13 @@ def _is_text(function: ir.Function, node: ir.Expr, steps: int) -> bool:
             return True
         case ir.Call(func=func):
             return ir.render(func) in _TEXT_FUNCTIONS
-        case ir.Binary(op="+", left=left, right=right) if steps:
+        case ir.Binary(op="+", left=left, right=right) if steps > 0:
             return _is_text(function, left, steps - 1) or _is_text(function, right, steps - 1)
-        case ir.Binary(op="%", left=left) if steps:
+        case ir.Binary(op="%", left=left) if steps > 0:
             return _is_text(function, left, steps - 1)
-        case ir.Subscript(value=value, index=ir.Slice()) if steps:
+        case ir.Subscript(value=value, index=ir.Slice()) if steps > 0:
             return _is_text(function, value, steps - 1)
-        case ir.Name(id=name) if steps:
+        case ir.Name(id=name) if steps > 0:
             bound = _bound(function, name)
             texts = [each for each in bound if _is_text(function, each, steps - 5)]
             if texts and _is_asked_as_text(function, name):  # what was read from somewhere is, too
