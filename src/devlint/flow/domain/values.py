@@ -212,6 +212,12 @@ MOVED_LEAF = "moved-leaf"
 ELEMENT = "element"
 """The note of a tensor taken out of another one: it may well be 0-dimensional."""
 
+FIRST = "first"
+"""The note of `x.data[0]` where nobody knows whether `x` has dimensions: of a loss it was the
+number, long ago."""
+
+ELEMENTS = frozenset((ELEMENT, FIRST))
+
 BESIDE = "beside"
 """The note of what a module of which nothing is known gives beside its first result, or of a part
 of that: lengths in a list, or a tensor."""

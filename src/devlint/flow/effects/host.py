@@ -13,7 +13,7 @@ from devlint.flow.domain.lattice import (
     may_be_accelerator,
     names_accelerator,
 )
-from devlint.flow.domain.values import BESIDE, TENSORS, Origin
+from devlint.flow.domain.values import BESIDE, FIRST, TENSORS, Origin
 from devlint.flow.effects.use import Use, arguments_of
 from devlint.flow.facts import HostRead, Operand, Role
 from devlint.flow.frames.arguments import Given
@@ -25,8 +25,8 @@ def tell_read(use: Use, given: Given, method: str, container: bool = False) -> N
     node, value = given
     if value.kind not in TENSORS or (method == "__array__" and value.note == "part"):
         return  # `output.names` may be anything that numpy takes
-    if method in ("__array__", "cpu-only") and value.note == BESIDE:
-        return  # a list of lengths, it may be; `.numpy()` is of tensors only
+    if method in ("__array__", "cpu-only") and value.note in (BESIDE, FIRST):
+        return  # lengths or a number, it may be; `.numpy()` is of tensors only
     frame = use.frame
     operand = frame.operand(node, value)
     if _is_no_tensor(frame, operand):

@@ -13,6 +13,7 @@ from devlint.flow.domain.paths import Path, as_device
 from devlint.flow.domain.value_joins import REGISTERED
 from devlint.flow.domain.values import (
     ELEMENT,
+    FIRST,
     LEAF,
     MADE,
     MOVED_LEAF,
@@ -238,7 +239,7 @@ def _moved_note(receiver: Value, device: Device) -> str:
         return receiver.note if unknown else "moved-parameter"
     if receiver.note == LEAF and device != CPU:
         return MOVED_LEAF
-    kept = ("moved-parameter", MOVED_LEAF, ELEMENT)
+    kept = ("moved-parameter", MOVED_LEAF, ELEMENT, FIRST)
     return receiver.note if receiver.note in kept else ""
 
 

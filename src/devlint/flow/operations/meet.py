@@ -18,6 +18,8 @@ from devlint.flow.domain.lattice import (
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.values import (
     ELEMENT,
+    ELEMENTS,
+    FIRST,
     MADE,
     NOTHING,
     PERHAPS,
@@ -115,7 +117,8 @@ def _result(frame: Frame, arguments: list[Given], placed: list[Operand]) -> Valu
     device = _device_of_result(frame, tensors, lead, unknown)
     scalars = [value.scalar for value in tensors]
     scalar = False if False in scalars else (True if all(scalars) and not unknown else None)
-    element = ELEMENT if all(value.note == ELEMENT or value.scalar for value in tensors) else ""
+    notes = {value.note for value in tensors if not value.scalar}
+    element = FIRST if notes == {FIRST} else ELEMENT if notes <= ELEMENTS else ""
     source = lead.value if lead is not None else tensors[0]
     return Value(
         Kind.TENSOR,
@@ -167,7 +170,7 @@ def index(frame: Frame, node: ir.Expr, base: Given, indices: list[Given]) -> Non
         if value.kind not in TENSORS or base[1].kind not in TENSORS:
             continue
         owner, inner = frame.operand(*base), frame.operand(expression, value)
-        if value.scalar is True or (value.scalar is None and value.note == ELEMENT):
+        if value.scalar is True or (value.scalar is None and value.note in ELEMENTS):
             continue  # a 0-dimensional index is a number
         if owner.origin is Origin.STALE:
             note_meeting(frame, (owner, inner), node)

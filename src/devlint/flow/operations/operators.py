@@ -14,6 +14,8 @@ from devlint.flow.domain.values import (
     BESIDE,
     EITHER_CHOICE,
     ELEMENT,
+    ELEMENTS,
+    FIRST,
     NOTHING,
     PERHAPS,
     ROWS,
@@ -160,6 +162,8 @@ def subscript(frame: Frame, node: ir.Subscript, base: Value, index: Value) -> Va
         base = as_tensor(base)
     kind = base.kind
     if kind in (Kind.TENSOR, Kind.PLACED):
+        if base.scalar and index.kind is Kind.NUMBER:
+            return NOTHING  # an error: it has no element
         parts = index_parts(frame, node.index, index)
         meet.index(frame, node, (node.value, base), parts)
         sliced = any(part.note == "slice" or part.kind is Kind.NONE for _, part in parts)
@@ -167,7 +171,8 @@ def subscript(frame: Frame, node: ir.Subscript, base: Value, index: Value) -> Va
         shaped = index.scalar is False or index.kind is not Kind.TENSOR  # else it may be a number
         rows = base.note == ROWS and not isinstance(node.index, ir.Display)
         scalar = False if sliced or rows or (keeps and shaped and base.scalar is False) else None
-        note = base.note if base.note == "guarded" else ("" if keeps else ELEMENT)
+        element = FIRST if _was_number(node, base) else ELEMENT
+        note = base.note if base.note == "guarded" else ("" if keeps else element)
         return base.view(scalar=scalar, note=note)
     if kind is Kind.BATCH:
         whole = isinstance(index.data, str) or index.note == "slice"
@@ -208,7 +213,15 @@ def subscript(frame: Frame, node: ir.Subscript, base: Value, index: Value) -> Va
 
 def _keeps_dimensions(index: Value) -> bool:
     """Whether it is a tensor, and none that may be a number."""
-    return index.kind in TENSORS and index.note != ELEMENT and index.scalar is not True
+    return index.kind in TENSORS and index.note not in ELEMENTS and index.scalar is not True
+
+
+def _was_number(node: ir.Subscript, base: Value) -> bool:
+    """Whether it is `x.data[0]`, by which a loss was once asked for its number."""
+    match node:
+        case ir.Subscript(value=ir.Attribute(attr="data"), index=ir.Constant(value=0)):
+            return base.scalar is None
+    return False
 
 
 def _item(found: Object, kind: Kind, index: Value) -> Value:
