@@ -115,6 +115,8 @@ def _delete(frame: Frame, node: ir.Delete) -> None:
     for target in node.targets:
         if isinstance(target, ir.Name):
             frame.state.env.pop(target.id, None)
+        elif isinstance(target, ir.Attribute):
+            stores.remove(frame, target)
         elif isinstance(target, ir.Subscript):
             base, index = frame.evaluate(target.value), frame.evaluate(target.index)
             containers.remove(frame, base, index)

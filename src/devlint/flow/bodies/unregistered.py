@@ -97,7 +97,7 @@ def is_registered_elsewhere(info: ClassInfo, frame: Frame, name: str, found: Obj
                 return True
     this = frame.state.heap.get((info, "self"))
     modules = {n: v for n, v in this.entries.items() if v.kind is Kind.MODULE} if this else {}
-    if _is_made_of_parts(info, name) or _is_added(info, name, modules):
+    if _is_made_of_parts(info, name) or _is_added(info, name, modules, len(found.items or ())):
         return True
     own = {ref for v in modules.values() for ref in both(v.data)}
     own.add((info, "self"))
@@ -105,10 +105,11 @@ def is_registered_elsewhere(info: ClassInfo, frame: Frame, name: str, found: Obj
     return any(outermost(ref) in own for v in held if v.kind is Kind.MODULE for ref in both(v.data))
 
 
-def _is_added(info: ClassInfo, name: str, modules: Container[str]) -> bool:
+def _is_added(info: ClassInfo, name: str, modules: Container[str], count: int) -> bool:
     """Whether what is inside goes into a part of the module one by one:
     `self.heads.add_module(key, self.by_name[key])`, `self.heads.append(self.kept[i])`; or into a
-    list that one is made of: `steps.append(self.layers[-1])`, `nn.Sequential(*steps)`."""
+    list that one is made of: `steps.append(self.layers[-1])`, `nn.Sequential(*steps)`; or all of
+    it into one: `nn.Sequential(self.kept[0], nn.ReLU(), self.kept[1])`."""
     for method in info.methods.values():
         this = method.params[0].name if method.params else ""
         inside = list(descendants(method))
@@ -121,6 +122,10 @@ def _is_added(info: ClassInfo, name: str, modules: Container[str]) -> bool:
                         given = [each.value for each in args]
                         if any(_is_one_of(each, parts, this, name) for each in given):
                             return True
+                case ir.Call(args=args) if _makes_container(node):
+                    taken = sum(_is_one_of(each.value, parts, this, name) for each in args)
+                    if taken and taken >= count:
+                        return True
     return False
 
 

@@ -84,6 +84,16 @@ def store(frame: Frame, node: ir.Attribute, value: Value, statement: ir.Stmt) ->
         put_in(frame, node, value)
 
 
+def remove(frame: Frame, node: ir.Attribute) -> None:
+    """`del base.attr`."""
+    base = frame.evaluate(node.value)
+    found = frame.object(base)
+    frame.state.paths.pop(ir.render(node, 80), None)
+    if found is not None and base.kind in (Kind.MODULE, Kind.INSTANCE):
+        kept = {name: value for name, value in found.entries.items() if name != node.attr}
+        frame.update(base, replace(found, entries=kept))
+
+
 def _is_refused(before: Value | None, value: Value) -> bool:
     """Whether PyTorch ends the program here: where a parameter is registered, it takes parameters
     alone."""
