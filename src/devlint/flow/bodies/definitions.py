@@ -19,6 +19,9 @@ from devlint.flow.frames.frame import Frame
 def define_function(frame: Frame, node: ir.Function) -> None:
     _decorate(frame, node)
     _defaults(frame, node)
+    if any(_compiles(frame, decorator) for decorator in node.decorators):
+        frame.state.bind(node.name, NOTHING)
+        return  # it looks like Python, and isn't
     qualname = f"{frame.qualname}.{node.name}".lstrip(".")
     scopes = (frame.state.env, *frame.scopes) if frame.function is not None else ()
     closure = Closure(node, frame.file, scopes, frame.owner, qualname)
@@ -75,6 +78,18 @@ def _transparent(frame: Frame, decorator: ir.Expr) -> bool:
     """Whether a decorated function does what its body says."""
     func = decorator.func if isinstance(decorator, ir.Call) else decorator
     return library.dotted(frame, func) in _TRANSPARENT
+
+
+_COMPILERS = frozenset(("triton", "numba", "tilelang", "cutlass", "gluon", "jax", "taichi", "warp"))
+_COMPILES = frozenset(("jit", "njit", "kernel", "vectorize", "guvectorize", "autotune"))
+
+
+def _compiles(frame: Frame, decorator: ir.Expr) -> bool:
+    """Whether another compiler than torch's reads the body: in a kernel of Triton's, numbers have
+    a `.to()`. A project may hand such a compiler on: `from project.compat import triton`."""
+    func = decorator.func if isinstance(decorator, ir.Call) else decorator
+    words = (library.dotted(frame, func) or ir.render(func)).split(".")
+    return words[-1] in _COMPILES and not _COMPILERS.isdisjoint(words)
 
 
 def _is_fixture(frame: Frame, decorator: ir.Expr) -> bool:
