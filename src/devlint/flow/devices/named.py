@@ -117,7 +117,7 @@ _DTYPE_NAME = re.compile(
     r"d?type(?!d)|precision|half|float|fp16|fp32|bf16|^u?int\d*$", re.IGNORECASE
 )
 _DEVICE_NAME = re.compile(
-    r"dev|gpu|cuda|cpu|rank|place|accelerator|target_d|torch_d", re.IGNORECASE
+    r"dev|gpu|cuda|cpu|rank|place|accelerator|target_d|torch_d(?!type)", re.IGNORECASE
 )
 
 

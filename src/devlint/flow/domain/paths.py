@@ -67,5 +67,11 @@ _NAMES_HOST = re.compile(r"(^|[._])(cpu|host)(_device)?$|(^|[._])device_(cpu|hos
 
 
 def place_of_path(path: Path) -> Device:
-    """Where the tensor or the module of that path is."""
-    return Symbol(f"{path.text}.device", f"{path.text}.device") if path.given else UNKNOWN
+    """Where the tensor or the module of that path is; most likely on the host where a name in it
+    says so (`batch.lengths_cpu`)."""
+    if not path.given or _ON_HOST.search(path.text):
+        return UNKNOWN
+    return Symbol(f"{path.text}.device", f"{path.text}.device")
+
+
+_ON_HOST = re.compile(r"(^|[._])(cpu|host)(_|\b)")
