@@ -93,11 +93,14 @@ def refused(frame: Frame) -> list[Collective]:
 
 def _asked_backends(file: File) -> tuple[ir.Expr | None, set[str]]:
     """Where a file compares a backend with NCCL (`get_backend(group) == dist.Backend.NCCL`), if it
-    makes no group of its own; and the functions that it calls where it has asked."""
-    asked, chosen = None, set[str]()
+    makes no group of its own; and the functions that it calls where it has asked. To assert that
+    it is another one is not to ask."""
+    asked, chosen, denied = None, set[str](), None
     for node in (node for statement in file.body for node in descendants(statement)):
         match node:
-            case ir.Compare(op="==" | "!=" | "is") if _is_of_nccl(node):
+            case ir.Assert(test=ir.Compare(op="!=") as test):
+                denied = test
+            case ir.Compare(op="==" | "!=" | "is") if node is not denied and _is_of_nccl(node):
                 asked = asked or node
             case ir.If(test=test) if any(_is_of_nccl(each) for each in descendants(test)):
                 calls = (each for each in descendants(node) if isinstance(each, ir.Call))
