@@ -187,6 +187,37 @@ def test_a_condition_of_the_caller_holds_for_what_it_passes(tmp_path: Path) -> N
     assert [code for code in found(tmp_path, "use.py") if code.startswith("DEV2")] == []
 
 
+def test_what_a_condition_has_chosen_is_handed_on_as_that(tmp_path: Path) -> None:
+    engine = """
+        def shifted(x, shift):
+            return x + shift
+    """
+    use = """
+        import torch
+        from torch import nn
+        from engine import shifted
+
+        class Shift(nn.Module):
+            def __init__(self, trained):
+                super().__init__()
+                self.trained = trained
+                self.weight = nn.Parameter(torch.ones(3))
+                if self.trained:
+                    self.shift = nn.Parameter(torch.zeros(3))
+                else:
+                    self.shift = torch.zeros(3)
+
+            def forward(self, x):
+                if CONDITION:
+                    x = shifted(x * self.weight, self.shift)
+                return x
+    """
+    write(tmp_path, {"engine.py": engine, "use.py": use.replace("CONDITION", "self.trained")})
+    assert found(tmp_path, "use.py") == []
+    write(tmp_path, {"use.py": use.replace("CONDITION", "not self.trained")})
+    assert found(tmp_path, "use.py") == ["DEV401:14"]
+
+
 def test_a_tensor_left_behind_that_a_helper_uses(tmp_path: Path) -> None:
     use = """
         import torch

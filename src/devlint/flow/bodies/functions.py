@@ -16,7 +16,7 @@ from devlint.flow.conditions.guards import guard_of
 from devlint.flow.conditions.required import before, required
 from devlint.flow.devices import neglect
 from devlint.flow.domain.keys import IS_NONE
-from devlint.flow.domain.lattice import UNKNOWN
+from devlint.flow.domain.lattice import UNKNOWN, Guarded
 from devlint.flow.domain.paths import Path, place_of_path
 from devlint.flow.domain.state import Heap, Object, State
 from devlint.flow.domain.values import NONE, NOTHING, Kind, Origin, Value
@@ -62,6 +62,9 @@ def invoke(
         closure.scopes, guard=frame.guard, recording=frame.recording,
         caller=frame, site=(*frame.site, node),
     )  # fmt: skip
+    if closure.file is not frame.file:  # what is known here isn't known there
+        positional = [_as_known(frame, value) for value in positional]
+        keywords = {name: _as_known(frame, value) for name, value in keywords.items()}
     _bind_arguments(inner, closure, positional, keywords)
     _settle_absence(frame, inner)
     value = _run(inner)
@@ -80,6 +83,13 @@ def invoke(
     if inner.is_guest:
         arrivals.wait(frame)  # what began there can't be pointed at
     return value
+
+
+def _as_known(frame: Frame, value: Value) -> Value:
+    """A value under the conditions that hold where it is handed on."""
+    if not isinstance(value.device, Guarded):
+        return value
+    return value.but(device=frame.state.simplify(value.device))
 
 
 def _leads_nowhere(
