@@ -38,6 +38,8 @@ def _narrow(frame: Frame, node: ir.Expr, holds: bool) -> None:
             same_place.narrow_host(frame, node, holds)
             if (op == "==") is holds:
                 same_place.narrow(frame, left, right)
+        case ir.Attribute(value=subject, attr="requires_grad") if holds:
+            _narrow_to_parameter(frame, subject)
         case ir.Attribute():
             same_place.narrow_host(frame, node, holds)
         case ir.Call(func=ir.Name(id="isinstance"), args=(subject, types)):
@@ -123,3 +125,18 @@ def _narrow_to_tensor(frame: Frame, subject: ir.Expr) -> None:
         return
     place = place_of_path(value.data) if isinstance(value.data, Path) else UNKNOWN
     frame.state.env[subject.id] = Value(Kind.TENSOR, place, origin=Origin.INPUT)
+
+
+def _narrow_to_parameter(frame: Frame, subject: ir.Expr) -> None:
+    """What needs a gradient is no plain tensor of a module: it is the parameter that the module may
+    hold in its place, which goes along."""
+    match subject:
+        case ir.Name(id=name):
+            value, bound = frame.look_up(name), frame.state.env
+        case ir.Attribute(value=ir.Name(id=name), attr=attr):
+            found = frame.object(frame.look_up(name) or NOTHING)
+            value, bound = found.entries.get(attr) if found else None, frame.state.paths
+        case _:
+            return
+    if value is not None and value.kind is Kind.TENSOR and value.origin is Origin.ATTRIBUTE:
+        bound[ir.render(subject, 80)] = Value(Kind.TENSOR, UNKNOWN, grad=True)

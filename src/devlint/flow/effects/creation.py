@@ -33,7 +33,7 @@ def _create(use: Use) -> Value:
     grad = row.grad or _asks_for_gradient(use.args)
     scalar = dimensions(use.args, row)
     rows = ROWS if has_rows(use.args, row) else ""
-    note = LEAF if grad and row.effect is Effect.CREATE else rows
+    note = _REGISTERED.get(row.name) or (LEAF if grad and row.effect is Effect.CREATE else rows)
     if use.args.gives(("out",)):
         return Value(Kind.TENSOR, UNKNOWN)  # it is written into another
     if device is not None:
@@ -84,6 +84,10 @@ def _create(use: Use) -> Value:
 
 
 _TAKES_TENSORS = ("torch.tensor", "torch.as_tensor", "torch.asarray")
+_REGISTERED = {
+    "torch.nn.UninitializedParameter": "parameter",
+    "torch.nn.UninitializedBuffer": "buffer",
+}
 
 
 def _is_handed_on(frame: Frame, data: Given) -> bool:
