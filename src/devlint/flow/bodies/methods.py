@@ -20,7 +20,7 @@ from devlint.flow.domain.state import Object, State
 from devlint.flow.domain.value_joins import join_all, join_values
 from devlint.flow.domain.values import MADE, Kind, Value
 from devlint.flow.facts import Role
-from devlint.flow.frames.files import ClassInfo, Closure
+from devlint.flow.frames.files import CONSTRUCTORS, ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.modules.asked import as_methods_ask
 from devlint.flow.modules.inherited import inherited
@@ -44,12 +44,14 @@ def run_class(info: ClassInfo, around: Frame) -> None:
     if info.is_module and init is not None and is_never_set_up(init[1]):
         return
     start = around
+    if init is None:
+        if fields.is_written(info):
+            _store_fields(info, around, this)
+        init = info.method("__post_init__")  # what Python writes calls it at its end
     if init is not None:
         start = run_alone(_closure(info, init[1], init[0]), around, this)
         as_methods_ask(info, init[1], start.state.heap)
         start.state.known = _known_of_object(around, start)
-    elif fields.is_written(info):
-        _store_fields(info, around, this)
     made = start
     start = _after_setup(info, around, start, this)
     if info.is_module:
@@ -58,7 +60,7 @@ def run_class(info: ClassInfo, around: Frame) -> None:
         leave_open(start, this)
     made_with = run_while_made(info)
     for name, method in _callers_first(info):
-        if name == "__init__" and init is not None and init[1] is method:
+        if init is not None and init[1] is method:
             continue
         if is_out_of_use(info, name):
             continue
@@ -233,7 +235,7 @@ def replace_recording(frame: Frame) -> Frame:
 def _sets_up(info: ClassInfo, name: str, method: ir.Function) -> bool:
     """Whether a method stores or moves something that others find. What the constructor calls has
     been followed there, and what comes after that call counts."""
-    if name in ("__init__", "forward") or is_of_one_test(info, method):
+    if name in (*CONSTRUCTORS, "forward") or is_of_one_test(info, method):
         return False
     scan, init = info.file.scan(method), info.methods.get("__init__")
     if init is not None and name in info.file.scan(init).self_calls and scan.is_short:

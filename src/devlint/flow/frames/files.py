@@ -15,6 +15,9 @@ from devlint.flow.syntax.seen import Scan
 if TYPE_CHECKING:
     from devlint.flow.frames.frame import Frame
 
+CONSTRUCTORS = ("__init__", "__post_init__")
+"""The methods that run while an object is made."""
+
 
 @dataclass(slots=True, eq=False, repr=False)
 class ClassInfo:

@@ -11,7 +11,7 @@ from devlint.flow.domain.lattice import CPU, UNKNOWN, Symbol
 from devlint.flow.domain.paths import Remembered
 from devlint.flow.domain.values import Kind, Origin, Value
 from devlint.flow.facts import KeptDevice, Operand
-from devlint.flow.frames.files import ClassInfo
+from devlint.flow.frames.files import CONSTRUCTORS, ClassInfo
 from devlint.flow.frames.frame import Frame
 
 _OWN_MOVES = ("to", "cuda", "cpu", "_apply", "__setattr__", "__getattr__")
@@ -55,7 +55,7 @@ def forget_devices(
         name
         for each in info.lineage()
         for method in each.methods.values()
-        if method.name != "__init__" and method not in followed
+        if method.name not in CONSTRUCTORS and method not in followed
         for name in each.file.scan(method).self_stores & found.entries.keys()
         if _names_a_device(found.entries[name])
     }
