@@ -89,20 +89,11 @@ def annotated(frame: Frame, node: ir.Expr, value: Value) -> Value:
         return Value(Kind.NDARRAY, scalar=False, note=SAID)  # who has a number says so
     if name == "torch.utils.data.DataLoader":
         return loader(frame, node, text)
-    info = _class_in_sight(frame, _unless_none(node))
-    if info is not None and info.tensors is None:
-        info.tensors = _tensors(frame, info)
-    return typed(unions.marked(frame, node, value), info)
-
-
-def _unless_none(node: ir.Expr) -> ir.Expr:
-    """`X` of `Optional[X]` and `X | None`."""
-    match node:
-        case ir.Subscript(value=ir.Name(id="Optional"), index=inner):
-            return inner
-        case ir.Binary(op="|", left=inner, right=ir.Constant(value=None)):
-            return inner
-    return node
+    infos = [_class_in_sight(frame, member) for member in unions.members(node)]
+    for info in infos:
+        if info is not None and info.tensors is None:
+            info.tensors = _tensors(frame, info)
+    return typed(unions.marked(frame, node, value), infos)
 
 
 def _tensors(frame: Frame, info: ClassInfo) -> frozenset[str]:

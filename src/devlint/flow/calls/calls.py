@@ -36,6 +36,7 @@ from devlint.flow.frames.files import Bound, ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import followed, library_value
 from devlint.flow.modules import optimizers, wrapping
+from devlint.flow.modules.constructed import Typed
 from devlint.flow.modules.placement import give_away
 from devlint.flow.operations import arrivals, attributes, batches, containers
 from devlint.flow.operations.meet import str_source
@@ -265,17 +266,16 @@ def _unknown_method(
         return base
     if attr == "clone" and not args.all:
         return base
-    if attr in _ONLY_TENSORS and isinstance(base.data, Path):
-        place = place_of_path(base.data)
-        this = Value(Kind.TENSOR, place, origin=Origin.INPUT)
+    if not isinstance(base.data, Path):
+        return NOTHING
+    if attr in _ONLY_TENSORS and not isinstance(base.data, Typed):
+        this = Value(Kind.TENSOR, place_of_path(base.data), origin=Origin.INPUT)
         row = frame.world.table.get(f"torch.Tensor.{attr}")
         if row is not None:
             receiver = (func.value, this)
             return transfer.apply(frame, node, row, replace(args, receiver=receiver))
-    if isinstance(base.data, Path):
-        inner = path_value(f"{base.data.text}.{attr}", base.data.given)
-        return call_value(frame, node, func, inner, args)
-    return NOTHING
+    inner = path_value(f"{base.data.text}.{attr}", base.data.given)
+    return call_value(frame, node, func, inner, args)
 
 
 _ONLY_TENSORS = frozenset(

@@ -19,10 +19,10 @@ _NOTES = (TENSOR_OR, DEVICE_OR_STRING)
 
 def marked(frame: Frame, node: ir.Expr, value: Value) -> Value:
     """A value that isn't known, with the choice that its annotation leaves."""
-    members = _members(node)
-    if len(members) < 2 or value.kind is not Kind.UNKNOWN or value.note:
+    types = members(node)
+    if len(types) < 2 or value.kind is not Kind.UNKNOWN or value.note:
         return value
-    names = {dotted(frame, member) for member in members}
+    names = {dotted(frame, each) for each in types}
     if "torch.Tensor" in names and len(names) > 1:
         return value.but(note=TENSOR_OR)
     return value.but(note=DEVICE_OR_STRING) if names == _EITHER else value
@@ -31,17 +31,17 @@ def marked(frame: Frame, node: ir.Expr, value: Value) -> Value:
 _EITHER = {"builtins.str", "torch.device"}
 
 
-def _members(node: ir.Expr) -> list[ir.Expr]:
+def members(node: ir.Expr) -> list[ir.Expr]:
     """The types that an annotation allows, without None."""
     match node:
         case ir.Binary(op="|", left=left, right=right):
-            return [*_members(left), *_members(right)]
+            return [*members(left), *members(right)]
         case ir.Subscript(value=value, index=index):
             name = ir.render(value).rpartition(".")[2]
             if name == "Optional":
-                return _members(index)
+                return members(index)
             if name == "Union" and isinstance(index, ir.Display):
-                return [member for item in index.items for member in _members(item)]
+                return [member for item in index.items for member in members(item)]
         case ir.Constant(value=None):
             return []
     return [node]

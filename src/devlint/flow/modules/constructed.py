@@ -7,6 +7,7 @@ dataclass says to be a tensor is one, wherever it was put.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from devlint import ir
@@ -24,17 +25,25 @@ _STATEMENTS = 200
 
 @dataclass(frozen=True, slots=True)
 class Typed(Path):
-    """An object of a class of the project, known by its annotation."""
+    """An object of a class of the project, known by its annotation; None: of one of several."""
 
     info: ClassInfo | None = None
 
 
-def typed(value: Value, info: ClassInfo | None) -> Value:
-    """A value of which only the identity is known, with the class that its annotation names."""
+def typed(value: Value, infos: Sequence[ClassInfo | None]) -> Value:
+    """A value of which only the identity is known, with the class that its annotation names; or
+    with the knowledge that it is of one of several."""
     path = value.data
-    if info is None or info.is_module or value.kind is not Kind.UNKNOWN or type(path) is not Path:
+    if value.kind is not Kind.UNKNOWN or type(path) is not Path or not infos:
         return value
-    return value.but(data=Typed(path.text, path.given, info))
+    if not all(info is not None and _is_plain(info) for info in infos):
+        return value
+    return value.but(data=Typed(path.text, path.given, infos[0] if len(infos) == 1 else None))
+
+
+def _is_plain(info: ClassInfo) -> bool:
+    """Whether what is of a class is neither a module nor a tensor."""
+    return not info.is_module and not any(name.endswith(".Tensor") for name in info.library_bases())
 
 
 def held(frame: Frame, path: Typed, node: ir.Attribute) -> Value | None:
