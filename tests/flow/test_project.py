@@ -341,6 +341,45 @@ def test_places_that_only_another_file_can_tell_apart(tree: Tree) -> None:
     assert tree.lint("use.py") == []
 
 
+CHOOSE = """
+    import torch
+
+    USE_CUDA = torch.cuda.is_available()
+
+    def to_numpy(x):
+        return x.cpu().numpy() if USE_CUDA else x.numpy()
+"""
+
+CHOOSING = """
+    import torch
+    {imports}
+
+    def run(n):
+        x = torch.zeros(n)
+        if {flag}:
+            x = x.cuda()
+        {call}(x)
+        if not {flag}:
+            x.numpy()
+        x.numpy()
+"""
+
+
+@pytest.mark.parametrize(
+    ("imports", "flag", "call"),
+    [
+        ("from choose import USE_CUDA, to_numpy", "USE_CUDA", "to_numpy"),
+        ("from choose import *", "USE_CUDA", "to_numpy"),
+        ("import choose", "choose.USE_CUDA", "choose.to_numpy"),
+    ],
+)
+def test_a_condition_of_another_file(tree: Tree, imports: str, flag: str, call: str) -> None:
+    text = textwrap.dedent(CHOOSING).format(imports=imports, flag=flag, call=call)
+    tree.write({"choose.py": CHOOSE, "a.py": text})
+    found = [each for each in tree.lint("a.py") if each.startswith("DEV2")]
+    assert found == ["DEV205:12"]
+
+
 def test_nothing_is_told_of_the_other_file(tree: Tree) -> None:
     """Its own findings are its own, wherever it is used."""
     other = """

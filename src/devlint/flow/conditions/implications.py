@@ -18,7 +18,7 @@ from devlint.flow.domain.keys import (
 from devlint.flow.domain.paths import Path
 from devlint.flow.domain.values import NOTHING, Condition, Kind, Settled, Value
 from devlint.flow.frames.frame import Frame
-from devlint.flow.frames.library import dotted, dotted_types
+from devlint.flow.frames.library import condition, dotted, dotted_types
 from devlint.flow.frames.overheard import local_name
 
 _ABOUT_DEVICES = re.compile(
@@ -85,13 +85,11 @@ def implied(frame: Frame, node: ir.Expr, holds: bool) -> Settled:
             return tuple(each for each in sides[0] if each in sides[1])
         case ir.Walrus(value=inner):
             return implied(frame, inner, holds)
-        case ir.Name(id=name):
-            value = frame.look_up(name)
-            if value is not None and isinstance(value.data, Condition):
-                found = value.data.true if holds else value.data.false
-                if value.data.key is None:
-                    found += ((local_name(frame, name), holds),)
-                return found + _by_name(frame, node, holds)
+        case ir.Name() | ir.Attribute() if (stored := condition(frame, node)) is not None:
+            found = stored.true if holds else stored.false
+            if stored.key is None and (own := key_of(frame, node)) is not None:
+                found += ((own[0], own[1] is holds),)
+            return found + _by_name(frame, node, holds)
         case ir.Compare(left=left) if counts_devices(frame, left):
             return of_count(node, holds)
         case ir.Call(func=ir.Name(id="hasattr")):
@@ -140,10 +138,13 @@ def key_of(frame: Frame, node: ir.Expr) -> tuple[str, bool] | None:
             return (
                 (f"{name}()", True) if name.endswith(".is_available") else _type(frame, node, name)
             )
+        case ir.Attribute() if (stored := condition(frame, node)) is not None and stored.key:
+            return stored.key
         case ir.Name(id=name):
+            stored = condition(frame, node)
+            if stored is not None:
+                return stored.key or (local_name(frame, name), True)
             value = frame.look_up(name)
-            if value is not None and isinstance(value.data, Condition):
-                return value.data.key or (local_name(frame, name), True)
             if frame.caller is not None and value is not None and isinstance(value.data, Path):
                 if value.data.text != name and ".device" not in value.data.text:
                     return value.data.text, True  # as who calls it knows it

@@ -6,10 +6,15 @@ import builtins
 from functools import lru_cache
 
 from devlint import ir
-from devlint.flow.domain.keys import CUDA_AVAILABLE
+from devlint.flow.domain.keys import (
+    ACCELERATOR_CHOSEN,
+    CUDA_AVAILABLE,
+    DEVICE_ASKED,
+    HOST_CHOSEN,
+)
 from devlint.flow.domain.lattice import Device, Guarded, Symbol, conditions
 from devlint.flow.domain.paths import path_value
-from devlint.flow.domain.values import Kind, Value
+from devlint.flow.domain.values import Condition, Kind, Value
 from devlint.flow.frames.frame import Frame
 from devlint.torchapi.effects import Effect
 
@@ -66,11 +71,38 @@ def _seen_from_outside(value: Value, text: str) -> Value:
 
     What remains is its identity, as it is spelled here.
     """
+    if isinstance(value.data, Condition):
+        return value.but(data=_general_condition(value.data))
     if value.kind is Kind.UNKNOWN and value.data is not None:
         return path_value(text)
     if _is_general(value.device):
         return value
     return value.but(device=Symbol(text, text))
+
+
+def condition(frame: Frame, node: ir.Expr) -> Condition | None:
+    """The condition that a name stands for, in whichever file it was stored."""
+    value: Value | None = None
+    if isinstance(node, ir.Name):
+        value = frame.look_up(node.id) or from_star(frame, node)
+    elif isinstance(node, ir.Attribute) and (name := dotted(frame, node)):
+        value = library_value(name)
+    if value is not None and value.kind is Kind.LIBRARY:
+        value = followed(frame, value, node)
+    return value.data if value is not None and isinstance(value.data, Condition) else None
+
+
+_GENERAL = (CUDA_AVAILABLE, ACCELERATOR_CHOSEN, DEVICE_ASKED, HOST_CHOSEN)
+"""Keys that mean the same in every file."""
+
+
+def _general_condition(found: Condition) -> Condition:
+    """What a stored condition means in every file."""
+    key = found.key if found.key is not None and found.key[0] in _GENERAL else None
+    true, false = (
+        tuple(each for each in side if each[0] in _GENERAL) for side in (found.true, found.false)
+    )
+    return Condition(key, true, false)
 
 
 def _is_general(device: Device) -> bool:
