@@ -11,6 +11,8 @@ from devlint.rules import rule
 from devlint.rules._remedies import put_in_creation
 
 _DRAWN = ("rand", "randn", "randint", "randperm")
+_OF_DATA = ("tensor", "as_tensor", "asarray")
+"""PyTorch puts Python's data into a tensor of the host and copies that, with `device=` too."""
 
 
 @rule("create-then-move", on=Move)
@@ -20,6 +22,8 @@ def create_then_move(move: Move) -> Iterator[Report]:
     if receiver.origin is not Origin.DEFAULT or receiver.value.grad or receiver.device != CPU:
         return
     if not isinstance(node, ir.Call) or move.device in (CPU, UNKNOWN) or move.discarded:
+        return
+    if isinstance(node.func, ir.Attribute) and node.func.attr in _OF_DATA:
         return
     device = _device(move)
     rewrites = put_in_creation(node, device) if device else ()

@@ -245,8 +245,21 @@ def in_loop(frame: Frame, node: ir.Node, method: str, given: Given) -> None:
 
 
 def _trains(loop: ir.For | ir.While) -> bool:
-    """Whether a loop is the innermost one that goes backward."""
+    """Whether a loop is the innermost one that goes backward, and neither waits on purpose in each
+    round nor goes over what is written out, as comparisons do."""
+    if isinstance(loop, ir.For) and isinstance(loop.iter, ir.Display):
+        return False
+    if any(map(_synchronizes, loop.body)):
+        return False
     nodes = [node for statement in loop.body for node in descendants(statement)]
     return not any(isinstance(node, (ir.For, ir.While)) for node in nodes) and any(
         isinstance(node, ir.Attribute) and node.attr == "backward" for node in nodes
     )
+
+
+def _synchronizes(statement: ir.Stmt) -> bool:
+    """`torch.cuda.synchronize()`"""
+    match statement:
+        case ir.Evaluate(value=ir.Call(func=ir.Attribute(attr="synchronize"))):
+            return True
+    return False
