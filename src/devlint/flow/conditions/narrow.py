@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Mapping
 
 from devlint import ir
 from devlint.flow.conditions import same_place, unions
 from devlint.flow.conditions.implications import implied
-from devlint.flow.domain.lattice import UNKNOWN
+from devlint.flow.domain.lattice import UNKNOWN, Device, Known
 from devlint.flow.domain.paths import Path, as_device, place_of_path
 from devlint.flow.domain.values import NONE, NOTHING, PROVED, TENSORS, Kind, Origin, Value
 from devlint.flow.frames.frame import Frame
@@ -85,6 +86,10 @@ def _narrow_instance(frame: Frame, subject: ir.Expr, types: ir.Expr, holds: bool
             frame.state.env[subject.id] = Value(plain.pop() or Kind.UNKNOWN)
     elif holds and names == {"torch.Tensor"}:
         _narrow_to_tensor(frame, subject)
+    elif holds and names == {_PACKED}:
+        frame.state.env[subject.id] = NOTHING  # no tensor, and of its parts one is on the host
+    elif holds and (place := _place_of_types(names)) != UNKNOWN:
+        frame.state.env[subject.id] = Value(Kind.TENSOR, place, origin=Origin.MOVED)
     elif holds and value is not None and value.kind in (Kind.BATCH, Kind.TENSOR, Kind.PLACED):
         stays = value.kind is Kind.TENSOR and not _is_mapping(frame, value, names)
         frame.state.env[subject.id] = value if stays else NOTHING
@@ -101,6 +106,21 @@ def _is_mapping(frame: Frame, value: Value, names: set[str]) -> bool:
 
 
 _MAPPINGS = {"builtins.dict", "collections.abc.Mapping", "typing.Mapping", "typing.Dict"}
+
+
+_PACKED = "torch.nn.utils.rnn.PackedSequence"
+
+
+def _place_of_types(names: Collection[str]) -> Device:
+    """Where tensors of types are that name it: `torch.FloatTensor`, `torch.cuda.FloatTensor`."""
+    places = {"cuda" if ".cuda." in name else "cpu" for name in names}
+    typed = len(places) == 1 and all(map(_TYPE.fullmatch, names))
+    return Known(places.pop()) if typed else UNKNOWN
+
+
+_TYPE = re.compile(
+    r"torch\.(cuda\.)?(Float|Double|Half|BFloat16|Long|Int|Short|Char|Byte|Bool)Tensor"
+)
 
 
 def _as_string(frame: Frame, subject: ir.Expr) -> Value:
