@@ -50,13 +50,24 @@ def tell(info: ClassInfo, frame: Frame, name: str, value: Value) -> None:
 
 
 def _is_hidden(info: ClassInfo, node: ir.Expr) -> bool:
-    """`self.critic = [critic]`: what the constructor was given is kept out of the module on
-    purpose, for it belongs to somebody else."""
+    """`self.critic = [critic]`: what the constructor was given, or a part of it, is kept out of the
+    module on purpose, for it belongs to somebody else."""
     init = info.method("__init__")
     if init is None or not isinstance(node, ir.Display) or len(node.items) != 1:
         return False
-    names = {parameter.name for parameter in init[1].params}
-    return isinstance(node.items[0], ir.Name) and node.items[0].id in names
+    given = {parameter.name for parameter in init[1].params[1:]}
+    for statement in init[1].body:
+        match statement:
+            case ir.Assign(targets=(ir.Name(id=name),), value=value) if _owner(value) in given:
+                given.add(name)
+    return _owner(node.items[0]) in given
+
+
+def _owner(node: ir.Expr | None) -> str:
+    """`codec` of `codec.table.weight`, and of itself; "" of what is no name's attribute."""
+    while isinstance(node, ir.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ir.Name) else ""
 
 
 def _shown(node: ir.Expr) -> tuple[ir.Expr, ...]:
