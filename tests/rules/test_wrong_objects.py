@@ -26,8 +26,10 @@ from devlint.flow.facts import (
     Operand,
     Symbol,
 )
+from devlint.lint import check_source
 from devlint.rules import all_rules
 from devlint.rules.wrong_move_argument import _LEGACY_CONSTRUCTORS, _WITHOUT_DEVICE
+from devlint.settings import Settings
 
 HERE = Context()
 X = ir.Name("x")
@@ -123,6 +125,24 @@ def test_a_chain_and_a_parameter_get_no_fix() -> None:
     for receiver in (operand(detached, Kind.TENSOR), operand(X, Kind.TENSOR, grad=True)):
         (found,) = reports("discarded-move", move(receiver, "cpu", discarded=True))
         assert found.fix is None
+
+
+@pytest.mark.parametrize(
+    ("body", "mended"),
+    [
+        ("x.cuda()", False),
+        ("print(x)\n    x.cuda()", False),
+        ("x.cuda()\n    print(x)", True),
+        ("if x.sum() > 0:\n        x.cuda()\n    print(x)", True),
+        ("for _ in range(3):\n        x.cuda()\n    print(y)", False),
+    ],
+)
+def test_a_name_of_a_loop_is_assigned_where_it_is_read_again(body: str, mended: bool) -> None:
+    text = f"import torch\n\nfor x, y in [(torch.ones(1), 0)]:\n    {body}\nprint(x)\n"
+    findings = check_source(text.encode(), "a.py", Settings())
+    (found,) = (finding for finding in findings if finding.code == "DEV302")
+    assert (found.fix is not None) is mended
+    assert ("put the result where" in found.help) is not mended
 
 
 @pytest.mark.parametrize("kind", [Kind.MODULE, Kind.PLACED, Kind.BATCH, Kind.UNKNOWN])

@@ -62,6 +62,8 @@ def _remedy(move: Move) -> str:
     """A module lets nothing but a parameter take the place of one."""
     if move.receiver.value.note == "parameter":
         return f"assign the result to `{move.receiver}.data`"
+    if move.passing:
+        return "put the result where the loop takes it from"
     return "assign the result"
 
 
@@ -74,7 +76,7 @@ def _is_there(move: Move) -> bool:
 def _assignment(move: Move) -> Change | None:
     """`x = ` before the call. What an attribute or an item holds may refuse it: that is unsafe."""
     receiver = move.receiver
-    if receiver.value.grad or not _is_place(receiver.node):
+    if receiver.value.grad or move.passing or not _is_place(receiver.node):
         return None
     target = ir.render(receiver.node, limit=1000).replace("'", '"')
     safety = Safety.SAFE if isinstance(receiver.node, ir.Name) else Safety.UNSAFE

@@ -33,6 +33,7 @@ from devlint.flow.frames.frame import Frame
 from devlint.flow.modules import optimizers, stale
 from devlint.flow.modules.placement import place_module
 from devlint.flow.operations import arrivals, batches
+from devlint.flow.syntax.passing import is_passing
 
 METHODS = {"to": "", "cuda": "cuda", "cpu": "cpu", "xpu": "xpu", "type": "", "to_empty": ""}
 _KEYWORDS = frozenset(
@@ -75,6 +76,7 @@ def move(frame: Frame, call: ir.Call, base: ir.Expr, receiver: Value, args: Argu
                 _overrides(frame, method, receiver),
                 receiver.note == frameworks.MANAGED,
                 _is_stateless(frame, receiver),
+                _is_passing(frame, call, base),
             )
         )
     if device is None:
@@ -106,6 +108,14 @@ def move(frame: Frame, call: ir.Call, base: ir.Expr, receiver: Value, args: Argu
         return moved
     stale.use(frame, owner, target[0])
     return moved.but(data=owner, origin=Origin.STALE)
+
+
+def _is_passing(frame: Frame, call: ir.Call, base: ir.Expr) -> bool:
+    if frame.discarded is not call or not isinstance(base, ir.Name):
+        return False
+    function = frame.function
+    body = function.body if isinstance(function, ir.Function) else frame.file.body
+    return is_passing(body, call, base.id)
 
 
 def _is_unproven(receiver: Value) -> bool:
