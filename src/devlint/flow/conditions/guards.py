@@ -35,7 +35,8 @@ def known_of_file(path: str, body: ir.Body, speaks_of_devices: bool) -> dict[str
 
 
 def _is_training_program(body: ir.Body) -> bool:
-    """Whether a file imports torch's optimizers, and is run by its name."""
+    """Whether a file imports torch's optimizers, and is run by its name; or makes one wherever it
+    is run or imported, as programs and notebooks do."""
     optimizes = runs = False
     for statement in body:
         match statement:
@@ -44,9 +45,19 @@ def _is_training_program(body: ir.Body) -> bool:
             case ir.ImportFrom(module=module, names=names):
                 optimizes |= module.startswith("torch.optim")
                 optimizes |= module == "torch" and any(each.name == "optim" for each in names)
-            case ir.If(test=ir.Compare(left=ir.Name(id="__name__"))):
+            case ir.If(test=ir.Compare(left=ir.Name(id="__name__")), body=inside):
                 runs = True
+                optimizes |= any(map(_makes_optimizer, inside))
+            case ir.Assign() if _makes_optimizer(statement):
+                return True
     return optimizes and runs
+
+
+def _makes_optimizer(statement: ir.Stmt) -> bool:
+    match statement:
+        case ir.Assign(value=ir.Call(func=func)):
+            return ir.render(func).removeprefix("torch.").startswith("optim.")
+    return False
 
 
 def guard_of(outer: Guard, decorators: tuple[ir.Expr, ...], frame: Frame) -> Guard:
