@@ -20,8 +20,8 @@ def moved_quantized_model(move: Move) -> Iterator[Report]:
     shown = move.receiver
     retyped = target is not None and target.kind is Kind.DTYPE
     if how == "dispatched":
-        if retyped:
-            return
+        if retyped or (target is None and move.method == "to"):
+            return  # `.to(memory_format=...)` moves nothing
         message = f"`{shown}` is dispatched by `device_map`, and `.{move.method}()` moves it"
         remedy = "let `device_map` say where it goes: `device_map={'': device}` for one device"
     else:
