@@ -237,6 +237,7 @@ def test_results_have_as_many_dimensions_as_claimed(tried: dict[str, Sample]) ->
             Dims.SHAPE: True,
             Dims.DATA: True,
             Dims.REDUCE: len(each.args) > 1 or tensor.dim() == 0,
+            Dims.SQUEEZE: tensor.dim() <= most,
             Dims.SAME: most == -1 or (tensor.dim() == 0) == (most == 0),
         }
         if not right[dims]:

@@ -67,6 +67,8 @@ class Dims(str, Enum):
     """0-dimensional when no `dim` (first argument after the tensor) is given."""
     SAME = "same"
     """As the receiver, or as the broadcast of the operands."""
+    SQUEEZE = "squeeze"
+    """As the receiver; 0-dimensional if that has one element only."""
 
 
 @dataclass(frozen=True, slots=True)

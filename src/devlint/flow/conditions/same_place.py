@@ -43,9 +43,13 @@ def narrow_host(frame: Frame, node: ir.Expr, holds: bool) -> None:
         if asked in ("cpu", "cuda") and (asked == "cpu") is holds:
             for each in symbols(place):  # whichever of them it is
                 frame.state.known[each.key + ON_HOST] = True
+    known = frame.state.known
+    if asked in ("cpu", "cuda") and (asked == "cpu") is holds:
+        if _is_argument(frame, _owner(tested)):
+            known[ARGUMENTS_ON_HOST] = True
     if not isinstance(place, Symbol):
         return
-    known, key = frame.state.known, place.key + ON_HOST
+    key = place.key + ON_HOST
     if asked == "cpu" or holds:
         known[key] = (asked == "cpu") is holds
     elif asked == "cuda":
@@ -55,6 +59,13 @@ def narrow_host(frame: Frame, node: ir.Expr, holds: bool) -> None:
             known[ARGUMENTS_ON_HOST] = True
         else:
             known.pop(ARGUMENTS_ON_HOST, None)
+
+
+def _is_argument(frame: Frame, node: ir.Expr | None) -> bool:
+    """Whether a node names what the running function was given."""
+    if frame.function is None or not isinstance(node, ir.Name):
+        return False
+    return any(parameter.name == node.id for parameter in frame.function.params)
 
 
 def _asked(frame: Frame, node: ir.Expr) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from devlint import ir
-from devlint.flow.domain.values import Kind, Value
+from devlint.flow.domain.values import MADE, Kind, Value
 from devlint.flow.frames.arguments import Arguments
 from devlint.torchapi.effects import Dims, Effect, Row
 
@@ -23,7 +23,20 @@ def dimensions(args: Arguments, row: Row, of: Value | None = None) -> bool | Non
             return _by_reduction(args, row, of)
         case Dims.SAME:
             return None if of is None else of.scalar
+        case Dims.SQUEEZE:
+            return None if of is None or _has_one_element(of) else of.scalar
     return None
+
+
+def _has_one_element(value: Value) -> bool:
+    """Whether a tensor is computed from one that was made with a single element: as likely as not,
+    it has one itself."""
+    made = value.trace.steps()[0][0] if value.trace is not None and value.origin in MADE else None
+    if not isinstance(made, ir.Call):
+        return False
+    given = [argument.value for argument in made.args if not argument.keyword]
+    sizes = next((each.items for each in given if isinstance(each, ir.Display)), given)
+    return bool(sizes) and all(isinstance(e, ir.Constant) and e.value == 1 for e in sizes)
 
 
 def has_rows(args: Arguments, row: Row) -> bool:
