@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator
+from itertools import zip_longest
 
 from devlint import ir
 from devlint.flow.domain.state import Object
@@ -32,6 +33,8 @@ def tell(info: ClassInfo, frame: Frame, name: str, value: Value) -> None:
         return  # there is nothing to move
     statement, operand = stores[0]
     if _is_hidden(info, operand.node) or _is_handed_on(info, operand.node, statement):
+        return
+    if _is_given_part(info, operand.node):
         return
     if parameters and all(map(_is_part, _shown(operand.node))):
         return  # the module registers parameters that are its attributes
@@ -68,6 +71,21 @@ def _owner(node: ir.Expr | None) -> str:
     while isinstance(node, ir.Attribute):
         node = node.value
     return node.id if isinstance(node, ir.Name) else ""
+
+
+def _is_given_part(info: ClassInfo, node: ir.Expr) -> bool:
+    """Whether a call in the file gives the constructor what another module holds, where that is
+    registered: a slice of a `ModuleList` is one, whatever the annotation says."""
+    init = info.method("__init__")
+    if init is None or not isinstance(node, ir.Name):
+        return False
+    names = [parameter.name for parameter in init[1].params[1:]]
+    for call in (inside for statement in info.file.body for inside in descendants(statement)):
+        if isinstance(call, ir.Call) and ir.render(call.func) == info.node.name:
+            given = {e.keyword or name: e.value for e, name in zip_longest(call.args, names) if e}
+            if node.id in given and _is_part(given[node.id]):
+                return True
+    return False
 
 
 def _shown(node: ir.Expr) -> tuple[ir.Expr, ...]:

@@ -103,6 +103,19 @@ def _given_flag(frame: Frame, node: ir.Expr) -> bool | None:
     return value.data if known else None  # type: ignore[union-attr,return-value]
 
 
+def _kept_flag(frame: Frame, node: ir.Attribute) -> bool | None:
+    """What a flag is that the running constructor has kept a moment ago: later methods may change
+    it, and nobody has called them yet."""
+    function = frame.function
+    if not isinstance(function, ir.Function) or function.name != "__init__":
+        return None
+    this = frame.look_up(node.value.id) if isinstance(node.value, ir.Name) else None
+    found = frame.object(this) if this is not None and this.note == "self" else None
+    value = found.entries.get(node.attr) if found is not None else None
+    known = value is not None and value.kind is Kind.BOOL and isinstance(value.data, bool)
+    return value.data if known else None  # type: ignore[union-attr,return-value]
+
+
 def _is_none(frame: Frame, node: ir.Expr) -> bool | None:
     """What `x is None` gives for a name of the running function that is None here, or a tensor that
     a call has passed."""
@@ -218,6 +231,7 @@ def is_instance(frame: Frame, node: ir.Expr) -> bool | None:
 
 _LOOKS: Mapping[type, tuple[Callable[[Frame, Any], bool | None], ...]] = {
     ir.Name: (_given_flag,),
+    ir.Attribute: (_kept_flag,),
     ir.Compare: (_compared_strings, _device_as_string, _is_none, _is_a_type),
     ir.Call: (_asks_for_proxy, is_instance, _has_attribute, _of_a_type),
 }

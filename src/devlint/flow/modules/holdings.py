@@ -22,11 +22,25 @@ def holds_something(frame: Frame, found: Object, depth: int = _DEEPEST) -> bool:
         return False
     if not isinstance(found.source, ClassInfo):
         return True
-    for held in found.entries.values():
+    for name, held in found.entries.items():
         inner = frame.object(held) if held.kind is Kind.MODULE and depth else None
+        if inner and _takes_along(found.source, name, inner):
+            continue
         if is_registered(held) or (inner and holds_something(frame, inner, depth - 1)):
             return True
     return _makes_something(frame, found.source, depth)
+
+
+def _takes_along(info: ClassInfo, name: str, part: Object) -> bool:
+    """Whether `forward` moves a part by itself that comes from a library and has nothing to
+    train."""
+    forward, source = info.method("forward"), part.source
+    if forward is None or name not in forward[0].file.scan(forward[1]).self_moves:
+        return False
+    return isinstance(source, str) and source.startswith(_TRAIN_NOTHING)
+
+
+_TRAIN_NOTHING = ("torchaudio.transforms.", "torchvision.transforms.")
 
 
 def may_inherit_something(frame: Frame, info: ClassInfo) -> bool:
