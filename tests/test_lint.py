@@ -243,3 +243,24 @@ class Shifted(nn.Module):
     found = [lint.check_source(code.encode(), name, Settings()) for name in files]
     rows = [[finding.span.row for finding in each] for each in found]
     assert rows == [[18, 23], [10, 18, 23]]
+
+
+def test_what_a_call_gave_before_comes_by_way_of_its_own_arguments() -> None:
+    code = """\
+import torch
+
+def rate(scores):
+    hits = scores.argmax(dim=1)
+    return hits.float().mean()
+
+def train(scores, device):
+    scores = scores.to(device)
+    return rate(scores).numpy()
+
+def test(scores, device):
+    scores = scores.to(device)
+    return rate(scores).numpy()
+"""
+    findings = lint.check_source(code.encode(), "a.py", Settings())
+    steps = {finding.span.row: [step.span.row for step in finding.trace] for finding in findings}
+    assert steps == {9: [8], 13: [12]}

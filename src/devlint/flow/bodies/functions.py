@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-
 from devlint import ir
-from devlint.flow.bodies import generators
+from devlint.flow.bodies import answers, generators
 from devlint.flow.bodies.annotations import annotated
 from devlint.flow.bodies.classes import role_of
 from devlint.flow.bodies.parameters import bind_parameters, has_plain_default, is_tensor_name
@@ -24,6 +22,7 @@ from devlint.flow.effects import precision
 from devlint.flow.facts import Guard
 from devlint.flow.frames.files import Closure
 from devlint.flow.frames.frame import Frame
+from devlint.flow.frames.world import Answer
 from devlint.flow.modules.placement import forget_optimizer, place_module
 from devlint.flow.operations import arrivals
 
@@ -47,12 +46,13 @@ def invoke(
     if _leads_nowhere(frame, closure, positional, keywords):
         arrivals.wait(frame)
         return NONE
-    question = _question(frame, closure, positional, keywords)
+    question = answers.question(frame, closure, positional, keywords)
     receiver = frame.object(positional[0]) if positional else None
     told = None if question is None else frame.world.answers.get(question)
-    if told is not None and told[0] is receiver:
+    given = () if question is None else answers.traces(positional, keywords)
+    if told is not None and told.receiver is receiver:
         arrivals.wait(frame)
-        return told[1]
+        return answers.told_again(told, given)
     known = frame.known_in(closure.file)
     state = State({}, Heap(frame.state.heap), known, frame.state.default)
     state.copies, state.busy = frame.state.copies, frame.state.busy
@@ -77,7 +77,7 @@ def invoke(
         changed = changed or ref in frame.state.heap
         frame.state.heap[ref] = inner.state.heap[ref]
     if question is not None and not changed and frame.object(value) is None:
-        frame.world.answers[question] = (receiver, value)
+        frame.world.answers[question] = Answer(receiver, value, given)
     frame.state.default, frame.state.copies = inner.state.default, inner.state.copies
     frame.state.busy = inner.state.busy
     if inner.is_guest:
@@ -108,41 +108,6 @@ def _leads_nowhere(
 
 
 _UNINFORMATIVE = (Kind.UNKNOWN, Kind.NUMBER, Kind.BOOL, Kind.NONE, Kind.DTYPE)
-
-
-def _question(
-    frame: Frame, closure: Closure, positional: list[Value], keywords: dict[str, Value]
-) -> Hashable:
-    """What the answer of a call hangs on besides its receiver; None where that is too much: an
-    object among the arguments that holds more than constants. Asked again, it has the same answer,
-    and the same facts."""
-    given: list[Hashable] = []
-    for value in (*positional[1:], *keywords.values()):
-        told = _told(frame, value)
-        if told is None:
-            return None
-        given.append(told)
-    first = positional[0] if positional else None
-    known = frozenset(frame.known_in(closure.file).items())
-    names = tuple(keywords)
-    context = (frame.recording, frame.expecting, frame.role, known, frame.state.default)
-    return (closure.node, closure.file, first, tuple(given), names, context)
-
-
-def _told(frame: Frame, value: Value) -> Hashable:
-    """What an argument tells; None where that may change. Lists of constants are told apart by
-    what they hold, wherever they were made."""
-    found = frame.object(value)
-    if found is None:
-        return value
-    if value.kind not in (Kind.LIST, Kind.TUPLE) or found.items is None or found.entries:
-        return None
-    if any(item.kind not in _CONSTANTS for item in found.items) or found.element is not NOTHING:
-        return None
-    return (value.kind, value.note, found.items)
-
-
-_CONSTANTS = (Kind.STRING, Kind.NUMBER, Kind.BOOL, Kind.NONE)
 
 
 def _can_be_followed(frame: Frame, closure: Closure) -> bool:

@@ -10,7 +10,7 @@ from devlint import ir
 from devlint.findings import Hop
 from devlint.flow.domain.paths import Ref
 from devlint.flow.domain.state import Object
-from devlint.flow.domain.values import NOTHING, Value
+from devlint.flow.domain.values import NOTHING, Trace, Value
 from devlint.flow.facts import Collective, Fact, KeptDevice, Operand, WorkerUse
 from devlint.flow.frames.files import ClassInfo, Closure, File
 
@@ -22,6 +22,16 @@ if TYPE_CHECKING:
 Brought = dict[tuple[str, str, str], bool]
 """Parameters, by the paths of files and the dotted names of functions, for which a call brings from
 the host what it gives, and whether no other call gives what may be on an accelerator."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a call gave, with the state of its receiver, and how its arguments had come to be where
+    they were."""
+
+    receiver: Object | None
+    value: Value
+    given: tuple[Trace | None, ...]
 
 
 class Names(Protocol):
@@ -93,9 +103,8 @@ class World:
     pending: list[tuple[Closure, Frame, dict[str, bool]]] = field(default_factory=list)
     """Functions found on the way, to be run on their own after the frame that made them; and
     the conditions under which they were found."""
-    answers: dict[Hashable, tuple[Object | None, Value]] = field(default_factory=dict)
-    """What calls of the file's functions gave, by what their answer hangs on, with the state of
-    their receiver."""
+    answers: dict[Hashable, Answer] = field(default_factory=dict)
+    """What calls of the file's functions gave, by what their answer hangs on."""
     run_by_workers: dict[Hashable, Hop] = field(default_factory=dict)
     """The classes and functions that worker processes of loaders run, with the proof."""
     uses: dict[ir.Call, tuple[ir.Node, ClassInfo | None, WorkerUse]] = field(default_factory=dict)
