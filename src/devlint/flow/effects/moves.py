@@ -277,8 +277,11 @@ def _moved_unproven(
 def _keep_if_module(
     frame: Frame, call: ir.Call, base: ir.Expr, receiver: Value, device: Device, told: str
 ) -> None:
-    """If what is moved by a statement is a module, then it has moved."""
+    """If what is moved by a statement is a module, then it has moved. A name that nothing binds is
+    left alone: on a path that moves nothing it would be taken to be unbound."""
     whole = _without_modes(base)
+    if isinstance(whole, ir.Name) and frame.look_up(whole.id) is None:
+        return
     if _without_modes(frame.discarded) is call and isinstance(whole, (ir.Name, ir.Attribute)):
         note = Value(Kind.UNKNOWN, device, receiver.data, note="if-module", trace=Trace(call, told))
         frame.world.store(frame, whole, note)
