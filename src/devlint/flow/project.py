@@ -140,9 +140,9 @@ class Project:
 
     def _reached(self, file: File, bound: Value, rest: str, depth: int) -> Value | None:
         """A name's value, or that of an attribute below it."""
-        if bound.kind is not Kind.LIBRARY:
+        if bound.kind is not Kind.LIBRARY or not isinstance(bound.data, str):
             return None if rest else bound
-        dotted = f"{bound.data}.{rest}" if rest else str(bound.data)
+        dotted = f"{bound.data}.{rest}" if rest else bound.data
         return self._value(file, dotted, depth + 1) or bound.but(data=dotted)
 
     # --- files -----------------------------------------------------------------------------

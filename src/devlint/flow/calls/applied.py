@@ -67,7 +67,7 @@ def one_of(
     for data, settled in value.data.options if isinstance(value.data, OneOf) else ():
         frame.state = before.fork()
         frame.state.known.update(settled)
-        found.append(call(frame, node, func, value.but(data=data), args))
+        found.append(_call(frame, node, (func, value.but(data=data)), args, call))
         ends.append(frame.state)
     frame.state = reduce(join_states, ends)
     frame.state.known = dict(before.known)

@@ -87,6 +87,8 @@ def arguments(frame: Frame, node: ir.Call, receiver: Given | None = None) -> Arg
 def call_value(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: Arguments) -> Value:
     """Call something that was evaluated."""
     kind, data = value.kind, value.data
+    if isinstance(data, OneOf):
+        return applied.one_of(frame, node, func, value, args, call_value)
     if kind is Kind.LIBRARY:
         remember_handing(frame, args)
         return call_library(frame, node, str(data), args, call_value)
@@ -110,8 +112,6 @@ def call_value(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: A
         shown = args.all[0]
         frame.record(Revealed(node, frame.context(), frame.operand(shown[0].value, shown[1])))
         return NOTHING
-    if isinstance(data, OneOf):
-        return applied.one_of(frame, node, func, value, args, call_value)
     if isinstance(data, applied.Partial):
         return applied.complete(frame, node, data, args, call_value)
     if isinstance(data, fields.Fields):

@@ -117,7 +117,7 @@ def _join_references(a: Value, b: Value, kind: Kind, key: str | None) -> object:
         return Batch(a.batch.refs | b.batch.refs, a.batch.texts & b.batch.texts)
     if kind is Kind.MODULE and a.data != b.data and a.data is not None and b.data is not None:
         return both(a.data) | both(b.data)
-    if kind is Kind.FUNCTION and a.data is not None and b.data is not None:
+    if kind in (Kind.FUNCTION, Kind.LIBRARY) and a.data is not None and b.data is not None:
         return _one_of(a.data, b.data, key)
     return a.data if a.data == b.data else None
 

@@ -49,9 +49,9 @@ def followed(frame: Frame, value: Value, node: ir.Expr) -> Value:
     Rows that claim something come first.
     """
     project = frame.world.project
-    if project is None or value.kind is not Kind.LIBRARY:
+    name = value.data
+    if project is None or value.kind is not Kind.LIBRARY or not isinstance(name, str):
         return value
-    name = str(value.data)
     row = frame.world.table.get(name)
     if row is not None and row.effect is not Effect.OPAQUE:
         return value
