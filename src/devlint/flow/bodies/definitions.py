@@ -20,6 +20,7 @@ def define_function(frame: Frame, node: ir.Function) -> None:
     _decorate(frame, node)
     _defaults(frame, node)
     if any(_compiles(frame, decorator) for decorator in node.decorators):
+        frame.file.kernels = True
         frame.state.bind(node.name, NOTHING)
         return  # it looks like Python, and isn't
     qualname = f"{frame.qualname}.{node.name}".lstrip(".")

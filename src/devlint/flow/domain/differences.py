@@ -31,12 +31,17 @@ def difference(a: Device, b: Device) -> Difference | None:
     return _difference(a, b, a, b)
 
 
+def _asks_for_any(key: str) -> bool:
+    """Whether a condition asks for any accelerator at all: without one, no place is one."""
+    return key == "torch.accelerator.is_available()"
+
+
 def _difference(a: Device, b: Device, whole_a: Device, whole_b: Device) -> Difference | None:
     if isinstance(a, Guarded) or isinstance(b, Guarded):
         top = min(d.key for d in (a, b) if isinstance(d, Guarded))
         for holds in (True, False):
             found = _difference(given(a, top, holds), given(b, top, holds), whole_a, whole_b)
-            if found is not None:
+            if found is not None and (found.certain or holds or not _asks_for_any(top)):
                 return Difference(found.certain, ((top, holds), *found.when))
         return None
     if isinstance(a, Known) and isinstance(b, Known):
