@@ -4,8 +4,12 @@ from collections.abc import Iterator
 
 from devlint import ir
 from devlint.findings import Report
-from devlint.flow.facts import DeviceUse, Guard, Role
+from devlint.flow.facts import DeviceUse, Guard, Known, Role
 from devlint.rules import rule
+
+
+_ONLY_MPS = Known("mps", 0)
+"""Beside which there is no other: nothing was chosen."""
 
 
 @rule("hardcoded-device-index", on=DeviceUse)
@@ -13,7 +17,7 @@ def hardcoded_device_index(use: DeviceUse) -> Iterator[Report]:
     device = use.parsed
     if device is None or device.index is None or device.type in ("cpu", "meta"):
         return
-    if not _is_written_out(use) or _is_chosen(use, device.index):
+    if not _is_written_out(use) or _is_chosen(use, device.index) or device == _ONLY_MPS:
         return
     index, kind = device.index, device.type
     spelled = f'`"{device}"`' if isinstance(use.operand.constant, str) else f"index {index}"
