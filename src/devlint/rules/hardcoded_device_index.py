@@ -7,7 +7,6 @@ from devlint.findings import Report
 from devlint.flow.facts import DeviceUse, Guard, Known, Role
 from devlint.rules import rule
 
-
 _ONLY_MPS = Known("mps", 0)
 """Beside which there is no other: nothing was chosen."""
 

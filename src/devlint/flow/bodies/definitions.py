@@ -6,11 +6,12 @@ import re
 
 from devlint import ir
 from devlint.flow.bodies.classes import declare_class
-from devlint.flow.conditions.guards import guard_of
+from devlint.flow.conditions.guards import guard_of, is_named_for_cuda
 from devlint.flow.devices.named import use_device
 from devlint.flow.domain.lattice import CPU
 from devlint.flow.domain.state import State
 from devlint.flow.domain.values import NOTHING, Kind, Value
+from devlint.flow.facts import Guard
 from devlint.flow.frames import library
 from devlint.flow.frames.files import ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
@@ -48,6 +49,7 @@ def _decorate(frame: Frame, node: ir.Function | ir.Class) -> None:
 
 
 def _defaults(frame: Frame, node: ir.Function) -> None:
+    before, around = frame.guard, guard_of(frame.guard, node.decorators, frame)
     for parameter in node.params:
         if parameter.default is None:
             continue
@@ -57,7 +59,9 @@ def _defaults(frame: Frame, node: ir.Function) -> None:
         text = value.data if value.kind is Kind.STRING else None
         if isinstance(text, str) and value.device != CPU and frame.tells:
             if _DEVICE_PARAMETER.search(parameter.name):
+                frame.guard = around  # it is used where the function runs
                 use_device(frame, parameter.default, value, via="default")
+                frame.guard = before
 
 
 _DEVICE_PARAMETER = re.compile(r"device(?!_?types?$)|^(gpu|dev|map_location)$")
@@ -102,11 +106,13 @@ def define_class(frame: Frame, node: ir.Class) -> None:
     _decorate(frame, node)
     info: ClassInfo = declare_class(frame, node)
     info.guard = guard_of(frame.guard, node.decorators, frame)
+    if info.guard is Guard.NONE and is_named_for_cuda(node.name):
+        info.guard = Guard.CHOSEN
     info.known = dict(frame.state.known)
     inner = Frame(
         frame.world, frame.file, State(), qualname=f"{frame.qualname}.{node.name}".lstrip("."),
         scopes=(frame.state.env, *frame.scopes) if frame.function is not None else (),
-        recording=frame.recording, owner=info, role=info.role, site=frame.site,
+        recording=frame.recording, owner=info, role=info.role, site=frame.site, guard=info.guard,
     )  # fmt: skip
     inner.state.heap, inner.state.known = frame.state.heap, dict(frame.state.known)
     for statement in node.body:

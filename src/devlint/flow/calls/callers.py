@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 
 from devlint import ir
+from devlint.flow.conditions.guards import is_named_for_cuda
 from devlint.flow.domain.lattice import UNKNOWN, left_out, may_be_accelerator
 from devlint.flow.domain.values import Kind, Value
 from devlint.flow.facts import Guard, Role
@@ -98,8 +99,9 @@ def _remember_guard(frame: Frame, function: ir.Function) -> None:
 
 
 def is_asked_for(frame: Frame, function: ir.Function) -> bool:
-    """Whether every call of a function in its file stands where an accelerator was asked for."""
-    return frame.world.asked.get(function, False)
+    """Whether every call of a function in its file stands where an accelerator was asked for; where
+    there is none, whether its name says so."""
+    return frame.world.asked.get(function, is_named_for_cuda(function.name))
 
 
 def is_trial(frame: Frame) -> bool:

@@ -60,6 +60,20 @@ def _makes_optimizer(statement: ir.Stmt) -> bool:
     return False
 
 
+_NAMED_FOR_CUDA = re.compile(r"cuda", re.IGNORECASE)
+_FOR_EVERYBODY = re.compile(
+    r"^_*test|(^|_)(available|check|has|init|is|main|maybe|no|non|seed|setup|train|try|use|without)"
+    r"(_|$)|^(No|Non|Test)[A-Z]"
+)
+"""Functions that ask for CUDA, or are called whether or not it is there."""
+
+
+def is_named_for_cuda(name: str) -> bool:
+    """Whether a class or a function is for CUDA by its name: who uses `CudaBackend` or calls
+    `copy_to_cuda` from another file has chosen CUDA."""
+    return _NAMED_FOR_CUDA.search(name) is not None and _FOR_EVERYBODY.search(name) is None
+
+
 def guard_of(outer: Guard, decorators: tuple[ir.Expr, ...], frame: Frame) -> Guard:
     """The guard of what these decorators stand on."""
     if outer is not Guard.NONE:
