@@ -13,7 +13,7 @@ from devlint.flow.domain.lattice import (
     may_be_accelerator,
     names_accelerator,
 )
-from devlint.flow.domain.values import BESIDE, FIRST, TENSORS, Origin
+from devlint.flow.domain.values import BESIDE, ELEMENTS, FIRST, TENSORS, Origin
 from devlint.flow.effects.use import Use, arguments_of
 from devlint.flow.facts import HostRead, Operand, Role
 from devlint.flow.frames.arguments import Given
@@ -69,8 +69,10 @@ def _is_no_tensor(frame: Frame, operand: Operand) -> bool:
 
 def _is_made_of_input(operand: Operand, role: Role) -> bool:
     """Whether lengths are counted in an input of a module (`(tokens != 0).sum(1)`), and not given
-    to it: lengths that are given are on the CPU by custom."""
+    to it: lengths that are given, or are a part of what is, are on the CPU by custom."""
     if role is not Role.MODULE or not isinstance(operand.device, Symbol):
+        return False
+    if operand.value.note in ELEMENTS:
         return False
     root = operand.device.label.removesuffix(".device")
     return ir.render(operand.node) != root and _ON_THE_HOST.search(root) is None
