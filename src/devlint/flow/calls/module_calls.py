@@ -145,9 +145,8 @@ def call_module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
     several = source.rpartition(".")[2] in _SEVERAL_OUTPUTS
     kind = Kind.TENSOR if source.startswith("torch.nn.") and not several else Kind.BATCH
     shown = frame.operand(func, value)
-    forward = None if info is None else info.method("forward")
-    if forward is not None and forward[0].file.scan(forward[1]).reads_back:
-        return NOTHING  # what it returns may be on the host
+    if outputs.may_be_on_host(frame, info, found):
+        return NOTHING
     if shown.origin is Origin.INPUT:
         return NOTHING  # nobody here has moved it: it may well stay on the host
     if found is None and _is_pipeline(func, args):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from devlint import ir
 from devlint.flow.domain.state import Object
+from devlint.flow.domain.value_joins import both
 from devlint.flow.domain.values import NOTHING, TENSORS, Kind, Value
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
+from devlint.flow.syntax.walk import self_attribute
 
 Parts = tuple[Value | None, ...]
 """Of several things that `forward` returns, each of which more is known; None for the others."""
@@ -28,6 +30,36 @@ def of_forward(
         return there
     items = tuple(_part(node, there, part) for part in parts)
     return Value(Kind.TUPLE, data=frame.allocate(node, Object(items=items)))
+
+
+_DEEPEST = 3
+"""Parts of parts that are looked into."""
+
+
+def may_be_on_host(
+    frame: Frame, info: ClassInfo | None, held: Object | None, depth: int = _DEEPEST
+) -> bool:
+    """Whether a `forward` brings something to the host, which it may return, or gives what a part
+    of its module gives that does so."""
+    method = None if info is None else info.method("forward")
+    if method is None or not depth:
+        return False
+    owner, function = method
+    scan = owner.file.scan(function)
+    this = function.params[0].name if function.params else ""
+    parts = [self_attribute(node.func, this) for node in scan.returned if isinstance(node, ir.Call)]
+    return scan.reads_back or any(
+        _part_may_be_on_host(frame, ref, depth - 1)
+        for name in parts
+        if held is not None and name in held.entries
+        for ref in both(held.entries[name].data)
+    )
+
+
+def _part_may_be_on_host(frame: Frame, ref: object, depth: int) -> bool:
+    found = frame.object(Value(Kind.MODULE, data=ref))
+    source = None if found is None else found.source
+    return isinstance(source, ClassInfo) and may_be_on_host(frame, source, found, depth)
 
 
 def _part(node: ir.Call, there: Value, part: Value | None) -> Value:
