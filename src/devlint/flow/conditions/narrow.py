@@ -66,6 +66,21 @@ _PLAIN_TYPES: Mapping[str, Kind] = {
 
 
 def _narrow_instance(frame: Frame, subject: ir.Expr, types: ir.Expr, holds: bool) -> None:
+    """What a test of its type tells of a name, and of others that stand for the same argument."""
+    env = frame.state.env
+    before = env.get(subject.id) if isinstance(subject, ir.Name) else None
+    others = [] if before is None else [n for n, value in env.items() if value is before]
+    _narrow_itself(frame, subject, types, holds)
+    if isinstance(subject, ir.Name) and before is not None and _is_given(before):
+        for name in others:
+            env[name] = env[subject.id]
+
+
+def _is_given(value: Value) -> bool:
+    return isinstance(value.data, Path) or value.origin in (Origin.INPUT, Origin.FOLLOWS)
+
+
+def _narrow_itself(frame: Frame, subject: ir.Expr, types: ir.Expr, holds: bool) -> None:
     names = dotted_types(frame, types)
     if holds and frame.owner is not None and isinstance(types, ir.Name):
         frame.state.known[f"isinstance({ir.render(subject)}, {types.id})"] = True

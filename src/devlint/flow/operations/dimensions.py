@@ -16,7 +16,7 @@ def dimensions(args: Arguments, row: Row, of: Value | None = None) -> bool | Non
         case Dims.SOME:
             return False
         case Dims.SHAPE:
-            return _by_shape(args, row)
+            return _by_shape(args, row, of)
         case Dims.DATA:
             return _by_data(args, row)
         case Dims.REDUCE:
@@ -70,8 +70,11 @@ def is_placeholder(args: Arguments, row: Row) -> bool:
     return any(isinstance(size, ir.Constant) and size.value == 0 for size in sizes)
 
 
-def _by_shape(args: Arguments, row: Row) -> bool | None:
-    """Only a size that is spelled out as empty makes a 0-dimensional tensor."""
+def _by_shape(args: Arguments, row: Row, of: Value | None) -> bool | None:
+    """Only a size that is spelled out as empty makes a 0-dimensional tensor; `x.view(dtype)` has
+    the size of `x`."""
+    if of is not None and any(value.kind is Kind.DTYPE for _, value in args.all):
+        return of.scalar
     size = args.find(row.size)
     if size is None and -1 in row.size and args.positional():
         size = args.positional()[-1]
