@@ -50,6 +50,12 @@ def is_of_integers(value: Value) -> bool:
     return name in _MAKE_INTEGERS
 
 
+def _is_moved(node: ir.Call) -> bool:
+    """Whether a tensor is moved to where another one is: `lengths.to(x.device)`."""
+    given = (argument.value for argument in node.args)
+    return any(isinstance(each, ir.Attribute) and each.attr == "device" for each in given)
+
+
 def _are_lengths(name: str, node: ir.Call, given: list[ir.Argument]) -> bool:
     """Whether all that a call is given are the lengths that have to be on the CPU."""
     lengths = node.args[1:2] if name == "pack_padded_sequence" else ()
@@ -213,6 +219,8 @@ class _Look:
         given = [argument for argument in node.args if self._is_of_it(argument.value)]
         if name in _GIVE_NUMBERS or (given and _are_lengths(name, node, given)):
             return False
+        if of_it and _is_moved(node):
+            return False
         if isinstance(func, ir.Name) and name in _GIVE_PARTS:
             return bool(given)
         if self.hands_on:
@@ -231,20 +239,33 @@ class _Look:
         return isinstance(func, ir.Name) and func.id in _imported(self.info.file.body)
 
     def _takes_numbers(self, node: ir.Call, argument: ir.Argument) -> bool:
-        """Whether a method of the same object, or a part of it, takes numbers only of an
-        argument."""
-        attr = self_attribute(holder_of(self.function, node.func), self.function.params[0].name)
-        method = self.info.method(attr) or self._part(attr)
-        if method is None or argument.star or self.depth == _DEEPEST:
+        """Whether what is called takes numbers only of an argument: a method of the same object, a
+        part of it, or a function of the file."""
+        called = self._called(node.func)
+        if called is None or argument.star or self.depth == _DEEPEST:
             return False
-        names = [parameter.name for parameter in method[1].params[1:]]
+        info, function, names = called
         position = node.args.index(argument)
-        at = names[position] if position < len(names) else ""
-        name = argument.keyword or at
-        return name in names and gives_numbers_only(method[0], method[1], name, self.depth + 1)
+        name = argument.keyword or (names[position] if position < len(names) else "")
+        return name in names and gives_numbers_only(info, function, name, self.depth + 1)
 
-    def _part(self, attr: str) -> tuple[ClassInfo, ir.Function] | None:
-        """The `forward` of the part that the constructor keeps by that name, or of each part of a
+    def _called(self, func: ir.Expr) -> tuple[ClassInfo, ir.Function, list[str]] | None:
+        """What an expression calls, with the names of the parameters that its arguments go to."""
+        this = self.function.params[0].name
+        attr = self_attribute(holder_of(self.function, func), this)
+        method = self.info.method(attr) or self._part(attr)
+        if method is None and isinstance(func, ir.Attribute):
+            method = self._part(self_attribute(func.value, this), func.attr)
+        if method is not None:
+            return *method, [parameter.name for parameter in method[1].params[1:]]
+        named = func.id if isinstance(func, ir.Name) else ""
+        for each in self.info.file.body:
+            if isinstance(each, ir.Function) and each.name == named and each.params:
+                return self.info, each, [parameter.name for parameter in each.params]
+        return None
+
+    def _part(self, attr: str, name: str = "forward") -> tuple[ClassInfo, ir.Function] | None:
+        """A method of the part that the constructor keeps by that name, or of each part of a
         list, where all that it makes for it is of one class of the file."""
         found = self.info.method("__init__") if attr else None
         if found is None:
@@ -255,7 +276,7 @@ class _Look:
             return None
         classes = owner.file.classes.values()
         named = [each for each in classes if each.node.name in made]
-        return named[0].method("forward") if len(named) == 1 else None
+        return named[0].method(name) if len(named) == 1 else None
 
 
 def _kept(init: ir.Function, attr: str) -> Iterator[ir.Expr]:

@@ -25,6 +25,7 @@ _INDEX = re.compile(r"(^|_)(index(es)?|indices|idxs?)$", re.IGNORECASE)
 _PLAIN = re.compile(
     r"(typing\.)?(Optional\[)?(str|int|float|bool)\]?( \| (str|int|float|bool|None))*"
 )
+_OF_NUMBERS = re.compile(r"\b([Ll]ist|[Tt]uple|Sequence)\[(\w+\[)?(int|float)\b")
 _MASK = re.compile(r"mask$|^att?s$|_att?s$")
 """A mask that `forward` only hands on is often moved by what applies it, several calls below."""
 
@@ -100,9 +101,12 @@ def _is_hidden(frame: Frame, module: Object | None) -> bool:
 
 
 def _is_plain(parameter: ir.Parameter) -> bool:
-    """Whether a parameter is said to be a string or a number: no operand, whatever comes."""
-    said = parameter.annotation
-    return said is not None and _PLAIN.fullmatch(ir.render(said, 200)) is not None
+    """Whether a parameter is said to be a string or a number: no operand, whatever comes; or to
+    be perhaps a list of numbers: then what is made of it is made where that is needed."""
+    if parameter.annotation is None:
+        return False
+    said = ir.render(parameter.annotation, 200)
+    return _PLAIN.fullmatch(said) is not None or _OF_NUMBERS.search(said) is not None
 
 
 def _has_host_part(frame: Frame, value: Value) -> bool:
