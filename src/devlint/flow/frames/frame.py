@@ -173,9 +173,10 @@ class Frame:
 
     def on_host(self, operands: Iterable[Operand]) -> bool:
         """Whether all of them are there since nobody has asked for an accelerator: the flag for
-        that doesn't hold here, and none is named."""
-        chosen = self.state.known.get(HOST_CHOSEN, False)
-        return chosen and not any(names_accelerator(each.device) for each in operands)
+        that doesn't hold here, or CUDA is absent, and none is named."""
+        known = self.state.known
+        host = known.get(HOST_CHOSEN, False) or known.get(CUDA_AVAILABLE) is False
+        return host and not any(names_accelerator(each.device) for each in operands)
 
     def _is_passed(self, node: ir.Expr) -> bool:
         """Whether a node is the name of a parameter that a call of the running function binds."""
