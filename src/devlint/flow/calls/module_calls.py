@@ -17,6 +17,7 @@ from devlint.flow.frames.files import ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.modules import wrapping
 from devlint.flow.modules.holdings import holds_buffers_only, may_inherit_something
+from devlint.flow.modules.placement import is_parted
 from devlint.flow.operations import arrivals, meet
 from devlint.flow.operations.attributes import new_instance
 
@@ -124,7 +125,9 @@ def call_module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
     inputs = may_hold_tensors(frame, found, args)
     if not managed:
         meet.call_parts(frame, node, (func, value))
-    if holds_buffers_only(frame, value):
+    if is_parted(frame, value):
+        place = UNKNOWN  # its parts are what its inputs meet
+    elif holds_buffers_only(frame, value):
         place = UNKNOWN if only_host(place) or _is_given_others(frame, place, inputs) else place
     elif not managed and _adapts(frame, info, value):
         place = UNKNOWN  # what comes out is where the input was

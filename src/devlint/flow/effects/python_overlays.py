@@ -174,7 +174,27 @@ def _copy(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
         return given[1].but(note="parameter" if given[1].note == "parameter" else "")
     if found.trace is not None and is_making(found.trace):
         found = replace(found, trace=Trace(node, f"copied {MADE_ON_HOST}"))
+    if given[1].kind is Kind.MODULE and row.name == "copy.deepcopy":
+        found = _with_parts_copied(frame, node, found, ())
     return given[1].but(data=frame.allocate(node, found), note="")
+
+
+def _with_parts_copied(
+    frame: Frame, node: ir.Call, found: Object, within: tuple[str, ...]
+) -> Object:
+    """A module whose parts are copies, too: they don't move with the original any more."""
+    entries = dict(found.entries)
+    for name, held in found.entries.items():
+        part = frame.object(held) if held.kind is Kind.MODULE else None
+        if part is not None and len(within) < _DEEPEST:
+            path = (*within, name)
+            ref = ((node, path), frame.site)
+            frame.state.heap[ref] = _with_parts_copied(frame, node, part, path)
+            entries[name] = held.but(data=ref)
+    return replace(found, entries=entries)
+
+
+_DEEPEST = 9
 
 
 def _dict(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:

@@ -76,6 +76,19 @@ def is_spread(frame: Frame, module: Object) -> bool:
     return any(difference(named[0], place) is not None for place in named[1:])
 
 
+def is_parted(frame: Frame, module: Value, depth: int = _DEEPEST) -> bool:
+    """Whether a part of a module is elsewhere, where somebody has moved it by itself."""
+    found = frame.object(module)
+    if found is None or depth == 0:
+        return False
+    place = frame.place(module)
+    parts = [held for held in found.entries.values() if held.kind is Kind.MODULE]
+    return any(
+        difference(place, frame.place(part)) is not None or is_parted(frame, part, depth - 1)
+        for part in parts
+    )
+
+
 def is_accelerator(device: Device) -> bool:
     """Whether a place is an accelerator that is named, whatever holds."""
     return isinstance(device, Known) and names_accelerator(device)
