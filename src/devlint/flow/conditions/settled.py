@@ -7,7 +7,7 @@ from typing import Any
 
 from devlint import ir
 from devlint.flow.conditions import implications
-from devlint.flow.domain.values import CHOICES, PROVED, SAID, Kind, Value
+from devlint.flow.domain.values import CHOICES, PROVED, SAID, Kind, Origin, Value
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted, dotted_types
@@ -173,6 +173,8 @@ def _of_a_type(frame: Frame, node: ir.Expr) -> bool | None:
     value = frame.look_up(subject.value.id) if isinstance(subject.value, ir.Name) else None
     if value is None or value.kind not in _TYPES or value.note in (SAID, "lazy"):
         return None
+    if value.kind is Kind.TENSOR and value.origin is Origin.INPUT:
+        return None  # it is taken for one by what is done to it
     if not frame.site and (not value.kind.is_container or frame.object(value) is None):
         return None
     names = dotted_types(frame, types.value)
