@@ -18,6 +18,8 @@ _MODULE_NAMES = re.compile(
     r"|^torch\.nn\.modules\.\w+\._[A-Z]\w+$"
 )
 """What is private in torch.nn's files are bases of its layers and losses."""
+_MIXIN = re.compile(r"Mix[Ii]n$")
+"""A class that stands beside others among the bases of some: what those are, nobody knows here."""
 _CALLED_MODULE = re.compile(r"(?<!Data)Module$")
 _DATA = re.compile(
     r"Dataset$|DataSet$|Sampler$|Transforms?$|Collat(e|or)|DataModule$|DataLoader$|Augment|Tokenizer$"
@@ -44,7 +46,8 @@ def declare_class(frame: Frame, node: ir.Class) -> ClassInfo:
     info.bases = tuple(base for base in bases if base != "builtins.object")
     above = (each for b in info.bases if isinstance(b, ClassInfo) for each in b.lineage())
     info.ancestors = tuple(dict.fromkeys(above))
-    info.open_base = any(isinstance(b, str) and not _is_closed(frame, b) for b in info.bases)
+    unseen = any(isinstance(b, str) and not _is_closed(frame, b) for b in info.bases)
+    info.open_base = unseen or bool(_MIXIN.search(node.name))
     _declare_members(frame, info)
     info.is_module = _is_module(frame, info)
     info.role = _role(info) if frame.role is not Role.TEST else Role.TEST

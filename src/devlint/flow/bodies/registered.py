@@ -81,10 +81,15 @@ def _registered(info: ClassInfo, frame: Frame, name: str, value: Value) -> Value
         return value.but(kind=Kind.UNKNOWN, device=THE_MODULE, note="if-module", trace=None)
     elif value.kind.is_container:
         found = frame.object(value)
-        if found is not None and found.elements().kind is Kind.MODULE:
+        inside = NOTHING if found is None else found.elements()
+        rows = frame.object(inside) if inside.kind.is_container else None
+        if found is not None and inside.kind is Kind.MODULE:
             along = unregistered.is_registered_elsewhere(info, frame, name, found)
             for each in (*(found.items or ()), *found.entries.values(), found.element):
                 place_module(frame, each, THE_MODULE if along else UNKNOWN)
+        elif rows is not None and rows.elements().kind is Kind.MODULE:
+            if unregistered.is_registered_elsewhere(info, frame, name, rows):
+                place_module(frame, value, THE_MODULE)
     return value
 
 
