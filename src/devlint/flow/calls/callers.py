@@ -153,14 +153,25 @@ def is_exporting(info: ClassInfo, method: str) -> bool:
 
 def is_trying_itself(info: ClassInfo, method: ir.Function) -> bool:
     """Whether a method of a module only tries it out, as it was made: it needs nothing to be given,
-    takes nothing from a loop, and gives nothing back (`test(self)`)."""
-    if not info.is_module or _TRIAL.search(method.name) is None:
+    takes nothing from a loop, gives nothing back (`test(self)`), and chooses no device."""
+    if not info.is_module or _TRIAL.search(method.name) is None or not method.params:
         return False
     if any(parameter.default is None for parameter in method.params[1:]):
         return False
     scan = info.file.scan(method)
     loops = any(isinstance(each, (ir.For, ir.While)) for each in method.body)
-    return not (loops or scan.yields or any(scan.returned))
+    chooses = any(_chooses_device(node, method.params[0].name) for node in descendants(method))
+    return not (loops or chooses or scan.yields or any(scan.returned))
+
+
+def _chooses_device(node: ir.Node, this: str) -> bool:
+    """`torch.rand(3, device="cuda")`, `x.cuda()` of anything but the module itself."""
+    if not isinstance(node, ir.Call):
+        return False
+    match node.func:
+        case ir.Attribute(value=moved, attr="cuda" | "to"):
+            return not (isinstance(moved, ir.Name) and moved.id == this)
+    return any(each.keyword == "device" for each in node.args)
 
 
 def _remember_flags(frame: Frame, function: ir.Function, args: Arguments, position: int) -> None:
