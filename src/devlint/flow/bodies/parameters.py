@@ -44,6 +44,7 @@ def bind_parameters(
         name = parameter.name
         given = any_given and may_be_given(frame, function, name) and not _COUNT.search(name)
         given = given and not _is_made_on_host(frame, parameter.default)
+        given = given and name not in scan.columns
         told = flag(frame, function, name)
         if position == 0 and receiver is not None:
             value = receiver

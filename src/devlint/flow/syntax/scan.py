@@ -138,6 +138,9 @@ def _call(found: Scan, call: ir.Call, this: str, takes_tensors: Callable[[ir.Exp
                 and a.value.attr == "device"
                 and isinstance(a.value.value, ir.Name)
             }
+            if func.attr == "cuda" and isinstance(func.value, ir.Subscript):
+                if isinstance(func.value.index, ir.Display):
+                    found.columns.add(ir.render(func.value.value))
             found.moved.add(ir.render(func.value))
             attr = self_attribute(func.value, this)
             if attr:

@@ -34,6 +34,9 @@ class Scan:
     data: set[str] = field(default_factory=set)
     """Names of which tensors are made (`torch.tensor(rows)`), or taken (`x, sizes = x`): they are
     none yet."""
+    columns: set[str] = field(default_factory=set)
+    """Names of which columns are moved where they are wanted (`rows[:, 0].cuda()`): the whole is on
+    the host, most likely."""
     moved: set[str] = field(default_factory=set)
     taken: set[tuple[str, str]] = field(default_factory=set)
     """(name, other): what a name is bound to is the other, a part of it, or a method's answer."""
