@@ -213,6 +213,21 @@ def main():
     assert told == [["DEV201"], ["DEV201"], ["DEV401", "DEV203", "DEV201"]]
 
 
+def test_what_is_named_for_cuda_runs_where_it_was_chosen() -> None:
+    code = """
+import torch
+
+torch.cuda.synchronize()
+"""
+
+    def told(name: str) -> bool:
+        return bool(lint.check_source(code.encode(), name, Settings(select=("DEV108",))))
+
+    chosen = "gpu_utils.py", "kernels/cuda/shift.py", "nvidia/shift.py", "tests/test_gpu.py"
+    assert not any(map(told, chosen))
+    assert all(map(told, ("utils.py", "check_gpu.py", "train_cuda.py", "cuda/shift/utils.py")))
+
+
 def test_a_module_that_holds_nothing_changes_samples_in_a_file_for_data() -> None:
     code = """\
 import torch

@@ -74,11 +74,13 @@ def interpret(
 def _run(world: World, text: Text, default: Device) -> Frame:
     """Run a file, and all that it defines; gives the frame of its top level."""
     path = world.home.path
-    known = known_of_file(path, text.module.body, text.speaks_of_devices)
+    body = text.module.body
+    known = known_of_file(path, body, text.speaks_of_devices)
     state = State(known=known, default=default)
-    top = Frame(world, world.home, state, role=text.role, guard=guard_of_file(path, text.role))
+    guard = guard_of_file(path, text.role, body)
+    top = Frame(world, world.home, state, role=text.role, guard=guard)
     world.home.top = top
-    statements.run(top, text.module.body)
+    statements.run(top, body)
     precision.tell(top, 0)
     top.state.alive = True
     _run_rest(world, top)

@@ -6,7 +6,12 @@ import re
 
 from devlint import ir
 from devlint.flow.bodies.classes import declare_class
-from devlint.flow.conditions.guards import guard_of, is_named_for_cuda
+from devlint.flow.conditions.guards import (
+    COMPILES,
+    FOR_ACCELERATORS,
+    guard_of,
+    is_named_for_cuda,
+)
 from devlint.flow.devices.named import use_device
 from devlint.flow.domain.lattice import CPU
 from devlint.flow.domain.state import State
@@ -21,7 +26,6 @@ def define_function(frame: Frame, node: ir.Function) -> None:
     _decorate(frame, node)
     _defaults(frame, node)
     if any(_compiles(frame, decorator) for decorator in node.decorators):
-        frame.file.kernels = True
         frame.state.bind(node.name, NOTHING)
         return  # it looks like Python, and isn't
     qualname = f"{frame.qualname}.{node.name}".lstrip(".")
@@ -85,8 +89,7 @@ def _transparent(frame: Frame, decorator: ir.Expr) -> bool:
     return library.dotted(frame, func) in _TRANSPARENT
 
 
-_COMPILERS = frozenset(("triton", "numba", "tilelang", "cutlass", "gluon", "jax", "taichi", "warp"))
-_COMPILES = frozenset(("jit", "njit", "kernel", "vectorize", "guvectorize", "autotune"))
+_COMPILERS = frozenset((*FOR_ACCELERATORS, "numba", "jax", "taichi", "warp"))
 
 
 def _compiles(frame: Frame, decorator: ir.Expr) -> bool:
@@ -94,7 +97,7 @@ def _compiles(frame: Frame, decorator: ir.Expr) -> bool:
     a `.to()`. A project may hand such a compiler on: `from project.compat import triton`."""
     func = decorator.func if isinstance(decorator, ir.Call) else decorator
     words = (library.dotted(frame, func) or ir.render(func)).split(".")
-    return words[-1] in _COMPILES and not _COMPILERS.isdisjoint(words)
+    return words[-1] in COMPILES and not _COMPILERS.isdisjoint(words)
 
 
 def _is_fixture(frame: Frame, decorator: ir.Expr) -> bool:

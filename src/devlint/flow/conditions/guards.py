@@ -14,12 +14,34 @@ from devlint.flow.frames.frame import Frame
 _NEEDS_ACCELERATOR = re.compile(r"cuda|gpu|accelerator|xpu|device", re.IGNORECASE)
 _SKIPS = re.compile(r"skip_?(if|unless)", re.IGNORECASE)
 _FILE_FOR_CUDA = re.compile(r"(^|_)(cuda|gpus?)(_|$)")
+_FOLDER_FOR_CUDA = re.compile(r"cuda|gpu|nvidia|rocm|triton")
+FOR_ACCELERATORS = frozenset(("triton", "tilelang", "cutlass", "gluon", "cuda"))
+COMPILES = frozenset(("jit", "njit", "kernel", "vectorize", "guvectorize", "autotune"))
+"""Decorators of kernels: the last word, and one of those before it where the kernels need an
+accelerator."""
 
 
-def guard_of_file(path: str, role: Role) -> Guard:
-    """The guard of a whole file: tests that are named for CUDA are run where it is."""
-    named = role is Role.TEST and _FILE_FOR_CUDA.search(PurePath(path).stem.lower())
-    return Guard.CHOSEN if named else Guard.NONE
+def guard_of_file(path: str, role: Role, body: ir.Body) -> Guard:
+    """The guard of a whole file: what is named for CUDA is run where it is, and so is what defines
+    kernels for it."""
+    names = PurePath(path.lower())
+    stem, folder = names.stem, names.parent.name
+    for_all = role is not Role.TEST and _FOR_EVERYBODY.search(stem)
+    named = _FILE_FOR_CUDA.search(stem) or _FOLDER_FOR_CUDA.fullmatch(folder)
+    chosen = (named and not for_all) or any(map(_defines_kernel, body))
+    return Guard.CHOSEN if chosen else Guard.NONE
+
+
+def _defines_kernel(node: ir.Stmt) -> bool:
+    """Whether a statement of a file defines a kernel of Triton or its like, perhaps under a
+    condition."""
+    match node:
+        case ir.If(body=body):
+            return any(map(_defines_kernel, body))
+        case ir.Function(decorators=decorators):
+            spelled = (ir.render(getattr(each, "func", each)).split(".") for each in decorators)
+            return any(w[-1] in COMPILES and FOR_ACCELERATORS & {*w} for w in spelled)
+    return False
 
 
 _FILE_FOR_EXPORT = re.compile(r"(^|_)onnx(_|$)")

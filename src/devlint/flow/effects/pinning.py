@@ -70,8 +70,6 @@ def moved(frame: Frame, node: ir.Call, base: ir.Expr, value: Value, device: Devi
     device = frame.state.simplify(device)
     if value.note != "pinned" or not (isinstance(device, Symbol) or _may_be_cpu(device)):
         return
-    if frame.file.kernels:
-        return  # there is an accelerator wherever this file is of use
     link = value.trace
     while link is not None and link.message != _PINNED:
         link = link.before

@@ -137,8 +137,6 @@ class File:
     """Where its names and attributes aren't called, by name; None before anybody has looked."""
     replaced: frozenset[str] | None = None
     """The attributes of all tensors that it patches; None before anybody has looked."""
-    kernels: bool = False
-    """It defines kernels of Triton or its like, which run on accelerators only."""
     fixtures: dict[str, Closure] = field(default_factory=dict)
     """The functions that pytest runs for the parameters of tests, by their names."""
     nn: str = ""
