@@ -9,6 +9,7 @@ from devlint.findings import Change, Confidence, Hop, Level, Report, Safety
 from devlint.flow.facts import (
     THE_MODULE,
     AttributeWrite,
+    Difference,
     Fact,
     Guarded,
     Join,
@@ -18,6 +19,7 @@ from devlint.flow.facts import (
     Role,
     Symbol,
     difference,
+    left_out,
     only_host,
 )
 from devlint.rules import rule
@@ -108,18 +110,27 @@ def _report(
 def _sentence(odd: Operand, partner: Operand) -> str:
     named, followed = isinstance(odd.node, ir.Name), _follows_another(odd)
     name = f"`{odd}`" if named and not followed and not odd.passed else "this tensor"
-    made = f"{name} is made {place(odd.device)} here, but"
+    found = difference(odd.device, partner.device)
+    made = f"{name} is made {_made(odd, found)}, but"
     if named and followed:
         made += f" `{odd}`, which goes along,"
     if odd.node is partner.node:
         return f"this tensor is made {place(odd.device)}, but others in `{odd}` are not"
     if is_own_place(partner):
         return f"{made} meets `{partner}`, which may be on an accelerator"
-    found = difference(odd.device, partner.device)
     if isinstance(partner.device, Guarded) and found is not None:
         there = device_at(partner.device, found.when)
         return f"{made} meets `{partner}`, which may be {place(there)}"
     return f"{made} meets `{partner}`, which is {place(partner.device)}"
+
+
+def _made(odd: Operand, found: Difference | None) -> str:
+    """ "on cpu here"; where another path makes it elsewhere, under which condition."""
+    usual = left_out(odd.device)
+    if found is None or not isinstance(usual, Guarded):
+        return f"{place(odd.device)} here"
+    conditions = [f"{'when' if holds else 'unless'} `{key}`" for key, holds in found.when]
+    return f"{place(device_at(usual, found.when))} here {' and '.join(conditions)}"
 
 
 def _follows_another(odd: Operand) -> bool:

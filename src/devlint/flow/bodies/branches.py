@@ -47,7 +47,7 @@ def branch(frame: Frame, node: ir.If) -> None:
     once.keep(frame, node, yes)
     narrow.assume(frame, node.test, False)
     frame.run(node.orelse)
-    frame.state = choices.merge_states(yes, frame.state, key)
+    frame.state = choices.merge_states(yes, frame.state, key, node.test)
     frame.loop, frame.arm = loop, arm
 
 

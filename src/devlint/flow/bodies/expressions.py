@@ -11,7 +11,7 @@ from devlint.flow.calls import calls
 from devlint.flow.conditions import choices, fallbacks, implications, narrow, uncalled
 from devlint.flow.conditions.settled import settled
 from devlint.flow.devices.named import string_value
-from devlint.flow.domain.keys import CUDA_AVAILABLE, stands_in
+from devlint.flow.domain.keys import CUDA_AVAILABLE
 from devlint.flow.domain.paths import path_value
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.state_joins import join_states
@@ -154,7 +154,7 @@ def _conditional(frame: Frame, node: ir.Conditional) -> Value:
         frame.state = outside.fork()
         narrow.assume(frame, node.test, holds)
         branches.append((evaluate(frame, branch), frame.state))
-    frame.state = choices.merge_states(branches[0][1], branches[1][1], key)
+    frame.state = choices.merge_states(branches[0][1], branches[1][1], key, node.test)
     frame.state.known = dict(outside.known)
     yes, no = branches[0][0], branches[1][0]
     if (
@@ -163,10 +163,9 @@ def _conditional(frame: Frame, node: ir.Conditional) -> Value:
         and implications.has_keys(frame, node.test)
     ):
         return choices.merge_devices(frame, node.test, yes, no)
-    joined = choices.merge_values(yes, no, key)
-    guarded = yes.kind in TENSORS and no.kind in TENSORS and yes.device != no.device
-    guarded = guarded and key is not None and not stands_in(key[0])
-    return joined.but(note="guarded") if guarded else joined
+    if yes.kind in TENSORS and no.kind in TENSORS and yes.device != no.device:
+        return choices.merge_placed(yes, no, key, node.test)
+    return choices.merge_values(yes, no, key)
 
 
 _NAME_DEVICES = {Kind.STRING, Kind.DEVICE}

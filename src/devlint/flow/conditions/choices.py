@@ -7,15 +7,15 @@ from devlint.flow.conditions.implications import key_of
 from devlint.flow.domain.lattice import UNKNOWN
 from devlint.flow.domain.state import State
 from devlint.flow.domain.state_joins import join_states
-from devlint.flow.domain.value_joins import join_values
+from devlint.flow.domain.value_joins import join_placed, join_values
 from devlint.flow.domain.values import Kind, Value
 from devlint.flow.frames.frame import Frame
 
 
-def merge_states(yes: State, no: State, key: tuple[str, bool] | None) -> State:
+def merge_states(yes: State, no: State, key: tuple[str, bool] | None, test: ir.Expr) -> State:
     """The state after the two branches of a condition."""
     if key is None:
-        return join_states(yes, no)
+        return join_states(yes, no, test=test)
     return join_states(yes, no, key[0]) if key[1] else join_states(no, yes, key[0])
 
 
@@ -24,6 +24,13 @@ def merge_values(yes: Value, no: Value, key: tuple[str, bool] | None) -> Value:
     if key is None:
         return join_values(yes, no)
     return join_values(yes, no, key[0]) if key[1] else join_values(no, yes, key[0])
+
+
+def merge_placed(yes: Value, no: Value, key: tuple[str, bool] | None, test: ir.Expr) -> Value:
+    """One of two tensors that are in two places."""
+    if key is None or key[1]:
+        return join_placed(yes, no, None if key is None else key[0], test)
+    return join_placed(no, yes, key[0], test)
 
 
 def merge_devices(frame: Frame, test: ir.Expr, yes: Value, no: Value) -> Value:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from devlint import ir
 from devlint.flow.conditions.cuda_proofs import counts_devices, of_count, proves_cuda
 from devlint.flow.domain.keys import (
@@ -12,23 +10,16 @@ from devlint.flow.domain.keys import (
     DEVICE_ASKED,
     HOST_CHOSEN,
     IS_NONE,
+    LONGEST,
     asks_for_host,
     chooses_host,
+    is_about_devices,
 )
 from devlint.flow.domain.paths import Path
 from devlint.flow.domain.values import NOTHING, Condition, Kind, Settled, Value
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import condition, dotted, dotted_types
 from devlint.flow.frames.overheard import local_name
-
-_ABOUT_DEVICES = re.compile(
-    r"cuda|gpu|device|accelerator|model_parallel|(?<![a-z])(mps|npu|xpu|hip|rocm)(?![a-z])"
-    r"|(^|[._])cpu(?!_count)|pin_memory|pinned|\bstream\b|\b(sync|synchroni[sz]e)$",
-    re.IGNORECASE,
-)
-"""Short names count as whole words only: there is an "npu" in `input`. A flag that is called `sync`
-asks for what waits for an accelerator."""
-
 
 _NO_ACCELERATOR = ('torch.device("cpu")', '"cpu"', "None", "-1", '""', "'cpu'", '"mps"')
 
@@ -41,9 +32,6 @@ _DEVICE_NAMES = ('"cpu"', '"cuda"', '"mps"', '"xpu"', '"npu"')
 
 
 _EQUALITIES = ("==", "!=", "is", "is not", "in", "not in")
-
-
-_LONGEST_KEY = 60
 
 
 def truth(frame: Frame, node: ir.Expr, value: Value) -> Value:
@@ -111,7 +99,7 @@ def _by_name(frame: Frame, node: ir.Expr, holds: bool) -> Settled:
 
 def _hint(node: ir.Expr, holds: bool) -> Settled:
     text = ir.render(node, 200)
-    if not _ABOUT_DEVICES.search(text):
+    if not is_about_devices(text):
         return ()
     if isinstance(node, ir.Compare) and node.op in ("<", "<="):
         negative = ir.render(node.right) in _LEAST_INDICES
@@ -170,7 +158,7 @@ def _words(frame: Frame, node: ir.Expr) -> tuple[str, bool] | None:
     if not _is_stable(frame, node):
         return None
     text = ir.render(node, 200)
-    if len(text) > _LONGEST_KEY or ".device" in text or ".is_cuda" in text:
+    if len(text) > LONGEST or ".device" in text or ".is_cuda" in text:
         return None
     if isinstance(node, ir.Compare) and ir.render(node.right) in _DEVICE_NAMES:
         return None  # it tells what the device is: the two branches are no free choice
@@ -217,7 +205,7 @@ def _type(frame: Frame, node: ir.Call, name: str) -> tuple[str, bool] | None:
 def _asked_type(frame: Frame, node: ir.Call) -> tuple[str, bool] | None:
     subject = node.args[0].value if node.args else node
     text = ir.render(node, 200)
-    if not isinstance(subject, ir.Name) or len(text) > _LONGEST_KEY:
+    if not isinstance(subject, ir.Name) or len(text) > LONGEST:
         return None
     if len(node.args) == 1:
         return f"not {text}", False

@@ -67,3 +67,20 @@ def chooses_host(text: str, holds: bool) -> bool:
     if asks_for_host(text):
         return holds
     return not holds and _ASKS_FOR_ACCELERATOR.search(text) is not None
+
+
+LONGEST = 60
+"""Characters: what is longer is no key."""
+
+_ABOUT_DEVICES = re.compile(
+    r"cuda|gpu|device|accelerator|model_parallel|(?<![a-z])(mps|npu|xpu|hip|rocm)(?![a-z])"
+    r"|(^|[._])cpu(?!_count)|pin_memory|pinned|\bstream\b|\b(sync|synchroni[sz]e)$",
+    re.IGNORECASE,
+)
+"""Short names count as whole words only: there is an "npu" in `input`. A flag that is called `sync`
+asks for what waits for an accelerator."""
+
+
+def is_about_devices(text: str) -> bool:
+    """Whether a condition has to do with devices, by its words."""
+    return _ABOUT_DEVICES.search(text) is not None

@@ -5,11 +5,19 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from dataclasses import replace
 
+from devlint import ir
 from devlint.flow.domain.keys import asks_type, stands_in
 from devlint.flow.domain.lattice import UNKNOWN, Symbol, choose, join
 from devlint.flow.domain.paths import Path, Ref
 from devlint.flow.domain.state import WAITED, Object, State
-from devlint.flow.domain.value_joins import NAMED, both, join_held, join_kept, join_values
+from devlint.flow.domain.value_joins import (
+    NAMED,
+    both,
+    join_held,
+    join_kept,
+    join_placed,
+    join_values,
+)
 from devlint.flow.domain.values import MADE, NOTHING, TENSORS, Kind, Value
 
 
@@ -56,8 +64,9 @@ def _join_elements(a: Object, b: Object, items: tuple[Value, ...] | None, key: s
     return join_held(present)
 
 
-def join_states(a: State, b: State, key: str | None = None) -> State:
-    """The state after two paths meet; `key` is the condition that holds on the path of `a`."""
+def join_states(a: State, b: State, key: str | None = None, test: ir.Expr | None = None) -> State:
+    """The state after two paths meet; `key` is the condition that holds on the path of `a`, `test`
+    one that may change between two looks at it."""
     if not a.alive:
         return b
     if not b.alive:
@@ -84,7 +93,7 @@ def join_states(a: State, b: State, key: str | None = None) -> State:
         if mine is None:
             env[name] = other
         else:
-            env[name] = _join_bindings(joined, mine, other, key)
+            env[name] = _join_bindings(joined, mine, other, key, test)
             if "device" in name and env[name].device == UNKNOWN and env[name].kind in _UNPROVEN:
                 env[name] = _join_places(name, mine, other, env[name])
     joined.env = env
@@ -160,7 +169,12 @@ def widened(before: State, after: State) -> State:
 
 
 def _join_bindings(
-    state: State, a: Value, b: Value, key: str | None, around: frozenset[Ref] = frozenset()
+    state: State,
+    a: Value,
+    b: Value,
+    key: str | None,
+    test: ir.Expr | None = None,
+    around: frozenset[Ref] = frozenset(),
 ) -> Value:
     """As `join_values`, and where both are objects of one kind, the join is a new object. `around`
     are the joined objects that these two are elements of: containers may hold themselves."""
@@ -175,13 +189,12 @@ def _join_bindings(
             found = join_objects(mine, theirs, key)
             if found.items is None and found.element.kind in _HELD:
                 elements = mine.elements(), theirs.elements()
-                element = _join_bindings(state, *elements, key, around | {ref})
+                element = _join_bindings(state, *elements, key, test, around | {ref})
                 found = replace(found, element=element)
             state.heap[ref] = found
             return a.but(data=ref)
-    guarded = key is not None and not stands_in(key)
-    if guarded and a.kind in TENSORS and b.kind in TENSORS and a.device != b.device:
-        return join_values(a, b, key).but(note="guarded")
+    if a.kind in TENSORS and b.kind in TENSORS and a.device != b.device:
+        return join_placed(a, b, key, test)
     return join_kept(a, b, key)
 
 

@@ -2,8 +2,21 @@
 
 from __future__ import annotations
 
-from devlint.flow.domain.keys import IS_NONE, asks_type, stands_in
-from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, Symbol, choose, join, only_host
+import re
+
+from devlint import ir
+from devlint.flow.domain.keys import IS_NONE, LONGEST, asks_type, is_about_devices, stands_in
+from devlint.flow.domain.lattice import (
+    CPU,
+    UNKNOWN,
+    Device,
+    Symbol,
+    choose,
+    join,
+    may_be_accelerator,
+    may_be_host,
+    only_host,
+)
 from devlint.flow.domain.mixtures import mix
 from devlint.flow.domain.paths import Path, as_device
 from devlint.flow.domain.values import (
@@ -25,6 +38,9 @@ from devlint.flow.domain.values import (
     Settled,
     Value,
 )
+
+_ASKS_ELSE = re.compile(r"^not |\btype\(|isinstance\(|is_tensor\(|hasattr\(| is (not )?None")
+"""Conditions that ask what an argument is, or whether it is there."""
 
 NAMED = (Kind.DEVICE, Kind.STRING)
 """The kinds that name a device."""
@@ -187,6 +203,34 @@ def join_kept(a: Value, b: Value, key: str | None = None) -> Value:
                 Kind.UNKNOWN, CPU, origin=one.origin, scalar=False, note=PERHAPS, trace=one.trace
             )
     return joined
+
+
+def join_placed(a: Value, b: Value, key: str | None, test: ir.Expr | None) -> Value:
+    """A tensor that two paths leave in two places: moved on one of them, or made anew there."""
+    free = key if key is not None or test is None else _words(test)
+    if free is not None and not stands_in(free):
+        for fresh, other in ((a, b), (b, a)):
+            if _is_made_apart(fresh, other) and not is_about_devices(free):
+                return fresh.but(device=choose(free, a.device, b.device), data=None, note="")
+        if key is not None:
+            return join_values(a, b, key).but(note="guarded")
+    return join_kept(a, b, key)
+
+
+def _words(test: ir.Expr) -> str | None:
+    """The key of a condition that may change between two looks at it: it tells two paths apart that
+    part here and meet here."""
+    text = ir.render(test, 2 * LONGEST)
+    return None if len(text) > LONGEST or _ASKS_ELSE.search(text) else text
+
+
+def _is_made_apart(fresh: Value, other: Value) -> bool:
+    """Whether one path made a tensor on the host, and the other one has another tensor, that is
+    elsewhere."""
+    made = fresh.kind is Kind.TENSOR and fresh.origin in MADE and fresh.scalar is False
+    if not made or fresh.note not in ("", ROWS) or not may_be_host(fresh.device):
+        return False
+    return may_be_accelerator(other.device) and not _came_from(other, fresh)
 
 
 def _is_made(value: Value) -> bool:
