@@ -200,7 +200,8 @@ def _method(frame: Frame, node: ir.Call, func: ir.Attribute, base: Value) -> Val
             return base
         own = kind is Kind.MODULE and base.note == "self"
         found = unknown_calls.of_part(frame, node, func, args) if own else NOTHING
-        return unknown_calls.called(frame, node, func, args) if found is NOTHING else found
+        called = func.value if attr == "forward" else func
+        return unknown_calls.called(frame, node, called, args) if found is NOTHING else found
     if value.kind is Kind.METHOD and isinstance(value.data, Bound):
         return call_bound(frame, node, value.data, args)
     return call_value(frame, node, func, value, Arguments(args.all))
@@ -274,6 +275,8 @@ def _unknown_method(
         if row is not None:
             receiver = (func.value, this)
             return transfer.apply(frame, node, row, replace(args, receiver=receiver))
+    if attr == "forward":
+        return call_value(frame, node, func.value, base, Arguments(args.all))
     inner = path_value(f"{base.data.text}.{attr}", base.data.given)
     return call_value(frame, node, func, inner, args)
 

@@ -63,10 +63,12 @@ def _are_lengths(name: str, node: ir.Call, given: list[ir.Argument]) -> bool:
 
 
 def _lists_integers(node: ir.Expr) -> bool:
-    """`[16] * n` and `[[1, 2]]`."""
+    """`[16] * n`, `[[1, 2]]` and `[len(x)]`."""
     match node:
         case ir.Constant(value=value):
             return type(value) is int
+        case ir.Call(func=ir.Name(id="len")):
+            return True
         case ir.Display(items=items):
             return bool(items) and all(_lists_integers(item) for item in items)
         case ir.Binary(op="*", left=left, right=right):

@@ -141,6 +141,8 @@ def call_module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
         wrapping.call_wrapper(frame, node, func, value)
     if managed and place == UNKNOWN:
         return NOTHING
+    if place == UNKNOWN and info is not None and found is not None and found.stateless:
+        return _computed(frame, node, value, info, args)
     if place == UNKNOWN:
         return _stateless_call(frame, node, func, source, inputs)
     if _is_given_object(frame, place, args):
@@ -197,6 +199,17 @@ def _only_computes(frame: Frame, info: ClassInfo | None) -> bool:
         return False
     scan = method[0].file.scan(method[1])
     return not scan.reads_back and not any(info.method(name) for name in scan.self_calls)
+
+
+def _computed(frame: Frame, node: ir.Call, value: Value, info: ClassInfo, args: Arguments) -> Value:
+    """A module of the project that holds nothing, a loss most likely: its `forward` is a function
+    of what it is given."""
+    method = info.method("forward")
+    if method is None or not frame.can_inline(method[0].file):
+        return NOTHING
+    owner, function = method
+    closure = Closure(function, owner.file, (), owner, f"{owner.node.name}.forward")
+    return call_function(frame, node, closure, args, value)
 
 
 def _stateless_call(

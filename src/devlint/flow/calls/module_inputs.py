@@ -26,6 +26,8 @@ _PLAIN = re.compile(
     r"(typing\.)?(Optional\[)?(str|int|float|bool)\]?( \| (str|int|float|bool|None))*"
 )
 _OF_NUMBERS = re.compile(r"\b([Ll]ist|[Tt]uple|Sequence)\[(\w+\[)?(int|float)\b")
+_OF_TRANSFORMERS = ("input_ids", "attention_mask", "token_type_ids", "decoder_input_ids")
+"""Integers that models of transformers take, on their device."""
 _MASK = re.compile(r"mask$|^att?s$|_att?s$")
 """A mask that `forward` only hands on is often moved by what applies it, several calls below."""
 
@@ -50,8 +52,9 @@ def may_hold_tensors(frame: Frame, module: Object | None, args: Arguments) -> li
                 name or ir.render(_subject(argument.value))
             ):
                 continue
-            if position and _is_hidden(frame, module) and is_of_integers(value):
-                continue
+            if position and name not in _OF_TRANSFORMERS and _is_hidden(frame, module):
+                if is_of_integers(value):
+                    continue
             if not _is_bound(frame, argument.value):
                 found.append((argument.value, value))
             continue
