@@ -52,8 +52,40 @@ def tell(info: ClassInfo, method: ir.Function, start: Frame, this: Value) -> Non
             for name in sorted(cache.attributes)
             if (stored := _follows_input(info, start, this, method, name)) is not None
         }
-        if kept:
+        if kept and not _runs_once(info, method.name):
             _rerun(info, method, start, this, cache, kept)
+
+
+def _runs_once(info: ClassInfo, name: str) -> bool:
+    """Whether all ways to a method lead through methods that come back at once where they have run
+    before: `if hasattr(self, "fused"): return`, then `self.fused = ...`."""
+    ahead, seen = {name}, set[str]()
+    while ahead - seen:
+        name = (ahead - seen).pop()
+        seen.add(name)
+        if name not in info.methods or not _comes_back(info, info.methods[name]):
+            callers = {n for n, m in info.methods.items() if name in info.file.scan(m).self_calls}
+            if not callers - {name}:
+                return False
+            ahead |= callers
+    return True
+
+
+def _comes_back(info: ClassInfo, method: ir.Function) -> bool:
+    this = method.params[0].name if method.params else ""
+    for statement in method.body:
+        match statement:
+            case ir.Evaluate(value=ir.Constant()):
+                continue  # a docstring
+            case ir.If(test=ir.Call(func=ir.Name(id="hasattr"), args=(_, asked)), body=body):
+                key = asked.value.value if isinstance(asked.value, ir.Constant) else None
+            case ir.If(test=test, body=body):
+                key = self_attribute(test, this)
+            case _:
+                return False
+        returns = len(body) == 1 and isinstance(body[0], ir.Return)
+        return returns and key in info.file.scan(method).self_stores
+    return False
 
 
 def _rerun(
