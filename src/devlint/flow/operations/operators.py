@@ -129,7 +129,10 @@ def compare(frame: Frame, node: ir.Compare, left: Value, right: Value) -> Value:
         left.kind in TENSORS or right.kind in TENSORS
     ):
         arrivals.read(frame, node, (node.left, left), (node.right, right))
-        found = meet.meet(frame, node, node.op, [(node.left, left), (node.right, right)])
+        given = [(node.left, left), (node.right, right)]
+        if frame.testing:
+            given = [(each, _one_number(each, value)) for each, value in given]
+        found = meet.meet(frame, node, node.op, given)
         if found is not NOTHING:
             return found.but(grad=False)
     if frame.tells and _is_about_devices(frame, node, left, right):
@@ -138,6 +141,13 @@ def compare(frame: Frame, node: ir.Compare, left: Value, right: Value) -> Value:
         frame.record(Comparison(node, frame.context(), node.op, one, other, of_type))
     plain = left if left.kind is not Kind.NUMBER or right.kind is not Kind.UNKNOWN else right
     return implications.truth(frame, node, plain)
+
+
+def _one_number(node: ir.Expr, value: Value) -> Value:
+    """What a test compares has one element: what an index takes out of a tensor there is most
+    likely one of its numbers."""
+    single = isinstance(node, ir.Subscript) and not isinstance(node.index, (ir.Slice, ir.Display))
+    return value.but(scalar=True) if single and value.scalar is None else value
 
 
 def _is_about_devices(frame: Frame, node: ir.Compare, left: Value, right: Value) -> bool:
