@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 
 from devlint import ir
-from devlint.flow.calls import fields, outputs
+from devlint.flow.calls import directed, fields, outputs
 from devlint.flow.calls.function_calls import call_function
 from devlint.flow.calls.module_inputs import may_hold_tensors
 from devlint.flow.domain.differences import difference
@@ -118,7 +118,7 @@ def call_module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
     found = frame.object(value)
     info = found.source if found is not None and isinstance(found.source, ClassInfo) else None
     managed = found is not None and found.managed
-    self_moving = info is not None and moves_inputs(frame, info)
+    self_moving = directed.is_given_device(args) if info is None else moves_inputs(frame, info)
     if value.note == "if-module":
         value = value.but(kind=Kind.MODULE, data=None)
     place = frame.place(value)
@@ -255,7 +255,7 @@ def moves_inputs(frame: Frame, info: ClassInfo) -> bool:
         return True
     if method[0].file.scan(function).self_moves:  # it takes itself to where its input is
         return True
-    return _moves(info, method, names)
+    return _moves(info, method, names) or directed.takes_inputs_there(function, names)
 
 
 def _moves(info: ClassInfo, method: tuple[ClassInfo, ir.Function], names: set[str]) -> bool:
