@@ -13,8 +13,8 @@ from devlint.flow.bodies.functions import run_alone
 from devlint.flow.bodies.registered import leave_open, place_parts, register, tell_kept_tensors
 from devlint.flow.calls import fields
 from devlint.flow.calls.callers import is_exporting, is_out_of_use, is_private, is_trying_itself
-from devlint.flow.domain.keys import ALL_ON_HOST, CUDA_AVAILABLE
-from devlint.flow.domain.lattice import UNKNOWN, Device, join, only_host
+from devlint.flow.domain.keys import ALL_ON_HOST, CUDA_AVAILABLE, IS_NONE
+from devlint.flow.domain.lattice import UNKNOWN, Device, conditions, join, only_host
 from devlint.flow.domain.paths import path_value
 from devlint.flow.domain.state import Object, State
 from devlint.flow.domain.value_joins import join_all, join_values
@@ -243,6 +243,13 @@ def _sets_up(info: ClassInfo, name: str, method: ir.Function) -> bool:
     return bool(scan.self_moves or scan.makes)
 
 
+def _where_it_is(value: Value) -> Value:
+    """What a method moves unless it, or something else, is None: that it is there, and nobody knows
+    whether it has been moved."""
+    absent = any(key.endswith(IS_NONE) for key in conditions(value.device))
+    return value.but(device=UNKNOWN) if absent else value
+
+
 def _merge(info: ClassInfo, before: Object, ends: list[Object], is_self: bool) -> Object:
     device: Device = ends[0].device
     for end in ends[1:]:
@@ -257,7 +264,7 @@ def _merge(info: ClassInfo, before: Object, ends: list[Object], is_self: bool) -
         for name, value in end.entries.items():
             known = entries.get(name)
             if known is not None:
-                entries[name] = join_values(known, value)
+                entries[name] = _where_it_is(join_values(known, value))
             elif not any(each.open_base for each in info.lineage()):
                 entries[name] = value  # else a base that isn't seen may have set it before
     trace = moved[0].trace if moved else before.trace
