@@ -229,6 +229,14 @@ def children(args: Arguments) -> tuple[Value, ...] | None:
     return inside if all(value.kind is Kind.MODULE for value in inside) and inside else None
 
 
+def child_of_list(frame: Frame, args: Arguments) -> Value:
+    """What a list or a dict holds that is given to `nn.ModuleList(...)`: a module that goes where
+    this one goes."""
+    found = [frame.object(value) for _, value in args.positional() if value.kind.is_container]
+    inside = found[0].elements() if len(found) == 1 and found[0] is not None else NOTHING
+    return inside if inside.kind is Kind.MODULE else NOTHING
+
+
 def device_of_children(frame: Frame, row: Row, args: Arguments, default: Device) -> Device:
     """A container of modules is where they are: it has nothing of its own."""
     if row.name == "torchmetrics.MetricCollection":

@@ -23,6 +23,7 @@ from devlint.flow.effects.host import note_listed, read_cpu_only, tell_read
 from devlint.flow.effects.keeping import keep
 from devlint.flow.effects.model_overlays import (
     CONTAINERS,
+    child_of_list,
     children,
     device_of_children,
     loader,
@@ -224,7 +225,10 @@ def _module(use: Use) -> Value:
         empty = empty and all(each is not None and each.stateless for each in held)
     elif row.name.rpartition(".")[2] in CONTAINERS:
         empty = False
-    found = Object(device=device, source=row.name, trace=told, items=inside, stateless=empty)
+    found = Object(
+        device=device, source=row.name, trace=told, items=inside, stateless=empty,
+        element=NOTHING if inside is not None else child_of_list(frame, use.args),
+    )  # fmt: skip
     return Value(Kind.MODULE, data=frame.allocate(use.node, found))
 
 
