@@ -9,7 +9,7 @@ from devlint.findings import Hop
 from devlint.flow.bodies import unregistered
 from devlint.flow.bodies.early import OWN_MOVES
 from devlint.flow.domain.keys import stands_in
-from devlint.flow.domain.lattice import CPU, THE_MODULE, UNKNOWN, conditions, only_host
+from devlint.flow.domain.lattice import THE_MODULE, UNKNOWN, conditions, only_host
 from devlint.flow.domain.values import MADE, NOTHING, PERHAPS, Kind, Origin, Value
 from devlint.flow.facts import KeptTensor
 from devlint.flow.frames.files import ClassInfo
@@ -66,7 +66,7 @@ def leave_open(frame: Frame, this: Value) -> None:
     """A base that isn't seen may be a module, or move what its subclasses make: a module that
     nobody moved is anywhere."""
     for value in frame.state.heap[this.data].entries.values():
-        if value.kind is Kind.MODULE and held_place(frame, value) == CPU:
+        if value.kind is Kind.MODULE and only_host(held_place(frame, value)):
             place_module(frame, value, UNKNOWN)
 
 
