@@ -201,13 +201,22 @@ def place(device: Device) -> str:
     return text if text.startswith("where") else f"on {text}"
 
 
+def where(odd: Operand, partner: Operand) -> tuple[str, str]:
+    """ "on cpu", and of a fresh tensor that another path makes elsewhere " when `flag`"."""
+    found, usual = difference(odd.device, partner.device), left_out(odd.device)
+    if found is None or not fresh(odd) or not isinstance(usual, Guarded):
+        return place(odd.device), ""
+    conditions = [f"{'when' if holds else 'unless'} `{key}`" for key, holds in found.when]
+    return place(device_at(usual, found.when)), f" {' and '.join(conditions)}"
+
+
 def sentence(odd: Operand, partner: Operand) -> str:
     """Both sides and their places."""
     if str(odd) == str(partner):
         return f"`{odd}` holds tensors {place(odd.device)} and {place(partner.device)}"
     if is_own_place(partner):
         return f"`{odd}` is {place(odd.device)} but `{partner}` may be on an accelerator"
-    return f"`{odd}` is {place(odd.device)} but `{partner}` is {place(partner.device)}"
+    return f"`{odd}` is {''.join(where(odd, partner))} but `{partner}` is {place(partner.device)}"
 
 
 def followed_by(operand: Operand, text: str) -> str:

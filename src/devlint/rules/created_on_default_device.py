@@ -9,7 +9,6 @@ from devlint.findings import Change, Confidence, Hop, Level, Report, Safety
 from devlint.flow.facts import (
     THE_MODULE,
     AttributeWrite,
-    Difference,
     Fact,
     Guarded,
     Join,
@@ -19,7 +18,6 @@ from devlint.flow.facts import (
     Role,
     Symbol,
     difference,
-    left_out,
     only_host,
 )
 from devlint.rules import rule
@@ -35,6 +33,7 @@ from devlint.rules._meetings import (
     named,
     pairs,
     place,
+    where,
 )
 from devlint.rules._remedies import own_device, put_in_creation, put_on
 
@@ -111,7 +110,8 @@ def _sentence(odd: Operand, partner: Operand) -> str:
     named, followed = isinstance(odd.node, ir.Name), _follows_another(odd)
     name = f"`{odd}`" if named and not followed and not odd.passed else "this tensor"
     found = difference(odd.device, partner.device)
-    made = f"{name} is made {_made(odd, found)}, but"
+    placed, when = where(odd, partner)
+    made = f"{name} is made {placed} here{when}, but"
     if named and followed:
         made += f" `{odd}`, which goes along,"
     if odd.node is partner.node:
@@ -122,15 +122,6 @@ def _sentence(odd: Operand, partner: Operand) -> str:
         there = device_at(partner.device, found.when)
         return f"{made} meets `{partner}`, which may be {place(there)}"
     return f"{made} meets `{partner}`, which is {place(partner.device)}"
-
-
-def _made(odd: Operand, found: Difference | None) -> str:
-    """ "on cpu here"; where another path makes it elsewhere, under which condition."""
-    usual = left_out(odd.device)
-    if found is None or not isinstance(usual, Guarded):
-        return f"{place(odd.device)} here"
-    conditions = [f"{'when' if holds else 'unless'} `{key}`" for key, holds in found.when]
-    return f"{place(device_at(usual, found.when))} here {' and '.join(conditions)}"
 
 
 def _follows_another(odd: Operand) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from devlint import ir
 from devlint.findings import Change, Report, Safety
-from devlint.flow.facts import Indexing, Known, may_be_accelerator
+from devlint.flow.facts import Indexing, Known, Operand, may_be_accelerator, may_be_host
 from devlint.rules import rule
 from devlint.rules._meetings import (
     because,
@@ -17,6 +17,7 @@ from devlint.rules._meetings import (
     fresh,
     named,
     place,
+    where,
 )
 from devlint.rules._remedies import suffix
 
@@ -25,15 +26,16 @@ from devlint.rules._remedies import suffix
 def index_on_other_device(indexing: Indexing) -> Iterator[Report]:
     """Report an index on an accelerator whose base is elsewhere; a CPU index is always legal."""
     base, index = indexing.base, indexing.index
-    if not isinstance(base.device, Known) or not may_be_accelerator(index.device):
+    known = base.device if isinstance(base.device, Known) else None
+    if not may_be_accelerator(index.device) or not (known or _made_on_one_path(base)):
         return
-    if not base.device.is_host and not isinstance(index.device, Known):
+    if known and not known.is_host and not isinstance(index.device, Known):
         return  # the choice may fall on the same accelerator, or on the CPU, which is legal
     if clash(index, base, indexing.context):
         yield Report(
             at=index.node,
             message=f"`{index}` is {place(index.device)} but indexes `{base}`, "
-            f"which is {place(base.device)}",
+            f"which is {''.join(where(base, index))}",
             because=because(index, base),
             fix=_move(indexing),
             help=f"an index may be on the CPU or with the indexed tensor: "
@@ -41,6 +43,10 @@ def index_on_other_device(indexing: Indexing) -> Iterator[Report]:
             confidence=confidence(index.device, base.device),
             cause=creation(base) if fresh(base) else None,
         )
+
+
+def _made_on_one_path(base: Operand) -> bool:
+    return fresh(base) and may_be_host(base.device)
 
 
 def _move(indexing: Indexing) -> Change | None:

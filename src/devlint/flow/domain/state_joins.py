@@ -16,6 +16,7 @@ from devlint.flow.domain.value_joins import (
     join_held,
     join_kept,
     join_placed,
+    join_unlike,
     join_values,
 )
 from devlint.flow.domain.values import MADE, NOTHING, TENSORS, Kind, Value
@@ -195,7 +196,7 @@ def _join_bindings(
             return a.but(data=ref)
     if a.kind in TENSORS and b.kind in TENSORS and a.device != b.device:
         return join_placed(a, b, key, test)
-    return join_kept(a, b, key)
+    return join_unlike(a, b, key, test)
 
 
 _HELD = (Kind.MODULE, Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.INSTANCE)

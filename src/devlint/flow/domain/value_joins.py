@@ -217,6 +217,19 @@ def join_placed(a: Value, b: Value, key: str | None, test: ir.Expr | None) -> Va
     return join_kept(a, b, key)
 
 
+def join_unlike(a: Value, b: Value, key: str | None, test: ir.Expr | None) -> Value:
+    """As `join_kept`; what a name stands for that is a fresh tensor on one path is that where the
+    condition holds which has parted the paths."""
+    joined = join_kept(a, b, key)
+    if joined.note != PERHAPS:
+        return joined
+    free = key if key is not None or test is None else _words(test)
+    if free is None or stands_in(free) or is_about_devices(free):
+        return joined
+    yes, no = (each.device if each.origin in MADE else UNKNOWN for each in (a, b))
+    return joined.but(device=choose(free, yes, no))
+
+
 def _words(test: ir.Expr) -> str | None:
     """The key of a condition that may change between two looks at it: it tells two paths apart that
     part here and meet here."""

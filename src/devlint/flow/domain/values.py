@@ -241,7 +241,8 @@ HOST_TENSOR = Value(Kind.TENSOR, CPU)
 
 def as_tensor(value: Value) -> Value:
     """What is perhaps a tensor, where it is one."""
-    return value.but(kind=Kind.TENSOR, note="", origin=Origin.ATTRIBUTE)
+    origin = Origin.ATTRIBUTE if value.device == CPU else value.origin
+    return value.but(kind=Kind.TENSOR, note="", origin=origin)
 
 
 def with_gradient(value: Value) -> Value:
