@@ -197,6 +197,8 @@ def _caches(info: ClassInfo, method: ir.Function) -> Iterator[Cache]:
         if reuses:
             stored = _stored(info, method.body[position + 1 :], this)
         asked = _asked(statement.test, this) & stored
+        if _is_empty_where_used(statement.test, reuses):
+            continue
         if asked and not _asks_for_place(method, statement.test):
             alone = {
                 name for name in stored if _is_stored_there_alone(info, method, statement, name)
@@ -220,6 +222,15 @@ def _stored(info: ClassInfo, body: ir.Body, this: str) -> set[str]:
                 if called is not None:
                     found |= info.file.scan(called).self_stores
     return found
+
+
+def _is_empty_where_used(test: ir.Expr, reuses: bool) -> bool:
+    """Whether nothing is kept where nothing is made: `if self.x is None: return` before
+    `self.x = self.x.to(y.device)`, which makes it anew each time."""
+    match test:
+        case ir.Compare(op="is" | "is not" as op, left=ir.Attribute(), right=ir.Constant(None)):
+            return (op == "is") is reuses
+    return False
 
 
 def _asked(test: ir.Expr, this: str) -> set[str]:

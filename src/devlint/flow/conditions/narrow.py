@@ -31,10 +31,9 @@ def _narrow(frame: Frame, node: ir.Expr, holds: bool) -> None:
         case ir.Boolean(op=op, left=left, right=right) if (op == "and") is holds:
             _narrow(frame, left, holds)
             _narrow(frame, right, holds)
-        case ir.Compare(op="is" | "is not" as op, left=ir.Name(id=name), right=right):
-            if isinstance(right, ir.Constant) and right.value is None:
-                if (op == "is") is holds:
-                    frame.state.env[name] = NONE
+        case ir.Compare(op="is" | "is not" as op, left=left, right=ir.Constant(value=None)):
+            if (op == "is") is holds:
+                _narrow_to_none(frame, left)
         case ir.Compare(op="==" | "!=" as op, left=left, right=right):
             same_place.narrow_host(frame, node, holds)
             if (op == "==") is holds:
@@ -51,6 +50,19 @@ def _narrow(frame: Frame, node: ir.Expr, holds: bool) -> None:
                 _narrow_to_tensor(frame, subject.value)
         case ir.Call():
             unions.forget(frame, node)
+
+
+def _narrow_to_none(frame: Frame, subject: ir.Expr) -> None:
+    """A name, or an attribute that was taken for a tensor, stands for nothing."""
+    match subject:
+        case ir.Name(id=name):
+            frame.state.env[name] = NONE
+        case ir.Attribute(value=ir.Name(id=name), attr=attr):
+            owner = frame.look_up(name)
+            found = None if owner is None else frame.object(owner)
+            if owner is not None and found is not None:
+                if attr in found.entries and found.entries[attr].kind is Kind.TENSOR:
+                    frame.update(owner, found.with_entry(attr, NONE))
 
 
 def _index_of_tensor(frame: Frame, name: str) -> Value | None:

@@ -10,15 +10,15 @@ from devlint.flow.domain.lattice import (
     CPU,
     UNKNOWN,
     Device,
-    Symbol,
     choose,
+    is_place_of_argument,
     join,
     may_be_accelerator,
     may_be_host,
     only_host,
 )
 from devlint.flow.domain.mixtures import mix
-from devlint.flow.domain.paths import Path, as_device
+from devlint.flow.domain.paths import Path, as_device, place_of_path
 from devlint.flow.domain.values import (
     CHOICE,
     EITHER_CHOICE,
@@ -155,13 +155,15 @@ _MOST_OPTIONS = 4
 
 
 def _join_default(a: Value, b: Value, key: str) -> Value:
-    """`if mask is None: mask = torch.ones(n)`: the default `a` stands in for a tensor `b`."""
+    """`if mask is None: mask = torch.ones(n)`: the default `a` stands in for a tensor `b`. Where it
+    was brought to the host, what is given is most likely there as well."""
     if b.kind is Kind.UNKNOWN:
-        path = b.data if isinstance(b.data, Path) and b.data.given else None
-        place = UNKNOWN if path is None else Symbol(f"{path.text}.device", f"{path.text}.device")
+        place = place_of_path(b.data) if isinstance(b.data, Path) else UNKNOWN
         b = Value(Kind.TENSOR, place, origin=Origin.INPUT)
     if b.kind not in TENSORS:
         return NOTHING
+    if a.origin is Origin.MOVED and only_host(a.device) and is_place_of_argument(b.device):
+        b = b.but(device=UNKNOWN)
     return a.but(
         device=choose(key, *_bound(a, b)),
         data=None,

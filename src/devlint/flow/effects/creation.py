@@ -64,7 +64,7 @@ def _create(use: Use) -> Value:
         return data[1].alike(kind=Kind.TENSOR)
     if data is not None and isinstance(data[1].data, Path):
         used = data[1].note == TENSOR_OR or _is_used_as_tensor(use, data[0])
-        if used or row.name != "torch.tensor":
+        if used or row.name not in _TAKES_DATA:
             return Value(Kind.TENSOR, UNKNOWN)  # it may be a tensor, which keeps its device
     if data is not None and row.name in _TAKES_TENSORS and _is_handed_on(use.frame, data):
         return Value(Kind.TENSOR, UNKNOWN)
@@ -83,6 +83,8 @@ def _create(use: Use) -> Value:
     return _default(use, scalar, grad, note)
 
 
+_TAKES_DATA = ("torch.tensor", "torch.Tensor")
+"""They take lists and arrays, and tensors as well."""
 _TAKES_TENSORS = ("torch.tensor", "torch.as_tensor", "torch.asarray")
 _REGISTERED = {
     "torch.nn.UninitializedParameter": "parameter",

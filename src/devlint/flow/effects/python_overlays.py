@@ -8,7 +8,7 @@ from dataclasses import replace
 from devlint import ir
 from devlint.flow.conditions import implications, typed
 from devlint.flow.conditions.settled import is_instance
-from devlint.flow.domain.lattice import UNKNOWN
+from devlint.flow.domain.lattice import CPU, UNKNOWN
 from devlint.flow.domain.paths import Path, as_device, path_value, place_of_path
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.values import (
@@ -105,16 +105,30 @@ def _next(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     if given is None:
         return NOTHING
     if given[1].kind is Kind.UNKNOWN and isinstance(given[0], ir.Call):
-        return _next_parameter(given[0])
+        return _next_parameter(frame, given[0])
     return unpacking.element_of(frame, given[1], given[0])
 
 
-def _next_parameter(call: ir.Call) -> Value:
-    """`next(model.parameters())` of a model that isn't known is where that model is."""
+def _next_parameter(frame: Frame, call: ir.Call) -> Value:
+    """`next(model.parameters())` of a model that isn't known is where that model is; while a module
+    is made that has it as a part, nothing is where it will be."""
     if isinstance(call.func, ir.Attribute) and call.func.attr in ("parameters", "buffers"):
         place = place_of_path(Path(ir.render(call.func.value), given=True))
+        if _is_of_new_module(frame, call.func.value):
+            place = UNKNOWN
         return Value(Kind.TENSOR, place, origin=Origin.FOLLOWS, grad=True)
     return NOTHING
+
+
+def _is_of_new_module(frame: Frame, node: ir.Expr) -> bool:
+    """Whether it is a part of a module that is just made: nobody has placed that yet."""
+    match node:
+        case ir.Attribute(value=ir.Name(id=name)):
+            owner = frame.look_up(name)
+            if owner is None or owner.kind is not Kind.MODULE or owner.note != "self":
+                return False
+            return frame.place(owner) in (CPU, UNKNOWN)
+    return False
 
 
 def _number(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
