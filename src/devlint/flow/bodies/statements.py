@@ -10,6 +10,8 @@ from devlint.flow.bodies import branches, definitions
 from devlint.flow.bodies.annotations import annotated
 from devlint.flow.conditions import narrow, uncalled
 from devlint.flow.conditions.guards import guard_of
+from devlint.flow.conditions.required import names_backend_of_cuda
+from devlint.flow.domain.keys import CUDA_AVAILABLE
 from devlint.flow.domain.paths import Path
 from devlint.flow.domain.values import NONE, NOTHING, Kind, Value
 from devlint.flow.effects import frameworks
@@ -41,6 +43,8 @@ def _evaluate(frame: Frame, node: ir.Evaluate) -> None:
         base = frame.evaluate(node.value.value)
         operand = frame.operand(node.value.value, base)
         frame.record(BareReference(node.value, frame.context(), operand, node.value.attr))
+    if isinstance(node.value, ir.Call) and names_backend_of_cuda(node.value):
+        frame.state.known[CUDA_AVAILABLE] = True
     if value.note == "exits":
         frame.state.alive = False
 

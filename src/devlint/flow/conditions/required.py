@@ -73,6 +73,9 @@ def _proved(frame: Frame, statement: ir.Stmt) -> Iterator[tuple[str, bool]]:
             known = implications.implied(frame, test, False)
         case ir.Assert(test=test):
             known = implications.implied(frame, test, True)
+        case ir.Evaluate(value=ir.Call() as call) if names_backend_of_cuda(call):
+            yield CUDA_AVAILABLE, True
+            return
         case ir.Evaluate(value=ir.Call(func=func, args=args)) if _is_of_group(frame, func):
             if _backend(args) in ON_CUDA_ALONE:
                 yield CUDA_AVAILABLE, True
@@ -87,6 +90,18 @@ def _proved(frame: Frame, statement: ir.Stmt) -> Iterator[tuple[str, bool]]:
     for key, holds in known:
         if holds and (key == CUDA_AVAILABLE or (skips and key == ACCELERATOR_CHOSEN)):
             yield key, holds
+
+
+def names_backend_of_cuda(call: ir.Call) -> bool:
+    """Whether a call is told which backend to set up, one that raises where there is no GPU:
+    `launch(rank, backend="nccl")`."""
+    for argument in call.args:
+        if argument.keyword in _BACKENDS and isinstance(argument.value, ir.Constant):
+            return argument.value.value in ON_CUDA_ALONE
+    return False
+
+
+_BACKENDS = ("backend", "dist_backend")
 
 
 def _is_of_group(frame: Frame, func: ir.Expr) -> bool:
