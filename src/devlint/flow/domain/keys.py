@@ -74,7 +74,7 @@ LONGEST = 60
 
 _ABOUT_DEVICES = re.compile(
     r"cuda|gpu|device|accelerator|model_parallel|(?<![a-z])(mps|npu|xpu|hip|rocm)(?![a-z])"
-    r"|(^|[._])cpu(?!_count)|pin_memory|pinned|\bstream\b|\b(sync|synchroni[sz]e)$",
+    r"|(^|[._])cpu(?!_count)|(?<![a-z])pin(ned|_mem|(?![a-z]))|\bstream\b|\b(sync|synchroni[sz]e)$",
     re.IGNORECASE,
 )
 """Short names count as whole words only: there is an "npu" in `input`. A flag that is called `sync`
