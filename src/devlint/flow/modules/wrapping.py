@@ -7,6 +7,7 @@ from dataclasses import replace
 from devlint import ir
 from devlint.flow.devices.named import last_name
 from devlint.flow.domain.differences import difference
+from devlint.flow.domain.keys import CUDA_AVAILABLE
 from devlint.flow.domain.lattice import Device, Known, only_host
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.values import NOTHING, SPREAD, Kind, Value
@@ -84,10 +85,12 @@ def _shard(frame: Frame, node: ir.Call, inner: Given, args: Arguments) -> None:
 
 def call_wrapper(frame: Frame, node: ir.Call, func: ir.Expr, value: Value) -> None:
     """`DataParallel` compares places in each call, so the wrapper may be moved before. With one
-    device it moves the module itself."""
+    device it moves the module itself, and without CUDA it calls it where it is."""
     found = frame.object(value)
     module = None if found is None else found.entries.get("module")
     if found is None or found.source != _DP or module is None or found.items is None:
+        return
+    if frame.state.known.get(CUDA_AVAILABLE) is False:
         return
     place = held_place(frame, value)
     first = found.items[0] if found.items else Value(Kind.DEVICE, Known("cuda", 0))
