@@ -8,6 +8,7 @@ from devlint import ir
 from devlint.flow.calls import applied, fields
 from devlint.flow.conditions.implications import truth
 from devlint.flow.devices import visible
+from devlint.flow.domain.keys import CUDA_USED
 from devlint.flow.domain.lattice import CPU, UNKNOWN
 from devlint.flow.domain.values import NONE, NOTHING, Kind, Value
 from devlint.flow.effects import saved, transfer, workers
@@ -54,6 +55,8 @@ def call_library(
                 return wrapper
             give_away(frame, (value for _, value in args.all))
         return NOTHING
+    if row.cuda:
+        frame.state.known[CUDA_USED] = True
     if row.managed and row.effect is not Effect.CONSTRUCT:
         give_up(frame, args)
     if row.effect is Effect.KEEP and args.receiver is None and row.of == ("self",):

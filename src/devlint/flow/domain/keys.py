@@ -18,6 +18,10 @@ HOST_CHOSEN = "the host was asked for"
 """The key of a condition on a flag that asks for an accelerator and doesn't hold (`use_gpu`), or
 that asks for none (`no_cuda`)."""
 
+CUDA_USED = "CUDA was used"
+"""The key of what holds behind a call that raises where there is no CUDA (`torch.cuda.Stream()`),
+whether or not anybody has asked if there is."""
+
 IS_NONE = " is None"
 """How the key ends of a condition on an argument that may be left out."""
 

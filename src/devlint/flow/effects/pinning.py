@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from devlint import ir
-from devlint.flow.domain.keys import DEVICE_ASKED
+from devlint.flow.domain.keys import CUDA_USED, DEVICE_ASKED
 from devlint.flow.domain.lattice import (
     Device,
     Guarded,
@@ -58,8 +58,9 @@ def argument(frame: Frame, node: ir.Call, args: Arguments, device: Device) -> ir
 
 
 def pinned(frame: Frame, value: Value, node: ir.Call) -> Value:
-    """The same value, pinned by a call of this file."""
-    if frame.is_guest:
+    """The same value, pinned by a call of this file; where a call that needs CUDA has come back
+    before, pinning works."""
+    if frame.is_guest or CUDA_USED in frame.state.known:
         return value
     return value.but(note="pinned", trace=Trace(node, _PINNED, value.trace))
 
