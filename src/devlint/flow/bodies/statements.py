@@ -19,7 +19,7 @@ from devlint.flow.effects.moves import METHODS
 from devlint.flow.facts import BareReference
 from devlint.flow.frames import library
 from devlint.flow.frames.frame import Frame
-from devlint.flow.operations import containers, meet, operators, stores, unpacking
+from devlint.flow.operations import arrivals, containers, meet, operators, stores, unpacking
 
 _MOST_ROUNDS = 4
 
@@ -89,6 +89,7 @@ def _store_item(
     base, index = frame.evaluate(target.value), frame.evaluate(target.index)
     if base.kind is Kind.TENSOR and value.kind is Kind.TENSOR and value.scalar is False:
         parts = operators.index_parts(frame, target.index, index)
+        arrivals.by_index(frame, base, parts)
         if isinstance(statement, ir.Assign) and any(_picks(part) for _, part in parts):
             written = (statement.value or target, value)
             meet.meet(frame, statement, "[]=", [(target.value, base), written], inplace=True)

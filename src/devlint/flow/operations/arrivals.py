@@ -7,6 +7,8 @@ known, ends them all. What reads the values of one before that is a fact.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from devlint import ir
 from devlint.flow.domain.lattice import Device, Known, may_be_accelerator, names_accelerator
 from devlint.flow.domain.state import WAITED
@@ -65,6 +67,20 @@ def wait_for(frame: Frame, value: Value) -> None:
     if watches(frame) and value.kind in (*TENSORS, Kind.UNKNOWN):
         if not _is_host(frame, value):
             wait(frame)
+
+
+def by_index(frame: Frame, base: Value, parts: Iterable[Given]) -> None:
+    """`base[index]`: a mask has to say first how many elements it picks, and a list, an array or a
+    tensor of the host is copied behind all work so far. What a tensor has in it isn't known."""
+    if watches(frame) and any(_may_be_mask(base, *part) for part in parts):
+        wait_for(frame, base)
+
+
+def _may_be_mask(base: Value, node: ir.Expr, index: Value) -> bool:
+    """Whether an index may be a tensor, or made into one."""
+    if index.kind is Kind.UNKNOWN and base.kind in TENSORS:
+        return index.note != "slice" and not isinstance(node, ir.Constant)
+    return index.kind in (*TENSORS, Kind.LIST, Kind.NDARRAY)
 
 
 def _is_host(frame: Frame, value: Value) -> bool:

@@ -170,6 +170,8 @@ def subscript(frame: Frame, node: ir.Subscript, base: Value, index: Value) -> Va
     """`base[index]`, read."""
     if base.note == PERHAPS and index.kind in TENSORS:
         base = as_tensor(base)
+    if arrivals.watches(frame):
+        arrivals.by_index(frame, base, index_parts(frame, node.index, index))
     kind = base.kind
     if kind in (Kind.TENSOR, Kind.PLACED):
         if base.scalar and index.kind is Kind.NUMBER:
