@@ -58,13 +58,15 @@ def _create(use: Use) -> Value:
     if taken is not None:
         narrow_to_array(use.frame, taken[0])
     data = use.find(row.data) if row.data else None
+    if data is not None and row.name == "torch.Tensor" and not _is_tensor(data[1]):
+        data = None  # most likely it is given data
     if data is not None and data[1].kind in TENSORS:
         if row.name == "torch.tensor" and data[1].origin is Origin.INPUT:
             return Value(Kind.TENSOR, UNKNOWN)  # it warns of tensors: most likely it is given data
         return data[1].alike(kind=Kind.TENSOR)
     if data is not None and isinstance(data[1].data, Path):
         used = data[1].note == TENSOR_OR or _is_used_as_tensor(use, data[0])
-        if used or row.name not in _TAKES_DATA:
+        if used or row.name != "torch.tensor":
             return Value(Kind.TENSOR, UNKNOWN)  # it may be a tensor, which keeps its device
     if data is not None and row.name in _TAKES_TENSORS and _is_handed_on(use.frame, data):
         return Value(Kind.TENSOR, UNKNOWN)
@@ -83,13 +85,16 @@ def _create(use: Use) -> Value:
     return _default(use, scalar, grad, note)
 
 
-_TAKES_DATA = ("torch.tensor", "torch.Tensor")
-"""They take lists and arrays, and tensors as well."""
 _TAKES_TENSORS = ("torch.tensor", "torch.as_tensor", "torch.asarray")
 _REGISTERED = {
     "torch.nn.UninitializedParameter": "parameter",
     "torch.nn.UninitializedBuffer": "buffer",
 }
+
+
+def _is_tensor(value: Value) -> bool:
+    """Whether it is a tensor for sure, not an argument that is used as if it were one."""
+    return value.kind in TENSORS and value.origin is not Origin.INPUT
 
 
 def _is_handed_on(frame: Frame, data: Given) -> bool:
