@@ -94,7 +94,9 @@ def mapped(frame: Frame, node: ir.Call, args: Arguments, call: Call) -> Value:
         return NOTHING
     one_by_one = known is not None and known.items is not None and len(sources) == 1
     found = Object(items=tuple(results)) if one_by_one else Object(element=results[0])
-    return Value(Kind.TUPLE, data=frame.allocate(node, found), note="lazy")
+    ref = ((node, "mapped"), frame.site)  # the node itself stands for what the function has made
+    frame.state.heap[ref] = found
+    return Value(Kind.TUPLE, data=ref, note="lazy")
 
 
 _OF_CHECKPOINT = frozenset(
