@@ -188,7 +188,8 @@ def subscript(frame: Frame, node: ir.Subscript, base: Value, index: Value) -> Va
         return base.view(scalar=scalar, note=note)
     if kind is Kind.BATCH:
         whole = isinstance(index.data, str) or index.note == "slice"
-        note = base.note or ("" if whole else ELEMENT)
+        element = FIRST if _is_of_element(node) and _was_number(node, base) else ELEMENT
+        note = base.note or ("" if whole else element)
         if base.note == "part" and isinstance(index.data, int) and index.data:
             note = BESIDE
         return part_of_batch(base.but(scalar=None), index.data, note)
@@ -233,6 +234,14 @@ def _was_number(node: ir.Subscript, base: Value) -> bool:
     match node:
         case ir.Subscript(value=ir.Attribute(attr="data"), index=ir.Constant(value=0)):
             return base.scalar is None
+    return False
+
+
+def _is_of_element(node: ir.Subscript) -> bool:
+    """Whether it is `x[0].data[0]`: of what a module gives, that is more likely a number."""
+    match node.value:
+        case ir.Attribute(value=ir.Subscript(index=index)):
+            return not isinstance(index, (ir.Slice, ir.Display))
     return False
 
 
