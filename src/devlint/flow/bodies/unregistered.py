@@ -95,7 +95,21 @@ def _shown(node: ir.Expr) -> tuple[ir.Expr, ...]:
             return items
         case ir.Mapping(items=pairs):
             return tuple(value for _, value in pairs)
+        case ir.Comprehension(element=element, clauses=(clause,)):
+            each = _owner(element)
+            return _gone_over(clause.iter) if each in _names(clause.target) else (element,)
     return (node,)
+
+
+def _gone_over(node: ir.Expr) -> tuple[ir.Expr, ...]:
+    """What a loop goes over: `self.fcs` in `enumerate(self.fcs)` and `self.fcs.values()`."""
+    if isinstance(node, ir.Call):
+        return tuple(each.value for each in node.args) or (node.func,)
+    return _shown(node)
+
+
+def _names(target: ir.Expr) -> Iterator[str]:
+    return (node.id for node in descendants(target) if isinstance(node, ir.Name))
 
 
 def tell_filled(info: ClassInfo, made: Frame, ended: Frame, this: Value) -> None:
@@ -189,13 +203,24 @@ def _registers_several(method: ir.Function) -> bool:
 
 def _is_made_of_parts(info: ClassInfo, name: str) -> bool:
     """Whether all that is appended is the module itself, a part of it, or
-    `Sequential(self.body, self.heads[-1])`, which holds nothing else."""
-    added = [argument for method in info.methods.values() for argument in _appended(method, name)]
-    return bool(added) and all(map(_is_part, added))
+    `Sequential(self.body, self.heads[-1])`, which holds nothing else; or what such a container is
+    made of in the same method: `steps[-1]` beside `Sequential(*steps)`."""
+    added = []
+    for method in info.methods.values():
+        inside = list(descendants(method))
+        appended = list(_appended(inside, name))
+        listed = set(_listed(inside)) if appended else set()
+        added += [_is_part(each) or _is_in(each, listed) for each in appended]
+    return bool(added) and all(added)
 
 
-def _appended(method: ir.Function, name: str) -> Iterator[ir.Expr]:
-    for node in descendants(method):
+def _is_in(node: ir.Expr, names: set[str]) -> bool:
+    """Whether it has one of these names, or is a part of what has: `steps[-1]`."""
+    return _is_named(node.value if isinstance(node, ir.Subscript) else node, names)
+
+
+def _appended(inside: list[ir.Node], name: str) -> Iterator[ir.Expr]:
+    for node in inside:
         match node:
             case ir.Call(
                 func=ir.Attribute(
@@ -251,7 +276,7 @@ def _parts_of(inside: list[ir.Node], text: str) -> Iterator[str]:
     """The names of loops over a container: `for part, scale in zip(parts, scales)`."""
     for loop in inside:
         if isinstance(loop, ir.For) and text in map(ir.render, descendants(loop.iter)):
-            yield from (node.id for node in descendants(loop.target) if isinstance(node, ir.Name))
+            yield from _names(loop.target)
 
 
 def _harmless(info: ClassInfo, inside: list[ir.Node], names: set[str]) -> Iterator[ir.Node]:

@@ -19,7 +19,7 @@ from devlint.flow.domain.lattice import (
 )
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.value_joins import PARAMETER, REGISTERED
-from devlint.flow.domain.values import Kind, Origin, Trace, Value
+from devlint.flow.domain.values import MADE, Kind, Origin, Trace, Value
 from devlint.flow.frames.frame import Frame
 
 _DEEPEST = 9
@@ -46,27 +46,40 @@ def place_module(
         moved = replace(found, device=device, entries=entries, guarded=False, trace=trace)
         frame.update(value, moved)
         place_kept(frame, found, device)
-    for each in (*(found.items or ()), *found.entries.values(), found.element):
+    for each in _held(found):
         if each.kind is Kind.MODULE or (value.kind is not Kind.MODULE and each.kind.is_container):
             place_module(frame, each, device, trace, depth - 1)
 
 
+def _held(found: Object) -> tuple[Value, ...]:
+    return (*(found.items or ()), *found.entries.values(), found.element)
+
+
 def place_kept(frame: Frame, module: Object, device: Device) -> None:
     """A parameter stays the same object where its module is moved, and a buffer doesn't: a plain
-    object of the module that keeps a parameter, too, finds it on the new device. Of one that the
-    module doesn't hold under a name of its own, nobody knows."""
+    object or a list of the module that keeps a parameter, too, finds it on the new device. Of one
+    that the module doesn't hold under a name of its own, nobody knows."""
     own = [held for held in module.entries.values() if held.note == PARAMETER]
     for keeper in module.entries.values():
-        found = frame.object(keeper) if keeper.kind is Kind.INSTANCE else None
-        if found is None or all(held.note != PARAMETER for held in found.entries.values()):
+        listed = keeper.kind.is_container
+        found = frame.object(keeper) if listed or keeper.kind is Kind.INSTANCE else None
+        if found is None or all(held.note != PARAMETER for held in _held(found)):
             continue
-        entries = {
-            name: held.but(device=device if held in own else UNKNOWN, origin=Origin.FOLLOWS)
-            if held.note == PARAMETER
-            else held
-            for name, held in found.entries.items()
-        }
-        frame.update(keeper, replace(found, entries=entries))
+        entries = {n: _along(v, own, device, listed) for n, v in found.entries.items()}
+        items = found.items and tuple(_along(v, own, device, listed) for v in found.items)
+        element = _along(found.element, own, device, listed)
+        frame.update(keeper, replace(found, entries=entries, items=items, element=element))
+
+
+def _along(held: Value, own: list[Value], device: Device, listed: bool) -> Value:
+    """What something keeps, once the module's parameters are moved: one that is made for a list
+    stays behind."""
+    if held.note != PARAMETER:
+        return held
+    made_there = listed and held.origin in MADE
+    if made_there and not any(held == each and held.trace is each.trace for each in own):
+        return held
+    return held.but(device=device if held in own else UNKNOWN, origin=Origin.FOLLOWS)
 
 
 def is_spread(frame: Frame, module: Object) -> bool:
