@@ -609,6 +609,69 @@ def test_one_call_that_brings_an_accelerator_is_enough(tree: Tree) -> None:
     assert tree.lint("helpers.py") == GIVEN_BY_NOBODY
 
 
+@pytest.mark.parametrize(
+    ("shown", "found"),
+    [
+        ("show(normalized(x).detach(), x.cuda())", GIVEN_BY_NOBODY),
+        ("x = normalized(x)\n        show(x.cuda())", GIVEN_BY_NOBODY[1:]),
+        ("x = normalized(x)\n        show(x.to(device))", GIVEN_BY_NOBODY[1:]),
+        ("x = normalized(x)\n        x, y = to_cuda(x, y)", GIVEN_BY_NOBODY[1:]),
+        ("x = normalized(x)\n        show(x.cpu())", GIVEN_BY_NOBODY),
+        ("x = normalized(x)\n        show(x.to(torch.float16))", GIVEN_BY_NOBODY),
+        ("show(x.cuda())\n        normalized(x)", GIVEN_BY_NOBODY),
+        ("x = x.cuda()\n        x = normalized(x)\n        show(x.cuda())", GIVEN_BY_NOBODY),
+        ("x = normalized(x)\n        y = to_cuda(y)", GIVEN_BY_NOBODY),
+    ],
+)
+def test_what_is_sent_to_an_accelerator_after_a_call(
+    tree: Tree, shown: str, found: list[str]
+) -> None:
+    tree.write(
+        {
+            "helpers.py": HELPER,
+            "use.py": f"""
+                import torch
+                from helpers import normalized
+                from shows import show, to_cuda
+
+                def run(loaders, device):
+                    for step, batch in enumerate(loaders):
+                        x, y = batch
+                        {shown.replace("        ", " " * 24)}
+            """,
+        }
+    )
+    assert tree.lint("helpers.py") == found
+
+
+@pytest.mark.parametrize(
+    ("given", "found"), [("img", []), ("img.to(device)", ["DEV203:5", "DEV202:6"])]
+)
+def test_a_batch_that_is_changed_before_it_is_sent(
+    tree: Tree, given: str, found: list[str]
+) -> None:
+    tree.write(
+        {
+            "test.py": f"""
+                import torch
+
+                def flipped(img):
+                    order = torch.arange(img.size(3) - 1, -1, -1)
+                    return img.index_select(3, order)
+
+                def features(model, loaders, device):
+                    for step, data in enumerate(loaders):
+                        img, label = data
+                        for turn in range(2):
+                            if turn == 1:
+                                img = flipped({given})
+                            model(img.to(device))
+            """,
+        }
+    )
+    assert tree.lint("test.py") == found
+
+
 def test_a_function_with_many_callers_is_taken_for_everybodys(tree: Tree) -> None:
     use = "from helpers import normalized\n\ndef show(x):\n    return normalized(x.cpu())\n"
     tree.write({"helpers.py": HELPER} | {f"use{i}.py": use for i in range(10)})

@@ -27,7 +27,7 @@ def call_function(
 ) -> Value:
     """Run a function of the file here, with these arguments."""
     remember_call(frame, closure, args, receiver is not None)
-    note_brought(frame, closure, args, receiver is not None)
+    note_brought(frame, node, closure, args, receiver is not None)
     note_handed(frame, closure, args, receiver is not None)
     starred = any(argument.star for argument, _ in args.all)
     rest = unpacked.rest(frame, closure.node, args, receiver is not None) if starred else ""

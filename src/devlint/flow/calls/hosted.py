@@ -30,10 +30,13 @@ from devlint.flow.frames.arguments import Arguments, by_parameter
 from devlint.flow.frames.files import ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.world import World
+from devlint.flow.syntax.passing import is_sent_after
 from devlint.flow.syntax.walk import descendants
 
 
-def note_brought(frame: Frame, closure: Closure, args: Arguments, has_receiver: bool) -> None:
+def note_brought(
+    frame: Frame, node: ir.Call, closure: Closure, args: Arguments, has_receiver: bool
+) -> None:
     """Remember which arguments of a function this call brings to the host (`scores.cpu()`), or
     leaves there (`torch.from_numpy(rows)`)."""
     function, listens = closure.node, frame.world.listens
@@ -41,11 +44,14 @@ def note_brought(frame: Frame, closure: Closure, args: Arguments, has_receiver: 
         return
     if closure.file is not frame.world.home and not listens:
         return
-    for name, value in by_parameter(function, args, has_receiver):
+    given = by_parameter(function, args, has_receiver)
+    for (argument, _), (name, value) in zip(args.all, given, strict=True):
         held = frame.object(value) if value.kind.is_container else None
         value = value if held is None else held.elements()
         place, key = frame.place(value), (closure.file.path, closure.qualname, name)
-        if may_be_accelerator(place):
+        if listens and _is_yet_to_go(frame, node, argument, place):
+            frame.world.brought.setdefault(key, True)
+        elif may_be_accelerator(place):
             frame.world.brought[key] = False
         elif _is_brought(value, place) or (listens and _is_left(frame, place)):
             frame.world.brought.setdefault(key, True)
@@ -73,6 +79,16 @@ def _is_left(frame: Frame, place: Device) -> bool:
     if is_trial(frame):
         return False
     return place == CPU or (place == UNKNOWN and frame.role is Role.DATA)
+
+
+def _is_yet_to_go(frame: Frame, node: ir.Call, argument: ir.Argument, place: Device) -> bool:
+    """Whether nobody has sent it anywhere, and the running function does so after this call: a
+    batch is changed first."""
+    function = frame.function
+    if not isinstance(function, ir.Function) or not isinstance(argument.value, ir.Name):
+        return False
+    unsent = place == UNKNOWN or is_place_of_argument(place)
+    return unsent and is_sent_after(function.body, node, argument.value.id)
 
 
 def _is_copy(value: Value) -> bool:
@@ -158,7 +174,8 @@ def _parameter(place: Symbol) -> str:
 
 def arguments_in(fact: Fact) -> Iterator[tuple[str, str]]:
     """The arguments of a plain function that anybody may call of which a fact says something: the
-    function's dotted name and that of the parameter."""
+    function's dotted name and that of the parameter. A place may go by the name that it has where
+    the function is called."""
     function = fact.context.function
     if fact.context.role is not Role.PLAIN or is_private(function.rpartition(".")[2]):
         return
@@ -166,6 +183,8 @@ def arguments_in(fact: Fact) -> Iterator[tuple[str, str]]:
         if operand.origin is Origin.INPUT and is_place_of_argument(operand.device):
             assert isinstance(operand.device, Symbol)
             yield function, _parameter(operand.device)
+            if isinstance(operand.node, ir.Name):
+                yield function, operand.node.id
 
 
 def _reads_of_others(world: World, function: str, key: str) -> bool:

@@ -1,6 +1,9 @@
-"""Names of loops that are read no more in their round."""
+"""What comes of a name after a call: a loop's is read no more in its round, or what it stands for
+is sent to an accelerator."""
 
 from __future__ import annotations
+
+import re
 
 from devlint import ir
 from devlint.flow.syntax.walk import descendants, inner_statements, mentions
@@ -16,6 +19,31 @@ def is_passing(body: ir.Body, call: ir.Call, name: str) -> bool:
             if rest is not None:
                 return not any(mentions(statement, name) for statement in rest)
     return False
+
+
+def is_sent_after(body: ir.Body, call: ir.Call, name: str) -> bool:
+    """Whether what a name stands for is sent to an accelerator in a later statement, so that it
+    isn't there yet: `x.cuda()`, `x.to(device)`, `x, y = to_cuda(x, y)`."""
+    rest = _after(body, call) or ()
+    return any(
+        isinstance(node, ir.Call) and _sends(node, name)
+        for statement in rest
+        for node in descendants(statement)
+    )
+
+
+_ACCELERATOR = re.compile(r"""^((self|args)\.)?device$|^["']cuda""")
+_SENDERS = re.compile(r"(^|\.)(to_(cuda|gpu|device)|send_to_device)$")
+
+
+def _sends(call: ir.Call, name: str) -> bool:
+    match call:
+        case ir.Call(func=ir.Attribute(value=ir.Name(id=sent), attr="cuda")) if sent == name:
+            return True
+        case ir.Call(func=ir.Attribute(value=ir.Name(id=sent), attr="to"), args=(to, *_)):
+            return sent == name and _ACCELERATOR.search(ir.render(to.value)) is not None
+    given = any(isinstance(a.value, ir.Name) and a.value.id == name for a in call.args)
+    return given and _SENDERS.search(ir.render(call.func)) is not None
 
 
 def _after(body: ir.Body, call: ir.Call) -> ir.Body | None:
