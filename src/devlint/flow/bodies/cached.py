@@ -22,7 +22,7 @@ from devlint.flow.frames.frame import Frame
 from devlint.flow.modules.placement import is_registered
 from devlint.flow.syntax.walk import descendants, self_attribute
 
-_OWN_MOVES = ("to", "cuda", "cpu", "_apply", "__setattr__", "__getattr__")
+_OF_ATTRIBUTES = ("__setattr__", "__getattr__")
 _ABOUT_PLACES = re.compile(r"device|is_cuda|\.is_(cpu|mps|meta)\b|same_place")
 _LOOKS = frozenset(
     ("len", "hasattr", "getattr", "int", "max", "min", "size", "dim", "numel", "any")
@@ -44,7 +44,9 @@ class Cache:
 
 def tell(info: ClassInfo, method: ir.Function, start: Frame, this: Value) -> None:
     """Run a method, and those that call it, once more as they run where it made nothing."""
-    if not start.recording or any(info.method(name) for name in _OWN_MOVES):
+    if not start.recording or info.moves_itself():
+        return
+    if any(info.method(name) for name in _OF_ATTRIBUTES):
         return
     for cache in _caches(info, method):
         kept = {

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from devlint.flow.calls.callers import is_asked_by_constructors
-from devlint.flow.frames.files import ClassInfo
+from devlint.flow.frames.files import OWN_MOVES, ClassInfo
 from devlint.flow.frames.protocols import runs_again
 
-OWN_MOVES = ("to", "cuda", "cpu", "_apply")
 _FOR_ALL = ("forward", "train", *OWN_MOVES)
 """Methods that other files and torch itself call."""
 

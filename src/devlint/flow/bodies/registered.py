@@ -7,7 +7,6 @@ from dataclasses import replace
 from devlint import ir
 from devlint.findings import Hop
 from devlint.flow.bodies import unregistered
-from devlint.flow.bodies.early import OWN_MOVES
 from devlint.flow.domain.keys import stands_in
 from devlint.flow.domain.lattice import THE_MODULE, UNKNOWN, conditions, only_host
 from devlint.flow.domain.values import MADE, NOTHING, PERHAPS, Kind, Origin, Value
@@ -35,12 +34,12 @@ def register(info: ClassInfo, frame: Frame, this: Value) -> None:
             unregistered.tell(info, frame, name, value)
         fresh = value.kind is Kind.TENSOR and value.origin in MADE
         if fresh and not is_registered(value):
-            if any(info.method(own) for own in OWN_MOVES) or is_taken_along(info, name):
+            if info.moves_itself() or is_taken_along(info, name):
                 value = value.but(device=UNKNOWN)
             elif only_host(value.device) and not any(map(stands_in, conditions(value.device))):
                 value = value.but(origin=Origin.ATTRIBUTE, data=(info, name))
         elif value.note == PERHAPS:
-            stays = not any(info.method(own) for own in OWN_MOVES)
+            stays = not info.moves_itself()
             stays = stays and not is_asked_about(info, name)
             value = value.but(data=(info, name)) if stays else NOTHING
         entries[name] = remember(info, frame, name, value)
@@ -104,7 +103,7 @@ def _is_called(info: ClassInfo, name: str) -> bool:
 
 def tell_kept_tensors(info: ClassInfo, frame: Frame) -> None:
     """Tell of tensors that are kept as plain attributes and have met what follows the module."""
-    if any(info.method(name) for name in OWN_MOVES):
+    if info.moves_itself():
         return
     for (owner, name), uses in frame.world.kept.items():
         if owner is not info or not frame.recording:

@@ -205,7 +205,7 @@ def _computed(frame: Frame, node: ir.Call, value: Value, info: ClassInfo, args: 
     """A module of the project that holds nothing, a loss most likely: its `forward` is a function
     of what it is given."""
     method = info.method("forward")
-    if method is None or not frame.can_inline(method[0].file):
+    if method is None or info.moves_itself() or not frame.can_inline(method[0].file):
         return NOTHING
     owner, function = method
     closure = Closure(function, owner.file, (), owner, f"{owner.node.name}.forward")

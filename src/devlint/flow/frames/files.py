@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from devlint.flow.frames.frame import Frame
 
 CONSTRUCTORS = ("__init__", "__post_init__")
+OWN_MOVES = ("to", "cuda", "cpu", "_apply")
+"""The methods by which torch moves a module."""
 """The methods that run while an object is made."""
 
 
@@ -66,6 +68,10 @@ class ClassInfo:
             if name in info.methods:
                 return info, info.methods[name]
         return None
+
+    def moves_itself(self) -> bool:
+        """Whether a module has a move of its own, which may take anything along."""
+        return any(self.method(name) for name in OWN_MOVES)
 
     def setter(self, name: str) -> tuple[ClassInfo, ir.Function] | None:
         """What `self.name = ...` calls where that is a property, with the class that defines it."""

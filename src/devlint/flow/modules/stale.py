@@ -14,7 +14,7 @@ from devlint.flow.facts import KeptDevice, Operand
 from devlint.flow.frames.files import CONSTRUCTORS, ClassInfo
 from devlint.flow.frames.frame import Frame
 
-_OWN_MOVES = ("to", "cuda", "cpu", "_apply", "__setattr__", "__getattr__")
+_OF_ATTRIBUTES = ("__setattr__", "__getattr__")
 _NAMES_A_DEVICE = (Kind.DEVICE, Kind.STRING, Kind.NUMBER)
 _CPU = ('torch.device("cpu")', "torch.device('cpu')", '"cpu"', "'cpu'")
 
@@ -73,7 +73,7 @@ def _names_a_device(value: Value) -> bool:
 
 def _is_stored_once(info: ClassInfo, name: str) -> bool:
     """Whether the constructor stores it, and no other method does, nor one that moves."""
-    if any(info.method(method) for method in _OWN_MOVES):
+    if info.moves_itself() or any(info.method(method) for method in _OF_ATTRIBUTES):
         return False
     if info.open_base or any(each.open_base for each in info.ancestors):
         return False
