@@ -65,6 +65,7 @@ class Heap(dict[Ref, Object]):
 
 
 WAITED = "waited"
+MASKED = "waited for a mask"
 NO_COPIES: Mapping[Hashable, bool] = MappingProxyType({})
 
 
@@ -75,7 +76,8 @@ class State:
     (`args.device`), `heap` the objects, `known` the conditions that are settled, `default` where
     tensors are made that nobody places, `copies` the copies to the host that were begun and not
     waited for, and whether they may still be under way, `busy` what an accelerator was given to do
-    since the clock was read: None for nothing, `WAITED` where the program has waited since.
+    since the clock was read: None for nothing, `WAITED` where the program has waited since,
+    `MASKED` where it has, and may go backward through what it has waited for.
     """
 
     __slots__ = ("alive", "busy", "copies", "default", "env", "heap", "known", "paths")

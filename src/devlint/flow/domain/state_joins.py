@@ -9,7 +9,7 @@ from devlint import ir
 from devlint.flow.domain.keys import asks_type, stands_in
 from devlint.flow.domain.lattice import UNKNOWN, Symbol, choose, join
 from devlint.flow.domain.paths import Path, Ref
-from devlint.flow.domain.state import WAITED, Object, State
+from devlint.flow.domain.state import MASKED, WAITED, Object, State
 from devlint.flow.domain.value_joins import (
     NAMED,
     both,
@@ -106,8 +106,16 @@ def join_states(a: State, b: State, key: str | None = None, test: ir.Expr | None
         }
     joined.known = {k: v for k, v in a.known.items() if b.known.get(k) is v}
     joined.copies = _join_copies(a.copies, b.copies)
-    joined.busy = WAITED if WAITED in (a.busy, b.busy) else b.busy if a.busy is None else a.busy
+    joined.busy = _join_work(a.busy, b.busy)
     return joined
+
+
+def _join_work(a: Hashable, b: Hashable) -> Hashable:
+    """What may still be done; who may have waited is taken to have."""
+    if a is b:
+        return a
+    waited = next((each for each in (WAITED, MASKED) if each in (a, b)), None)
+    return waited or (b if a is None else a)
 
 
 def _only_where(found: Object, key: str, holds: bool) -> Object:

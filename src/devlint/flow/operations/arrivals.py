@@ -7,11 +7,11 @@ known, ends them all. What reads the values of one before that is a fact.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 
 from devlint import ir
 from devlint.flow.domain.lattice import Device, Known, may_be_accelerator, names_accelerator
-from devlint.flow.domain.state import WAITED
+from devlint.flow.domain.state import MASKED, WAITED
 from devlint.flow.domain.values import TENSORS, Copy, Kind, Origin, Trace, Value
 from devlint.flow.facts import EarlyClock, EarlyRead, LoopRead
 from devlint.flow.frames.arguments import Arguments, Given
@@ -72,8 +72,19 @@ def wait_for(frame: Frame, value: Value) -> None:
 def by_index(frame: Frame, base: Value, parts: Iterable[Given]) -> None:
     """`base[index]`: a mask has to say first how many elements it picks, and a list, an array or a
     tensor of the host is copied behind all work so far. What a tensor has in it isn't known."""
-    if watches(frame) and any(_may_be_mask(base, *part) for part in parts):
-        wait_for(frame, base)
+    if not watches(frame) or not any(_may_be_mask(base, *part) for part in parts):
+        return
+    begun = frame.state.busy
+    wait_for(frame, base)
+    if frame.state.busy != begun and not _goes_backward(begun):
+        frame.state.busy = None if begun is None else MASKED
+
+
+def _goes_backward(work: Hashable) -> bool:
+    """`loss.backward()`: of a loop in which an index waits for that of the round before, only the
+    last one isn't waited for."""
+    func = work.func if isinstance(work, ir.Call) else None
+    return isinstance(func, ir.Attribute) and func.attr == "backward"
 
 
 def _may_be_mask(base: Value, node: ir.Expr, index: Value) -> bool:
@@ -146,6 +157,8 @@ def of_row(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> None:
     if name == "synchronize":
         wait(frame)
         return
+    if name == "backward" and frame.state.busy == MASKED:
+        frame.state.busy = None  # it takes as long as all that the mask has waited for
     given = [] if args.receiver is None else [args.receiver]
     given += [(argument.value, value) for argument, value in args.all]
     if _reads(frame, row, name):
