@@ -86,17 +86,27 @@ def mapped(frame: Frame, node: ir.Call, args: Arguments, call: Call) -> Value:
     else:
         rows = [[element_of(frame, value, source) for source, value in sources]]
     results = []
-    for row in rows:
+    for at, row in enumerate(rows):
         pairs = zip(sources, row, strict=True)
         passed = tuple((ir.Argument(source), each) for (source, _), each in pairs)
-        results.append(_call(frame, node, function, Arguments(passed), call))
+        result = _call(frame, node, function, Arguments(passed), call)
+        results.append(_told_apart(frame, node, result, at))
     if not results or any(result is NOTHING for result in results):
         return NOTHING
     one_by_one = known is not None and known.items is not None and len(sources) == 1
     found = Object(items=tuple(results)) if one_by_one else Object(element=results[0])
-    ref = ((node, "mapped"), frame.site)  # the node itself stands for what the function has made
+    return Value(Kind.TUPLE, data=frame.allocate(node, found), note="lazy")
+
+
+def _told_apart(frame: Frame, node: ir.Call, value: Value, at: int) -> Value:
+    """What a library's function has made at this node, where the next call makes something else,
+    and so does `map` itself."""
+    found = frame.object(value) if value.data == (node, frame.site) else None
+    if found is None:
+        return value
+    ref = ((node, at), frame.site)
     frame.state.heap[ref] = found
-    return Value(Kind.TUPLE, data=ref, note="lazy")
+    return value.but(data=ref)
 
 
 _OF_CHECKPOINT = frozenset(
