@@ -81,15 +81,27 @@ def _seen_from_outside(value: Value, text: str) -> Value:
 
 
 def condition(frame: Frame, node: ir.Expr) -> Condition | None:
-    """The condition that a name stands for, in whichever file it was stored."""
+    """The condition that a name stands for, in whichever file it was stored, or an attribute of an
+    object that is another one where it holds."""
     value: Value | None = None
     if isinstance(node, ir.Name):
         value = frame.look_up(node.id) or from_star(frame, node)
     elif isinstance(node, ir.Attribute) and (name := dotted(frame, node)):
         value = library_value(name)
+    elif isinstance(node, ir.Attribute) and isinstance(node.value, ir.Name):
+        value = _of_either(frame, node.value, node.attr)
     if value is not None and value.kind is Kind.LIBRARY:
         value = followed(frame, value, node)
     return value.data if value is not None and isinstance(value.data, Condition) else None
+
+
+def _of_either(frame: Frame, node: ir.Name, attr: str) -> Value | None:
+    """An attribute of one of several objects: a flag in which they differ tells which it is."""
+    value = frame.look_up(node.id)
+    if value is None or not isinstance(value.data, frozenset):
+        return None
+    found = frame.object(value)
+    return None if found is None else found.entries.get(attr)
 
 
 _GENERAL = (CUDA_AVAILABLE, ACCELERATOR_CHOSEN, DEVICE_ASKED, HOST_CHOSEN)
