@@ -11,7 +11,16 @@ from devlint.flow.calls.function_calls import call_function
 from devlint.flow.calls.module_inputs import may_hold_tensors
 from devlint.flow.domain.differences import difference
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, only_host
-from devlint.flow.domain.values import MADE_ON_HOST, NOTHING, TENSORS, Kind, Origin, Trace, Value
+from devlint.flow.domain.values import (
+    MADE_ON_HOST,
+    NONE,
+    NOTHING,
+    TENSORS,
+    Kind,
+    Origin,
+    Trace,
+    Value,
+)
 from devlint.flow.frames.arguments import Arguments, Given
 from devlint.flow.frames.files import ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
@@ -82,7 +91,7 @@ def _place_new_module(frame: Frame, made: Value) -> None:
         elif held.kind is Kind.TENSOR and held.note in ("parameter", "buffer"):
             place, stateless = frame.place(held), False
         else:
-            stateless = stateless and held.kind is not Kind.UNKNOWN
+            stateless = stateless and not _may_be_modules(frame, held)
             continue
         if only_host(place):
             place = CPU  # where a condition decides whether it is there, it is nowhere else
@@ -100,6 +109,14 @@ def _place_new_module(frame: Frame, made: Value) -> None:
     frame.update(
         made, replace(found, device=device, stateless=stateless and not opened, trace=told)
     )
+
+
+def _may_be_modules(frame: Frame, held: Value) -> bool:
+    """Whether it may be a module, or a list of some, which may be registered in another way."""
+    found = frame.object(held)
+    if found is not None and held.kind.is_container:
+        held = found.elements() if found.items != () or found.entries else NONE
+    return held.kind in (Kind.UNKNOWN, Kind.MODULE) or held.kind.is_container
 
 
 def call_instance(frame: Frame, node: ir.Call, value: Value, args: Arguments) -> Value:
