@@ -246,6 +246,13 @@ def only_host(device: Device) -> bool:
     return bool(known) and all(isinstance(leaf, Known) and leaf.is_host for leaf in known)
 
 
+def off_host(device: Device) -> Device:
+    """The device where it isn't the host; UNKNOWN where it is."""
+    if isinstance(device, Guarded):
+        return _node(device.key, off_host(device.yes), off_host(device.no))
+    return UNKNOWN if isinstance(device, Known) and device.is_host else device
+
+
 def left_out(device: Device) -> Device:
     """The device where every argument that may be left out is left out, and what may be no tensor
     is none: that of its default."""

@@ -13,6 +13,7 @@ from devlint.flow.domain.lattice import (
     Symbol,
     left_out,
     names_accelerator,
+    off_host,
     only_host,
 )
 from devlint.flow.domain.state import Object
@@ -79,6 +80,8 @@ def meet(
             continue
         if not free_scalars and value.scalar is None and value.origin is Origin.NONE:
             continue
+        if free_scalars and not written and value.scalar is True:
+            value = value.but(device=off_host(device))
         placed.append(frame.operand(expression, value))
     differing = _differing(placed) and not frame.on_host(placed)
     note_meeting(frame, placed, node)
