@@ -22,7 +22,13 @@ _LEAKING = ("NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE")
 
 
 @pytest.fixture(autouse=True)
-def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_settings_from_outside(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     for name in os.environ:
         if name.startswith("DEVLINT_") or name in _LEAKING:
             monkeypatch.delenv(name)
+    # What devlint remembers is this test's own, wherever the platform keeps a user's caches.
+    home = tmp_path_factory.mktemp("home")
+    for name in ("HOME", "XDG_CACHE_HOME", "LOCALAPPDATA"):
+        monkeypatch.setenv(name, str(home))

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
-import stat
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from devlint.findings import Edit, Finding, Fix, Level, Safety
-from devlint.fix import FixResult, fix_source, unified_diff, write_atomically
+from devlint.fix import FixResult, fix_source, unified_diff
 from devlint.source.encoding import decode
 from devlint.spans import LineIndex
 
@@ -195,57 +193,3 @@ def test_a_diff_can_be_applied(tmp_path: Path, old: bytes, new: bytes, command: 
     with (tmp_path / "a.diff").open("rb") as file:
         subprocess.run(command, stdin=file, cwd=tmp_path, check=True, capture_output=True)
     assert path.read_bytes() == new
-
-
-# --- writing -------------------------------------------------------------------------------
-
-
-def test_writing_keeps_the_mode_and_leaves_nothing_behind(tmp_path: Path) -> None:
-    path = tmp_path / "a.py"
-    path.write_bytes(b"old")
-    path.chmod(0o751)
-    write_atomically(path, b"new")
-    assert path.read_bytes() == b"new"
-    assert stat.S_IMODE(path.stat().st_mode) == 0o751
-    assert list(tmp_path.iterdir()) == [path]
-
-
-def test_the_target_of_a_link_is_written(tmp_path: Path) -> None:
-    target = tmp_path / "target.py"
-    target.write_bytes(b"old")
-    link = tmp_path / "link.py"
-    link.symlink_to(target)
-    write_atomically(link, b"new")
-    assert link.is_symlink()
-    assert target.read_bytes() == b"new"
-
-
-def test_a_failure_leaves_the_original(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "a.py"
-    path.write_bytes(b"old")
-
-    def full(descriptor: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="No space left"):
-        write_atomically(path, b"new")
-    assert path.read_bytes() == b"old"
-    assert list(tmp_path.iterdir()) == [path]
-
-
-def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(OSError, match="not a regular file"):
-        write_atomically(tmp_path, b"new")
-    with pytest.raises(FileNotFoundError):
-        write_atomically(tmp_path / "gone.py", b"new")
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_read_only_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "a.py"
-    path.write_bytes(b"old")
-    monkeypatch.setattr(os, "access", lambda path, mode: False)
-    with pytest.raises(PermissionError, match=r"the file is read-only: .*a\.py"):
-        write_atomically(path, b"new")
-    assert path.read_bytes() == b"old"

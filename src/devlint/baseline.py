@@ -7,8 +7,10 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from devlint import files
 from devlint.findings import Finding
 from devlint.fingerprint import fingerprints, relative_path
+from devlint.writing import leads_elsewhere
 
 _VERSION = 1
 
@@ -33,6 +35,9 @@ def write(path: Path, findings: Sequence[Finding], sources: Sources) -> None:
     )
     entries = [{"path": name, "code": code, "fingerprint": mark} for name, code, mark in rows]
     text = json.dumps({"version": _VERSION, "findings": entries}, indent=1, ensure_ascii=False)
+    elsewhere = leads_elsewhere(str(path))
+    if elsewhere:
+        raise BaselineError(f"{path} is a link to {elsewhere}: name that file instead")
     try:
         path.write_text(text + "\n", encoding="utf-8", errors="surrogateescape")
     except OSError as error:
@@ -54,7 +59,8 @@ def new_findings(path: Path, findings: Sequence[Finding], sources: Sources) -> l
 
 def _read(path: Path) -> list[str]:
     try:
-        content = json.loads(path.read_text(encoding="utf-8", errors="surrogateescape"))
+        text = files.read(str(path), files.LARGEST_SOURCE).decode("utf-8", "surrogateescape")
+        content = json.loads(text)
         if content["version"] != _VERSION:
             raise BaselineError(f"{path}: made by another version of devlint; write it anew")
         return [str(entry["fingerprint"]) for entry in content["findings"]]

@@ -1,47 +1,56 @@
 """Keeps what was found in a file until the file, the settings or devlint itself change.
 
-An SQLite file of plain values in `.devlint_cache/`: a row for each file and settings, with the
-time and size it had, a hash of its content, and its findings as JSON. Nothing in it is ever
-executed, and whatever is wrong with it, a run goes on without.
+A cache is believed only where this user wrote it. It lies in the user's cache folder, or where the
+command line or the environment says; each of its files is signed with a key that lies in the user's
+cache folder, and is checked before anything in it is read. Links, and what isn't plain, are left
+alone. Whatever is wrong with a cache, a run goes on without it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import hmac
+import json
 import os
-import time
+import re
+import stat
 from collections.abc import Callable
 from dataclasses import astuple, dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import Any
 
+from devlint import files, writing
 from devlint.engine import stamp
+from devlint.files import Look
 from devlint.importing import ALL, is_absent, modules_of
 
-if TYPE_CHECKING:
-    import sqlite3
+_SUFFIX = ".results"
+_MARKS = {
+    ".gitignore": "*\n",
+    "CACHEDIR.TAG": "Signature: 8a477f597d28d172789f06886806bc55\n"
+    "# This folder holds results that devlint can make again. It may be deleted.\n",
+}
+_LARGEST = 512 * 1024 * 1024
+"""Bytes of the results of one project under one set of settings."""
+_KEY_BYTES = 32
+_SIGNATURE_BYTES = 32
+_FORMAT = b"devlint results 1\n"
 
-FOLDER = ".devlint_cache"
-_FILE = "results.sqlite"
-_SETTLED = 2_000_000_000
-"""Nanoseconds after which a file that changes again gets another time, on every file system."""
 
-_TAG = (
-    "Signature: 8a477f597d28d172789f06886806bc55\n"
-    "# This folder holds results that devlint can make again. It may be deleted.\n"
-)
+class CacheError(Exception):
+    """There can be no cache in a folder; the text says why, on one line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
     """What a file looked like when it was checked, and what came of it.
 
-    `mtime_ns` is 0 where the file was too young for its time to prove anything. `consulted` are
-    the other files that the findings hang on: the `content` of each by path, as JSON; "" for none.
+    `consulted` are the other files that the findings hang on: the `content` of each by path, as
+    JSON; "" for none.
     """
 
-    mtime_ns: int
-    size: int
+    look: Look
     digest: str
     findings: str
     consulted: str = ""
@@ -54,190 +63,224 @@ def digest(data: bytes) -> str:
 
 def content(path: str) -> str:
     """What changes when a consulted file does: a hash of what it holds, or for a path without a
-    suffix whether a module is there, or which ones for `*`."""
+    suffix whether a module is there, or which ones for `*`; "" for a file that can't be read."""
     if os.path.basename(path) == ALL:
-        return digest(modules_of(path).encode())
+        return digest(modules_of(path).encode("utf-8", "surrogateescape"))
     if not path.endswith(".py"):
         return "" if is_absent(path) else "package"
     try:
-        status = os.stat(path)
-        return _hashed(path, settled(status.st_mtime_ns) or time.time_ns(), status.st_size)
+        seen = files.look(os.stat(path))
+        return _hashed(path, seen) if seen.tells else _hash(path)
     except OSError:
         return ""
 
 
 @lru_cache(maxsize=4096)
-def _hashed(path: str, _changed: int, _size: int) -> str:
-    """A hash of a file as it is since a time: files hang on the same ones."""
-    with open(path, "rb") as file:
-        return digest(file.read())
+def _hashed(path: str, _seen: Look) -> str:
+    """A hash of a file as it looks: many files hang on the same ones."""
+    return _hash(path)
 
 
-def settled(mtime_ns: int) -> int:
-    """A modification time to keep: 0 where the file may change again within the same tick."""
-    return mtime_ns if time.time_ns() - mtime_ns > _SETTLED else 0
+def _hash(path: str) -> str:
+    return digest(files.read(path, files.LARGEST_SOURCE))
+
+
+def user_folder() -> str:
+    """The folder of devlint among this user's caches. Raises `CacheError` where there is none."""
+    import platformdirs  # a run without a cache needs none
+
+    folder = platformdirs.user_cache_dir("devlint", appauthor=False)
+    if not os.path.isabs(folder):
+        raise CacheError("this user has no home folder")
+    return folder
+
+
+def default_folder(project: str) -> str:
+    """Where the cache of a project is unless somebody says otherwise. Raises `CacheError`."""
+    return os.path.join(user_folder(), "projects", digest(os.fsencode(os.path.realpath(project))))
 
 
 class Cache:
-    """The results of earlier runs. `warn` is told, once, why there is no cache.
+    """The results of earlier runs over a project. `warn` is told, once, why there is no cache.
 
-    Open it with `with`; new entries are written at the end.
+    `folder` is "" for the default one. Open it with `with`; new entries are written at the end.
     """
 
-    def __init__(self, folder: str, warn: Callable[[str], None]) -> None:
+    def __init__(self, folder: str, project: str, warn: Callable[[str], None]) -> None:
         self._folder = folder
-        self._base = os.path.join(os.path.dirname(os.path.abspath(folder)), "")
+        self._project = os.path.realpath(project)
+        self._base = os.path.join(os.path.abspath(project), "")
         self._warn = warn
-        self._warned = False
-        self._connection: sqlite3.Connection | None = None
-        self._new: list[tuple[str, str, int, int, str, str, str]] = []
+        self._signer: Signer | None = None
+        self._new: dict[str, dict[str, Entry]] = {}
 
     def __enter__(self) -> Cache:
-        import sqlite3
-
         try:
-            self._connection = self._open()
-        except sqlite3.DatabaseError as error:
-            self._start_again(str(error))
+            self._folder = self._folder or default_folder(self._project)
+            self._signer = Signer(key())
+            make_folder(self._folder)
         except OSError as error:
-            self._give_up(error.strerror or str(error))
+            self._give_up(files.reason(error))
+        except CacheError as error:
+            self._give_up(str(error))
         return self
 
     def __exit__(self, *_: object) -> None:
         self.flush()
-        if self._connection is not None:
-            self._connection.close()
 
     def entries(self, key: str) -> dict[str, Entry]:
         """Every entry under a settings' key, by absolute path."""
-        import sqlite3
-
-        if self._connection is None:
-            return {}
-        found: dict[str, Entry] = {}
-        base = self._base
-        query = f"SELECT {', '.join(_COLUMNS[1:])} FROM results WHERE key = ?"
-        try:
-            for path, *values in self._connection.execute(query, (key,)):
-                place = path if os.path.isabs(path) else base + path
-                found[place] = Entry(*values)
-        except (sqlite3.Error, TypeError, ValueError) as error:
-            self._start_again(str(error))
-            return {}
-        return found
+        return {
+            path if os.path.isabs(path) else self._base + path: Entry(Look(*row[0]), *row[1:])
+            for path, row in self._read(key).items()
+        }
 
     def add(self, key: str, path: str, entry: Entry) -> None:
         """Keep an entry; it is written by `flush`."""
-        place = path.removeprefix(self._base)
-        self._new.append((key, place, *astuple(entry)))
+        self._new.setdefault(key, {})[path.removeprefix(self._base)] = entry
 
     def flush(self) -> None:
-        """Write what was added."""
-        import sqlite3
-
-        if self._connection is None or not self._new:
-            return
-        try:
-            with self._connection:
-                self._connection.executemany(
-                    "INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?, ?, ?)", self._new
-                )
-        except sqlite3.Error as error:
-            self._give_up(str(error))
+        """Write what was added, beside what other runs have written meanwhile."""
+        for key, entries in self._new.items():
+            if self._signer is None:
+                break
+            rows = self._read(key) | {path: astuple(entry) for path, entry in entries.items()}
+            text = json.dumps(rows, ensure_ascii=False, separators=(",", ":"))
+            payload = text.encode("utf-8", "surrogatepass")
+            try:
+                if len(payload) < _LARGEST:
+                    signed = self._signer.sign(self._name(key), payload)
+                    writing.replace_privately(self._path(key), signed)
+            except OSError as error:
+                self._give_up(files.reason(error))
         self._new.clear()
 
-    def _open(self) -> sqlite3.Connection:
-        import sqlite3
-
-        make_folder(self._folder)
-        connection = sqlite3.connect(os.path.join(self._folder, _FILE), timeout=5)
+    def _read(self, key: str) -> dict[str, list[Any]]:
+        """The rows of one file that this user has signed, as they were written."""
+        if self._signer is None:
+            return {}
+        path = self._path(key)
         try:
-            version = connection.execute("PRAGMA user_version").fetchone()[0]
-            tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-            if (tables and not version) or not _fits(connection, version):
-                raise sqlite3.DatabaseError("it belongs to something else")
-            connection.execute("PRAGMA synchronous = OFF")
-            if not version or _stamp_of(connection) != stamp():
-                _create(connection)
-        except BaseException:
-            connection.close()
-            raise
-        return connection
+            if os.path.islink(path):
+                raise files.NotPlainError(path)
+            payload = self._signer.verified(self._name(key), files.read(path, _LARGEST))
+        except FileNotFoundError:
+            return {}
+        except OSError as error:
+            self._tell(f"{path} is not used as a cache ({files.reason(error)})")
+            return {}
+        if payload is None:
+            return {}
+        rows: dict[str, list[Any]] = json.loads(payload.decode("utf-8", "surrogatepass"))
+        return rows
 
-    def _start_again(self, reason: str) -> None:
-        """Drop a damaged or foreign file and begin a new one."""
-        import sqlite3
+    def _name(self, key: str) -> str:
+        """What the results are signed as: they count for no other project, nor other settings."""
+        return f"{stamp()} {self._project} {key}"
 
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
-        try:
-            if "locked" in reason or "readonly" in reason or "unable to open" in reason:
-                raise OSError(0, reason)
-            os.unlink(os.path.join(self._folder, _FILE))
-            self._connection = self._open()
-        except (OSError, sqlite3.Error) as error:
-            self._give_up(getattr(error, "strerror", None) or reason)
-        else:
-            self._tell(f"the cache in {self._folder} was damaged and is made anew ({reason})")
+    def _path(self, key: str) -> str:
+        return os.path.join(self._folder, f"{digest(f'{self._project} {key}'.encode())}{_SUFFIX}")
 
     def _give_up(self, reason: str) -> None:
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
-        self._tell(f"running without the cache in {self._folder} ({reason})")
+        self._signer = None
+        where = f" in {self._folder}" if self._folder else ""
+        self._tell(f"running without the cache{where} ({reason})")
 
     def _tell(self, text: str) -> None:
-        if not self._warned:
-            self._warned = True
-            self._warn(text)
+        warn, self._warn = self._warn, lambda text: None
+        warn(text)
 
 
-_VERSION = 2
-_COLUMNS = ["key", "path", "mtime_ns", "size", "digest", "findings", "consulted"]
+class Signer:
+    """Signs what this user writes, and tells it from what anybody else has written."""
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+
+    def sign(self, name: str, payload: bytes) -> bytes:
+        """A file of a payload, under a name that says what it is."""
+        return _FORMAT + self._signature(name, payload) + payload
+
+    def verified(self, name: str, data: bytes) -> bytes | None:
+        """The payload of a file; None where it isn't one that was signed under this name."""
+        start = len(_FORMAT) + _SIGNATURE_BYTES
+        signature = self._signature(name, data[start:])
+        is_ours = hmac.compare_digest(data[:start], _FORMAT + signature)
+        return data[start:] if is_ours else None
+
+    def _signature(self, name: str, payload: bytes) -> bytes:
+        signed = hashlib.blake2b(key=self._key, digest_size=_SIGNATURE_BYTES)
+        signed.update(name.encode("utf-8", "surrogateescape") + b"\0")
+        signed.update(payload)
+        return signed.digest()
 
 
-def _fits(connection: sqlite3.Connection, version: int) -> bool:
-    if version != _VERSION:
-        return version == 0
-    rows = connection.execute("PRAGMA table_info(results)").fetchall()
-    return [row[1] for row in rows] == _COLUMNS
+def key() -> bytes:
+    """The key that this user's results are signed with: of `DEVLINT_CACHE_KEY` where that is set,
+    else one that is made once and lies in the user's cache folder.
+
+    Raises `CacheError` and `OSError`.
+    """
+    given = os.environ.get("DEVLINT_CACHE_KEY")
+    if given:
+        return hashlib.blake2b(os.fsencode(given), digest_size=_KEY_BYTES).digest()
+    folder = user_folder()
+    make_private(folder)
+    path = os.path.join(folder, "key")
+    with contextlib.suppress(FileNotFoundError):
+        return _read_key(path)
+    writing.create_privately(path, os.urandom(_KEY_BYTES))
+    return _read_key(path)  # of two runs that make one at once, both take the first
 
 
-def _stamp_of(connection: sqlite3.Connection) -> str:
-    row = connection.execute("SELECT stamp FROM engine").fetchone()
-    return "" if row is None else str(row[0])
+def _read_key(path: str) -> bytes:
+    status = os.lstat(path)
+    if not stat.S_ISREG(status.st_mode) or not files.is_private(status):
+        raise CacheError(f"{path} may be known to others: delete it")
+    found = files.read(path, _KEY_BYTES)
+    if len(found) != _KEY_BYTES:
+        raise CacheError(f"{path} is damaged: delete it")
+    return found
 
 
-def _create(connection: sqlite3.Connection) -> None:
-    """An empty cache for this devlint: what another one found is of no use."""
-    with connection:
-        connection.execute("DROP TABLE IF EXISTS results")
-        connection.execute("DROP TABLE IF EXISTS engine")
-        connection.execute(
-            "CREATE TABLE results (key TEXT, path TEXT, mtime_ns INTEGER, size INTEGER,"
-            " digest TEXT, findings TEXT, consulted TEXT, PRIMARY KEY (key, path)) WITHOUT ROWID"
-        )
-        connection.execute("CREATE TABLE engine (stamp TEXT)")
-        connection.execute("INSERT INTO engine VALUES (?)", (stamp(),))
-        connection.execute(f"PRAGMA user_version = {_VERSION}")
+def make_private(folder: str) -> None:
+    """Make a folder that only this user may look into. Raises `CacheError` for one that is there
+    and is somebody else's, and `OSError`."""
+    os.makedirs(os.path.dirname(folder), exist_ok=True)
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(folder, 0o700)
+    status = os.lstat(folder)
+    if not stat.S_ISDIR(status.st_mode):
+        raise CacheError("it is no folder" + " but a link" * stat.S_ISLNK(status.st_mode))
+    if not files.is_own(status):
+        raise CacheError("it belongs to another user")
+    if not files.is_private(status):
+        os.chmod(folder, 0o700)
 
 
 def make_folder(folder: str) -> None:
-    """Make the cache's folder, marked so that git and backup programs pass it by."""
-    os.makedirs(folder, exist_ok=True)
-    for name, text in ((".gitignore", "*\n"), ("CACHEDIR.TAG", _TAG)):
+    """Make a cache's folder, marked so that git and backup programs pass it by. Raises `CacheError`
+    for one that holds something else already, and `OSError`."""
+    elsewhere = writing.leads_elsewhere(folder)
+    if elsewhere:
+        raise CacheError(f"a link leads to {elsewhere}: name that folder instead")
+    if os.path.lexists(folder) and not is_cache_folder(folder) and not _is_empty(folder):
+        raise CacheError("it isn't a cache of devlint")
+    make_private(folder)
+    for name, text in _MARKS.items():
         path = os.path.join(folder, name)
-        if not os.path.exists(path):
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(text)
+        if not os.path.lexists(path):
+            writing.create_privately(path, text.encode())
+
+
+def _is_empty(folder: str) -> bool:
+    return not os.path.islink(folder) and os.path.isdir(folder) and not os.listdir(folder)
 
 
 def is_cache_folder(folder: str) -> bool:
     """Whether a folder is one that devlint made: only such a one may be deleted."""
-    return os.path.isfile(os.path.join(folder, "CACHEDIR.TAG")) and set(os.listdir(folder)) <= {
-        ".gitignore",
-        "CACHEDIR.TAG",
-        _FILE,
-        f"{_FILE}-journal",
-    }
+    if os.path.islink(folder) or not os.path.isdir(folder):
+        return False
+    names = set(os.listdir(folder))
+    known = re.compile(rf"[0-9a-f]{{32}}{re.escape(_SUFFIX)}|{writing.TEMPORARY.pattern}")
+    return "CACHEDIR.TAG" in names and all(known.fullmatch(name) for name in names - _MARKS.keys())

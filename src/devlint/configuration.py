@@ -7,7 +7,8 @@ import sys
 from collections.abc import Container
 from typing import Any
 
-from devlint.settings import Layer, Settings, SettingsError, check_layer, merge
+from devlint import files
+from devlint.settings import Layer, Settings, SettingsError, check_file_layer, merge
 
 FILENAMES = (".devlint.toml", "devlint.toml", "pyproject.toml")
 """The strongest first; one folder has one configuration."""
@@ -53,7 +54,7 @@ class Configuration:
         for name in FILENAMES:
             if names is None or name in names:
                 path = os.path.join(folder, name)
-                if os.path.isfile(path) and _is_ours(path):
+                if os.path.exists(path) and not os.path.isdir(path) and _is_ours(path):
                     return self._read(path)
         above = os.path.dirname(folder)
         if above == folder:
@@ -76,9 +77,10 @@ def _is_ours(path: str) -> bool:
     if not path.endswith("pyproject.toml"):
         return True
     try:
-        with open(path, "rb") as file:
-            if b"devlint" not in file.read():
-                return False
+        if b"devlint" not in files.read(path, files.CEILING):
+            return False
+    except (files.NotPlainError, files.TooLargeError) as error:
+        raise _unreadable(path, files.reason(error)) from error
     except OSError:
         return False
     return "devlint" in _table(_parse(path), path, "tool")
@@ -94,22 +96,27 @@ def _layers(path: str, children: tuple[str, ...]) -> list[Layer]:
         values, prefix = _table(_table(values, path, "tool"), path, "devlint"), "tool.devlint."
     elif "tool" in values:
         raise SettingsError(f"{_shown(path)}: keys stand here without `[tool.devlint]` above them")
-    layer = check_layer(_shown(path), os.path.dirname(path), values, prefix)
+    layer = check_file_layer(_shown(path), os.path.dirname(path), values, prefix)
     extend = values.get("extend")
     if not extend:
         return [layer]
     parent = os.path.normpath(os.path.join(layer.base, os.path.expanduser(str(extend))))
-    if not os.path.isfile(parent):
+    if not os.path.exists(parent) or os.path.isdir(parent):
         raise SettingsError(f"{_shown(path)}: `{prefix}extend`: there is no file {_shown(parent)}")
     return [*_layers(parent, (*children, path)), layer]
 
 
 def _parse(path: str) -> dict[str, Any]:
     try:
-        with open(path, "rb") as file:
-            return parse_toml(file.read().decode("utf-8-sig"), _shown(path))
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{_shown(path)}: can't be read: {_reason(error)}") from error
+        return parse_toml(files.read(path, files.CEILING).decode("utf-8-sig"), _shown(path))
+    except OSError as error:
+        raise _unreadable(path, files.reason(error)) from error
+    except UnicodeDecodeError as error:
+        raise _unreadable(path, "it is no UTF-8") from error
+
+
+def _unreadable(path: str, reason: str) -> SettingsError:
+    return SettingsError(f"{_shown(path)}: can't be read: {reason}")
 
 
 def parse_toml(text: str, source: str) -> dict[str, Any]:
@@ -130,10 +137,6 @@ def _table(values: dict[str, Any], path: str, key: str) -> dict[str, Any]:
     if not isinstance(table, dict):
         raise SettingsError(f"{_shown(path)}: `{key}` must be a table, not {table!r}")
     return table
-
-
-def _reason(error: Exception) -> str:
-    return error.strerror or str(error) if isinstance(error, OSError) else "it is no UTF-8"
 
 
 def _shown(path: str) -> str:

@@ -9,12 +9,17 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
 
+from devlint import files
 from devlint.configuration import Configuration
+from devlint.files import Look, look
 from devlint.patterns import as_pattern_path, compile_lines, matcher
 from devlint.settings import Settings
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
+
+
+_NEITHER = "it is neither a file nor a folder"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +29,7 @@ class Source:
     path: str
     shown: str
     settings: Settings
-    mtime_ns: int
-    size: int
+    look: Look
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +47,16 @@ class Found:
     sources: list[Source] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+    """Links that aren't followed though they lead to files."""
 
 
 def discover(paths: tuple[str, ...], configuration: Configuration) -> Found:
     """The files that `paths` name or contain, each once.
 
     A file that is named is taken whatever its suffix, and though it is excluded unless the
-    settings say `force-exclude`. What can't be read becomes a failure.
+    settings say `force-exclude`. Of the links in a folder, those that lead to a file in it are
+    followed, unless the file is there under its own name. What can't be read becomes a failure.
     """
     found = Found()
     walk = _Walk(configuration, found)
@@ -58,15 +65,21 @@ def discover(paths: tuple[str, ...], configuration: Configuration) -> Found:
         try:
             mode = os.stat(absolute)
         except OSError as error:
-            found.failures.append(Failure(path, _reason(error)))
+            found.failures.append(Failure(path, files.reason(error)))
             continue
         if stat.S_ISDIR(mode.st_mode):
             walk.folder(absolute)
         elif stat.S_ISREG(mode.st_mode):
             walk.named(absolute, mode)
         else:
-            found.failures.append(Failure(path, "it is neither a file nor a folder"))
+            found.failures.append(Failure(path, _NEITHER))
     unique = {source.path: source for source in found.sources}
+    seen = set(map(os.path.realpath, unique)) if walk.linked else set()
+    for path, source in sorted(walk.linked.items()):
+        target = os.path.realpath(path)
+        if target not in seen:
+            seen.add(target)
+            unique[path] = source
     found.sources = [unique[path] for path in sorted(unique)]
     return found
 
@@ -76,6 +89,9 @@ class _Walk:
         self._configuration = configuration
         self._found = found
         self._current = os.path.join(os.getcwd(), "")
+        self._top = ""
+        self.linked: dict[str, Source] = {}
+        """What links lead to, by the path of the link."""
 
     def shown(self, path: str) -> str:
         """Relative to the current folder where it lies below it."""
@@ -88,13 +104,16 @@ class _Walk:
         if path.endswith(".ipynb"):  # JSON parses as Python: it would pass without being read
             self._found.failures.append(Failure(self.shown(path), "notebooks aren't read yet"))
             return
-        self._add(path, settings, status)
+        self._found.sources.append(Source(path, self.shown(path), settings, look(status)))
 
     def folder(self, path: str) -> None:
         settings = self._configuration.for_folder(path)
         if settings.force_exclude and is_excluded(path, settings):
             return
+        self._top = path
         ignores = _ignores_above(path) if settings.respect_gitignore else ()
+        for ignore in ignores:
+            self._check(ignore)
         self._walk(path, ignores)
 
     def _walk(self, top: str, ignores: tuple[_Ignore, ...]) -> None:
@@ -108,12 +127,13 @@ class _Walk:
             except FileNotFoundError:
                 continue  # deleted since its parent was listed
             except OSError as error:
-                self._found.failures.append(Failure(self.shown(folder), _reason(error)))
+                self._found.failures.append(Failure(self.shown(folder), files.reason(error)))
                 continue
             names = {entry.name for entry in entries}
             settings = self._configuration.for_folder(folder, names)
             if settings.respect_gitignore and ".gitignore" in names:
                 ignores = (_Ignore(folder), *ignores)
+                self._check(ignores[0])
             pending.extend((path, ignores) for path in self._folders(entries, settings, ignores))
 
     def _folders(
@@ -147,21 +167,30 @@ class _Walk:
         except OSError as error:
             # A link that leads nowhere or in a circle. A plain file was deleted since it was seen.
             if entry.is_symlink():
-                self._found.failures.append(Failure(self.shown(entry.path), _reason(error)))
+                self._found.failures.append(Failure(self.shown(entry.path), files.reason(error)))
             return
-        if stat.S_ISREG(status.st_mode):
-            self._add(entry.path, settings, status)
-        elif entry.is_symlink():
-            self._found.notes.append(
-                f"{self.shown(entry.path)}: a link to a folder is not followed"
-            )
+        shown = self.shown(entry.path)
+        source = Source(entry.path, shown, settings, look(status))
+        if not entry.is_symlink():
+            if stat.S_ISREG(status.st_mode):
+                self._found.sources.append(source)
+            else:
+                self._found.failures.append(Failure(shown, _NEITHER))
+        elif stat.S_ISDIR(status.st_mode):
+            self._found.notes.append(f"{shown}: a link to a folder is not followed")
+        elif files.leads_out(entry.path, self._top):
+            top = self.shown(self._top)
+            self._found.skipped.append(f"{shown}: a link that leads out of {top} is not followed")
+        elif stat.S_ISREG(status.st_mode):
+            self.linked[entry.path] = source
         else:
-            reason = "it is neither a file nor a folder"
-            self._found.failures.append(Failure(self.shown(entry.path), reason))
+            self._found.failures.append(Failure(shown, _NEITHER))
 
-    def _add(self, path: str, settings: Settings, status: os.stat_result) -> None:
-        source = Source(path, self.shown(path), settings, status.st_mtime_ns, status.st_size)
-        self._found.sources.append(source)
+    def _check(self, ignore: _Ignore) -> None:
+        """Tell, once, of an ignore file that can't be read."""
+        failure = Failure(self.shown(ignore.path), ignore.problem)
+        if ignore.problem and failure not in self._found.failures:
+            self._found.failures.append(failure)
 
 
 def is_excluded(path: str, settings: Settings) -> bool:
@@ -185,11 +214,13 @@ def is_excluded(path: str, settings: Settings) -> bool:
 
 
 class _Ignore:
-    """The patterns of one `.gitignore` (or `.git/info/exclude`), for the paths below a folder."""
+    """The patterns of one `.gitignore` (or `.git/info/exclude`), for the paths below a folder.
+    `problem` says why there are none, where that is none of git's reasons."""
 
     def __init__(self, folder: str, filename: str = ".gitignore") -> None:
         self._base = os.path.join(folder, "")
-        self._spec = _read_ignore(os.path.join(folder, filename))
+        self.path = os.path.join(folder, filename)
+        self._spec, self.problem = _read_ignore(self.path)
 
     def decides(self, path: str, is_folder: bool) -> bool | None:
         """True where the path is ignored, False where it is taken back in, None otherwise."""
@@ -227,13 +258,13 @@ def _ignores_above(folder: str) -> tuple[_Ignore, ...]:
 
 
 @cache
-def _read_ignore(path: str) -> GitIgnoreSpec | None:
+def _read_ignore(path: str) -> tuple[GitIgnoreSpec | None, str]:
+    if os.path.islink(path):  # git follows none here
+        return None, ""
     try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            return compile_lines(tuple(file.read().splitlines()))
+        text = files.read(path, files.CEILING).decode("utf-8", "surrogateescape")
+    except (files.NotPlainError, files.TooLargeError) as error:
+        return None, "" if os.path.isdir(path) else files.reason(error)
     except OSError:
-        return None
-
-
-def _reason(error: OSError) -> str:
-    return error.strerror or str(error)
+        return None, ""
+    return compile_lines(tuple(text.splitlines())), ""

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import difflib
-import errno
-import os
 import re
-import stat
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TypeVar
 
 from devlint.findings import Edit, Finding, Fix, Safety
@@ -226,35 +220,3 @@ def _lines(data: bytes) -> list[str]:
     decoded = decode(data)
     text = "\ufeff" + decoded.text if decoded.mark else decoded.text
     return re.findall(r"[^\n]*\n|[^\n]+\Z", text)
-
-
-# --- writing -------------------------------------------------------------------------------
-
-
-def write_atomically(path: str | Path, data: bytes) -> None:
-    """Replace the content of a file in one step, keeping its mode and, where allowed, its owner.
-
-    The file that a symbolic link points at is replaced, not the link. Raises `OSError` with the
-    original untouched.
-    """
-    target = Path(path).resolve(strict=True)
-    status = target.stat()
-    if not stat.S_ISREG(status.st_mode):
-        raise OSError(errno.EINVAL, "not a regular file", str(path))
-    if not os.access(target, os.W_OK):
-        raise PermissionError(errno.EACCES, "the file is read-only", str(path))
-    descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    temporary = Path(name)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        if hasattr(os, "chown"):
-            with contextlib.suppress(PermissionError):
-                os.chown(temporary, status.st_uid, status.st_gid)
-        temporary.chmod(stat.S_IMODE(status.st_mode))
-        temporary.replace(target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
+from devlint import files
 from devlint.discover import Failure, Source
 from devlint.findings import Finding, Safety
-from devlint.run import DIED, PRELOAD
+from devlint.run import DIED
 
 
 @dataclass(slots=True)
@@ -42,8 +42,9 @@ def fix_all(
     sources: Sequence[Source], findings: Iterable[Finding], unsafe: bool, write: bool, jobs: int
 ) -> Fixed:
     """Fix the files that have findings with a fix. Without `write`, only make diffs."""
-    from devlint.fix import unified_diff, write_atomically
+    from devlint.fix import unified_diff
     from devlint.pool import Died, each
+    from devlint.writing import rewrite
 
     by_file: dict[str, list[Finding]] = {}
     for finding in findings:
@@ -56,16 +57,16 @@ def fix_all(
     result = Fixed()
     if len(tasks) <= 8:
         jobs = 1
-    for task, outcome in each(_fix_file, tasks, jobs, ("devlint.fix", *PRELOAD)):
+    for task, outcome in each(_fix_file, tasks, jobs):
         shown = task.source.shown
         if isinstance(outcome, Died):
             outcome = _Outcome(error=DIED)
         error = outcome.error
         if not error and write and outcome.new != outcome.old:
             try:
-                write_atomically(task.source.path, outcome.new)
+                rewrite(task.source.path, outcome.old, outcome.new)
             except OSError as failure:
-                error = f"can't be written: {failure.strerror or failure}"
+                error = f"can't be fixed: {files.reason(failure)}"
         if error:
             result.failures.append(Failure(shown, error))
             continue
@@ -85,10 +86,10 @@ def _applies(finding: Finding, unsafe: bool) -> bool:
 def _fix_file(task: _Task) -> _Outcome:
     """Fix one file's bytes. As with linting, one bad file must not end the run."""
     try:
-        data = Path(task.source.path).read_bytes()
+        data = files.read(task.source.path, task.source.settings.max_file_size)
         return fix_bytes(data, task.source, task.unsafe)
     except OSError as error:
-        return _Outcome(error=error.strerror or str(error))
+        return _Outcome(error=files.reason(error))
     except Exception as error:
         return _Outcome(error=f"internal error: {type(error).__name__}: {error}")
 

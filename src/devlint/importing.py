@@ -12,6 +12,8 @@ import sys
 from collections.abc import Iterator
 from functools import lru_cache
 
+from devlint.files import leads_out, version
+
 _MARKS = (".git", "pyproject.toml", "setup.py", "setup.cfg")
 """What lies in the root of a project."""
 
@@ -139,27 +141,38 @@ def is_absent(path: str) -> bool:
 
 
 def _listing(folder: str) -> frozenset[str]:
-    """The modules of a folder: files as they are called, folders with a slash."""
+    """The modules of a folder: files as they are called, folders with a slash. Links that lead out
+    of the project are none."""
     try:
-        changed = os.stat(folder).st_mtime_ns
+        status = os.stat(folder)
     except OSError:
         return frozenset()
-    return _list(folder, changed)
+    return _list(folder, version(status))
 
 
 @lru_cache(maxsize=4096)
-def _list(folder: str, changed: int) -> frozenset[str]:
+def _list(folder: str, _version: tuple[int, int, int]) -> frozenset[str]:
     found: set[str] = set()
     try:
         with os.scandir(folder) as entries:
             for entry in entries:
-                if entry.name.endswith(".py"):
+                is_file = entry.name.endswith(".py")
+                if "." in entry.name and not is_file:
+                    continue
+                if entry.is_symlink() and leads_out(entry.path, _boundary(folder)):
+                    continue
+                if is_file:
                     found.add(entry.name)
-                elif "." not in entry.name and entry.is_dir():
+                elif entry.is_dir():
                     found.add(f"{entry.name}/")
     except OSError:
         return frozenset()
     return frozenset(found)
+
+
+def _boundary(folder: str) -> str:
+    """The folder that all of a project lies in, or all that is known of it."""
+    return _root(folder) or folder
 
 
 @lru_cache(maxsize=1024)

@@ -52,25 +52,38 @@ def check_source(data: bytes, filename: str, settings: Settings) -> list[Finding
     imports are followed from there. A file that can't be parsed or decoded, or is too large, is a
     finding of its own. Raises `SettingsError` as `prepare` does.
     """
-    return check(data, filename, settings)[0]
+    return check(data, filename, settings).findings
 
 
-def check(data: bytes, filename: str, settings: Settings) -> tuple[list[Finding], set[str]]:
-    """The findings of one file as `check_source` gives them, and the paths of what was looked at
-    in other files: where nothing has changed there, the findings are the same."""
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """The findings of one file, and what they hang on besides.
+
+    `consulted` are the paths of what was looked at in other files: where nothing has changed there,
+    the findings are the same. `refused` are those that weren't opened, each with the reason.
+    """
+
+    findings: list[Finding]
+    consulted: frozenset[str] = frozenset()
+    refused: tuple[tuple[str, str], ...] = ()
+
+
+def check(data: bytes, filename: str, settings: Settings) -> Checked:
+    """The findings of one file as `check_source` gives them."""
     plan = prepare(settings)
     if len(data) > settings.max_file_size:
-        reason = f"larger than the {settings.max_file_size:,} bytes of `max-file-size`"
-        return unreadable(filename, reason, settings), set()
+        return Checked(unreadable(filename, too_large(settings), settings))
     codes = codes_for(settings, filename, catalogue())
     relevant = plan.signs.search(data) is not None and not is_of_others(data)
     if not relevant and not mentions(data, PRAGMA_WORDS):
         error = syntax_error(data, filename)
-        return [] if error is None else _of_failure(error, filename, codes), set()
-    if not relevant or plan.project is None:
-        return _read(data, filename, codes, plan if relevant else None), set()
+        return Checked([] if error is None else _of_failure(error, filename, codes))
+    if not relevant or plan.project is None or plan.neighbours is None:
+        return Checked(_read(data, filename, codes, plan if relevant else None))
+    plan.neighbours.refused.clear()
     with plan.project.visit() as consulted:
-        return _read(data, filename, codes, plan), consulted
+        findings = _read(data, filename, codes, plan)
+    return Checked(findings, frozenset(consulted), tuple(plan.neighbours.refused.items()))
 
 
 def _read(data: bytes, filename: str, codes: frozenset[str], plan: Plan | None) -> list[Finding]:
@@ -150,6 +163,11 @@ def _located(
                 return located(scouted.said)
     content = Text(document.module, role_of_file(filename), speaks_of_devices(document.text))
     return located(say(content, filename, codes, plan))
+
+
+def too_large(settings: Settings) -> str:
+    """Why a file isn't read that has more bytes than the settings allow."""
+    return f"larger than the {settings.max_file_size:,} bytes of `max-file-size`"
 
 
 def unreadable(filename: str, reason: str, settings: Settings) -> list[Finding]:

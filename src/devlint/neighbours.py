@@ -6,6 +6,7 @@ import os
 import re
 from collections import OrderedDict
 
+from devlint import files
 from devlint.flow.surroundings import Text
 from devlint.importing import Finder, is_absent
 from devlint.purpose import role_of_file, speaks_of_devices
@@ -35,6 +36,8 @@ class Neighbours(Finder):
     def __init__(self, largest: int) -> None:
         super().__init__()
         self._largest = largest
+        self.refused: dict[str, str] = {}
+        """Why files weren't opened that imports lead to, by path."""
         self._contents: OrderedDict[str, tuple[str, Text]] = OrderedDict()
         self._size = 0
         self._outlines: dict[str, tuple[object, tuple[frozenset[bytes], bool]]] = {}
@@ -42,11 +45,10 @@ class Neighbours(Finder):
     def read(self, path: str) -> Text | None:
         """What stands in a file; None where that can't be told."""
         try:
-            with open(path, "rb") as file:
-                data = file.read(self._largest + 1)
-            if len(data) > self._largest:
-                return None
-            text = decode(data).text
+            text = decode(files.read(path, self._largest)).text
+        except files.NotPlainError as error:
+            self.refused[path] = files.reason(error)
+            return None
         except (OSError, SourceError):
             return None
         return self.content(path, text)
@@ -106,8 +108,7 @@ class Neighbours(Finder):
 
     def _bytes(self, path: str) -> bytes:
         try:
-            with open(path, "rb") as file:
-                return file.read(self._largest)
+            return files.read(path, self._largest)
         except OSError:
             return b""
 
@@ -120,4 +121,4 @@ class Neighbours(Finder):
             status = os.stat(path)
         except OSError:
             return None
-        return status.st_mtime_ns, status.st_size
+        return files.version(status)

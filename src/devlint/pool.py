@@ -1,17 +1,26 @@
-"""Runs a function over many tasks in processes, and outlives a process that dies."""
+"""Runs a function over many tasks in processes, and outlives a process that dies.
+
+A worker is a Python of its own in isolated mode (`python -I`): neither the current directory, nor
+`PYTHONPATH`, nor what else the environment says of Python decides what it imports. It gets the
+import path of this process, and the package `devlint` from where this process has it. That rules
+out `multiprocessing`: whatever the start method, its processes look for modules in the current
+directory first.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import gc
-import multiprocessing
+import os
+import pickle
 import signal
-from collections import deque
+import subprocess
+import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import IO, Any, Generic, TypeVar
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -23,33 +32,40 @@ _COLLECT_ALL_EVERY = 128
 """Collections between two that look also at what has been kept: other files, most of which stay.
 Workers, of which there are several, do so four times as often."""
 
+_PACKAGE = os.path.dirname(os.path.abspath(__file__))
+
+_PROGRAM = """
+import sys, pickle
+sys.path[:], package = pickle.load(sys.stdin.buffer)
+from importlib import util
+spec = util.spec_from_file_location(
+    "devlint", package + "/__init__.py", submodule_search_locations=[package]
+)
+sys.modules["devlint"] = util.module_from_spec(spec)
+spec.loader.exec_module(sys.modules["devlint"])
+from devlint.pool import serve
+serve()
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Died:
     """The process that worked on a task ended without a result: out of memory, or a crash."""
 
 
-def each(
-    function: Callable[[T], R], tasks: Sequence[T], jobs: int, preload: Sequence[str] = ()
-) -> Iterator[tuple[T, R | Died]]:
+def each(function: Callable[[T], R], tasks: Sequence[T], jobs: int) -> Iterator[tuple[T, R | Died]]:
     """Each task with its result, as they come. `function` must not raise.
 
-    With one job everything happens in this process. `preload` names modules that worker
-    processes should have imported. Workers have ended when the iterator is closed.
+    With one job everything happens in this process. Workers have ended when the iterator is closed.
     """
     if jobs <= 1 or len(tasks) <= 1:
         yield from _in_process(function, tasks)
         return
     size = max(1, min(_CHUNK, len(tasks) // (jobs * 4)))
-    chunks = deque(tuple(tasks[start : start + size]) for start in range(0, len(tasks), size))
-    while chunks:
-        suspects: list[tuple[T, ...]] = []
-        with _Workers(function, jobs, preload) as workers:
-            yield from workers.finish(chunks, suspects)
-        # One of these killed its process. Each gets one of its own, so that one alone is blamed.
-        for chunk in suspects:
-            for task in chunk:
-                yield task, _alone(function, task, preload)
+    chunks = [tasks[start : start + size] for start in range(0, len(tasks), size)]
+    with _Workers(function, min(jobs, len(chunks))) as workers:
+        for results in workers.finish(chunks):
+            yield from results
 
 
 def _in_process(function: Callable[[T], R], tasks: Sequence[T]) -> Iterator[tuple[T, R | Died]]:
@@ -68,7 +84,7 @@ def _collect(all_every: int) -> None:
         gc.collect()
 
 
-@contextmanager
+@contextlib.contextmanager
 def collected_rarely() -> Iterator[None]:
     """Turn the automatic garbage collection off: it walks every living node again and again."""
     enabled = gc.isenabled()
@@ -85,85 +101,127 @@ def collected_rarely() -> Iterator[None]:
 
 
 class _Workers(Generic[T, R]):
-    """A pool of processes that are gone when the `with` block is left, whatever happened."""
+    """Processes, each driven by a thread; all are gone when the `with` block is left."""
 
-    def __init__(self, function: Callable[[T], R], jobs: int, preload: Sequence[str]) -> None:
-        methods = multiprocessing.get_all_start_methods()
-        self._context = multiprocessing.get_context(
-            "forkserver" if "forkserver" in methods else "spawn"
-        )
-        if preload and "forkserver" in methods:
-            self._context.set_forkserver_preload(list(preload))
+    def __init__(self, function: Callable[[T], R], jobs: int) -> None:
         self._function = function
-        self._jobs = jobs
-        self._executor = ProcessPoolExecutor(jobs, self._context, initializer=_start)
+        self._threads = ThreadPoolExecutor(jobs, initializer=_hold_interrupts)
+        self._own = threading.local()
+        self._lock = threading.Lock()
+        self._started: list[_Worker] = []
+        self._closed = False
 
     def __enter__(self) -> _Workers[T, R]:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self._executor.shutdown(wait=kind is None, cancel_futures=True)
-        if kind is not None:
-            for process in multiprocessing.active_children():
-                process.terminate()
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._closed = True
+            for worker in self._started:
+                worker.end()
+        self._threads.shutdown(cancel_futures=True)
 
-    def finish(
-        self, chunks: deque[tuple[T, ...]], suspects: list[tuple[T, ...]]
-    ) -> Iterator[tuple[T, R | Died]]:
-        """Work on the chunks until they, or a process, are gone.
+    def finish(self, chunks: Sequence[Sequence[T]]) -> Iterator[list[tuple[T, R | Died]]]:
+        """The results of each chunk, as they come."""
+        for future in as_completed([self._threads.submit(self._work, chunk) for chunk in chunks]):
+            yield future.result()
 
-        Then those that were being worked on are in `suspects` and the rest is left in `chunks`.
-        Few are handed out at a time, so that few are suspected.
-        """
-        running: dict[Future[list[R]], tuple[T, ...]] = {}
-        while chunks or running:
-            try:
-                while chunks and len(running) < self._jobs * 2:
-                    with _interrupts_held():
-                        future = self._executor.submit(_work, self._function, chunks[0])
-                    running[future] = chunks.popleft()
-            except BrokenProcessPool:
-                suspects.extend(running.values())
-                return
-            done, _ = wait(running, return_when=FIRST_COMPLETED)
-            for future in done:
-                try:
-                    results = future.result()
-                except BrokenProcessPool:
-                    suspects.extend(running.values())
-                    return
-                yield from zip(running.pop(future), results, strict=True)
+    def _work(self, chunk: Sequence[T]) -> list[tuple[T, R | Died]]:
+        try:
+            return list(zip(chunk, self._ask(chunk), strict=True))
+        except _DiedError:
+            if len(chunk) == 1:
+                return [(chunk[0], Died())]
+        # One of these ended the process. Alone, each is only to blame for itself.
+        return [result for task in chunk for result in self._work([task])]
 
-
-def _alone(function: Callable[[T], R], task: T, preload: Sequence[str]) -> R | Died:
-    with _Workers(function, 1, preload) as workers:
-        suspects: list[tuple[T, ...]] = []
-        for _, result in workers.finish(deque([(task,)]), suspects):
-            return result
-    return Died()
+    def _ask(self, chunk: Sequence[T]) -> list[R]:
+        """What this thread's process makes of a chunk. Raises `_DiedError`."""
+        worker: _Worker | None = getattr(self._own, "worker", None)
+        if worker is None:
+            with self._lock:
+                if self._closed:
+                    raise _DiedError
+                worker = self._own.worker = _Worker(self._function)
+                self._started.append(worker)
+        try:
+            results: list[R] = worker.ask(chunk)
+            return results
+        except _DiedError:
+            worker.end()
+            self._own.worker = None
+            raise
 
 
-def _start() -> None:
-    """A worker leaves Ctrl-C to the parent, and what is imported by now lives forever."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+class _DiedError(Exception):
+    """A worker has ended before it gave a result."""
+
+
+class _Worker:
+    """A process that applies a function to the chunks it is sent."""
+
+    def __init__(self, function: Callable[..., object]) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-I", *_options(), "-c", _PROGRAM],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            # Ctrl-C reaches every process of a console of Windows but those of another group.
+            creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
+        )
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._to: IO[bytes] = self._process.stdin
+        self._from: IO[bytes] = self._process.stdout
+        with contextlib.suppress(OSError):  # it ended at once: the first question will tell
+            _send((sys.path, _PACKAGE), self._to)
+            _send(function, self._to)
+
+    def ask(self, chunk: Sequence[Any]) -> Any:
+        """The results of a chunk. Raises `_DiedError`."""
+        try:
+            _send(tuple(chunk), self._to)
+            return pickle.load(self._from)
+        except (OSError, EOFError, ValueError, pickle.UnpicklingError) as error:
+            raise _DiedError from error
+
+    def end(self) -> None:
+        """End the process, whatever it does, and wait until it is gone."""
+        self._process.kill()
+        self._process.wait()
+
+
+def _send(value: object, stream: IO[bytes]) -> None:
+    pickle.dump(value, stream, pickle.HIGHEST_PROTOCOL)
+    stream.flush()
+
+
+def _options() -> list[str]:
+    """What a Python in isolated mode doesn't take from the environment and has to share with this
+    one: how names of files are read, and where compiled modules go, if anywhere."""
+    options = ["-X", f"utf8={sys.flags.utf8_mode}"]
+    if sys.dont_write_bytecode:
+        options.append("-B")
+    if sys.pycache_prefix is not None:
+        options += ["-X", f"pycache_prefix={sys.pycache_prefix}"]
+    return options
+
+
+def _hold_interrupts() -> None:
+    """Leave Ctrl-C to the main thread. Processes that this one starts inherit that."""
+    if hasattr(signal, "pthread_sigmask"):  # not on Windows
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+
+
+def serve() -> None:
+    """What a worker does: answer chunks on standard output until there are no more."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # nothing that is printed gets among the answers
+    chunks = sys.stdin.buffer
+    function = pickle.load(chunks)
     gc.disable()
-    gc.freeze()
-
-
-def _work(function: Callable[[T], R], tasks: Sequence[T]) -> list[R]:
-    results = [function(task) for task in tasks]
-    _collect(_COLLECT_ALL_EVERY // 4)
-    return results
-
-
-@contextmanager
-def _interrupts_held() -> Iterator[None]:
-    """Hold Ctrl-C back while a process is started, which inherits that until `_start` is run."""
-    if not hasattr(signal, "pthread_sigmask"):  # Windows
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    gc.freeze()  # what is imported by now lives forever
+    with contextlib.suppress(EOFError):
+        while True:
+            chunk = pickle.load(chunks)
+            _send([function(task) for task in chunk], answers)
+            _collect(_COLLECT_ALL_EVERY // 4)

@@ -7,21 +7,19 @@ import json
 import os
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from devlint.cache import Cache, Entry, content, digest, settled
+from devlint import files
+from devlint.cache import Cache, Entry, content, digest
 from devlint.codec import decode, encode
 from devlint.discover import Failure, Source
+from devlint.files import UNSEEN, Look, look
 from devlint.findings import Finding
 from devlint.selection import FAILURES
 from devlint.settings import Settings
 
 SMALL = 20
 """Up to this many files a run stays in one process: starting others takes longer."""
-
-PRELOAD = ("devlint.lint", "devlint.source.document")
-"""What processes that lint many files share: among many, one needs LibCST."""
 
 DIED = "internal error: the process died, out of memory or by a crash"
 
@@ -47,17 +45,18 @@ class Outcome:
 
     findings: str = ""
     failed: bool = False
-    mtime_ns: int = 0
-    size: int = 0
+    look: Look = UNSEEN
     digest: str = ""
     consulted: str = ""
+    refused: tuple[tuple[str, str], ...] = ()
+    """Files that imports lead to and that weren't opened: their paths, and why."""
     error: str = ""
     details: str = ""
 
     @property
     def lasting(self) -> bool:
         """Whether it is a result of the file's content, so that it may be kept."""
-        return bool(self.digest) and not self.error
+        return bool(self.digest) and not self.error and not self.refused
 
 
 def run(
@@ -80,7 +79,8 @@ def run(
             for source, outcome in _lint(todo, jobs, progress):
                 outcomes[source.path] = outcome
                 if cache is not None and outcome.lasting:
-                    _keep(cache, keys[source.settings], source.path, outcome)
+                    entry = Entry(outcome.look, outcome.digest, outcome.findings, outcome.consulted)
+                    cache.add(keys[source.settings], source.path, entry)
         finally:  # what an interrupted run has found is not lost
             if cache is not None:
                 cache.flush()
@@ -128,19 +128,16 @@ def _recall(
             last = source.settings
             known = entries[keys[last]]
         entry = known.get(source.path)
-        if entry is None or entry.size != source.size:
+        if entry is None or entry.look.size != source.look.size:
             continue
-        if entry.mtime_ns != source.mtime_ns or not entry.mtime_ns:
+        if entry.look != source.look or not entry.look.tells:
             # Another time doesn't mean another content: a fresh checkout has new times.
-            if not _unchanged(source.path, entry):
+            if not _unchanged(source, entry):
                 continue
-            newer = replace(entry, mtime_ns=settled(source.mtime_ns))
-            if newer != entry:
-                cache.add(keys[last], source.path, newer)
-        # What can't be read was damaged: the file is linted as if it weren't known.
-        with suppress(ValueError, TypeError, LookupError, AttributeError):
-            if others.unchanged(entry):
-                recalled[source.path] = decode(entry.findings, source.shown)
+            if entry.look != source.look:
+                cache.add(keys[last], source.path, replace(entry, look=source.look))
+        if others.unchanged(entry):
+            recalled[source.path] = decode(entry.findings, source.shown)
     return recalled
 
 
@@ -165,32 +162,25 @@ class _Others:
         found = self._contents.get(path)
         if found is None:
             entry = self._entries.get(path)
-            found = content(path) if entry is None or not _looks(path, entry) else entry.digest
+            same = entry is not None and entry.look.tells and _look(path) == entry.look
+            found = entry.digest if entry is not None and same else content(path)
             self._contents[path] = found
         return found
 
 
-def _looks(path: str, entry: Entry) -> bool:
-    """Whether a file looks as it did."""
+def _look(path: str) -> Look:
     try:
-        status = os.stat(path)
+        return look(os.stat(path))
+    except OSError:
+        return UNSEEN
+
+
+def _unchanged(source: Source, entry: Entry) -> bool:
+    try:
+        data = files.read(source.path, source.settings.max_file_size)
     except OSError:
         return False
-    return status.st_mtime_ns == entry.mtime_ns and status.st_size == entry.size
-
-
-def _unchanged(path: str, entry: Entry) -> bool:
-    try:
-        with open(path, "rb") as file:
-            return digest(file.read()) == entry.digest
-    except OSError:
-        return False
-
-
-def _keep(cache: Cache, key: str, path: str, outcome: Outcome) -> None:
-    time = settled(outcome.mtime_ns)
-    entry = Entry(time, outcome.size, outcome.digest, outcome.findings, outcome.consulted)
-    cache.add(key, path, entry)
+    return digest(data) == entry.digest
 
 
 def _validate(settings: Iterable[Settings]) -> None:
@@ -205,7 +195,7 @@ def _lint(todo: list[Source], jobs: int, progress: Progress) -> Iterable[tuple[S
         jobs = 1
     from devlint.pool import Died, each
 
-    for done, (source, outcome) in enumerate(each(check_file, todo, jobs, PRELOAD), start=1):
+    for done, (source, outcome) in enumerate(each(check_file, todo, jobs), start=1):
         if isinstance(outcome, Died):
             outcome = Outcome(failed=True, error=DIED)
         yield source, outcome
@@ -215,16 +205,16 @@ def _lint(todo: list[Source], jobs: int, progress: Progress) -> Iterable[tuple[S
 def check_file(source: Source) -> Outcome:
     """Read and lint one file, whatever happens: this is the guard around every file."""
     try:
-        with open(source.path, "rb") as file:
-            status = os.fstat(file.fileno())
-            data = file.read(source.settings.max_file_size + 1)
+        with files.opened(source.path) as descriptor:
+            seen = look(os.fstat(descriptor))
+            data = files.read_from(descriptor, source.path, source.settings.max_file_size)
+    except files.TooLargeError:
+        from devlint.lint import too_large
+
+        return _unreadable(source, too_large(source.settings))
     except OSError as error:
-        reason = error.strerror or str(error)
-        return _unreadable(source, reason)
-    outcome = check_bytes(data, source)
-    if len(data) != status.st_size:
-        return outcome  # too large: what was cut off is not hashed, so the result is not kept
-    return replace(outcome, mtime_ns=status.st_mtime_ns, size=status.st_size, digest=digest(data))
+        return _unreadable(source, files.reason(error))
+    return replace(check_bytes(data, source), look=seen, digest=digest(data))
 
 
 def _unreadable(source: Source, reason: str) -> Outcome:
@@ -239,7 +229,7 @@ def check_bytes(data: bytes, source: Source) -> Outcome:
     from devlint.lint import check
 
     try:
-        findings, consulted = check(data, source.path, source.settings)
+        checked = check(data, source.path, source.settings)
     except Exception as error:  # a bug of devlint's must not end the run over other files
         import traceback
 
@@ -249,11 +239,12 @@ def check_bytes(data: bytes, source: Source) -> Outcome:
             error=f"internal error: {type(error).__name__}: {text}".rstrip(": "),
             details=traceback.format_exc(),
         )
-    contents = {path: content(path) for path in sorted(consulted)}
+    contents = {path: content(path) for path in sorted(checked.consulted)}
     return Outcome(
-        encode(findings),
-        any(finding.code in FAILURES for finding in findings),
+        encode(checked.findings),
+        any(finding.code in FAILURES for finding in checked.findings),
         consulted=json.dumps(contents, separators=(",", ":")) if contents else "",
+        refused=checked.refused,
     )
 
 
@@ -263,6 +254,11 @@ def _collect(result: Result, source: Source, outcome: Outcome) -> None:
         if outcome.details:
             result.details[source.shown] = outcome.details
         return
+    current = os.path.join(os.getcwd(), "")
+    for path, why in outcome.refused:
+        failure = Failure(path.removeprefix(current), why)
+        if failure not in result.failures:
+            result.failures.append(failure)
     result.unchecked += outcome.failed
     if outcome.findings:
         result.findings.extend(decode(outcome.findings, source.shown))

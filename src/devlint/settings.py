@@ -13,6 +13,7 @@ from dataclasses import Field, dataclass, field, fields
 from enum import Enum
 from typing import Any
 
+from devlint.files import LARGEST_SOURCE
 from devlint.findings import OUTPUT_FORMATS
 from devlint.patterns import is_pattern, rebase
 
@@ -38,7 +39,7 @@ class Shape(Enum):
 
     STRING = "a string"
     BOOLEAN = "true or false"
-    SIZE = "a number of bytes above zero"
+    SIZE = f"a number of bytes from 1 to {LARGEST_SOURCE:,}"
     STRINGS = "a list of strings"
     DEVICE_TYPES = 'a list of device types such as "npu", without an index'
     TABLE_OF_STRINGS = "a table of lists of strings"
@@ -52,7 +53,9 @@ class Shape(Enum):
             case Shape.BOOLEAN:
                 return isinstance(value, bool)
             case Shape.SIZE:
-                return isinstance(value, int) and not isinstance(value, bool) and value > 0
+                if not isinstance(value, int) or isinstance(value, bool):
+                    return False
+                return 0 < value <= LARGEST_SOURCE
             case Shape.STRINGS:
                 return isinstance(value, list) and all(isinstance(item, str) for item in value)
             case Shape.DEVICE_TYPES:
@@ -69,8 +72,10 @@ class Shape(Enum):
                 return value in OUTPUT_FORMATS
 
 
-def _key(shape: Shape, doc: str) -> dict[str, Any]:
-    return {"shape": shape, "doc": doc}
+def _key(shape: Shape, doc: str, writes: bool = False) -> dict[str, Any]:
+    """What is known of a key. One that decides what devlint `writes` is none of a configuration
+    file: that is part of what is linted."""
+    return {"shape": shape, "doc": doc, "writes": writes}
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,18 +179,23 @@ class Settings:
     cache_dir: str = field(
         default="",
         metadata=_key(
-            Shape.STRING, "The folder of the cache; by default `.devlint_cache` in the project."
+            Shape.STRING, "The folder of the cache; by default one of the user's.", writes=True
         ),
     )
-    fix: bool = field(default=False, metadata=_key(Shape.BOOLEAN, "Apply the safe fixes."))
+    fix: bool = field(
+        default=False, metadata=_key(Shape.BOOLEAN, "Apply the safe fixes.", writes=True)
+    )
     unsafe_fixes: bool = field(
         default=False,
         metadata=_key(
-            Shape.BOOLEAN, "With `fix`, also apply fixes that may change what the code does."
+            Shape.BOOLEAN,
+            "With `fix`, also apply fixes that may change what the code does.",
+            writes=True,
         ),
     )
     fix_only: bool = field(
-        default=False, metadata=_key(Shape.BOOLEAN, "Apply fixes and report nothing that is left.")
+        default=False,
+        metadata=_key(Shape.BOOLEAN, "Apply fixes and report nothing that is left.", writes=True),
     )
 
     selectors: tuple[Selectors, ...] = ()
@@ -224,8 +234,13 @@ class Layer:
 
 
 def keys() -> dict[str, Field[Any]]:
-    """The fields of `Settings` that are keys of a configuration file, by key."""
+    """The fields of `Settings` that somebody can set, by key."""
     return {item.name.replace("_", "-"): item for item in fields(Settings) if item.metadata}
+
+
+def file_keys() -> dict[str, Field[Any]]:
+    """Those of them that are keys of a configuration file."""
+    return {key: item for key, item in keys().items() if not item.metadata["writes"]}
 
 
 def nearest(word: str, known: Iterable[str], alike: float = 0.6) -> str:
@@ -234,9 +249,31 @@ def nearest(word: str, known: Iterable[str], alike: float = 0.6) -> str:
     return f'; did you mean "{matches[0]}"?' if matches else ""
 
 
-def check_layer(source: str, base: str, values: Mapping[str, object], prefix: str = "") -> Layer:
-    """Check keys and types. Raises `SettingsError` naming the source, the key and the nearest."""
-    known = keys()
+def check_layer(source: str, base: str, values: Mapping[str, object]) -> Layer:
+    """Check the keys and types of what the user says. Raises `SettingsError` naming the source, the
+    key and the nearest."""
+    return _checked(source, base, values, keys(), "")
+
+
+def check_file_layer(source: str, base: str, values: Mapping[str, object], prefix: str) -> Layer:
+    """The same for what a configuration file says, whose keys stand below a `prefix`."""
+    known = file_keys()
+    for key in values:
+        if key not in known and key in keys():
+            raise SettingsError(
+                f"{source}: `{prefix}{key}` is no key of a configuration file, which may be a "
+                f"stranger's: use --{key} on the command line"
+            )
+    return _checked(source, base, values, known, prefix)
+
+
+def _checked(
+    source: str,
+    base: str,
+    values: Mapping[str, object],
+    known: Mapping[str, Field[Any]],
+    prefix: str,
+) -> Layer:
     for key, value in values.items():
         if key not in known:
             raise SettingsError(f"{source}: unknown key `{prefix}{key}`{nearest(key, known)}")

@@ -11,14 +11,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from devlint.files import LARGEST_SOURCE
 from devlint.findings import OUTPUT_FORMATS
-from devlint.settings import Shape, keys
+from devlint.settings import Shape, file_keys
 
 _STRINGS: dict[str, Any] = {"type": "array", "items": {"type": "string"}}
 _SHAPES: dict[Shape, dict[str, Any]] = {
     Shape.STRING: {"type": "string"},
     Shape.BOOLEAN: {"type": "boolean"},
-    Shape.SIZE: {"type": "integer", "minimum": 1},
+    Shape.SIZE: {"type": "integer", "minimum": 1, "maximum": LARGEST_SOURCE},
     Shape.STRINGS: _STRINGS,
     Shape.DEVICE_TYPES: _STRINGS,
     Shape.TABLE_OF_STRINGS: {"type": "object", "additionalProperties": _STRINGS},
@@ -30,7 +31,7 @@ _SHAPES: dict[Shape, dict[str, Any]] = {
 def schema() -> dict[str, Any]:
     """The schema of `[tool.devlint]` and of `devlint.toml`."""
     properties = {}
-    for key, field in keys().items():
+    for key, field in file_keys().items():
         entry = {"description": field.metadata["doc"], **_SHAPES[field.metadata["shape"]]}
         if field.default not in (None, (), ""):
             default = field.default

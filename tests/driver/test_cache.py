@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import os
-import sqlite3
+import re
+import shutil
 import stat
+import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
+from subprocess import PIPE
 
+import platformdirs
 import pytest
 from driver.conftest import BAD_DEVICE, CLEAN, Project, Ran
 
-from devlint import engine
-
-DATABASE = ".devlint_cache/results.sqlite"
+from devlint import engine, files
+from devlint.cache import user_folder
 
 
 def run(project: Project, *args: str) -> Ran:
@@ -75,14 +80,19 @@ def sent(x, device):
     assert cached(run(project)) == 3
 
 
-def test_a_change_that_keeps_size_and_almost_the_time_is_seen(project: Project) -> None:
+@pytest.mark.parametrize("age_before", [0, 60])
+def test_a_change_that_keeps_size_and_time_is_seen(project: Project, age_before: int) -> None:
+    path = project.folder / "a.py"
     project.write({"a.py": CLEAN.replace("zeros", "ones ")})
+    if age_before:
+        age(path, age_before)
+        time.sleep(2.1)  # so that its look tells
     run(project)
-    status = (project.folder / "a.py").stat()
-    broken = 'import torch\n\nd = torch.device("gp")'
-    project.write({"a.py": broken.ljust(status.st_size)[: status.st_size]})
-    os.utime(project.folder / "a.py", ns=(status.st_atime_ns, status.st_mtime_ns))
-    # The time proves nothing for a file that was written just before the first run.
+    status = path.stat()
+    broken = b'import torch\n\nd = torch.device("gp")'
+    path.write_bytes(broken.ljust(status.st_size)[: status.st_size])
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert path.stat().st_mtime_ns == status.st_mtime_ns
     assert cached(run(project)) == 0
 
 
@@ -98,7 +108,7 @@ def test_an_old_file_is_not_even_read(project: Project, monkeypatch: pytest.Monk
     from devlint import run as run_module
 
     project.write({"a.py": BAD_DEVICE})
-    age(project.folder / "a.py")
+    time.sleep(2.1)
     run(project)
 
     def refuse(data: bytes) -> str:
@@ -108,6 +118,21 @@ def test_an_old_file_is_not_even_read(project: Project, monkeypatch: pytest.Monk
     ran = run(project)
     assert cached(ran) == 1
     assert "a.py:3:" in ran.out
+
+
+def test_where_no_time_tells_the_content_does(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on Windows, where no time says when a file was changed."""
+    monkeypatch.setattr(files, "_CHANGE_IS_TIMED", False)
+    project.write({"a.py": CLEAN})
+    run(project)
+    path = project.folder / "a.py"
+    status = path.stat()
+    path.write_bytes(CLEAN.replace("zeros", "empty").encode())
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert cached(run(project)) == 0
+    assert cached(run(project)) == 1
 
 
 def test_other_settings_are_other_results(project: Project) -> None:
@@ -132,15 +157,11 @@ def test_another_devlint_starts_afresh(project: Project, monkeypatch: pytest.Mon
 
 
 def test_the_stamp_follows_code_rules_and_tables(tmp_path: Path) -> None:
-    import shutil
-
     root = Path(engine.__file__).parents[2]
     shutil.copytree(root / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(root / "rules", tmp_path / "rules")
 
     def stamp() -> str:
-        import subprocess
-
         code = "from devlint.engine import stamp; print(stamp())"
         env = {**os.environ, "PYTHONPATH": str(tmp_path / "src")}
         return subprocess.check_output([sys.executable, "-c", code], env=env, text=True)
@@ -157,119 +178,152 @@ def test_the_stamp_follows_code_rules_and_tables(tmp_path: Path) -> None:
     assert len(set(seen)) == 4
 
 
-def test_the_folder_is_marked(project: Project) -> None:
+def stored(folder: Path) -> Path:
+    """The only file of results in a cache."""
+    (path,) = folder.rglob("*.results")
+    return path
+
+
+def test_the_cache_is_the_users_alone_and_outside_of_the_project(project: Project) -> None:
     project.write({"a.py": CLEAN})
     run(project)
-    assert project.read(".devlint_cache/.gitignore") == "*\n"
-    assert project.read(".devlint_cache/CACHEDIR.TAG").startswith(
-        "Signature: 8a477f597d28d172789f06886806bc55"
+    assert [path.name for path in project.folder.iterdir()] == ["a.py"]
+    folder = Path(user_folder())
+    cache = stored(folder).parent
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (folder, cache)] == [0o700, 0o700]
+    assert stat.S_IMODE((folder / "key").stat().st_mode) == 0o600
+    assert (cache / ".gitignore").read_text() == "*\n"
+    assert (
+        (cache / "CACHEDIR.TAG")
+        .read_text()
+        .startswith("Signature: 8a477f597d28d172789f06886806bc55")
     )
 
 
 DAMAGES = {
-    "no database": lambda path: path.write_bytes(b"not a database" * 100),
-    "empty": lambda path: path.write_bytes(b""),
-    "cut off": lambda path: path.write_bytes(path.read_bytes()[:5000]),
-    "overwritten": lambda path: path.write_bytes(path.read_bytes()[:4096] + b"\xff" * 20000),
-    "somebody else's": lambda path: _foreign(path),
-    "another version": lambda path: _execute(path, "PRAGMA user_version = 99"),
-    "other columns": lambda path: _execute(path, "ALTER TABLE results ADD COLUMN more TEXT"),
-    "no stamp": lambda path: _execute(path, "DELETE FROM engine"),
-    "findings that are none": lambda path: _execute(path, "UPDATE results SET findings = '[[1]]'"),
-    "findings of another type": lambda path: _execute(path, "UPDATE results SET findings = x'00'"),
-    "findings that are no JSON": lambda path: _execute(path, "UPDATE results SET findings = '{'"),
+    "no signature": lambda data: b"nothing of ours" * 100,
+    "empty": lambda data: b"",
+    "cut off": lambda data: data[:-100],
+    "longer": lambda data: data + b"]",
+    "another format": lambda data: data.replace(b"results 1", b"results 2"),
+    "no findings": lambda data: re.sub(rb'"\[\[.*?\]\]"', b'""', data),
+    "another signature": lambda data: data[:30] + bytes([data[30] ^ 1]) + data[31:],
 }
 
 
-def _execute(path: Path, statement: str) -> None:
-    with sqlite3.connect(path) as connection:
-        connection.execute(statement)
-    connection.close()
-
-
-def _foreign(path: Path) -> None:
-    path.unlink()
-    _execute(path, "CREATE TABLE bookmarks (url TEXT)")
-
-
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
-def test_a_damaged_cache_is_dropped_with_at_most_a_word(project: Project, damage) -> None:  # type: ignore[no-untyped-def]
+def test_what_nobody_signed_is_passed_over(
+    project: Project, damage: Callable[[bytes], bytes]
+) -> None:
     project.write({f"m{i}.py": BAD_DEVICE for i in range(30)})
-    expected = project.run("--output-format=concise", "-j1").out
-    damage(project.folder / DATABASE)
-    ran = project.run("--output-format=concise", "-j1")
-    assert ran.out == expected
-    assert ran.code == 1
-    assert ran.err.count("\n") <= 1
-    assert "Traceback" not in ran.err
+    expected = project.run("--output-format=concise", "-j1")
+    path = stored(Path(user_folder()))
+    data = path.read_bytes()
+    path.write_bytes(damage(data))
+    assert path.read_bytes() != data
+    assert project.run("--output-format=concise", "-j1") == expected
     again = run(project)
     assert cached(again) == 30
     assert "warning" not in again.err
 
 
-def test_a_read_only_cache_folder(project: Project) -> None:
-    project.write({"a.py": BAD_DEVICE})
-    folder = project.folder / ".devlint_cache"
-    folder.mkdir()
-    folder.chmod(stat.S_IRUSR | stat.S_IXUSR)
-    ran = project.spawn("--output-format=concise", ".", unprivileged=True)
-    assert "a.py:3:" in ran.out
-    assert ran.code == 1
-    assert ran.err.startswith("devlint: warning: running without the cache in ")
-    assert ran.err.count("\n") == 1
-
-
-def test_a_read_only_cache_file(project: Project) -> None:
+def test_a_cache_folder_that_may_not_be_written(project: Project) -> None:
     project.write({"a.py": BAD_DEVICE, "b.py": CLEAN})
-    run(project)
+    assert cached(run(project, "--cache-dir=here")) == 0
     project.write({"b.py": BAD_DEVICE})
-    (project.folder / DATABASE).chmod(stat.S_IRUSR)
-    (project.folder / ".devlint_cache").chmod(stat.S_IRUSR | stat.S_IXUSR)
-    ran = project.spawn("--output-format=concise", ".", unprivileged=True)
+    (project.folder / "here").chmod(stat.S_IRUSR | stat.S_IXUSR)
+    ran = project.spawn("-v", "--output-format=concise", "--cache-dir=here", unprivileged=True)
     assert "a.py:3:" in ran.out
     assert "b.py:3:" in ran.out
+    assert cached(ran) == 1
+    assert "devlint: warning: running without the cache in " in ran.err
     assert ran.code == 1
-    assert ran.err.count("\n") == 1
 
 
-def test_a_file_in_the_place_of_the_folder(project: Project) -> None:
-    project.write({"a.py": BAD_DEVICE, ".devlint_cache": "a file"})
-    ran = project.run("--output-format=concise")
-    assert ran.code == 1
-    assert ran.err.startswith("devlint: warning: running without the cache in ")
-    assert project.read(".devlint_cache") == "a file"
-
-
-def test_two_runs_at_once(project: Project) -> None:
-    """A cache that another run is writing is left alone."""
+@pytest.mark.parametrize("home", ["a relative path", "/dev/null/below"])
+def test_a_user_without_a_folder_for_caches(
+    project: Project, monkeypatch: pytest.MonkeyPatch, home: str
+) -> None:
+    monkeypatch.setattr(platformdirs, "user_cache_dir", lambda *_, **__: home)
     project.write({"a.py": BAD_DEVICE})
-    run(project)
-    project.write({"a.py": CLEAN})
-    connection = sqlite3.connect(project.folder / DATABASE)
-    connection.execute("BEGIN EXCLUSIVE")
-    try:
-        ran = project.run("--output-format=concise")
-    finally:
-        connection.close()
-    assert (ran.code, ran.err.count("\n")) == (0, 1)
-    assert cached(run(project)) == 0  # nothing was lost but what could not be kept
+    ran = project.run("--output-format=concise", "a.py")
+    assert (ran.code, ran.err.count("\n")) == (1, 1)
+    assert ran.err.startswith("devlint: warning: running without the cache")
+    assert [path.name for path in project.folder.iterdir()] == ["a.py"]
+
+
+def test_a_folder_of_something_else_is_no_cache(project: Project) -> None:
+    project.write({"a.py": BAD_DEVICE, "src/b.py": CLEAN, "file": "a file"})
+    for name in ("src", "file"):
+        ran = project.run("--output-format=concise", f"--cache-dir={name}", "a.py")
+        assert (ran.code, ran.err.count("\n")) == (1, 1)
+        assert "(it isn't a cache of devlint)" in ran.err
+    assert project.read("file") == "a file"
+    assert [path.name for path in (project.folder / "src").iterdir()] == ["b.py"]
+
+
+def test_runs_at_once_lose_nothing_and_warn_of_nothing(project: Project) -> None:
+    project.write({f"m{i}.py": BAD_DEVICE for i in range(6)})
+    command = project.command("--output-format=concise", "--quiet")
+    runs = [
+        subprocess.Popen(command, cwd=project.folder, stdout=PIPE, stderr=PIPE) for _ in range(3)
+    ]
+    ended = [process.communicate(timeout=120) for process in runs]
+    assert len(set(ended)) == 1
+    assert ended[0][1] == b""
+    assert cached(run(project)) == 6
+
+
+def test_a_run_keeps_what_others_have_written(project: Project) -> None:
+    project.write({"a.py": BAD_DEVICE, "b.py": CLEAN})
+    run(project, "a.py")
+    run(project, "b.py")
+    assert cached(run(project)) == 2
+
+
+def test_what_was_signed_for_another_project_does_not_count(project: Project) -> None:
+    for name in ("one", "two"):
+        project.write({f"{name}/devlint.toml": "", f"{name}/a.py": BAD_DEVICE})
+    (project.folder / "two/a.py").write_text(CLEAN)
+    words = ("-v", "--output-format=concise", "--cache-dir", str(project.folder / "cache"))
+    os.chdir("one")
+    assert "DEV304" in project.run(*words).out
+    first = stored(project.folder / "cache")
+    os.chdir("../two")
+    project.run(*words)
+    (second,) = set((project.folder / "cache").rglob("*.results")) - {first}
+    second.write_bytes(first.read_bytes())
+    ran = project.run(*words)
+    assert (ran.code, cached(ran)) == (0, 0)
+
+
+def test_a_key_of_the_environment_opens_a_cache_elsewhere(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a job of a CI does that is handed the cache of an earlier one."""
+    project.write({"a.py": BAD_DEVICE})
+    monkeypatch.setenv("DEVLINT_CACHE_KEY", "secret")
+    assert cached(run(project, "--cache-dir=cache")) == 0
+    shutil.rmtree(user_folder(), ignore_errors=True)
+    assert cached(run(project, "--cache-dir=cache")) == 1
+    assert not Path(user_folder()).exists()
+    monkeypatch.setenv("DEVLINT_CACHE_KEY", "another")
+    assert cached(run(project, "--cache-dir=cache")) == 0
 
 
 def test_where_the_cache_is(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     project.write({"a.py": CLEAN, "sub/b.py": CLEAN, "pyproject.toml": "[tool.devlint]\n"})
     folder = project.folder
-    monkeypatch.chdir(folder / "sub")
     run(project)
-    assert (folder / ".devlint_cache").is_dir()  # beside the configuration
+    first = stored(Path(user_folder()))
+    monkeypatch.chdir(folder / "sub")
+    run(project)  # the project is where its configuration is
+    assert stored(Path(user_folder())) == first
     run(project, "--cache-dir", "here")
     assert (folder / "sub/here").is_dir()
     monkeypatch.setenv("DEVLINT_CACHE_DIR", "env")
     run(project)
     assert (folder / "sub/env").is_dir()
-    monkeypatch.delenv("DEVLINT_CACHE_DIR")
-    project.write({"pyproject.toml": '[tool.devlint]\ncache-dir = "conf"\n'})
-    run(project)
-    assert (folder / "conf").is_dir()
 
 
 @pytest.mark.parametrize("option", ["-n", "--no-cache", "DEVLINT_NO_CACHE"])
@@ -280,14 +334,15 @@ def test_without_the_cache(project: Project, monkeypatch: pytest.MonkeyPatch, op
     else:
         monkeypatch.setenv(option, "1")
         assert cached(run(project)) == 0
-    assert not (project.folder / ".devlint_cache").exists()
+    assert not Path(user_folder()).exists()
 
 
 def test_clean_removes_the_cache_and_nothing_else(project: Project) -> None:
     project.write({"a.py": CLEAN, "precious/data.txt": "x"})
     run(project)
-    assert project.run("clean").code == 0
-    assert not (project.folder / ".devlint_cache").exists()
+    cache = stored(Path(user_folder())).parent
+    assert project.run("clean").out == f"Removed {cache}.\n"
+    assert not cache.exists()
     assert project.run("clean").code == 0
     ran = project.run("clean", "--cache-dir", "precious")
     assert "this is no cache of devlint" in ran.err
@@ -308,8 +363,6 @@ sys.exit(code)
 
 
 def test_a_warm_run_imports_neither_libcst_nor_rich_nor_the_interpreter(project: Project) -> None:
-    import subprocess
-
     project.write({"a.py": BAD_DEVICE, "b.py": CLEAN, ".gitignore": "*.log\n"})
     command = [sys.executable, "-c", IMPORTS, "--output-format=concise"]
     runs = [

@@ -327,7 +327,7 @@ def test_fixing_a_read_only_file_is_a_failure(project: Project) -> None:
     project.write({"a.py": UNUSED, "b.py": UNUSED})
     (project.folder / "a.py").chmod(0o444)
     ran = project.spawn("-n", "--fix", ".", unprivileged=True)
-    assert ran.err.startswith("devlint: a.py: can't be written")
+    assert ran.err.startswith("devlint: a.py: can't be fixed: it is read-only")
     assert ran.code == 2
     assert project.read("b.py") == "x = 1\n"
 

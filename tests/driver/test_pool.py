@@ -5,11 +5,18 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 from driver.conftest import BAD_DEVICE, Project
 
+from devlint import run
+from devlint.discover import Source
 from devlint.pool import Died, each
+from devlint.run import Outcome, check_file
 
 
 def square_or_die(number: int) -> tuple[int, int]:
@@ -39,15 +46,27 @@ def test_a_process_that_dies_takes_only_its_task_along() -> None:
     assert [task for task, result in results if isinstance(result, Died)] == [13]
 
 
-def test_an_abandoned_run_leaves_no_process_behind() -> None:
-    import multiprocessing
-
+def test_an_abandoned_run_leaves_no_process_behind(
+    in_time: Callable[[Callable[[], bool], float], None],
+) -> None:
     work = each(square_or_die, range(20, 400), 2)
-    next(work)
+    _, result = next(work)
+    assert not isinstance(result, Died)
     work.close()
-    for process in multiprocessing.active_children():
-        process.join(20)
-    assert multiprocessing.active_children() == []
+    in_time(lambda: not Path(f"/proc/{result[1]}").exists(), 20)
+
+
+def import_path(_: int) -> tuple[list[str], bool]:
+    return sys.path, bool(sys.flags.isolated)
+
+
+def test_a_worker_has_our_import_path_and_nothing_of_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "json.py").write_text("raise SystemExit('imported')")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    assert [result for _, result in each(import_path, [1, 2], 2)] == [(sys.path, True)] * 2
 
 
 @pytest.mark.parametrize("jobs", ["1", "3"])
@@ -60,27 +79,23 @@ def test_the_number_of_jobs_changes_nothing(project: Project, jobs: str) -> None
     assert ran.code == 2
 
 
-CRASH = """
-import os, signal, sys
-from devlint import lint
-check = lint.check
+@dataclass(frozen=True)
+class Crashing:
+    """Lints as ever, until a file that says so kills the process."""
 
-def crash(data, filename, settings):
-    if b"crash" in data:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return check(data, filename, settings)
-
-lint.check = crash
-"""
+    def __call__(self, source: Source) -> Outcome:
+        if b"crash" in Path(source.path).read_bytes():
+            os.kill(os.getpid(), signal.SIGKILL)
+        return check_file(source)
 
 
-def test_a_crashing_file_is_named_and_the_others_are_linted(project: Project) -> None:
-    # Workers import `sitecustomize` as every Python does: a crash for one file.
-    project.write({"hook/sitecustomize.py": CRASH})
+def test_a_crashing_file_is_named_and_the_others_are_linted(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
     project.write({f"src/m{i:02}.py": BAD_DEVICE for i in range(40)})
     project.write({"src/m17.py": "import torch  # crash\n"})
-    path = os.pathsep.join(filter(None, (f"{project.folder}/hook", os.environ.get("PYTHONPATH"))))
-    ran = project.spawn("-n", "-j2", "--output-format=concise", "src", PYTHONPATH=path)
+    monkeypatch.setattr(run, "check_file", Crashing())
+    ran = project.concise("-j2", "src")
     assert ran.out.count("DEV304") == 39
     assert ran.err == (
         "devlint: src/m17.py: internal error: the process died, out of memory or by a crash\n"

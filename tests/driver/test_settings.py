@@ -10,7 +10,7 @@ import pytest
 from driver.conftest import BAD_DEVICE, Project
 
 from devlint import settings_schema
-from devlint.settings import keys
+from devlint.settings import file_keys
 
 LOAD = 'import torch\n\nw = torch.load("w.pt")\nd = torch.device("gpu")\n'
 """DEV106 (a warning) and DEV304."""
@@ -39,13 +39,24 @@ MISTAKES = {
     ),
     "number for a boolean": (
         "devlint.toml",
-        "fix = 1",
-        "devlint.toml: `fix` must be true or false, not `1`",
+        "follow-imports = 1",
+        "devlint.toml: `follow-imports` must be true or false, not `1`",
+    ),
+    "a key that writes": (
+        "pyproject.toml",
+        "[tool.devlint]\nfix = true",
+        "pyproject.toml: `tool.devlint.fix` is no key of a configuration file, which may be a "
+        "stranger's: use --fix on the command line",
+    ),
+    "a folder to write to": (
+        "devlint.toml",
+        'cache-dir = "/etc"',
+        "devlint.toml: `cache-dir` is no key of a configuration file, which may be a stranger's: ",
     ),
     "boolean for a number": (
         "devlint.toml",
         "max-file-size = true",
-        "devlint.toml: `max-file-size` must be a number of bytes above zero, not `true`",
+        "devlint.toml: `max-file-size` must be a number of bytes from 1 to 67,108,864, not `true`",
     ),
     "unknown format": (
         "devlint.toml",
@@ -307,14 +318,24 @@ def test_the_check_of_the_schema_fails_for_another_text(tmp_path: Path) -> None:
 def test_the_schema_accepts_and_refuses_what_devlint_does() -> None:
     validator = jsonschema.Draft7Validator(settings_schema.schema())
     validator.check_schema(settings_schema.schema())
-    assert set(settings_schema.schema()["properties"]) == set(keys())
-    for good in ({"select": ["ALL"]}, {"fix": True}, {"per-file-ignores": {"*.py": ["DEV1"]}}):
+    assert set(settings_schema.schema()["properties"]) == set(file_keys())
+    for good in (
+        {"select": ["ALL"]},
+        {"follow-imports": True},
+        {"per-file-ignores": {"*.py": ["DEV1"]}},
+    ):
         assert validator.is_valid(good)
-    for bad in ({"selct": []}, {"select": "ALL"}, {"max-file-size": 0}, {"output-format": "xml"}):
+    for bad in (
+        {"selct": []},
+        {"select": "ALL"},
+        {"max-file-size": 0},
+        {"fix": True},
+        {"output-format": "xml"},
+    ):
         assert not validator.is_valid(bad)
 
 
-@pytest.mark.parametrize("key", keys())
+@pytest.mark.parametrize("key", file_keys())
 def test_every_key_is_explained(project: Project, key: str) -> None:
     ran = project.run("config", key)
     assert ran.code == 0
@@ -323,7 +344,7 @@ def test_every_key_is_explained(project: Project, key: str) -> None:
 
 
 def test_config_lists_keys_and_knows_the_nearest(project: Project) -> None:
-    assert project.run("config").out.split() == list(keys())
+    assert project.run("config").out.split() == list(file_keys())
     ran = project.run("config", "exlude")
     assert ran.err == 'devlint: there is no setting `exlude`; did you mean "exclude"?\n'
     assert ran.code == 2

@@ -470,9 +470,9 @@ def test_a_condition_that_the_other_file_found_out(tmp_path: Path) -> None:
 def test_it_hangs_on_the_other_file(tmp_path: Path) -> None:
     write(tmp_path, train("to_array(model(x))"))
     path = tmp_path / "train.py"
-    findings, consulted = check(path.read_bytes(), str(path), Settings())
-    assert len(findings) == 1
-    assert str(tmp_path / "engine.py") in consulted
+    checked = check(path.read_bytes(), str(path), Settings())
+    assert len(checked.findings) == 1
+    assert str(tmp_path / "engine.py") in checked.consulted
     mended = ENGINE.replace("x.numpy()", "x.detach().cpu().numpy()")
     (tmp_path / "engine.py").write_text(textwrap.dedent(mended), encoding="utf-8")
     assert found(tmp_path, "train.py") == []

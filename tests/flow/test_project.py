@@ -35,7 +35,7 @@ class Tree:
 
     def consulted(self, name: str) -> set[str]:
         path = self.root / name
-        found = check(path.read_bytes(), str(path), FOLLOWING)[1]
+        found = check(path.read_bytes(), str(path), FOLLOWING).consulted
         return {str(Path(each).relative_to(self.root)) for each in found}
 
 

@@ -24,6 +24,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         from devlint.cli.running import run
 
         return run(words[1:])
+    from devlint.isolation import isolate
+
+    isolate(words)
     # Nothing that was read of a project goes before the process ends: Python needn't look for it.
     atexit.register(gc.freeze)
     for stream in (sys.stdout, sys.stderr):

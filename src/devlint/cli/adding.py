@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from devlint import files
 from devlint.cli.session import Session
 from devlint.discover import Failure, Source
 from devlint.findings import Finding
@@ -14,24 +15,23 @@ def add_ignores(
     session: Session, sources: Sequence[Source], findings: Sequence[Finding], reason: str
 ) -> int:
     """Write the comments, and say how many findings they suppress."""
-    from devlint.fix import write_atomically
     from devlint.fixing import renamed
     from devlint.suppress import suppress
+    from devlint.writing import rewrite
 
     reason = " ".join(reason.split())
-    files = {finding.filename for finding in findings if finding.code not in FAILURES}
+    concerned = {finding.filename for finding in findings if finding.code not in FAILURES}
     total, left = 0, [finding for finding in findings if finding.code in FAILURES]
     for source in sources:
-        if source.shown not in files:
+        if source.shown not in concerned:
             continue
         try:
-            with open(source.path, "rb") as file:
-                data = file.read()
+            data = files.read(source.path, source.settings.max_file_size)
             done = suppress(data, source, reason)
             if done.data != data:
-                write_atomically(source.path, done.data)
+                rewrite(source.path, data, done.data)
         except OSError as error:
-            text = f"can't be written: {error.strerror or error}"
+            text = f"can't be written: {files.reason(error)}"
             session.failures.append(Failure(source.shown, text))
             continue
         except Exception as error:  # as with linting, one bad file must not end the run

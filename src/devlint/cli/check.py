@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 
-from devlint.cache import FOLDER, Cache
+from devlint.cache import Cache
 from devlint.cli.arguments import UsageError, environment_values, layer_values
 from devlint.cli.output import report
 from devlint.cli.progress import Bar
@@ -55,7 +55,11 @@ def check(options: argparse.Namespace) -> int:
         validate(settings, catalogue())  # a mistyped rule is an error also where nothing is linted
     if not found.sources and not found.failures:
         session.say(f"devlint: warning: no Python files found in {', '.join(paths)}")
-    for note in found.notes:
+    if found.skipped:
+        count = len(found.skipped)
+        text = "a link that leads" if count == 1 else f"{count} links that lead"
+        session.say(f"devlint: warning: {text} out of the given folders: not followed (--verbose)")
+    for note in (*found.skipped, *found.notes):
         session.detail(f"devlint: {note}")
     result = lint(session, found)
     if reason is not None:
@@ -72,15 +76,15 @@ def lint(session: Session, found: Found) -> Result:
     with ExitStack() as stack:
         cache = None
         if _wants_cache(options):
-            folder = session.settings.cache_dir or os.path.join(
-                session.settings.root or os.getcwd(), FOLDER
-            )
-            cache = stack.enter_context(Cache(folder, _warn(session)))
+            project = session.settings.root or os.getcwd()
+            folder = session.settings.cache_dir
+            cache = stack.enter_context(Cache(folder, project, _warn(session)))
         bar = stack.enter_context(Bar(not options.quiet))
         result = run(found.sources, session.jobs, cache, bar.update)
     session.files = result.files
     session.unchecked = result.unchecked
-    session.failures += result.failures
+    told = {failure.filename for failure in session.failures}
+    session.failures += [item for item in result.failures if item.filename not in told]
     for shown, text in result.details.items():
         session.detail(f"{shown}:\n{text}")
     seconds = time.monotonic() - session.started

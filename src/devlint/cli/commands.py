@@ -9,10 +9,10 @@ import shutil
 import sys
 
 from devlint import __version__
-from devlint.cache import FOLDER, is_cache_folder
+from devlint.cache import CacheError, default_folder, is_cache_folder
 from devlint.cli.arguments import PARSERS, UsageError, environment_values
 from devlint.configuration import Configuration
-from devlint.settings import SettingsError, check_layer, keys, nearest
+from devlint.settings import SettingsError, check_layer, file_keys, nearest
 
 
 def rule(options: argparse.Namespace) -> int:
@@ -44,7 +44,7 @@ def config(options: argparse.Namespace) -> int:
     """`devlint config [KEY]`."""
     from devlint.cli import explain
 
-    known = keys()
+    known = file_keys()
     if options.key is not None and options.key not in known:
         raise UsageError(f"there is no setting `{options.key}`{nearest(options.key, known)}")
     chosen = list(known) if options.key is None else [options.key]
@@ -59,8 +59,11 @@ def config(options: argparse.Namespace) -> int:
 
 def clean(options: argparse.Namespace) -> int:
     """`devlint clean`."""
-    folder = cache_folder(options.cache_dir)
-    if not os.path.isdir(folder):
+    try:
+        folder = cache_folder(options.cache_dir)
+    except CacheError as error:
+        raise SettingsError(f"there is no cache: {error}") from error
+    if not os.path.lexists(folder):
         print(f"There is no cache in {folder}.")
         return 0
     if not is_cache_folder(folder):
@@ -74,13 +77,13 @@ def clean(options: argparse.Namespace) -> int:
 
 
 def cache_folder(option: str | None) -> str:
-    """Where the cache of the current project is."""
+    """Where the cache of the current project is. Raises `CacheError`."""
     current = os.getcwd()
     if option is not None:
         return os.path.abspath(option)
     layer = check_layer("the environment", current, environment_values())
     settings = Configuration((layer,)).for_folder(current)
-    return settings.cache_dir or os.path.join(settings.root or current, FOLDER)
+    return settings.cache_dir or default_folder(settings.root or current)
 
 
 def version(_: argparse.Namespace) -> int:

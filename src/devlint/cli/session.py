@@ -7,9 +7,9 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TextIO
 
+from devlint import files
 from devlint.configuration import Configuration
 from devlint.discover import Failure
 from devlint.findings import Finding
@@ -17,12 +17,13 @@ from devlint.report import Sources
 from devlint.settings import Settings, SettingsError
 from devlint.source.encoding import decode
 from devlint.source.errors import SourceError
+from devlint.writing import leads_elsewhere
 
 
 def read_source(filename: str) -> str | None:
     """The text of a file by its own encoding, newlines untouched; None where it can't be had."""
     try:
-        return decode(Path(filename).read_bytes()).text
+        return decode(files.read(filename, files.LARGEST_SOURCE)).text
     except (OSError, SourceError):
         return None
 
@@ -64,6 +65,9 @@ class Session:
                 stream.write(text)
                 stream.flush()  # what can't be written has to be told here, not at exit
                 return
+            elsewhere = leads_elsewhere(target)
+            if elsewhere:
+                raise SettingsError(f"{target} is a link to {elsewhere}: name that file instead")
             with open(target, "w", encoding="utf-8", errors="backslashreplace", newline="") as file:
                 file.write(text)
         except BrokenPipeError:

@@ -12,6 +12,7 @@ from devlint.cli.output import report
 from devlint.cli.session import Session
 from devlint.codec import decode
 from devlint.discover import Failure, Source, is_excluded
+from devlint.files import UNSEEN
 from devlint.run import check_bytes
 
 
@@ -28,7 +29,7 @@ def check_stdin(session: Session) -> int:
     shown = options.stdin_filename or "-"
     path = os.path.abspath(options.stdin_filename or "stdin.py")
     settings = session.configuration.for_folder(os.path.dirname(path))
-    source = Source(path, shown, settings, 0, len(data))
+    source = Source(path, shown, settings, UNSEEN)
     session.settings, session.files = settings, 1
     text = _text(data)
     session.sources = lambda filename: text if filename == shown else None

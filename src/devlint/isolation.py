@@ -1,0 +1,36 @@
+"""Keeps what is linted from being imported. It imports nothing that Python hasn't by now."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+_PARENT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+"""The folder that devlint itself is imported from."""
+
+
+def isolate(words: list[str]) -> None:
+    """Take off the import path the current directory, and of what `PYTHONPATH` put there all that
+    leads into it, or into a tree that one of the words of the command line names.
+
+    What Python has imported by then, as `PYTHONPATH` says, can't be helped. The folder of devlint
+    itself stays.
+    """
+    given = os.environ.get("PYTHONPATH")
+    suspects = set() if given is None else set(map(os.path.realpath, given.split(os.pathsep)))
+    named = (word for word in words if os.path.lexists(word))
+    trees = [os.path.realpath(path) for path in (os.curdir, *named)]
+
+    def leads_there(entry: str) -> bool:
+        place = os.path.realpath(entry)
+        return place in suspects and any(_are_nested(place, tree) for tree in trees)
+
+    sys.path[:] = [
+        entry for entry in sys.path if entry == _PARENT or (entry and not leads_there(entry))
+    ]
+
+
+def _are_nested(one: str, other: str) -> bool:
+    """Whether one of two folders lies in the other."""
+    shorter, longer = sorted((os.path.join(one, ""), os.path.join(other, "")), key=len)
+    return longer.startswith(shorter)

@@ -1,0 +1,192 @@
+"""Files are replaced in one step, and nothing of anybody's is lost."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from devlint import writing
+from devlint.writing import ChangedError, rewrite
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "a.py"
+    path.write_bytes(b"old")
+    return path
+
+
+def test_the_mode_stays_and_nothing_is_left_behind(path: Path) -> None:
+    path.chmod(0o751)
+    rewrite(str(path), b"old", b"new")
+    assert path.read_bytes() == b"new"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o751
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_the_target_of_a_link_is_written(path: Path) -> None:
+    link = path.with_name("link.py")
+    link.symlink_to(path)
+    rewrite(str(link), b"old", b"new")
+    assert link.is_symlink()
+    assert path.read_bytes() == b"new"
+
+
+def test_a_failure_leaves_the_original(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        rewrite(str(path), b"old", b"new")
+    assert path.read_bytes() == b"old"
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="it is not a plain file"):
+        rewrite(str(tmp_path), b"old", b"new")
+    with pytest.raises(FileNotFoundError):
+        rewrite(str(tmp_path / "gone.py"), b"old", b"new")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_read_only_file_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    with pytest.raises(PermissionError, match=r"it is read-only: .*a\.py"):
+        rewrite(str(path), b"old", b"new")
+    assert path.read_bytes() == b"old"
+
+
+@pytest.mark.parametrize("meanwhile", [b"old and more", b"ol", b"odd", b""])
+def test_a_file_that_is_not_what_was_read_is_left(path: Path, meanwhile: bytes) -> None:
+    path.write_bytes(meanwhile)
+    with pytest.raises(ChangedError, match="it was changed meanwhile"):
+        rewrite(str(path), b"old", b"new")
+    assert path.read_bytes() == meanwhile
+    assert list(path.parent.iterdir()) == [path]
+
+
+def _replace(path: Path) -> None:
+    path.with_name("b").write_bytes(b"theirs")
+    path.with_name("b").replace(path)
+
+
+INSTANTS = {
+    "written": lambda path: path.write_bytes(b"theirs"),
+    "replaced": _replace,
+    "removed": lambda path: path.unlink(),
+}
+
+
+@pytest.mark.parametrize("change", INSTANTS.values(), ids=INSTANTS)
+def test_a_change_while_the_new_file_is_made_is_not_lost(
+    path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[Path], object]
+) -> None:
+    take_over = writing._take_over
+
+    def meanwhile(original: int, descriptor: int, target: str) -> None:
+        take_over(original, descriptor, target)
+        change(path)
+
+    monkeypatch.setattr(writing, "_take_over", meanwhile)
+    with pytest.raises(OSError):
+        rewrite(str(path), b"old", b"new")
+    assert [item.read_bytes() for item in path.parent.iterdir()] in ([b"theirs"], [])
+
+
+def test_a_change_in_the_last_instant_is_brought_back(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replace = os.replace
+
+    def late(temporary: str, target: str) -> None:
+        monkeypatch.setattr(os, "replace", replace)
+        with path.open("ab") as file:
+            file.write(b" and more")
+        replace(temporary, target)
+
+    monkeypatch.setattr(os, "replace", late)
+    with pytest.raises(ChangedError):
+        rewrite(str(path), b"old", b"new")
+    assert path.read_bytes() == b"old and more"
+
+
+def test_one_of_several_names_of_a_file_is_not_replaced(path: Path) -> None:
+    path.with_name("b.py").hardlink_to(path)
+    with pytest.raises(OSError, match="it has 2 hard links"):
+        rewrite(str(path), b"old", b"new")
+    assert path.with_name("b.py").samefile(path)
+    assert path.read_bytes() == b"old"
+
+
+@pytest.mark.skipif(not hasattr(os, "setxattr"), reason="needs extended attributes of Linux")
+def test_extended_attributes_stay_or_the_file_does(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    try:
+        os.setxattr(path, "user.note", b"kept")
+    except OSError:
+        pytest.skip("this file system has no extended attributes")
+    rewrite(str(path), b"old", b"new")
+    assert os.getxattr(path, "user.note") == b"kept"
+
+    def refuse(*_: object) -> None:
+        raise OSError(95, "not supported")
+
+    monkeypatch.setattr(os, "setxattr", refuse)
+    with pytest.raises(OSError, match=r"its extended attribute user\.note can't be kept"):
+        rewrite(str(path), b"new", b"newer")
+    assert path.read_bytes() == b"new"
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root gives files away")
+def test_the_owner_stays_or_the_file_does(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    os.chown(path, 12345, 23456)
+    rewrite(str(path), b"old", b"new")
+    assert (path.stat().st_uid, path.stat().st_gid) == (12345, 23456)
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(1, "not permitted")
+
+    monkeypatch.setattr(os, "fchown", refuse)
+    with pytest.raises(OSError, match="it belongs to another user or group"):
+        rewrite(str(path), b"new", b"newer")
+    assert path.read_bytes() == b"new"
+
+
+def test_the_longest_name(tmp_path: Path) -> None:
+    path = tmp_path / ("x" * 250 + ".py")
+    path.write_bytes(b"old")
+    rewrite(str(path), b"old", b"new")
+    assert path.read_bytes() == b"new"
+
+
+KILLED = """
+import os, signal, sys
+from devlint import writing
+os.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+writing.rewrite(sys.argv[1], b"old", b"new")
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs signals")
+def test_what_a_killed_run_has_left_is_removed_by_the_next(path: Path) -> None:
+    subprocess.run([sys.executable, "-c", KILLED, str(path)])
+    assert len(list(path.parent.iterdir())) == 2
+    path.with_name(".devlint-notes.tmp").write_text("somebody's")
+    rewrite(str(path), b"old", b"new")
+    assert sorted(item.name for item in path.parent.iterdir()) == [".devlint-notes.tmp", "a.py"]
+
+
+def test_a_run_that_is_still_writing_keeps_its_file(path: Path) -> None:
+    path.with_name("b.py").write_bytes(b"old")
+    with writing._temporary(str(path.parent), b"half") as other:
+        rewrite(str(path.with_name("b.py")), b"old", b"new")
+        assert Path(other.name).read_bytes() == b"half"
