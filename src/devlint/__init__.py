@@ -5,8 +5,6 @@
 ...     print(finding.filename, finding.span.row, finding.message)
 """
 
-from __future__ import annotations
-
 import importlib
 
 __version__ = "0.1.0"

@@ -18,8 +18,8 @@ from devlint.findings import Finding
 from devlint.selection import FAILURES
 from devlint.settings import Settings
 
-SMALL = 20
-"""Up to this many files a run stays in one process: starting others takes longer."""
+SMALL = 60
+"""Up to this many files a run stays in one process: others take as long to start."""
 
 DIED = "internal error: the process died, out of memory or by a crash"
 

@@ -206,7 +206,7 @@ def test_ctrl_c_ends_the_run_and_its_workers(
     project: Project, jobs: str, in_time: Callable[[Callable[[], bool], float], None]
 ) -> None:
     body = "".join(f"def f{i}(x):\n    return x.to('cuda') + {i}\n" for i in range(800))
-    project.write({f"m{i}.py": f"import torch\n{body}" for i in range(60)})
+    project.write({f"m{i}.py": f"import torch\n{body}" for i in range(run_module.SMALL + 10)})
     process = subprocess.Popen(
         project.command("-j", jobs, "-n", "."),
         cwd=project.folder,

@@ -16,7 +16,7 @@ from driver.conftest import BAD_DEVICE, Project
 from devlint import run
 from devlint.discover import Source
 from devlint.pool import Died, each
-from devlint.run import Outcome, check_file
+from devlint.run import SMALL, Outcome, check_file
 
 
 def square_or_die(number: int) -> tuple[int, int]:
@@ -71,11 +71,13 @@ def test_a_worker_has_our_import_path_and_nothing_of_the_environment(
 
 @pytest.mark.parametrize("jobs", ["1", "3"])
 def test_the_number_of_jobs_changes_nothing(project: Project, jobs: str) -> None:
-    project.write({f"p{i % 3}/m{i}.py": BAD_DEVICE if i % 2 else "def f(:\n" for i in range(30)})
+    project.write(
+        {f"p{i % 3}/m{i}.py": BAD_DEVICE if i % 2 else "def f(:\n" for i in range(SMALL + 10)}
+    )
     ran = project.concise("-j", jobs, ".")
     names = [line.split(":")[0] for line in ran.out.splitlines() if ": DEV" in line]
     assert names == sorted(names)
-    assert len(names) == 30
+    assert len(names) == SMALL + 10
     assert ran.code == 2
 
 
@@ -92,11 +94,11 @@ class Crashing:
 def test_a_crashing_file_is_named_and_the_others_are_linted(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    project.write({f"src/m{i:02}.py": BAD_DEVICE for i in range(40)})
+    project.write({f"src/m{i:02}.py": BAD_DEVICE for i in range(SMALL + 10)})
     project.write({"src/m17.py": "import torch  # crash\n"})
     monkeypatch.setattr(run, "check_file", Crashing())
     ran = project.concise("-j2", "src")
-    assert ran.out.count("DEV304") == 39
+    assert ran.out.count("DEV304") == SMALL + 9
     assert ran.err == (
         "devlint: src/m17.py: internal error: the process died, out of memory or by a crash\n"
     )

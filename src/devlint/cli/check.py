@@ -129,7 +129,7 @@ def _configuration(options: argparse.Namespace, current: str) -> Configuration:
         raise UsageError(f"--config names two files, {files[0]} and {files[1]}")
     if files and options.isolated:
         raise UsageError("--isolated reads no file, but --config names one")
-    if files and not os.path.isfile(files[0]):
+    if files and (not os.path.exists(files[0]) or os.path.isdir(files[0])):
         raise UsageError(f"--config: there is no file `{files[0]}`, and it is not KEY=VALUE")
     layers.append(check_layer("the command line", current, layer_values(options)))
     return Configuration(tuple(layers), files[0] if files else None, options.isolated)
