@@ -12,6 +12,7 @@ from devlint import __version__
 from devlint.cache import FOLDER, is_cache_folder
 from devlint.cli.arguments import PARSERS, UsageError, environment_values
 from devlint.configuration import Configuration
+from devlint.escaping import line
 from devlint.settings import SettingsError, check_layer, keys, nearest
 
 
@@ -61,7 +62,7 @@ def clean(options: argparse.Namespace) -> int:
     """`devlint clean`."""
     folder = cache_folder(options.cache_dir)
     if not os.path.isdir(folder):
-        print(f"There is no cache in {folder}.")
+        print(line(f"There is no cache in {folder}."))
         return 0
     if not is_cache_folder(folder):
         raise SettingsError(f"{folder}: this is no cache of devlint, so it stays")
@@ -69,7 +70,7 @@ def clean(options: argparse.Namespace) -> int:
         shutil.rmtree(folder)
     except OSError as error:
         raise SettingsError(f"{folder}: can't be removed: {error.strerror or error}") from error
-    print(f"Removed {folder}.")
+    print(line(f"Removed {folder}."))
     return 0
 
 
