@@ -127,8 +127,10 @@ class Cache:
         return found
 
     def add(self, key: str, path: str, entry: Entry) -> None:
-        """Keep an entry; it is written by `flush`."""
+        """Keep an entry; it is written by `flush`. A path that is no Unicode can't be kept."""
         place = path.removeprefix(self._base)
+        if place.encode("utf-8", "ignore").decode() != place:
+            return
         self._new.append((key, place, *astuple(entry)))
 
     def flush(self) -> None:
