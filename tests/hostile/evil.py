@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
+import pytest
+
 EVIL = (
     # forged lines, and commands to the logs of build servers
     "\n", "\r", "a\nb.py:1:1: DEV101 forged", "a\r\n::error::x", "\n::error file=a.py::x",
@@ -27,6 +29,9 @@ EVIL = (
     "```", "`x`", "$x^2$", "%0A::error::x", "%", "a,b:c=d", "\"'", "\\", "\\x1b", "\\udcff", "\\n",
     "../../x", "..\\x", "a b#c?d&e", "-->", "é日本👍", "e\u0301", "x = 1  # ",
 )  # fmt: skip
+
+# Numbers, since no runner of tests has to bear such names.
+evil_strings = pytest.mark.parametrize("evil", EVIL, ids=map(str, range(len(EVIL))))
 
 
 def as_name(evil: str) -> str:

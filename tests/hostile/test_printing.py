@@ -14,7 +14,7 @@ from xml.parsers import expat
 
 import jsonschema
 import pytest
-from hostile.evil import EVIL, as_name, harmless, readable
+from hostile.evil import EVIL, as_name, evil_strings, harmless, readable
 from report.sample import Trouble, finding, span
 from report.sarif_schema import SARIF
 
@@ -26,8 +26,6 @@ from devlint.report.text import cell_width
 FOR_PEOPLE = ("full", "concise", "grouped")
 ROOT = Path("/project")
 STANDARD = jsonschema.Draft202012Validator(SARIF)
-
-evil_strings = pytest.mark.parametrize("evil", EVIL, ids=ascii)
 
 
 def source(evil: str) -> str:

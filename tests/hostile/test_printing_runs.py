@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 
 import pytest
 from driver.conftest import Project
-from hostile.evil import EVIL, as_name, harmless, readable
+from hostile.evil import as_name, evil_strings, harmless, readable
 
 from devlint.cli.explain import settings_as_text
 from devlint.escaping import line
@@ -25,9 +25,6 @@ if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
-
-evil_strings = pytest.mark.parametrize("evil", EVIL, ids=ascii)
-on_command_lines = pytest.mark.parametrize("evil", [e for e in EVIL if "\0" not in e], ids=ascii)
 
 NAMES = [
     as_name(part)
@@ -169,7 +166,7 @@ def test_standard_input_has_any_name(project: Project) -> None:
     assert r"a\n::error::\x1b.py:3:18" in ran.err
 
 
-@pytest.mark.parametrize("evil", ["a\n::error::x", "\x1b[31m", "\u202e", "##[error]x"], ids=ascii)
+@pytest.mark.parametrize("evil", ["a\n::error::x", "\x1b[31m", "\u202e", "##[error]x"])
 def test_a_bug_is_told_on_harmless_lines(
     project: Project, monkeypatch: pytest.MonkeyPatch, evil: str
 ) -> None:
@@ -195,11 +192,12 @@ OPTIONS = (
 )  # fmt: skip
 
 
-@on_command_lines
+@evil_strings
 def test_what_is_said_of_the_command_line_is_one_line(project: Project, evil: str) -> None:
     project.write({"a.py": "x = 1\n"})
+    word = evil.replace("\0", "")  # an argument can't hold one
     for option in OPTIONS:
-        ran = project.run(*option.format(evil).split("\0"))
+        ran = project.run(*option.format(word).split("\0"))
         assert ran.code in (0, 2), option  # some of the strings are blank: nothing was asked for
         assert harmless(ran.err), option
         assert harmless(ran.out), option
