@@ -40,10 +40,10 @@ if [[ -n "${INPUT_SARIF_FILE:-}" ]]; then
 fi
 if [[ "${INPUT_SUMMARY:-true}" == true && -n "${GITHUB_STEP_SUMMARY:-}" ]]; then
   {
-    echo "### devlint"
-    echo '```'
-    "${command[@]}" --color never --output-format concise -- "${sources[@]}" 2>&1 || true
-    echo '```'
+    printf '### devlint\n\n'
+    # Indented lines are code in Markdown, whatever they hold: a name can end a fence.
+    { "${command[@]}" --color never --output-format concise -- "${sources[@]}" 2>&1 || true; } |
+      sed 's/^/    /'
   } >>"$GITHUB_STEP_SUMMARY"
 fi
 echo "exit-code=$code" >>"${GITHUB_OUTPUT:-/dev/null}"

@@ -228,4 +228,4 @@ def _fix(case: Case, data: bytes) -> FixResult:
 
 
 def _difference(expected: str, actual: bytes) -> str:
-    return unified_diff(expected.encode(), actual, "fixed")
+    return unified_diff(expected.encode(), actual, "fixed").decode()

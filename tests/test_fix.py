@@ -168,7 +168,7 @@ def test_a_fix_that_the_encoding_lacks_is_dropped() -> None:
 
 
 def test_no_change_is_no_diff() -> None:
-    assert unified_diff(b"a\n", b"a\n", "a.py") == ""
+    assert unified_diff(b"a\n", b"a\n", "a.py") == b""
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_a_diff_can_be_applied(tmp_path: Path, old: bytes, new: bytes, command: 
     path = tmp_path / "a.py"
     path.write_bytes(old)
     diff = unified_diff(old, new, "a.py")
-    (tmp_path / "a.diff").write_bytes(diff.encode())
+    (tmp_path / "a.diff").write_bytes(diff)
     with (tmp_path / "a.diff").open("rb") as file:
         subprocess.run(command, stdin=file, cwd=tmp_path, check=True, capture_output=True)
     assert path.read_bytes() == new

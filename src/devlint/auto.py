@@ -55,7 +55,13 @@ def _install() -> None:
     try:
         importlib.import_module("devlint.runtime.guard").install_guard()
     except ImportError as error:  # a torch that is too old, or broken: it isn't for us to say so
-        print(f"devlint: there is no guard: {error}", file=sys.stderr)
+        _complain(f"there is no guard: {error}")
+
+
+def _complain(text: str) -> None:
+    from devlint.escaping import line
+
+    print(line(f"devlint: {text}"), file=sys.stderr)
 
 
 def stand_back() -> None:
@@ -69,7 +75,7 @@ def _start() -> None:
         return
     if mode not in ("explain", "strict", "trace"):
         text = "it is off, explain, strict or trace; there is no guard now"
-        print(f"devlint: DEVLINT_GUARD={mode}: {text}", file=sys.stderr)
+        _complain(f"DEVLINT_GUARD={mode}: {text}")
     elif sys.modules.get("torch") is not None:
         _install()
     else:

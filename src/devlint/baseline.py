@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from devlint import files
+from devlint.escaping import json_text
 from devlint.findings import Finding
 from devlint.fingerprint import fingerprints, relative_path
 from devlint.writing import leads_elsewhere
@@ -34,12 +35,12 @@ def write(path: Path, findings: Sequence[Finding], sources: Sources) -> None:
         for finding, mark in zip(findings, marks, strict=True)
     )
     entries = [{"path": name, "code": code, "fingerprint": mark} for name, code, mark in rows]
-    text = json.dumps({"version": _VERSION, "findings": entries}, indent=1, ensure_ascii=False)
+    text = json_text({"version": _VERSION, "findings": entries}, indent=1)
     elsewhere = leads_elsewhere(str(path))
     if elsewhere:
         raise BaselineError(f"{path} is a link to {elsewhere}: name that file instead")
     try:
-        path.write_text(text + "\n", encoding="utf-8", errors="surrogateescape")
+        path.write_text(text + "\n", encoding="utf-8")
     except OSError as error:
         raise BaselineError(f"{path}: {error.strerror or error}") from error
 

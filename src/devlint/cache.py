@@ -179,7 +179,8 @@ class Cache:
         return f"{stamp()} {self._project} {key}"
 
     def _path(self, key: str) -> str:
-        return os.path.join(self._folder, f"{digest(f'{self._project} {key}'.encode())}{_SUFFIX}")
+        name = digest(os.fsencode(f"{self._project} {key}"))
+        return os.path.join(self._folder, f"{name}{_SUFFIX}")
 
     def _give_up(self, reason: str) -> None:
         self._signer = None

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import difflib
+import io
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from devlint.escaping import patch_name
 from devlint.findings import Edit, Finding, Fix, Safety
 from devlint.source.encoding import decode
 from devlint.source.reading import syntax_error
@@ -203,20 +206,19 @@ def _newline(text: str) -> str:
     return found[0] if found else "\n"
 
 
-def unified_diff(old: bytes, new: bytes, filename: str) -> str:
-    """The change from `old` to `new` as `patch` and `git apply` read it; "" where there is none.
+def unified_diff(old: bytes, new: bytes, filename: str) -> bytes:
+    """The change from `old` to `new` as `patch` and `git apply` read it; empty without one.
 
-    Lines keep the ends they have in the file, so the patch of a file with CRLF applies to it.
+    Its lines are the bytes of the file, whatever its encoding and the ends of its lines.
     """
-    path = filename.replace("\\", "/")
-    lines = difflib.unified_diff(_lines(old), _lines(new), path, path, lineterm="\n")
-    return "".join(
-        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines
+    name = patch_name(filename.replace(os.sep, "/"))
+    lines = difflib.diff_bytes(difflib.unified_diff, _lines(old), _lines(new), name, name)
+    return b"".join(
+        line if line.endswith(b"\n") else line + b"\n\\ No newline at end of file\n"
+        for line in lines
     )
 
 
-def _lines(data: bytes) -> list[str]:
+def _lines(data: bytes) -> list[bytes]:
     """The lines of a file; to a patch, only a line feed ends one."""
-    decoded = decode(data)
-    text = "\ufeff" + decoded.text if decoded.mark else decoded.text
-    return re.findall(r"[^\n]*\n|[^\n]+\Z", text)
+    return io.BytesIO(data).readlines()

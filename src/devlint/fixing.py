@@ -16,7 +16,7 @@ class Fixed:
     """What came of fixing: how many findings are gone, diffs, and findings that are left."""
 
     count: int = 0
-    diffs: list[str] = field(default_factory=list)
+    diffs: list[bytes] = field(default_factory=list)
     remaining: list[Finding] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)

@@ -27,14 +27,19 @@ def test_the_action_annotates_reports_and_keeps_the_exit_code(tmp_path: Path) ->
     source = tmp_path / "src"
     source.mkdir()
     (source / "bad.py").write_text("import torch\n\nx = torch.load('x.pt')\n")
+    (source / "```\n::error::# forged.py").write_text("x = (\n")
     done = run(tmp_path, INPUT_SRC="src", INPUT_ARGS="--no-cache", INPUT_SARIF_FILE="out.sarif")
-    assert done.returncode == 1, done.stderr
+    assert done.returncode == 2, done.stderr
     assert "::warning" in done.stdout
     assert "file=src/bad.py,line=3" in done.stdout
-    assert "DEV106" in (tmp_path / "summary.md").read_text()
-    assert "exit-code=1" in (tmp_path / "output").read_text().splitlines()
+    assert "\n::error::" not in done.stdout.replace("::error file=", "")
+    title, blank, *rows = (tmp_path / "summary.md").read_text().splitlines()
+    assert (title, blank) == ("### devlint", "")
+    assert all(row.startswith("    ") for row in rows)  # code, in Markdown
+    assert ["DEV001" in rows[0], "DEV106" in rows[1], len(rows)] == [True, True, 3]
+    assert "exit-code=2" in (tmp_path / "output").read_text().splitlines()
     results = json.loads((tmp_path / "out.sarif").read_text())["runs"][0]["results"]
-    assert [result["ruleId"] for result in results] == ["DEV106"]
+    assert [result["ruleId"] for result in results] == ["DEV001", "DEV106"]
 
 
 def test_what_is_no_version_is_refused(tmp_path: Path) -> None:

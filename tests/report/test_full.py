@@ -18,7 +18,7 @@ from devlint.discover import Failure
 from devlint.findings import Confidence, Edit, Finding, Fix, Level, Safety, Step
 from devlint.report import Summary, render
 from devlint.report.cells import WIDTH
-from devlint.report.text import cells
+from devlint.report.text import cell_width
 
 
 def full(text: str, *findings: Finding, color: bool = False) -> str:
@@ -30,6 +30,11 @@ def test_a_finding_that_a_run_decides_says_so() -> None:
     assert "confidence" not in shown
     unsure = replace(finding(SOURCE, "x + y"), confidence=Confidence.MEDIUM)
     assert "= confidence: medium, a run decides where one side is\n" in full(SOURCE, unsure)
+
+
+def cells(text: str) -> int:
+    """How many cells of a terminal a shown text takes."""
+    return sum(map(cell_width, text))
 
 
 def drawing(text: str, *findings: Finding) -> str:
@@ -222,8 +227,8 @@ LONG = "x = '" + "a" * 200 + "' + bad(y) + '" + "b" * 200 + "'\n"
             finding("a = '\x1b[31m\u202e'; b\n", "b"),
             """
               |
-            1 | a = '␛[31m\ufffd'; b
-              |               ^
+            1 | a = '\\x1b[31m\\u202e'; b
+              |                       ^
             """,
             id="orders to the terminal are defused",
         ),

@@ -62,11 +62,12 @@ def test_off(mode: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     assert sys.meta_path == before
 
 
-def test_a_mode_that_there_is_not(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("mode", "shown"), [("loud", "loud"), ("a\n\x1b", r"a\n\x1b")])
+def test_a_mode_that_there_is_not(mode: str, shown: str, tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("import devlint.auto\nprint('done')\n")
-    ran = python(tmp_path, "train.py", mode="loud")
+    ran = python(tmp_path, "train.py", mode=mode)
     text = "it is off, explain, strict or trace; there is no guard now"
-    assert ran.stderr == f"devlint: DEVLINT_GUARD=loud: {text}\n"
+    assert ran.stderr == f"devlint: DEVLINT_GUARD={shown}: {text}\n"
     assert (ran.returncode, ran.stdout) == (0, "done\n")
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 import torch
@@ -428,6 +429,23 @@ def test_a_log_has_a_timeline_by_direction() -> None:
     }
 
 
+def test_what_names_and_lines_hold_is_escaped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "a\n::error::.py"
+    path.write_text("import torch\ntorch.ones(3).cuda()  # \x1b[31m \u202e\n", "utf-8")
+    linecache.clearcache()
+    log = TransferLog()
+    with emulate("cuda", transfers=log):
+        exec(compile(path.read_text("utf-8"), str(path), "exec"), {})
+    first, _, _, row = log.table().splitlines()
+    assert first == r"a\n::error::.py:2 waits for the device once"
+    assert row.startswith(
+        r"a\n::error::.py:2 in <module>  torch.ones(3).cuda()  # \x1b[31m \u202e "
+    )
+
+
 # --- the report
 
 
@@ -468,6 +486,7 @@ RECORDS = {
     "many lines": many(200),
     "formulas that are none": many(3, r"x = '$\frac{1}{'  # 数 $"),
     "no source": many(2, ""),
+    "controls": many(2, "x = '\x1b[31m\x0c\udcff\u202e'"),
 }
 
 
@@ -479,8 +498,10 @@ def test_a_picture_of_any_record(name: str, suffix: str, picture: Any, tmp_path:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         picture.draw(RECORDS[name], path)
-    start = path.read_bytes()[:200]
-    assert start.startswith(b"\x89PNG") if suffix == ".png" else b"<?xml" in start
+    if suffix == ".png":
+        assert path.read_bytes().startswith(b"\x89PNG")
+    else:
+        assert ElementTree.fromstring(path.read_bytes()).tag.endswith("svg")
     assert ("matplotlib.pyplot" in sys.modules) == had_pyplot
 
 

@@ -66,8 +66,15 @@ def _run(words: list[str]) -> int:
 
 
 def complain(text: str) -> None:
-    """One line on stderr."""
-    print(f"devlint: {text}", file=sys.stderr)
+    """A line on stderr about what went wrong."""
+    say(f"devlint: {text}")
+
+
+def say(text: str) -> None:
+    """One line on stderr, whatever the text is made of."""
+    from devlint.escaping import line
+
+    print(line(text), file=sys.stderr)
 
 
 def _command(name: str) -> Callable[..., int]:

@@ -15,6 +15,7 @@ from devlint.cli.progress import Bar
 from devlint.cli.session import Session
 from devlint.configuration import Configuration, parse_toml
 from devlint.discover import Failure, Found, Source, discover
+from devlint.escaping import line
 from devlint.findings import Finding
 from devlint.run import Result, run
 from devlint.selection import catalogue, validate
@@ -42,7 +43,7 @@ def check(options: argparse.Namespace) -> int:
     found = discover(paths, configuration)
     session.failures += [_with_hint(failure, options) for failure in found.failures]
     if options.show_files:
-        session.write("".join(f"{source.shown}\n" for source in found.sources))
+        session.write("".join(f"{line(source.shown)}\n" for source in found.sources))
         return session.finish([])
     if options.show_settings:
         from devlint.cli.explain import settings_as_text
@@ -86,7 +87,7 @@ def lint(session: Session, found: Found) -> Result:
     told = {failure.filename for failure in session.failures}
     session.failures += [item for item in result.failures if item.filename not in told]
     for shown, text in result.details.items():
-        session.detail(f"{shown}:\n{text}")
+        session.detail(f"{line(shown)}:\n{text}")
     seconds = time.monotonic() - session.started
     session.detail(
         f"devlint: {result.files} files, {result.cached} of them from the cache, {seconds:.2f} s"
@@ -108,7 +109,7 @@ def fix(session: Session, sources: Sequence[Source], findings: list[Finding]) ->
     for note in fixed.notes:
         session.say(f"devlint: {note}")
     if options.diff:
-        session.write("".join(fixed.diffs))
+        session.write(b"".join(fixed.diffs))
     return fixed.remaining
 
 

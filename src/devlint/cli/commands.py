@@ -12,6 +12,7 @@ from devlint import __version__
 from devlint.cache import CacheError, default_folder, is_cache_folder
 from devlint.cli.arguments import PARSERS, UsageError, environment_values
 from devlint.configuration import Configuration
+from devlint.escaping import line
 from devlint.settings import SettingsError, check_layer, file_keys, nearest
 
 
@@ -64,7 +65,7 @@ def clean(options: argparse.Namespace) -> int:
     except CacheError as error:
         raise SettingsError(f"there is no cache: {error}") from error
     if not os.path.lexists(folder):
-        print(f"There is no cache in {folder}.")
+        print(line(f"There is no cache in {folder}."))
         return 0
     if not is_cache_folder(folder):
         raise SettingsError(f"{folder}: this is no cache of devlint, so it stays")
@@ -72,7 +73,7 @@ def clean(options: argparse.Namespace) -> int:
         shutil.rmtree(folder)
     except OSError as error:
         raise SettingsError(f"{folder}: can't be removed: {error.strerror or error}") from error
-    print(f"Removed {folder}.")
+    print(line(f"Removed {folder}."))
     return 0
 
 

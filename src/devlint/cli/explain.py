@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Sequence
 
 from devlint.cli.prose import plain
+from devlint.escaping import shown, toml_string
 from devlint.rulebook import Page
 from devlint.selection import catalogue, select
 from devlint.settings import Settings, Shape, keys
@@ -87,8 +88,8 @@ def settings_as_text(settings: Settings, filename: str) -> str:
     """The settings in force for a file, in TOML's notation."""
     rules = sorted(select(settings.selectors, catalogue()))
     lines = [
-        f"# settings of: {filename}",
-        f"# root: {settings.root or '(no configuration file)'}",
+        f"# settings of: {shown(filename)}",
+        f"# root: {shown(settings.root or '(no configuration file)')}",
         f"# rules that are on: {', '.join(rules)}",
     ]
     for key, field in keys().items():
@@ -111,8 +112,8 @@ def _toml(value: object) -> str:
     if value is None:
         return "not set"
     if isinstance(value, dict):
-        pairs = ", ".join(f"{json.dumps(key)} = {_toml(item)}" for key, item in value.items())
+        pairs = ", ".join(f"{toml_string(key)} = {_toml(item)}" for key, item in value.items())
         return f"{{ {pairs} }}" if pairs else "{}"
     if isinstance(value, list):
         return f"[{', '.join(map(_toml, value))}]"
-    return json.dumps(value, ensure_ascii=False)
+    return toml_string(value) if isinstance(value, str) else json.dumps(value)

@@ -10,8 +10,10 @@ from dataclasses import dataclass, field
 from typing import TextIO
 
 from devlint import files
+from devlint.cli import complain, say
 from devlint.configuration import Configuration
 from devlint.discover import Failure
+from devlint.escaping import block
 from devlint.findings import Finding
 from devlint.report import Sources
 from devlint.settings import Settings, SettingsError
@@ -49,27 +51,27 @@ class Session:
     def say(self, text: str) -> None:
         """A line for people, on stderr; not with --quiet."""
         if not self.options.quiet:
-            print(text, file=sys.stderr)
+            say(text)
 
     def detail(self, text: str) -> None:
-        """A line that only --verbose asks for."""
+        """Lines that only --verbose asks for."""
         if self.options.verbose:
-            print(text, file=sys.stderr)
+            print(block(text), file=sys.stderr)
 
-    def write(self, text: str) -> None:
-        """Write output to stdout, or to the file that --output-file names."""
+    def write(self, output: str | bytes) -> None:
+        """Write to stdout, or to the file that --output-file names; bytes stay as they are."""
         target = self.options.output_file
         try:
             if target is None:
                 stream = self.stream or sys.stdout
-                stream.write(text)
+                _print(output, stream)
                 stream.flush()  # what can't be written has to be told here, not at exit
                 return
             elsewhere = leads_elsewhere(target)
             if elsewhere:
                 raise SettingsError(f"{target} is a link to {elsewhere}: name that file instead")
-            with open(target, "w", encoding="utf-8", errors="backslashreplace", newline="") as file:
-                file.write(text)
+            with open(target, "wb") as file:
+                file.write(output if isinstance(output, bytes) else _encoded(output))
         except BrokenPipeError:
             raise
         except OSError as error:
@@ -80,13 +82,28 @@ class Session:
         """One line on stderr for each finding that isn't part of the output."""
         for finding in findings:
             place = f"{finding.filename}:{finding.span.row}:{finding.span.column}"
-            print(f"devlint: {place}: {finding.code} {finding.message}", file=sys.stderr)
+            complain(f"{place}: {finding.code} {finding.message}")
 
     def finish(self, findings: Sequence[Finding], changed: bool = False) -> int:
         """Tell what failed, and return the exit code."""
         for failure in self.failures:
             place = f"{failure.filename}: " if failure.filename else ""
-            print(f"devlint: {place}{failure.reason}", file=sys.stderr)
+            complain(f"{place}{failure.reason}")
         if self.failures or self.unchecked:
             return 2
         return int(bool(findings or changed) and not self.options.exit_zero)
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "backslashreplace")
+
+
+def _print(output: str | bytes, stream: TextIO) -> None:
+    """Bytes are for another program to read: a terminal shows them as text."""
+    if isinstance(output, str):
+        stream.write(output)
+    elif stream.isatty():
+        stream.write(block(output.decode("utf-8", "backslashreplace")))
+    else:
+        stream.flush()
+        stream.buffer.write(output)

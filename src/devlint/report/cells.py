@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from devlint.report.text import Line, cell_width, visible
+from devlint.escaping import pieces
+from devlint.report.text import TAB, Line, cell_width
 
 WIDTH = 140
 """The most cells of a source line that are shown; longer lines are cut around the labels."""
@@ -45,17 +46,16 @@ class Row:
     def __init__(self, text: str, spans: Sequence[tuple[int, int]]) -> None:
         self._cells: list[str] = []  # one entry a cell; "" for the right half of a wide one
         self._offsets: list[int] = []  # the cell on which each character starts
-        for character in text:
+        for character, shown in zip(text, pieces(text), strict=True):
             self._offsets.append(len(self._cells))
-            width = cell_width(character)
-            shown = visible(character)
-            if width == 0:
-                if self._cells:
-                    self._cells[-1] += shown
-            elif width == len(shown):
+            if character == "\t":
+                self._cells.extend(" " * TAB)
+            elif shown != character:
                 self._cells.extend(shown)
-            else:
+            elif width := cell_width(character):
                 self._cells.extend((shown, *[""] * (width - 1)))
+            elif self._cells:
+                self._cells[-1] += shown
         self._offsets.append(len(self._cells))
         self._first, self._last = self._window([self._offset(start) for start, _ in spans])
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from devlint.findings import Finding, Safety
 from devlint.report.closing import closing
 from devlint.report.context import Context
-from devlint.report.text import Line, level_style, one_line, paint
+from devlint.report.text import Line, level_style, paint
 
 
 def render(findings: Sequence[Finding], context: Context) -> str:
@@ -18,7 +18,7 @@ def render(findings: Sequence[Finding], context: Context) -> str:
 def _line(finding: Finding) -> Line:
     span = finding.span
     return [
-        (one_line(finding.filename), "strong"),
+        (finding.filename, "strong"),
         (f":{span.row}:{span.column}: ", "dim"),
         *verdict(finding),
     ]
@@ -30,5 +30,5 @@ def verdict(finding: Finding) -> Line:
     return [
         (finding.code, level_style(finding.level)),
         (" [*]" if safe else "", "help"),
-        (f" {one_line(finding.message)}", ""),
+        (f" {finding.message}", ""),
     ]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
+from devlint.escaping import json_text
 from devlint.findings import Finding
 from devlint.report.context import count_fixable
 from devlint.report.text import Line, level_style, paint
@@ -17,7 +17,7 @@ def table(findings: Sequence[Finding], as_json: bool, color: bool) -> str:
         by_code.setdefault(finding.code, []).append(finding)
     groups = sorted(by_code.values(), key=lambda group: (-len(group), group[0].code))
     if as_json:
-        return json.dumps([_row(group) for group in groups], indent=2) + "\n"
+        return json_text([_row(group) for group in groups], indent=2) + "\n"
     width = max((len(str(len(group))) for group in groups), default=1)
     return paint([_line(group, width) for group in groups], color)
 

@@ -9,7 +9,7 @@ from devlint.report.cells import excerpt
 from devlint.report.closing import closing
 from devlint.report.context import Context, severity
 from devlint.report.snippet import Label, draw, gap, gutter
-from devlint.report.text import Line, level_style, one_line, paint
+from devlint.report.text import Line, level_style, paint
 from devlint.spans import LineIndex, apply_edits
 
 
@@ -33,11 +33,11 @@ def _diagnostic(finding: Finding, source: LineIndex | None) -> list[Line]:
     lines: list[Line] = [
         [
             (f"{severity(finding.level)}[{finding.code}]", style),
-            (f" {finding.name}: {one_line(finding.message)}", "strong"),
+            (f" {finding.name}: {finding.message}", "strong"),
         ],
         [
             (" " * digits + "--> ", "gutter"),
-            (f"{one_line(finding.filename)}:{span.row}:{span.column}", ""),
+            (f"{finding.filename}:{span.row}:{span.column}", ""),
         ],
     ]
     notes = _notes(finding, digits)
@@ -80,7 +80,7 @@ def _notes(finding: Finding, digits: int) -> list[Line]:
         flags = "safe, --fix" if safe else "unsafe, --fix --unsafe-fixes"
         notes.append(("fix", f"{finding.fix.message} ({flags})"))
     return [
-        [(" " * (digits + 1) + "= ", "gutter"), (f"{word}:", "help"), (f" {one_line(text)}", "")]
+        [(" " * (digits + 1) + "= ", "gutter"), (f"{word}:", "help"), (f" {text}", "")]
         for word, text in notes
     ]
 

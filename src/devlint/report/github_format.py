@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from devlint.escaping import workflow_data, workflow_property
 from devlint.findings import Finding
 from devlint.report.context import Context, Failure, severity
-from devlint.report.text import shown
 
 _COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
 
@@ -41,14 +41,5 @@ def _failure(failure: Failure, context: Context) -> str:
 
 
 def _command(command: str, properties: dict[str, str], message: str) -> str:
-    pairs = ",".join(f"{key}={_property(value)}" for key, value in properties.items())
-    return f"::{command} {pairs}::{_data(message)}"
-
-
-def _data(text: str) -> str:
-    escaped = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-    return shown(escaped)
-
-
-def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
+    pairs = ",".join(f"{key}={workflow_property(value)}" for key, value in properties.items())
+    return f"::{command} {pairs}::{workflow_data(message)}"

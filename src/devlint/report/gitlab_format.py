@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
+from devlint.escaping import json_text, markdown
 from devlint.findings import Finding, Span
 from devlint.report.context import Context, severity
 
@@ -16,7 +16,7 @@ def render(findings: Sequence[Finding], context: Context) -> str:
     issues = [
         {
             "type": "issue",
-            "description": f"{finding.code}: {finding.message}",
+            "description": markdown(f"{finding.code}: {finding.message}"),
             "check_name": finding.code,
             "categories": ["Bug Risk"],
             "fingerprint": mark,
@@ -29,7 +29,7 @@ def render(findings: Sequence[Finding], context: Context) -> str:
         }
         for finding, mark in zip(findings, marks, strict=True)
     ]
-    return json.dumps(issues, indent=2) + "\n"
+    return json_text(issues, indent=2) + "\n"
 
 
 def _positions(span: Span) -> dict[str, dict[str, int]]:

@@ -9,7 +9,7 @@ from devlint.findings import Finding
 from devlint.report.closing import closing
 from devlint.report.concise_format import verdict
 from devlint.report.context import Context
-from devlint.report.text import Line, one_line, paint
+from devlint.report.text import Line, paint
 
 
 def render(findings: Sequence[Finding], context: Context) -> str:
@@ -18,7 +18,7 @@ def render(findings: Sequence[Finding], context: Context) -> str:
         here = list(group)
         rows = max(len(str(finding.span.row)) for finding in here)
         columns = max(len(str(finding.span.column)) for finding in here)
-        lines.append([(f"{one_line(filename)}:", "strong")])
+        lines.append([(f"{filename}:", "strong")])
         for finding in here:
             place = f"{finding.span.row:>{rows}}:{finding.span.column:<{columns}}"
             lines.append([(f"  {place}  ", "dim"), *verdict(finding)])

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
+from devlint.escaping import json_text
 from devlint.findings import Finding, Span
 from devlint.report.context import Context, severity
 from devlint.rulebook import page_url
 
 
 def render(findings: Sequence[Finding], context: Context) -> str:
-    return json.dumps([as_object(finding) for finding in findings], indent=2) + "\n"
+    return json_text([as_object(finding) for finding in findings], indent=2) + "\n"
 
 
 def as_object(finding: Finding) -> dict[str, object]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
+from devlint.escaping import json_text
 from devlint.findings import Finding
 from devlint.report.context import Context
 from devlint.report.json_format import as_object
 
 
 def render(findings: Sequence[Finding], context: Context) -> str:
-    return "".join(json.dumps(as_object(finding)) + "\n" for finding in findings)
+    return "".join(json_text(as_object(finding)) + "\n" for finding in findings)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from itertools import groupby
 from xml.etree import ElementTree
 
+from devlint.escaping import line
 from devlint.findings import Finding
 from devlint.report.context import Context, severity
-
-# What XML 1.0 can't hold, even escaped.
-_FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def render(findings: Sequence[Finding], context: Context) -> str:
@@ -32,7 +29,7 @@ def render(findings: Sequence[Finding], context: Context) -> str:
     for failure in failures:
         suite = _suite(root, failure.filename or "devlint", tests=1, errors=1)
         case = ElementTree.SubElement(suite, "testcase", name="devlint", classname="devlint")
-        _message(case, "error", failure.reason, "failure", failure.reason)
+        _message(case, "error", failure.reason, "failure", [failure.reason])
     if not findings and not failures:
         # Some readers take a report without a case for a broken one.
         suite = _suite(root, "devlint", tests=1)
@@ -48,7 +45,7 @@ def _suite(
     return ElementTree.SubElement(
         root,
         "testsuite",
-        name=_clean(name),
+        name=line(name),
         tests=str(tests),
         failures=str(failures),
         errors=str(errors),
@@ -60,9 +57,9 @@ def _case(suite: ElementTree.Element, finding: Finding, path: str) -> None:
     case = ElementTree.SubElement(
         suite,
         "testcase",
-        name=_clean(f"{finding.code} {finding.name} ({span.row}:{span.column})"),
-        classname=_clean(path),
-        file=_clean(path),
+        name=line(f"{finding.code} {finding.name} ({span.row}:{span.column})"),
+        classname=line(path),
+        file=line(path),
         line=str(span.row),
     )
     lines = [f"{path}:{span.row}:{span.column}: {finding.code} {finding.message}"]
@@ -71,13 +68,11 @@ def _case(suite: ElementTree.Element, finding: Finding, path: str) -> None:
         for step in finding.trace
     ]
     lines += [f"help: {finding.help}"] if finding.help else []
-    _message(case, "failure", finding.message, severity(finding.level), "\n".join(lines))
+    _message(case, "failure", finding.message, severity(finding.level), lines)
 
 
-def _message(case: ElementTree.Element, tag: str, message: str, kind: str, text: str) -> None:
-    element = ElementTree.SubElement(case, tag, message=_clean(message), type=kind)
-    element.text = _clean(text)
-
-
-def _clean(text: str) -> str:
-    return _FORBIDDEN.sub("\ufffd", text)
+def _message(
+    case: ElementTree.Element, tag: str, message: str, kind: str, lines: Sequence[str]
+) -> None:
+    element = ElementTree.SubElement(case, tag, message=line(message), type=kind)
+    element.text = "\n".join(map(line, lines))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 
 from devlint import __version__
+from devlint.escaping import json_text, unlinked
 from devlint.findings import Confidence, Finding, Fix, Level, Span
 from devlint.report.context import Context, Failure, severity
 from devlint.report.linehash import line_hashes
@@ -48,7 +48,7 @@ def render(findings: Sequence[Finding], context: Context) -> str:
         ],
     }
     log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
-    return json.dumps(log, indent=2) + "\n"
+    return json_text(log, indent=2) + "\n"
 
 
 def _rule(finding: Finding) -> Json:
@@ -93,7 +93,7 @@ def _result(
         "ruleIndex": rule_index,
         "level": severity(finding.level),
         "rank": _RANK[finding.confidence],
-        "message": {"text": message},
+        "message": _message(message),
         "locations": [_location(uri, finding.span)],
         "partialFingerprints": {"primaryLocationLineHash": own_hash, "devlint/v1": mark},
     }
@@ -120,14 +120,18 @@ def _fix(fix: Fix, uri: str) -> Json:
     ]
     change = {"artifactLocation": {"uri": uri}, "replacements": replacements}
     return {
-        "description": {"text": f"{fix.message} ({fix.safety.value})"},
+        "description": _message(f"{fix.message} ({fix.safety.value})"),
         "artifactChanges": [change],
     }
 
 
 def _location(uri: str, span: Span, message: str | None = None) -> Json:
     place: Json = {"physicalLocation": {"artifactLocation": {"uri": uri}, "region": _region(span)}}
-    return place if message is None else {**place, "message": {"text": message}}
+    return place if message is None else {**place, "message": _message(message)}
+
+
+def _message(text: str) -> Json:
+    return {"text": unlinked(text)}
 
 
 def _region(span: Span) -> Json:
@@ -150,7 +154,7 @@ def _invocation(context: Context) -> Json:
 
 
 def _notification(failure: Failure, context: Context) -> Json:
-    notification: Json = {"level": "error", "message": {"text": failure.reason}}
+    notification: Json = {"level": "error", "message": _message(failure.reason)}
     if failure.filename:
         artifact = {"artifactLocation": {"uri": context.uri(failure.filename)}}
         notification["locations"] = [{"physicalLocation": artifact}]

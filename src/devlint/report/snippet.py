@@ -15,9 +15,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from devlint.escaping import shown as escaped
 from devlint.findings import Span
 from devlint.report.cells import Canvas, Row
-from devlint.report.text import Line, one_line
+from devlint.report.text import Line
 from devlint.spans import LineIndex
 
 _NEAR = 2  # lines between two labelled lines that are shown rather than left out
@@ -179,7 +180,7 @@ def _draw_row(
     marks = [
         _Mark(
             *shown.cells(start, end),
-            "" if opens else one_line(label.text),
+            "" if opens else escaped(label.text),
             label.style,
             label.primary,
             bars.get(label, -1),

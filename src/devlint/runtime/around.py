@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib.util
-import json
 import multiprocessing.spawn
 import os
 import sys
@@ -15,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from devlint.escaping import json_text, line
 from devlint.runtime.ending import at_end, rank_line, write
 
 if TYPE_CHECKING:
@@ -178,21 +178,21 @@ class Around:
         if self.file is not None:
             try:
                 with self.file as file:
-                    json.dump(log.as_record(), file, indent=2)
-                    file.write("\n")
+                    file.write(json_text(log.as_record(), indent=2) + "\n")
             except OSError as error:
-                write(self.stream, f"devlint: {_unwritable(self.request.transfers_file, error)}\n")
+                self._complain(_unwritable(self.request.transfers_file, error))
         if self.folder is not None:
             from devlint.runtime.picture import write_report
 
             try:
                 write_report(log, self.folder)
             except OSError as error:
-                write(self.stream, f"devlint: {_unwritable(self.request.report, error)}\n")
+                self._complain(_unwritable(self.request.report, error))
             except ImportError as error:
-                write(
-                    self.stream, f"devlint: {self.request.report}: no picture was drawn: {error}\n"
-                )
+                self._complain(f"{self.request.report}: no picture was drawn: {error}")
+
+    def _complain(self, problem: object) -> None:
+        write(self.stream, line(f"devlint: {problem}") + "\n")
 
 
 def _need_torch() -> None:

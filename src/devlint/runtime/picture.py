@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import tempfile
 import warnings
@@ -12,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from devlint.escaping import json_text, shown
 from devlint.runtime.explaining.origins import place_of, shortened
 from devlint.runtime.transfers import NOTHING, WAITS, TransferLog, size_text
 
@@ -41,7 +41,7 @@ def write_report(log: TransferLog, folder: Path) -> None:
     record = log.as_record()
     folder.mkdir(parents=True, exist_ok=True)
     with _replacing(folder / "transfers.json") as temporary:
-        temporary.write_text(json.dumps(record, indent=2) + "\n", "utf-8")
+        temporary.write_text(json_text(record, indent=2) + "\n", "utf-8")
     with _replacing(folder / "transfers.svg") as temporary:
         draw(record, temporary)
 
@@ -115,7 +115,7 @@ def _label(line: Mapping[str, Any]) -> str:
     where = place_of(line["file"], line["line"]) if line["line"] else line["file"]
     if len(where) > _LABEL // 2:  # the end of a path tells most
         where = f".../{Path(where).name}"
-    return shortened(f"{where}  {line['source']}".rstrip(), _LABEL)
+    return shortened(shown(f"{where}  {line['source']}".rstrip()), _LABEL)
 
 
 _TIMELINE = 4.2

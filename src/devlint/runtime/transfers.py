@@ -19,6 +19,7 @@ from typing import Any
 
 import torch
 
+from devlint import escaping
 from devlint.runtime.explaining.definitions import line_of
 from devlint.runtime.explaining.origins import place_of, shortened
 from devlint.runtime.explaining.stack import owner_of
@@ -145,14 +146,14 @@ class TransferLog:
         lines = self.lines
         if not lines:
             return f"{NOTHING}\n"
-        rows = [_HEAD, *(_row(line) for line in lines)]
+        rows = [_HEAD, *(tuple(map(escaping.line, _row(line))) for line in lines)]
         widths = [max(len(row[column]) for row in rows) for column in range(len(_HEAD))]
         text = "".join(f"{_aligned(row, widths)}\n" for row in rows)
         worst = lines[0]
         if not worst.waits:
             return text
         times = "once" if worst.waits == 1 else f"{worst.waits:,} times"
-        return f"{worst.place} waits for the device {times}\n\n{text}"
+        return f"{escaping.line(worst.place)} waits for the device {times}\n\n{text}"
 
     def as_record(self) -> dict[str, Any]:
         """What was noted, for JSON."""
