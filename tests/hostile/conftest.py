@@ -1,0 +1,1 @@
+from driver.conftest import in_time, project  # noqa: F401
