@@ -67,5 +67,7 @@ def _read(path: Path) -> list[str]:
         return [str(entry["fingerprint"]) for entry in content["findings"]]
     except OSError as error:
         raise BaselineError(f"{path}: {error.strerror or error}") from error
+    except RecursionError as error:
+        raise BaselineError(f"{path}: it is nested too deeply for a baseline of devlint") from error
     except (ValueError, KeyError, TypeError) as error:
         raise BaselineError(f"{path}: this is no baseline of devlint") from error

@@ -127,7 +127,9 @@ def parse_toml(text: str, source: str) -> dict[str, Any]:
         import tomli as tomllib
     try:
         values: dict[str, Any] = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except RecursionError as error:
+        raise SettingsError(f"{source}: its values are nested too deeply") from error
+    except ValueError as error:  # also for a number of more digits than Python converts
         raise SettingsError(f"{source}: {error}") from error
     return values
 

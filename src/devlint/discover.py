@@ -7,17 +7,13 @@ import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING
 
 from devlint import files
 from devlint.configuration import Configuration
 from devlint.files import Look, look
+from devlint.globs import Lines
 from devlint.patterns import as_pattern_path, compile_lines, matcher
 from devlint.settings import Settings
-
-if TYPE_CHECKING:
-    from pathspec import GitIgnoreSpec
-
 
 _NEITHER = "it is neither a file nor a folder"
 
@@ -220,14 +216,14 @@ class _Ignore:
     def __init__(self, folder: str, filename: str = ".gitignore") -> None:
         self._base = os.path.join(folder, "")
         self.path = os.path.join(folder, filename)
-        self._spec, self.problem = _read_ignore(self.path)
+        self._lines, self.problem = _read_ignore(self.path)
 
     def decides(self, path: str, is_folder: bool) -> bool | None:
         """True where the path is ignored, False where it is taken back in, None otherwise."""
-        if self._spec is None or not path.startswith(self._base):
+        if self._lines is None or not path.startswith(self._base):
             return None
         below = as_pattern_path(path[len(self._base) :])
-        return self._spec.check_file(below + "/" if is_folder else below).include
+        return self._lines.decide(below + "/" if is_folder else below)
 
 
 def _ignored(path: str, is_folder: bool, ignores: tuple[_Ignore, ...]) -> bool:
@@ -258,7 +254,7 @@ def _ignores_above(folder: str) -> tuple[_Ignore, ...]:
 
 
 @cache
-def _read_ignore(path: str) -> tuple[GitIgnoreSpec | None, str]:
+def _read_ignore(path: str) -> tuple[Lines | None, str]:
     if os.path.islink(path):  # git follows none here
         return None, ""
     try:

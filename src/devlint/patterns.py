@@ -5,10 +5,8 @@ from __future__ import annotations
 import os
 import re
 from functools import cache
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from pathspec import GitIgnoreSpec
+from devlint.globs import Lines
 
 _SPECIAL = re.compile(r"([\\*?\[\]!#])")
 _WILD = re.compile(r"[\\*?\[]")
@@ -50,11 +48,11 @@ class Matcher:
         """`path` is absolute, with the separators of the system; `name` is its last part."""
         if name in self._names or (self._suffixes and name.endswith(self._suffixes)):
             return True
-        if self._wild is not None and self._wild.match_file(name):
+        if self._wild is not None and self._wild.decide(name):
             return True
         if self._rooted is None:
             return False
-        return self._rooted.match_file(as_pattern_path(path) + ("/" if is_folder else ""))
+        return bool(self._rooted.decide(as_pattern_path(path) + ("/" if is_folder else "")))
 
 
 def _is_suffix(pattern: str) -> bool:
@@ -62,7 +60,7 @@ def _is_suffix(pattern: str) -> bool:
 
 
 def as_pattern_path(path: str) -> str:
-    """An absolute path as `pathspec` takes it: forward slashes, none at the start."""
+    """An absolute path as `Lines` take it: forward slashes, none at the start."""
     return path.replace(os.sep, "/").lstrip("/")
 
 
@@ -78,14 +76,12 @@ def is_pattern(line: str) -> bool:
     return bool(body) and (len(body) - len(body.rstrip("\\"))) % 2 == 0
 
 
-def compile_lines(lines: tuple[str, ...]) -> GitIgnoreSpec | None:
+def compile_lines(lines: tuple[str, ...]) -> Lines | None:
     """The patterns of a `.gitignore` file; lines that are none are left out, as git does."""
     patterns = tuple(line for line in lines if not line.startswith("#") and is_pattern(line))
     return _compile(patterns) if patterns else None
 
 
 @cache
-def _compile(lines: tuple[str, ...]) -> GitIgnoreSpec:
-    from pathspec import GitIgnoreSpec  # takes long to import; many runs need no such patterns
-
-    return GitIgnoreSpec.from_lines(lines)
+def _compile(lines: tuple[str, ...]) -> Lines:
+    return Lines(lines)
