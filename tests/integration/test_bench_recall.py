@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import bugs
+import clones
 import fitting
 import linting
 import pytest
@@ -68,8 +69,8 @@ def test_a_clone_is_found_under_each_of_its_names(tmp_path: Path) -> None:
         (tmp_path / name).mkdir(parents=True)
         (tmp_path / name / "HEAD").touch()
     for repo in ("flat", "bare", "nested", "tree"):
-        assert bugs.clone_of(tmp_path, f"a/{repo}") is not None
-    assert bugs.clone_of(tmp_path, "a/absent") is None
+        assert clones.clone_of(tmp_path, f"a/{repo}") is not None
+    assert clones.clone_of(tmp_path, "a/absent") is None
 
 
 class Project:
