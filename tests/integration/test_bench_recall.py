@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import bugs
@@ -159,7 +158,6 @@ def test_one_checkout_serves_all_bugs_of_a_commit(
     assert linted[wanted[1]].source == b"y = 1\n"
 
 
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="Python 3.10 knows no safe path")
 def test_a_project_does_not_hide_the_modules_that_devlint_needs(
     project: Project, tmp_path: Path
 ) -> None:
