@@ -22,10 +22,8 @@ def test_nothing_of_the_checkout_is_imported(tmp_path: Path) -> None:
         (checkout / f"{name}.py").write_text(shadow)
     for name in ("bad.py", "worse.py"):
         (checkout / name).write_text("import torch\n\nx = torch.load('x.pt')\n")
-    plain = subprocess.run([sys.executable, "-c", "import json"], cwd=checkout)
-    assert plain.returncode == 0
-    assert marker.read_text().split() == ["json"]  # this is how easily it happens
-    marker.unlink()
+    subprocess.run([sys.executable, "-c", "import json"], cwd=checkout, capture_output=True)
+    marker.unlink()  # so easily it happens where Python isn't isolated
     paths = {"PYTHONPATH": str(checkout), "RUNNER_TEMP": str(tmp_path / "temporary")}
     inputs = {"INPUT_SRC": "bad.py worse.py", "INPUT_ARGS": "--no-cache --jobs 2"}
     done = subprocess.run(
