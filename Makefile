@@ -3,10 +3,13 @@ PYTHON ?= python3
 VENV ?= .venv
 DEMO_VENV ?= .venv-demo
 OLDEST_VENV ?= .venv-oldest
-JOBS ?= 2
+# As many as this process has cores, which is what nproc says unless OpenMP is held to fewer threads;
+# macOS has no nproc.
+JOBS ?= $(shell unset OMP_NUM_THREADS OMP_THREAD_LIMIT; nproc 2>/dev/null || getconf _NPROCESSORS_ONLN)
 
-.PHONY: help demo test test-oldest check clean
+.PHONY: help demo test test-oldest check clean always
 .DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
 
 help:
 	@echo "make demo   install devlint into $(DEMO_VENV) and lint examples/"
@@ -14,31 +17,33 @@ help:
 	@echo "make test-oldest  test the emulation with the oldest torch it supports, in $(OLDEST_VENV)"
 	@echo "make check  the static gates: ruff, mypy, import-linter, generated files"
 	@echo "make clean  remove the virtual environments and all caches"
-	@echo "PYTHON=python3.12 (or another one from 3.10 on) chooses the interpreter."
+	@echo "PYTHON=python3.12 (or another one from 3.10 on) chooses the interpreter,"
+	@echo "JOBS=4 how many tests run at once (here $(JOBS), the number of cores)."
 
-# $(call new-venv,FOLDER): make a virtual environment, or say in one line why there can be none.
-define new-venv
+# A virtual environment, made anew where it is that of another Python, or one line that says why
+# there can be none. It changes only then, and what is installed in it is kept otherwise.
+WHICH := import sys; print(sys.version, sys.base_prefix)
+$(VENV)/pyvenv.cfg $(DEMO_VENV)/pyvenv.cfg $(OLDEST_VENV)/pyvenv.cfg: always
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null || { \
 		echo "devlint needs Python 3.10 or later, and '$(PYTHON)' is not: try 'make PYTHON=python3.12'" >&2; \
 		exit 2; }
-	@test -x $(1)/bin/python || $(PYTHON) -m venv $(1)
-endef
+	@if ! test -e $@; then $(PYTHON) -m venv $(@D); \
+	elif test "$$($(@D)/bin/python -c '$(WHICH)' 2>/dev/null)" != "$$($(PYTHON) -c '$(WHICH)')"; then \
+		echo "$(@D) is of another Python than $(PYTHON): it is made anew"; \
+		$(PYTHON) -m venv --clear $(@D); fi
 
-$(DEMO_VENV)/installed: pyproject.toml
-	$(call new-venv,$(DEMO_VENV))
+$(DEMO_VENV)/installed: $(DEMO_VENV)/pyvenv.cfg pyproject.toml
 	$(DEMO_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --editable .
 	@touch $@
 
 # torch comes first and alone, so that no other requirement can bring another release of it.
-$(VENV)/installed: pyproject.toml requirements-test.txt
-	$(call new-venv,$(VENV))
+$(VENV)/installed: $(VENV)/pyvenv.cfg pyproject.toml requirements-test.txt
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --requirement requirements-test.txt
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --requirement requirements-test.txt --editable '.[dev]'
 	@touch $@
 
 # Nothing but its requirements: a wheel of torch for CUDA would bring gigabytes that no test needs.
-$(OLDEST_VENV)/installed: pyproject.toml requirements-oldest.txt
-	$(call new-venv,$(OLDEST_VENV))
+$(OLDEST_VENV)/installed: $(OLDEST_VENV)/pyvenv.cfg pyproject.toml requirements-oldest.txt
 	$(OLDEST_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-cache-dir --no-deps --requirement requirements-oldest.txt
 	$(OLDEST_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --editable .
 	@touch $@

@@ -6,8 +6,13 @@
 # the action; PYTHON (default python3) makes the environment.
 set -euo pipefail
 
+# The checkout is a stranger's. Python looks for modules in the current folder first, and in those
+# that the environment names, unless it is isolated (-I); pip starts some that aren't.
+unset PYTHONPATH PYTHONHOME
+export PYTHONSAFEPATH=1
+
 python="${PYTHON:-python3}"
-"$python" -c 'import sys; sys.exit(sys.version_info < (3, 10))' || {
+"$python" -I -c 'import sys; sys.exit(sys.version_info < (3, 10))' || {
   echo "::error title=devlint::devlint needs Python 3.10 or later: use actions/setup-python first"
   exit 2
 }
@@ -21,16 +26,17 @@ if [[ -n "${INPUT_VERSION:-}" ]]; then
   requirement="devlint==$INPUT_VERSION"
 fi
 environment="${RUNNER_TEMP:-$(mktemp -d)}/devlint"
-"$python" -m venv "$environment"
+"$python" -I -m venv "$environment"
 bin="$environment/bin"
 [[ -d "$bin" ]] || bin="$environment/Scripts" # Windows
 # Python compiles what it imports; pip would compile all there is, which takes longer than the rest.
-"$bin/python" -m pip install --quiet --disable-pip-version-check --no-compile "$requirement"
+(cd "$environment" &&
+  "$bin/python" -I -m pip install --quiet --disable-pip-version-check --no-compile "$requirement")
 
 read -r -a sources <<<"${INPUT_SRC:-.}"
 read -r -a options <<<"${INPUT_ARGS:-}"
 # An empty array counts as unset in the bash of macOS.
-command=("$bin/devlint" check ${options[@]+"${options[@]}"})
+command=("$bin/python" -I -m devlint check ${options[@]+"${options[@]}"})
 
 code=0
 "${command[@]}" --output-format github -- "${sources[@]}" || code=$?

@@ -15,10 +15,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import hashlib
-import io
 import json
-import subprocess
-import tarfile
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
@@ -26,13 +23,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+import clones
 import corpus
 import labels
 import packages
 
 ROOT = Path(__file__).resolve().parent.parent
 HERE = "."
-NEEDED = ("src", "rules")
+NEEDED = ("src/", "rules/")
 """What a checkout needs to run: the wheel has the pages inside, a checkout beside its source."""
 
 Place = tuple[str, str, str, str, str]
@@ -106,11 +104,10 @@ def commit_of(revision: str) -> str:
     """The full name of a revision's commit; "" for the tree as it stands."""
     if revision == HERE:
         return ""
-    command = ["git", "-C", str(ROOT), "rev-parse", "--verify", f"{revision}^{{commit}}"]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
+    commit = clones.commit_of(ROOT / ".git", revision)
+    if commit is None:
         raise SystemExit(f"no such revision: {revision}")
-    return done.stdout.strip()
+    return commit
 
 
 @contextlib.contextmanager
@@ -119,12 +116,13 @@ def source_of(commit: str) -> Iterator[Path]:
     if not commit:
         yield ROOT / "src"
         return
-    command = ["git", "-C", str(ROOT), "archive", "--format=tar", commit, *NEEDED]
-    packed = subprocess.run(command, capture_output=True, check=True).stdout
     with tempfile.TemporaryDirectory() as scratch:
-        with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
-            archive.extractall(scratch, filter="data")
+        clones.check_out(ROOT / ".git", commit, Path(scratch), _is_needed)
         yield Path(scratch, "src")
+
+
+def _is_needed(path: str) -> bool:
+    return path.startswith(NEEDED)
 
 
 @dataclass(frozen=True)

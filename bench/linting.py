@@ -15,6 +15,13 @@ from pathlib import Path
 Finding = dict[str, object]
 """A finding as devlint's JSON has it, or as a bench stores it."""
 
+_START = """
+import runpy, sys
+sys.path[:0] = {paths}
+runpy.run_module("devlint", run_name="__main__", alter_sys=True)
+"""
+"""Isolated, for a project's own modules must not stand in for those that devlint needs."""
+
 OPTIONS = ("--isolated", "--no-cache", "--no-respect-gitignore", "--exit-zero")
 
 
@@ -42,15 +49,14 @@ def devlint(
 
     Needs POSIX, which tells the peak memory of a child that has ended.
     """
-    command = [sys.executable, "-m", "devlint", "check", *map(str, paths), *OPTIONS]
+    start = _START.format(paths=_import_paths(source))
+    command = [sys.executable, "-I", "-c", start, "check", *map(str, paths), *OPTIONS]
     command += ["--select", select, "--output-format", "json", "--jobs", str(jobs)]
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        start = time.perf_counter()
-        process = subprocess.Popen(
-            command, stdout=out, stderr=err, cwd=folder, env=_environment(source)
-        )
+        began = time.perf_counter()
+        process = subprocess.Popen(command, stdout=out, stderr=err, cwd=folder)
         _, status, usage = os.wait4(process.pid, 0)
-        seconds = time.perf_counter() - start
+        seconds = time.perf_counter() - began
         process.returncode = os.waitstatus_to_exitcode(status)
         out.seek(0)
         err.seek(0)
@@ -67,12 +73,11 @@ def devlint(
     )
 
 
-def _environment(source: Path | None) -> dict[str, str]:
-    """The environment of a run: a project's own modules must not hide those that devlint needs."""
+def _import_paths(source: Path | None) -> list[str]:
+    """Where a run looks for modules first."""
     own = [] if source is None else [str(source)]
     given = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    python_path = os.pathsep.join(str(Path(path).resolve()) for path in (*own, *given) if path)
-    return os.environ | {"PYTHONPATH": python_path, "PYTHONSAFEPATH": "1"}
+    return [str(Path(path).resolve()) for path in (*own, *given) if path]
 
 
 def row(finding: Finding, which: str = "location") -> int:

@@ -11,6 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+import unpacking
+
 if sys.version_info >= (3, 11):
     import tomllib
 else:
@@ -87,4 +89,4 @@ def _unpack(archive: Path, folder: Path) -> None:
             wheel.extractall(folder)
     else:
         with tarfile.open(archive) as source:
-            source.extractall(folder, filter="data")
+            unpacking.unpack(source, folder)

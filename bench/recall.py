@@ -28,9 +28,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import bugs
+import clones
 import linting
 from bugs import Bug
 from fitting import fitting
+
+SETTINGS = ("pyproject.toml", "setup.cfg", "devlint.toml")
+"""What a checkout holds besides Python files: they tell where a project's packages lie."""
 
 
 @dataclass(frozen=True)
@@ -93,8 +97,8 @@ def _lint_alone(
     with tempfile.TemporaryDirectory() as scratch:
         placed = {}
         for number, version in enumerate(wanted):
-            clone = bugs.clone_of(mirrors, version.repo)
-            data = bugs.content(clone, version.commit, version.path) if clone else None
+            clone = clones.clone_of(mirrors, version.repo)
+            data = clones.content(clone, version.commit, version.path) if clone else None
             if data is not None:
                 target = Path(scratch, str(number), version.path)
                 target.parent.mkdir(parents=True)
@@ -106,13 +110,18 @@ def _lint_alone(
 
 def _lint_tree(wanted: list[Version], mirrors: Path) -> Iterator[tuple[Version, Linted]]:
     """Versions of one commit, in one checkout."""
-    clone = bugs.clone_of(mirrors, wanted[0].repo)
+    clone = clones.clone_of(mirrors, wanted[0].repo)
     with tempfile.TemporaryDirectory() as scratch:
-        if clone is None or not bugs.check_out(clone, wanted[0].commit, Path(scratch)):
+        commit, folder = wanted[0].commit, Path(scratch)
+        if clone is None or not clones.check_out(clone, commit, folder, _is_wanted):
             return
         placed = {version: Path(scratch, version.path) for version in wanted}
         there = {version: path for version, path in placed.items() if path.is_file()}
         yield from _lint_files(there, Path(scratch), 1)
+
+
+def _is_wanted(path: str) -> bool:
+    return path.endswith((".py", ".pyi")) or path.rpartition("/")[2] in SETTINGS
 
 
 def _lint_files(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import bugs
+import clones
 import fitting
 import linting
 import pytest
@@ -68,8 +68,8 @@ def test_a_clone_is_found_under_each_of_its_names(tmp_path: Path) -> None:
         (tmp_path / name).mkdir(parents=True)
         (tmp_path / name / "HEAD").touch()
     for repo in ("flat", "bare", "nested", "tree"):
-        assert bugs.clone_of(tmp_path, f"a/{repo}") is not None
-    assert bugs.clone_of(tmp_path, "a/absent") is None
+        assert clones.clone_of(tmp_path, f"a/{repo}") is not None
+    assert clones.clone_of(tmp_path, "a/absent") is None
 
 
 class Project:
@@ -158,7 +158,6 @@ def test_one_checkout_serves_all_bugs_of_a_commit(
     assert linted[wanted[1]].source == b"y = 1\n"
 
 
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="Python 3.10 knows no safe path")
 def test_a_project_does_not_hide_the_modules_that_devlint_needs(
     project: Project, tmp_path: Path
 ) -> None:

@@ -7,7 +7,6 @@ import copy
 import gc
 import importlib
 import io
-import multiprocessing
 import os
 import pickle
 import subprocess
@@ -23,6 +22,7 @@ import pytest
 import torch
 import torch.multiprocessing
 import torch.nn.functional as F
+from runtime.surface import changes, surface
 from torch import nn
 
 import devlint
@@ -32,40 +32,6 @@ from devlint.runtime.virtual.kinds import parse
 from devlint.runtime.virtual.texts import RELEASE
 
 MATCH = "Expected all tensors to be on the same device"
-
-
-def surface() -> dict[str, Any]:
-    """Every attribute of torch that an emulation could change, as it is now."""
-    owners: list[Any] = [
-        torch, torch.cuda, torch.xpu, torch.mps, torch.cuda.memory, torch.cuda.random,
-        torch.version,
-        torch.backends.cuda, torch.backends.cudnn, torch.backends.mps, torch.autograd,
-        torch.autograd.graph, torch.nn.parallel.comm, torch.multiprocessing.reductions,
-        torch.distributed, torch.distributed.distributed_c10d, torch.utils.dlpack, torch._C,
-        torch.UntypedStorage, torch.Tensor, torch.autograd.Function, threading.Thread,
-        torch.optim.Optimizer, torch.amp.autocast_mode.autocast, multiprocessing.spawn,
-        torch.utils._device.DeviceContext, torch._C.ScriptFunction, torch._C.ScriptMethod,
-    ]  # fmt: skip
-    if hasattr(torch, "accelerator"):
-        owners.append(torch.accelerator)
-    found = {
-        f"{owner.__name__}.{name}": value
-        for owner in owners
-        for name, value in vars(owner).items()
-        if not name.startswith("__") or name in ("__call__", "__enter__", "__exit__")
-    }
-    found["registry"] = list(torch.serialization._package_registry)
-    found["reducers"] = dict(multiprocessing.reduction.ForkingPickler._extra_reducers)
-    found["copyreg"] = dict(copy.dispatch_table)
-    found["modes"] = torch._C._len_torch_function_stack()
-    found["jit"] = torch.jit._state._enabled.enabled
-    return found
-
-
-def changes(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
-    names = before.keys() | after.keys()
-    return sorted(n for n in names if before.get(n, "none") is not after.get(n, "none")
-                  and before.get(n, "none") != after.get(n, "none"))  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", ["cuda:2", "xpu:2", "mps"])

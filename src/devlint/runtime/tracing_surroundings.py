@@ -21,12 +21,11 @@ from torch import Tensor
 from devlint.runtime.guard.compiler import unseen_by_compiler
 from devlint.runtime.tracing_mode import TracingMode, is_accelerator, programs_spot
 from devlint.runtime.virtual.emulation import running_world
+from devlint.runtime.virtual.mode_stack import modes_on, set_modes, take_off
 from devlint.runtime.virtual.patches import Patches
 from devlint.runtime.virtual.tags import CPU, PLAIN, note_making
 
 _DYNAMO = "torch._dynamo.eval_frame"
-
-_stack: Callable[[], list[Any]] = torch.overrides._get_current_function_mode_stack  # type: ignore[attr-defined]
 
 
 class _PerThread(threading.local):
@@ -59,7 +58,7 @@ def remove(mode: TracingMode) -> None:
     if times > 1:
         _thread.seeing[mode] = times - 1
     elif times:
-        _set_stack([each for each in _stack() if each is not mode])
+        take_off(lambda each: each is mode)
     _drop_ended()
 
 
@@ -69,14 +68,7 @@ def _drop_ended() -> None:
     for mode in ended:
         del _thread.seeing[mode]
     if ended:
-        _set_stack([each for each in _stack() if each not in ended])
-
-
-def _set_stack(wanted: list[Any]) -> None:
-    for _ in _stack():
-        torch._C._pop_torch_function_stack()
-    for mode in wanted:
-        torch._C._push_on_torch_function_stack(mode)
+        take_off(lambda each: each in ended)
 
 
 class Surroundings:
@@ -137,15 +129,15 @@ class Surroundings:
         engine = torch.autograd.graph._engine_run_backward
 
         def run(*args: Any, **kwargs: Any) -> Any:
-            stack = _stack()
+            stack = modes_on()
             missing = [mode for mode in _thread.seeing if mode.is_on and mode not in stack]
             if not missing or _thread.aside:
                 return engine(*args, **kwargs)
-            _set_stack([*stack, *missing])
+            set_modes([*stack, *missing])
             try:
                 return engine(*args, **kwargs)
             finally:
-                _set_stack([mode for mode in _stack() if mode not in missing])
+                take_off(lambda mode: mode in missing)
 
         self._patches.set(torch.autograd, "_engine_run_backward", run)
         self._patches.set(torch.autograd.graph, "_engine_run_backward", run)
@@ -160,7 +152,7 @@ class Surroundings:
         asked = torch.overrides.has_torch_function
 
         def has_torch_function(values: Any) -> bool:
-            stack = _stack()
+            stack = modes_on()
             if stack and all(type(mode) is TracingMode for mode in stack):
                 return any(_overrides(type(value)) for value in values)
             return bool(asked(values))
@@ -251,22 +243,22 @@ class Surroundings:
 
 def _step_aside(call: FrameType) -> None:
     """Take our modes from the stack for as long as a frame runs."""
-    stack = _stack()
+    stack = modes_on()
     ours = [(index, mode) for index, mode in enumerate(stack) if type(mode) is TracingMode]
     if ours and not _thread.aside:
         _thread.aside, _thread.aside_for = ours, call
-        _set_stack([mode for mode in stack if type(mode) is not TracingMode])
+        set_modes([mode for mode in stack if type(mode) is not TracingMode])
 
 
 def _step_back(call: FrameType) -> None:
     """Put them where they were, if this is the frame that they stepped aside for."""
     if _thread.aside_for is not call:
         return
-    stack = _stack()
+    stack = modes_on()
     for index, mode in _thread.aside:
         if mode.is_on and mode in _thread.seeing:  # else it has been taken off meanwhile
             stack.insert(index, mode)
-    _set_stack(stack)
+    set_modes(stack)
     _thread.aside, _thread.aside_for = [], None
 
 

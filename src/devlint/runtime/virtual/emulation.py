@@ -38,9 +38,12 @@ class _Running:
 
     def __init__(self) -> None:
         self.world: World | None = None
+        self.thread = ""
+        """The name of the thread that has entered it."""
         self.logs: list[list[Any]] = []
         """In the last of them an emulation notes its transfers that has no log of its own."""
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()
+        """Reentrant: a generator that holds an emulation may be thrown away at any moment."""
         self.watches_forks = False
 
 
@@ -104,13 +107,14 @@ class Emulation:
         with _running.lock:
             if _running.world is not None:
                 raise RuntimeError(
-                    f"an emulation of {_running.world.machine.spec} is on already: leave it first"
+                    f"an emulation of {_running.world.machine.spec} is on already, entered in "
+                    f"thread {_running.thread!r}, and all threads share the one: leave it first"
                 )
             log = self.transfers
             if log is None and _running.logs:
                 (log,) = _running.logs[-1]
             world = self._world = World(Machine(self.spec), log)
-            _running.world = world
+            _running.world, _running.thread = world, threading.current_thread().name
         try:
             self._turn_on(world)
         except BaseException:
@@ -152,13 +156,19 @@ class Emulation:
         exchange.patch(world, self._patches)
         _watch_forks()
         world.functions.__enter__()
-        self._patches.later(lambda: world.functions.__exit__(None, None, None))
 
     def _turn_off(self) -> None:
-        try:
-            self._patches.undo()
-        finally:
-            _running.world = None
+        """Any thread may do that, and other threads see nothing of the emulation from then on."""
+        with _running.lock:
+            if self._world is None:
+                return
+            self._world.functions.end()  # in this thread also where another has done the rest
+            if self._world is not _running.world:
+                return
+            try:
+                self._patches.undo()
+            finally:
+                _running.world = None
 
 
 def _watch_forks() -> None:
@@ -168,5 +178,6 @@ def _watch_forks() -> None:
 
 
 def _after_fork() -> None:
+    _running.lock = threading.RLock()  # another thread of the parent may have held it
     if _running.world is not None:
         _running.world.machine.after_fork()

@@ -16,6 +16,12 @@ _FORKED = (
     "you must use the 'spawn' start method"
 )
 
+_UNSEEN = (
+    "the emulation of {spec} doesn't see the calls of this thread, which was running before it: it "
+    "sees the thread that entered it and those that were started since. Start this thread, or the "
+    "pool that it belongs to, inside the emulation"
+)
+
 real_device_type = torch.device
 
 
@@ -34,6 +40,8 @@ class _PerThread(threading.local):
     """Autocast of the CPU itself, which the accelerator's tensors must not see."""
     lenient = 0
     """Calls of functions that move their operands themselves."""
+    seen = 0
+    """The emulation's function mode, which sees the thread's calls."""
     unusual = 0
     """Any of engine, watched, autocast and host_autocast."""
 
@@ -58,6 +66,16 @@ class Machine:
         self.forked = False
         """In a child that was forked after the accelerator had been used, it can't be used."""
         self.thread = _PerThread()
+
+    def wake_for_torch(self) -> None:
+        """What torch itself asks for before it makes a tensor on an accelerator.
+
+        Raises:
+            RuntimeError: in a thread whose calls the emulation doesn't see, or as `wake` does.
+        """
+        if not self.thread.seen:
+            raise RuntimeError(_UNSEEN.format(spec=self.spec))
+        self.wake()
 
     def wake(self) -> None:
         """What the first use of an accelerator does.

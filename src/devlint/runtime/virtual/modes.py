@@ -11,8 +11,7 @@ gradients are placed where a program can see them (`autograd`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -23,6 +22,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from devlint.runtime.virtual.checks import Call, Signature
 from devlint.runtime.virtual.errors import Operand, device_error
 from devlint.runtime.virtual.machine import Machine
+from devlint.runtime.virtual.mode_stack import modes_on, take_off
+from devlint.runtime.virtual.precision import in_single_precision, without_autocast
 from devlint.runtime.virtual.signatures import signature_of
 from devlint.runtime.virtual.tags import (
     CPU,
@@ -149,35 +150,6 @@ def _settle_each(results: Any, places: list[torch.device]) -> None:
                 settle(result, where)
 
 
-def in_single_precision(
-    func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], error: Exception
-) -> Any:
-    """An operator that an accelerator has for a dtype and the CPU has not.
-
-    Raises:
-        Exception: `error`, where no argument is of such a dtype.
-    """
-    narrow = next((t.dtype for t in tensors_in([*args, *kwargs.values()]) if _is_narrow(t)), None)
-    if narrow is None:
-        raise error
-
-    def widen(value: Any) -> Any:
-        if isinstance(value, Tensor):
-            return value.float() if value.dtype is narrow else value
-        if isinstance(value, (list, tuple)):
-            return type(value)(widen(item) for item in value)
-        return value
-
-    result = func(*widen(args), **{name: widen(value) for name, value in kwargs.items()})
-    if isinstance(result, Tensor) and result.dtype is torch.float32:
-        return result.to(narrow)
-    return result
-
-
-def _is_narrow(tensor: Tensor) -> bool:
-    return tensor.dtype not in (torch.float32, torch.float64, torch.complex64, torch.complex128)
-
-
 def check_written(func: Any, given: list[Any], written: list[tuple[Tensor, torch.device]]) -> None:
     """What is written to has to be where it was computed.
 
@@ -194,18 +166,6 @@ def check_written(func: Any, given: list[Any], written: list[tuple[Tensor, torch
 
 
 _NOTHING: dict[str, Any] = {}
-_is_autocast_enabled = torch.is_autocast_enabled  # the real one, also while it is replaced
-
-
-@contextmanager
-def without_autocast() -> Iterator[None]:
-    """Let the real CPU compute in the types that it is given."""
-    enabled = _is_autocast_enabled("cpu")
-    torch.set_autocast_enabled("cpu", False)
-    try:
-        yield
-    finally:
-        torch.set_autocast_enabled("cpu", enabled)
 
 
 class FunctionMode(TorchFunctionMode):
@@ -219,6 +179,23 @@ class FunctionMode(TorchFunctionMode):
         self.handlers: dict[Any, Handler] = {}
         self.placeless: set[Any] = set()
         """Functions to which it makes no difference where tensors are."""
+        self.is_over = False
+        """Threads may keep the mode after the emulation has ended: then it does nothing."""
+
+    def __enter__(self) -> FunctionMode:
+        take_off(lambda mode: isinstance(mode, FunctionMode) and mode.is_over)
+        self._thread.seen += 1
+        super().__enter__()
+        return self
+
+    def __exit__(self, *details: object) -> None:
+        self._thread.seen -= 1
+        take_off(lambda mode: mode is self)  # others may have been pushed on it, and be still on
+
+    def end(self) -> None:
+        """See no calls any more, in no thread: no thread reaches the stack of another."""
+        self.is_over = True
+        take_off(lambda mode: mode is self)
 
     def __torch_function__(
         self,
@@ -227,7 +204,7 @@ class FunctionMode(TorchFunctionMode):
         args: tuple[Any, ...] = (),
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
-        if func in self.placeless:
+        if func in self.placeless or self.is_over:
             return func(*args, **kwargs) if kwargs else func(*args)
         handler = self.handlers.get(func)
         if handler is not None:
@@ -302,8 +279,7 @@ class FunctionMode(TorchFunctionMode):
     @property
     def is_on(self) -> bool:
         """Whether this thread's calls come here."""
-        stack = torch.overrides._get_current_function_mode_stack()
-        return any(mode is self for mode in stack)
+        return any(mode is self for mode in modes_on())
 
 
 def resolve_neutral(

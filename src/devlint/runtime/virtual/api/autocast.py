@@ -14,8 +14,9 @@ import torch.amp.autocast_mode
 import torch.nn.functional as F
 from torch import Tensor
 
-from devlint.runtime.virtual.modes import Handler, without_autocast
+from devlint.runtime.virtual.modes import Handler
 from devlint.runtime.virtual.patches import Patches
+from devlint.runtime.virtual.precision import without_autocast
 from devlint.runtime.virtual.tags import place, tensors_in
 from devlint.runtime.virtual.world import World
 

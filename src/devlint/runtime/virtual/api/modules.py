@@ -113,7 +113,7 @@ class Surface:
             "device_of": self._device_of_context(),
             "is_initialized": lambda: machine.initialized,
             "init": machine.wake,
-            "_lazy_init": machine.wake,
+            "_lazy_init": machine.wake_for_torch,
             "_lazy_call": lambda function, **kwargs: None,
             "_is_in_bad_fork": lambda: machine.forked,
             "synchronize": self.synchronize,

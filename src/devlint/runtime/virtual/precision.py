@@ -1,0 +1,54 @@
+"""Types of numbers that an accelerator computes in and the CPU doesn't, and the other way round."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from devlint.runtime.virtual.tags import tensors_in
+
+_is_autocast_enabled = torch.is_autocast_enabled  # the real one, also while it is replaced
+
+
+@contextmanager
+def without_autocast() -> Iterator[None]:
+    """Let the real CPU compute in the types that it is given."""
+    enabled = _is_autocast_enabled("cpu")
+    torch.set_autocast_enabled("cpu", False)
+    try:
+        yield
+    finally:
+        torch.set_autocast_enabled("cpu", enabled)
+
+
+def in_single_precision(
+    func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], error: Exception
+) -> Any:
+    """An operator that an accelerator has for a dtype and the CPU has not.
+
+    Raises:
+        Exception: `error`, where no argument is of such a dtype.
+    """
+    narrow = next((t.dtype for t in tensors_in([*args, *kwargs.values()]) if _is_narrow(t)), None)
+    if narrow is None:
+        raise error
+
+    def widen(value: Any) -> Any:
+        if isinstance(value, Tensor):
+            return value.float() if value.dtype is narrow else value
+        if isinstance(value, (list, tuple)):
+            return type(value)(widen(item) for item in value)
+        return value
+
+    result = func(*widen(args), **{name: widen(value) for name, value in kwargs.items()})
+    if isinstance(result, Tensor) and result.dtype is torch.float32:
+        return result.to(narrow)
+    return result
+
+
+def _is_narrow(tensor: Tensor) -> bool:
+    return tensor.dtype not in (torch.float32, torch.float64, torch.complex64, torch.complex128)
