@@ -36,7 +36,7 @@ bin="$environment/bin"
 read -r -a sources <<<"${INPUT_SRC:-.}"
 read -r -a options <<<"${INPUT_ARGS:-}"
 # An empty array counts as unset in the bash of macOS.
-command=("$bin/python" -I -m devlint check ${options[@]+"${options[@]}"})
+command=("$bin/devlint" check ${options[@]+"${options[@]}"})
 
 code=0
 "${command[@]}" --output-format github -- "${sources[@]}" || code=$?
