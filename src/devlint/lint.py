@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from devlint import ir
 from devlint.findings import Finding, Level, Report, Span
 from devlint.flow.facts import IdleSuppression, Unparsable, Unreadable
+from devlint.flow.frames.world import MOST_STEPS, TooManyStepsError
 from devlint.flow.surroundings import Text
 from devlint.locating import locate, no_files
 from devlint.plan import Plan, is_of_others, prepare
@@ -32,6 +33,11 @@ if TYPE_CHECKING:
 
 PRAGMA_WORDS = (b"devlint", b"DEV")
 """Without these, none of our suppression comments either."""
+
+_TOO_MUCH = (
+    f"too much to work out: the file, with what it imports, takes more than {MOST_STEPS:,} steps; "
+    "split it, set `follow-imports = false`, or leave it out with `exclude`"
+)
 
 UNUSED_SUPPRESSION = "unused-suppression"
 
@@ -67,10 +73,14 @@ def check(data: bytes, filename: str, settings: Settings) -> tuple[list[Finding]
     if not relevant and not mentions(data, PRAGMA_WORDS):
         error = syntax_error(data, filename)
         return [] if error is None else _of_failure(error, filename, codes), set()
-    if not relevant or plan.project is None:
-        return _read(data, filename, codes, plan if relevant else None), set()
-    with plan.project.visit() as consulted:
-        return _read(data, filename, codes, plan), consulted
+    consulted: set[str] = set()
+    try:
+        if not relevant or plan.project is None:
+            return _read(data, filename, codes, plan if relevant else None), consulted
+        with plan.project.visit() as consulted:
+            return _read(data, filename, codes, plan), consulted
+    except TooManyStepsError:
+        return unreadable(filename, _TOO_MUCH, settings), consulted
 
 
 def _read(data: bytes, filename: str, codes: frozenset[str], plan: Plan | None) -> list[Finding]:
