@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from devlint import ir
 from devlint.findings import Finding, Level, Report, Span
 from devlint.flow.facts import IdleSuppression, Unparsable, Unreadable
+from devlint.flow.frames.world import MOST_STEPS, TooManyStepsError
 from devlint.flow.surroundings import Text
 from devlint.locating import locate, no_files
 from devlint.plan import Plan, is_of_others, prepare
@@ -32,6 +33,11 @@ if TYPE_CHECKING:
 
 PRAGMA_WORDS = (b"devlint", b"DEV")
 """Without these, none of our suppression comments either."""
+
+_TOO_MUCH = (
+    f"too much to work out: the file, with what it imports, takes more than {MOST_STEPS:,} steps; "
+    "split it, set `follow-imports = false`, or leave it out with `exclude`"
+)
 
 UNUSED_SUPPRESSION = "unused-suppression"
 
@@ -78,12 +84,18 @@ def check(data: bytes, filename: str, settings: Settings) -> Checked:
     if not relevant and not mentions(data, PRAGMA_WORDS):
         error = syntax_error(data, filename)
         return Checked([] if error is None else _of_failure(error, filename, codes))
-    if not relevant or plan.project is None or plan.neighbours is None:
-        return Checked(_read(data, filename, codes, plan if relevant else None))
-    plan.neighbours.refused.clear()
-    with plan.project.visit() as consulted:
-        findings = _read(data, filename, codes, plan)
-    return Checked(findings, frozenset(consulted), tuple(plan.neighbours.refused.items()))
+    consulted: set[str] = set()
+    if plan.neighbours is not None:
+        plan.neighbours.refused.clear()
+    try:
+        if not relevant or plan.project is None:
+            return Checked(_read(data, filename, codes, plan if relevant else None))
+        with plan.project.visit() as consulted:
+            findings = _read(data, filename, codes, plan)
+    except TooManyStepsError:
+        findings = unreadable(filename, _TOO_MUCH, settings)
+    refused = {} if plan.neighbours is None else plan.neighbours.refused
+    return Checked(findings, frozenset(consulted), tuple(refused.items()))
 
 
 def _read(data: bytes, filename: str, codes: frozenset[str], plan: Plan | None) -> list[Finding]:

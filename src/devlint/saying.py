@@ -26,6 +26,8 @@ def say(content: Text, filename: str, codes: frozenset[str], plan: Plan) -> Said
     """What the rules that are on report, and their pages."""
     path = os.path.abspath(filename)
     rules = rules_for(codes)
+    if plan.project is not None:
+        plan.project.recount()
     facts = interpret(content, plan.table, plan.device_types, path, plan.project)
     here = path_of(content.module.body[0].origin) if content.module.body else None
     said = [

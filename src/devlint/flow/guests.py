@@ -11,7 +11,7 @@ from devlint.flow.domain.values import NOTHING, Kind, Value
 from devlint.flow.frames.files import File
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.world import Brought, World
-from devlint.flow.surroundings import Text, Watch
+from devlint.flow.surroundings import Inquiry, Text, Watch
 from devlint.flow.syntax.lookahead import Outline, outline
 
 
@@ -31,13 +31,15 @@ class Guest(dict[str, Value]):
         """The nodes that are told of where the file itself is linted, once that was asked for."""
         self.heard: Brought | None = None
         """What its calls bring, once that was asked for."""
+        self.inquiries: dict[str, Inquiry] = {}
+        """How these two were found out."""
         self._outline: Outline = outline(text.module)
         self._role = text.role
         self._world = world
         self._budgets = world.budget, world.guest_budget
         self._watch = watch
         self._shared = shared
-        self._consulted: dict[int, frozenset[str]] = {}
+        self._inquiries: dict[int, Inquiry] = {}
         """By the places of the statements that have been run."""
         self._running: list[int] = []
         """The places of those that are running: each needs a name that the next has to do with."""
@@ -74,21 +76,24 @@ class Guest(dict[str, Value]):
         for place in self._outline.mentions[name]:
             if below is not None and place >= below:
                 break
-            if place not in self._consulted:
+            if place not in self._inquiries:
                 if self._is_too_early(place):
                     continue
-                self._consulted[place] = frozenset()
-                for other in self._outline.bound[place] - {name, "*"}:
-                    self._settle(other, place)
-                self._running.append(place)
-                try:
-                    with self._watch.watched() as consulted:
-                        self._run(place)
-                finally:
-                    self._running.pop()
-                self._consulted[place] = frozenset(consulted)
-                self.stamps.update(self._watch.stamped(consulted - self.stamps.keys()))
-            self._watch.consult(self._consulted[place])
+                self._find_out(place, name)
+            self._watch.rely_on(self._inquiries[place])
+
+    def _find_out(self, place: int, name: str) -> None:
+        """Run a statement that has to do with a name."""
+        with self._watch.inquiry() as inquiry:
+            self._inquiries[place] = inquiry
+            for other in self._outline.bound[place] - {name, "*"}:
+                self._settle(other, place)
+            self._running.append(place)
+            try:
+                self._run(place)
+            finally:
+                self._running.pop()
+        self.stamps.update(self._watch.stamped(inquiry.consulted - self.stamps.keys()))
 
     def _is_too_early(self, place: int) -> bool:
         """Whether a statement has to do with what one above it is just about to bind: it would run

@@ -25,7 +25,7 @@ from devlint.flow.facts import Fact
 from devlint.flow.facts.causes import first_of_each
 from devlint.flow.frames.files import ClassInfo, Closure, File
 from devlint.flow.frames.frame import Frame
-from devlint.flow.frames.world import Brought, World
+from devlint.flow.frames.world import Brought, Steps, World
 from devlint.flow.modules.stale import settled
 from devlint.flow.operations.batches import without_unproven
 from devlint.flow.project import Project
@@ -114,6 +114,7 @@ def _world(
     world = World(
         table, file, BACKENDS | device_types, project,
         budget=_INLINED_AT_LEAST, guest_budget=_INLINED_AT_LEAST,
+        steps=Steps() if project is None else project.steps,
     )  # fmt: skip
     world.evaluate, world.invoke, world.store = evaluate, invoke, statements.store
     world.run = statements.run

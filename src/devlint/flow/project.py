@@ -17,7 +17,7 @@ from devlint.flow.domain.paths import Ref
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.values import Kind, Value
 from devlint.flow.frames.files import File
-from devlint.flow.frames.world import Brought, World
+from devlint.flow.frames.world import Brought, TooManyStepsError, World
 from devlint.flow.guests import Guest
 from devlint.flow.surroundings import Surroundings, Text, Watch
 
@@ -50,6 +50,7 @@ class Project:
         self._guests: OrderedDict[str, Guest] = OrderedDict()
         self._size = 0
         self._checked: set[str] = set()
+        self.steps = self._watch.steps
         self.heap: dict[Ref, Object] = {}
         """What the names of other files refer to."""
 
@@ -59,9 +60,19 @@ class Project:
         self._checked.clear()
         self._watch.begin()
         with self._watch.watched(settled=True) as consulted:
-            yield consulted
+            try:
+                yield consulted
+            except TooManyStepsError:  # what was half found out isn't kept for the next file
+                self._guests.clear()
+                self.heap.clear()
+                self._size = 0
+                raise
         while self._size > _KEPT:
             self._leave(*self._guests.popitem(last=False))
+
+    def recount(self) -> None:
+        """Count the steps for the linted file from now on."""
+        self._watch.recount()
 
     def _leave(self, _: str, guest: Guest) -> None:
         self._size -= guest.text.length
@@ -154,8 +165,9 @@ class Project:
             return frozenset()
         if guest.own is None:
             guest.own = frozenset()  # what it leads to may lead back
-            with self._finding_out(guest):
+            with self._finding_out(guest, "own"):
                 guest.own = ask(guest.text)
+        self._watch.rely_on(guest.inquiries["own"])
         self._watch.consult(guest.stamps)
         return guest.own
 
@@ -174,16 +186,18 @@ class Project:
             return {}
         if guest.heard is None:
             guest.heard = {}  # as above
-            with self._finding_out(guest):
+            with self._finding_out(guest, "heard"):
                 guest.heard = self._hear(guest.text, path, self)
+        self._watch.rely_on(guest.inquiries["heard"])
         self._watch.consult(guest.stamps)
         return guest.heard
 
     @contextmanager
-    def _finding_out(self, guest: Guest) -> Iterator[None]:
+    def _finding_out(self, guest: Guest, what: str) -> Iterator[None]:
         """Find something out of a followed file: it hangs on what that consults."""
-        with self._watch.watched(settled=True) as consulted:
+        with self._watch.inquiry(settled=True) as guest.inquiries[what]:
             yield
+        consulted = guest.inquiries[what].consulted
         guest.stamps.update(self._watch.stamped(consulted - guest.stamps.keys()))
 
     def _follow(self, path: str) -> Guest | None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from devlint import ir
 from devlint.flow.domain.values import Value
 from devlint.flow.facts import Role
 from devlint.flow.frames.files import File
+from devlint.flow.frames.world import Steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +55,19 @@ class Surroundings(Protocol):
         """Whether a program that imports a file sets where tensors are made."""
 
 
+@dataclass(slots=True, eq=False)
+class Inquiry:
+    """How something of another file was found out, for all linted files that ask for it: what was
+    consulted, in how many steps, and on which others it relies. Their steps aren't counted here."""
+
+    consulted: frozenset[str] = frozenset()
+    steps: int = 0
+    relies_on: set[Inquiry] = field(default_factory=set)
+
+
 class Watch:
-    """What is consulted of the surroundings, and how it is, from the start of a visit on."""
+    """What is consulted of the surroundings, and how it is, from the start of a visit on; and the
+    steps that are taken, which are the same whether something was found out before or not."""
 
     def __init__(self, around: Surroundings) -> None:
         self.around = around
@@ -63,6 +75,12 @@ class Watch:
         """What names stand for that were asked for since one began to watch; None while a file is
         run to find that out, so that it may change."""
         self._stamps: dict[str, object] = {}
+        self.steps = Steps()
+        self._counted: set[Inquiry] = set()
+        self._within: list[Inquiry] = []
+        """Those that are under way, the innermost last."""
+        self._elsewhere = 0
+        """Steps that count for an inquiry within the one under way."""
 
     def begin(self) -> None:
         """Forget how things were."""
@@ -79,6 +97,42 @@ class Watch:
         finally:
             before |= self.around.consulted
             self.around.consulted, self.known = before, known
+
+    def recount(self) -> None:
+        """Count steps from now on: nothing has been done yet."""
+        self.steps.taken = 0
+        self._counted.clear()
+
+    @contextmanager
+    def inquiry(self, settled: bool = False) -> Iterator[Inquiry]:
+        """Find something out that others may ask for as well; `settled` as for `watched`."""
+        found = Inquiry()
+        self._within.append(found)
+        before, around, self._elsewhere = self.steps.taken, self._elsewhere, 0
+        try:
+            with self.watched(settled) as consulted:
+                yield found
+            taken = self.steps.taken - before
+            found.consulted, found.steps = frozenset(consulted), taken - self._elsewhere
+            self._counted.add(found)
+            around += taken
+        finally:
+            self._within.pop()
+            self._elsewhere = around
+
+    def rely_on(self, inquiry: Inquiry) -> None:
+        """Use what was found out. Its steps count once for each linted file."""
+        self.consult(inquiry.consulted)
+        if self._within:
+            self._within[-1].relies_on.add(inquiry)
+        waiting = [inquiry]
+        while waiting:
+            each = waiting.pop()
+            if each not in self._counted:
+                self._counted.add(each)
+                self._elsewhere += each.steps
+                self.steps.take(each.steps)
+                waiting.extend(each.relies_on)
 
     def consult(self, paths: Iterable[str]) -> None:
         """Say that something hangs on these paths."""

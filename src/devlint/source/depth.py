@@ -9,18 +9,29 @@ runs only on the few texts that the first one can't clear.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
+from itertools import islice
 
 BRACKETS = 200
 """Python's limit: its tokenizer refuses more brackets inside each other."""
 LINKS = 3_000
 """Operators, attributes and the like in one expression. LibCST's time grows with the square: three
 thousand take up to ten seconds."""
+PREFIXES = 1_000
+"""Of these, those that hold all of what follows them: signs, `not`, `lambda`, `if` and `else`,
+`**`. LibCST takes a hundred kilobytes of the stack for each; Python's limit is three thousand."""
 _LINKS_OF_A_CALL = 3
 """What a call or a subscript counts for: with those LibCST's time grows with the cube."""
 BRANCHES = 20_000
 """`elif` in one file."""
+CHAINED = 3_000
+"""`elif` that belong to one `if`: about as many as Python takes, up to 3.12."""
+TOKENS = 150_000
+"""Names, numbers, strings and operators of a file that LibCST has to read. It takes up to three
+kilobytes and thirty microseconds for each."""
 
+_PREFIXES = frozenset(("not", "lambda", "if", "await", "**"))
 _SAFE_BRACKETS = 60
 _SAFE_LINKS = 800
 _SAFE_BRANCHES = 800
@@ -68,56 +79,93 @@ class Excess:
     reason: str
 
 
+_TEXT = r"""
+    (?:\"{3}(?:\\.|[^\\])*?\"{3}) | (?:'{3}(?:\\.|[^\\])*?'{3})
+  | "(?:\\.|[^"\\\r\n])*" | '(?:\\.|[^'\\\r\n])*'
+"""
 _TOKEN = re.compile(
+    rf"(?P<skip> \#[^\r\n]* | {_TEXT} | \\\r?\n )"
     r"""
-    (?P<skip>
-        \#[^\r\n]*
-      | (?:\"{3}(?:\\.|[^\\])*?\"{3}) | (?:'{3}(?:\\.|[^\\])*?'{3})
-      | "(?:\\.|[^"\\\r\n])*" | '(?:\\.|[^'\\\r\n])*'
-      | \\\r?\n
-    )
     | (?P<open>[(\[{])
     | (?P<close>[)\]}])
     | (?P<comma>,)
     | (?P<end>[\r\n;])
-    | (?P<elif>\belif\b)
+    | (?P<branch>(?:^|(?<=[\r\n]))[ \t\f]*(?:el)?if\b)
     | (?P<link>[-+*/%|&^@~<>=.]+ | \b(?:not|lambda|if|await|and|or|in|is)\b)
     """,
     re.VERBOSE | re.DOTALL,
 )
 
 
+_LEXEME = re.compile(rf"\#[^\r\n]* | {_TEXT} | \w+ | \r\n? | \n | [^\w\s]", re.VERBOSE | re.DOTALL)
+
+
+def too_long(text: str) -> Excess | None:
+    """Where a text has more than LibCST can read in a few seconds, or None."""
+    if len(text) <= TOKENS:
+        return None
+    beyond = next(islice(_LEXEME.finditer(text), TOKENS, None), None)
+    return None if beyond is None else Excess(beyond.start(), f"more than {TOKENS:,} tokens")
+
+
+class _Expression:
+    """What has been counted of an expression, or of what stands in brackets in one."""
+
+    __slots__ = ("links", "prefixes")
+
+    def __init__(self) -> None:
+        self.links = self.prefixes = 0
+
+    def excess(self, offset: int) -> Excess | None:
+        """Whether that is too much."""
+        if self.links > LINKS:
+            what = f"{LINKS} operators, calls and attributes"
+        elif self.prefixes > PREFIXES:
+            what = f"{PREFIXES} signs, `not`, `lambda`, `if` and powers"
+        else:
+            return None
+        return Excess(offset, f"more than {what} in one expression")
+
+
 def too_deep(text: str) -> Excess | None:
     """Where a text passes one of the limits, or None."""
-    counts = [0]  # links of the expression at each open bracket
+    around = [_Expression()]  # that at each open bracket
     branches = 0
+    chained: Counter[int] = Counter()  # by the column in which they stand
+    operator_end = -1
     for match in _TOKEN.finditer(text):
-        kind = match.lastgroup
+        kind, start, inner = match.lastgroup, match.start(), around[-1]
         if kind == "open":
-            before = text[max(match.start() - 1, 0)]
-            called = before.isalnum() or before in "_)]}\"'"
-            counts[-1] += _LINKS_OF_A_CALL if called else 1
-            if counts[-1] > LINKS:
-                return _excess_of_links(match.start())
-            counts.append(0)
-            if len(counts) - 1 > BRACKETS:
-                return Excess(match.start(), f"more than {BRACKETS} brackets inside each other")
+            before = text[max(start - 1, 0)]
+            inner.links += _LINKS_OF_A_CALL if before.isalnum() or before in "_)]}\"'" else 1
+            around.append(_Expression())
+            if len(around) - 1 > BRACKETS:
+                return Excess(start, f"more than {BRACKETS} brackets inside each other")
         elif kind == "close":
-            if len(counts) > 1:
-                counts.pop()
-        elif kind == "comma" or (kind == "end" and len(counts) == 1):
-            counts[-1] = 0
+            if len(around) > 1:
+                around.pop()
+        elif kind == "comma" or (kind == "end" and len(around) == 1):
+            around[-1] = _Expression()
+        elif kind == "branch":
+            word = match.group().lstrip()
+            column = match.end() - start - len(word)
+            chained[column] = chained[column] + 1 if word == "elif" else 0
+            branches += word == "elif"
+            for count, most in ((chained[column], CHAINED), (branches, BRANCHES)):
+                if count > most:
+                    return Excess(start, f"more than {most} `elif` branches")
+            inner.links += 1
+            inner.prefixes += 1
         elif kind == "link":
+            word = match.group()
             # Signs may stand without a blank between them: `- - -a` and `---a` nest alike.
-            counts[-1] += len(match.group()) if match.group()[0] in "-+~" else 1
-            if counts[-1] > LINKS:
-                return _excess_of_links(match.start())
-        elif kind == "elif":
-            branches += 1
-            if branches > BRANCHES:
-                return Excess(match.start(), f"more than {BRANCHES} `elif` branches")
+            inner.links += len(word) if word[0] in "-+~" else 1
+            if word[0] in "-+~":
+                follows = operator_end >= 0 and not text[operator_end:start].strip()
+                inner.prefixes += len(word) - 1 + follows
+            inner.prefixes += word in _PREFIXES
+            operator_end = match.end()
+        excess = inner.excess(start)
+        if excess is not None:
+            return excess
     return None
-
-
-def _excess_of_links(offset: int) -> Excess:
-    return Excess(offset, f"more than {LINKS} operators, calls and attributes in one expression")

@@ -11,7 +11,7 @@ import libcst as cst
 
 from devlint import ir
 from devlint.findings import Edit, Located, Rewrite, Side, Span
-from devlint.source.depth import is_deep, too_deep
+from devlint.source.depth import Excess, is_deep, too_deep, too_long
 from devlint.source.encoding import Decoded
 from devlint.source.errors import SourceError
 from devlint.source.lower import lower
@@ -168,8 +168,11 @@ def _parse(text: str) -> tuple[cst.Module, ir.Module]:
     deep = is_deep(text.encode("utf-8", "surrogatepass"))
     excess = too_deep(text) if deep else None
     if excess is not None:
-        span = LineIndex(text).span(excess.offset, excess.offset + 1)
-        raise SourceError(f"nested too deeply: {excess.reason}", span, "syntax")
+        raise SourceError(f"nested too deeply: {excess.reason}", _place(text, excess), "syntax")
+    excess = too_long(text)
+    if excess is not None:
+        reason = f"too long to be read in detail: {excess.reason}; {_TOO_LONG}"
+        raise SourceError(reason, _place(text, excess), "unreadable")
     try:
         tree = in_large_stack(lambda: cst.parse_module(text)) if deep else cst.parse_module(text)
     except (cst.ParserSyntaxError, cst.CSTValidationError) as error:
@@ -178,6 +181,13 @@ def _parse(text: str) -> tuple[cst.Module, ir.Module]:
         return tree, with_room(lambda: lower(tree))
     except RecursionError:
         raise _too_deep(text) from None
+
+
+_TOO_LONG = "split the file, or leave it out with `exclude`"
+
+
+def _place(text: str, excess: Excess) -> Span:
+    return LineIndex(text).span(excess.offset, excess.offset + 1)
 
 
 def _too_deep(text: str) -> SourceError:

@@ -37,8 +37,8 @@ def branch(frame: Frame, node: ir.If) -> None:
     loop, frame.loop = frame.loop, None
     arm, frame.arm = frame.arm, node
     before = frame.state
-    yes = before.fork()
-    no = before.fork()
+    yes = frame.fork(before)
+    no = frame.fork(before)
     frame.state = yes
     narrow.assume(frame, node.test, True)
     frame.run(node.body)
@@ -101,7 +101,7 @@ def _loop(frame: Frame, enter: Callable[[], None], node: ir.For | ir.While) -> N
             break
     frame.breaks, frame.continues = outer
     frame.loop = around
-    frame.state = before.fork()
+    frame.state = frame.fork(before)
     if _is_endless(node):
         frame.state.alive = False
     else:
@@ -129,7 +129,7 @@ def _round(
 ) -> tuple[State, list[State]]:
     """Run a loop's body once: the state that the next round meets, and those that leave it."""
     frame.breaks, frame.continues = [], []
-    frame.state = head.fork()
+    frame.state = frame.fork(head)
     enter()
     frame.run(node.body)
     end = frame.state
@@ -187,12 +187,12 @@ def _entered_device(frame: Frame, node: ir.Expr, value: Value) -> Device | None:
 
 
 def attempt(frame: Frame, node: ir.Try) -> None:
-    before = frame.state.fork()
+    before = frame.fork()
     raised = _attempt(frame, node)
     frame.run(node.orelse)
     ended = frame.state
     for handler in node.handlers:
-        frame.state = raised.fork()
+        frame.state = frame.fork(raised)
         frame.state.known = dict(before.known)
         if handler.name:
             frame.state.bind(handler.name, NOTHING)
@@ -204,9 +204,9 @@ def attempt(frame: Frame, node: ir.Try) -> None:
     frame.state = ended
     if node.final:
         # It runs on every way out; what comes after it, only where nothing was raised.
-        frame.state = join_states(raised.fork(), ended)
+        frame.state = join_states(frame.fork(raised), ended)
         frame.run(node.final)
-        frame.state = ended.fork()
+        frame.state = frame.fork(ended)
         recording, frame.recording = frame.recording, False
         frame.run(node.final)
         frame.recording = recording
@@ -220,11 +220,11 @@ def _attempt(frame: Frame, node: ir.Try) -> State:
     if any(_catches_absence(frame, handler) for handler in node.handlers):
         frame.state.known[ACCELERATOR_CHOSEN] = True
     frame.expecting |= bool(caught & {"AttributeError", "TypeError"}) and len(node.body) <= 2
-    raised = frame.state.fork()
+    raised = frame.fork()
     for statement in node.body:
         frame.run((statement,))
         if frame.state.alive:
-            raised = join_states(raised, frame.state.fork())
+            raised = join_states(raised, frame.fork())
     frame.expecting = expecting
     if known is None:
         frame.state.known.pop(ACCELERATOR_CHOSEN, None)
@@ -272,7 +272,7 @@ def match(frame: Frame, node: ir.Match) -> None:
     ends: list[State] = []
     complete = False
     for case in node.cases:
-        frame.state = before.fork()
+        frame.state = frame.fork(before)
         for name in case.binds:
             frame.state.bind(name, NOTHING)
         for value in case.values:

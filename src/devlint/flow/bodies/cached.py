@@ -99,7 +99,7 @@ def _rerun(
     kept: dict[str, tuple[ir.Stmt, Operand]],
 ) -> None:
     world = start.world
-    state = start.state.fork()
+    state = start.fork()
     found = state.heap[this.data]
     entries = {
         name: Value(

@@ -111,7 +111,7 @@ def _boolean(frame: Frame, node: ir.Boolean) -> Value:
         rest = rest.left
     values = [evaluate(frame, rest)]
     outside = frame.state
-    frame.state = outside.fork()
+    frame.state = frame.fork(outside)
     for term in reversed(terms):
         spelled = isinstance(rest, ir.Constant) and isinstance(rest.value, str)
         if not spelled and settled(frame, rest) is (node.op == "or"):
@@ -151,7 +151,7 @@ def _conditional(frame: Frame, node: ir.Conditional) -> Value:
     outside = frame.state
     branches = []
     for holds, branch in ((True, node.body), (False, node.orelse)):
-        frame.state = outside.fork()
+        frame.state = frame.fork(outside)
         narrow.assume(frame, node.test, holds)
         branches.append((evaluate(frame, branch), frame.state))
     frame.state = choices.merge_states(branches[0][1], branches[1][1], key, node.test)
@@ -212,7 +212,7 @@ def _mapping(frame: Frame, node: ir.Mapping) -> Value:
 
 def _comprehension(frame: Frame, node: ir.Comprehension) -> Value:
     outside = frame.state
-    frame.state = outside.fork()
+    frame.state = frame.fork(outside)
     for clause in node.clauses:
         source = evaluate(frame, clause.iter)
         unpacking.bind(frame, clause.target, unpacking.element_of(frame, source))
@@ -242,7 +242,7 @@ def _lambda(frame: Frame, node: ir.Lambda) -> Value:
         node, frame.file, scopes, frame.owner, f"{frame.qualname}.<lambda>".lstrip(".")
     )
     if frame.tells:  # once on its own, as functions are
-        outside, frame.state = frame.state, frame.state.fork()
+        outside, frame.state = frame.state, frame.fork()
         for parameter in node.params:
             frame.state.bind(parameter.name, path_value(parameter.name))
         evaluate(frame, node.body)

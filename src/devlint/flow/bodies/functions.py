@@ -54,6 +54,7 @@ def invoke(
         arrivals.wait(frame)
         return answers.told_again(told, given)
     known = frame.known_in(closure.file)
+    frame.world.step(len(frame.state.heap))
     state = State({}, Heap(frame.state.heap), known, frame.state.default)
     state.copies, state.busy = frame.state.copies, frame.state.busy
     inner = Frame(
@@ -224,6 +225,7 @@ def run_alone(
     function = closure.node
     assert isinstance(function, ir.Function)
     settled = {**around.known_in(closure.file), **(known or {}), **before(around, closure)}
+    around.world.step(len(around.state.heap))
     state = State({}, Heap(around.state.heap), settled, around.state.default)
     frame = Frame(
         around.world, closure.file, state, function, closure.qualname,

@@ -162,7 +162,7 @@ def _where_defined(info: ClassInfo, around: Frame) -> Frame:
     """The frame of the file, under the conditions that hold where the class stands."""
     if not info.known:
         return around
-    state = around.state.fork()
+    state = around.fork()
     state.known.update(info.known)
     return Frame(
         around.world, around.file, state, role=around.role, guard=around.guard,
@@ -192,13 +192,13 @@ def _after_setup(info: ClassInfo, around: Frame, start: Frame, this: Value) -> F
     """
     role = around.role if info.role is Role.PLAIN else info.role
     merged = Frame(
-        around.world, around.file, start.state.fork(), qualname=around.qualname, role=role,
+        around.world, around.file, start.fork(), qualname=around.qualname, role=role,
         scopes=around.scopes, guard=around.guard, recording=around.recording, owner=None,
     )  # fmt: skip
     merged.state.env = {}
     merged.state.alive = True
     ready = replace_recording(start)
-    ready.state = start.state.fork()
+    ready.state = start.fork()
     if info.is_module:
         place_parts(info, ready, this)
     before = ready.state.heap

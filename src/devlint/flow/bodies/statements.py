@@ -29,6 +29,7 @@ def run(frame: Frame, body: ir.Body) -> None:
     for statement in body:
         if not frame.state.alive:
             return
+        frame.world.step()
         if frame.site:
             frame.spend()
         _STATEMENTS[type(statement)](frame, statement)
@@ -134,7 +135,7 @@ def _return(frame: Frame, node: ir.Return) -> None:
 
 
 def _stop(frame: Frame) -> None:
-    frame.state = frame.state.fork()
+    frame.state = frame.fork()
     frame.state.alive = False
 
 

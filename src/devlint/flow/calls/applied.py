@@ -65,7 +65,7 @@ def one_of(
     before = frame.state
     found, ends = [], []
     for data, settled in value.data.options if isinstance(value.data, OneOf) else ():
-        frame.state = before.fork()
+        frame.state = frame.fork(before)
         frame.state.known.update(settled)
         found.append(_call(frame, node, (func, value.but(data=data)), args, call))
         ends.append(frame.state)

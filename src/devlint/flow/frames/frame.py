@@ -94,6 +94,12 @@ class Frame:
         else:
             self.world.budget -= 1
 
+    def fork(self, state: State | None = None) -> State:
+        """A copy of its state, or of another one, that can be changed alone."""
+        state = self.state if state is None else state
+        self.world.step(state.size)
+        return state.fork()
+
     def known_in(self, file: File) -> dict[str, bool]:
         """The conditions that are settled here, as far as they mean the same in another file."""
         known = self.state.known

@@ -51,6 +51,30 @@ class Names(Protocol):
         """What a dotted name stands for in a file; None where that isn't known."""
 
 
+MOST_STEPS = 1_000_000
+"""Statements that are run for one linted file, those of the files it imports included."""
+_ENTRIES = 128
+"""Names and objects that are copied in the time of a step."""
+
+
+class TooManyStepsError(Exception):
+    """A file asks for more than `MOST_STEPS`."""
+
+
+@dataclass(slots=True)
+class Steps:
+    """What has been done so far for one linted file: a number that is the same in each run, unlike
+    the time."""
+
+    taken: int = 0
+
+    def take(self, number: int) -> None:
+        """Count steps. Raises `TooManyStepsError`."""
+        self.taken += number
+        if self.taken > MOST_STEPS:
+            raise TooManyStepsError
+
+
 @dataclass(slots=True, eq=False, repr=False)
 class World:
     """What the frames of one interpretation share."""
@@ -139,6 +163,7 @@ class World:
     budget: int = 0
     guest_budget: int = 0
     """How many more statements may run inside inlined calls, of this file and of the others."""
+    steps: Steps = field(default_factory=Steps)
     evaluate: Callable[[Frame, ir.Expr], Value] = lambda frame, node: NOTHING
     invoke: Callable[[Frame, ir.Expr, Closure, list[Value], dict[str, Value]], Value] = (
         lambda frame, node, closure, positional, keywords: NOTHING
@@ -147,3 +172,7 @@ class World:
     run: Callable[[Frame, ir.Body], None] = lambda frame, body: None
     """The doors back up: rooms below an expression or a call go through them, so that no
     module imports one above it."""
+
+    def step(self, copied: int = 0) -> None:
+        """Count a step, and what it copies. Raises `TooManyStepsError`."""
+        self.steps.take(1 + copied // _ENTRIES)
