@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import site
 import sys
 
 _PARENT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -14,10 +15,11 @@ def isolate(words: list[str]) -> None:
     leads into it, or into a tree that one of the words of the command line names.
 
     What Python has imported by then, as `PYTHONPATH` says, can't be helped. The folder of devlint
-    itself stays.
+    itself stays, and so do those that Python installs packages into.
     """
     given = os.environ.get("PYTHONPATH")
     suspects = set() if given is None else set(map(os.path.realpath, given.split(os.pathsep)))
+    suspects -= set(map(os.path.realpath, site.getsitepackages()))
     named = (word for word in words if os.path.lexists(word))
     trees = [os.path.realpath(path) for path in (os.curdir, *named)]
 

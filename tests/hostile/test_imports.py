@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import site
 import subprocess
 import sys
 from importlib import metadata
@@ -158,7 +159,14 @@ def test_every_way_to_start_processes_is_one(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("given", "stays"),
-    [("tree", False), ("tree/below", False), ("", False), ("above", False), ("beside", True)],
+    [
+        ("tree", False),
+        ("tree/below", False),
+        ("", False),
+        ("above", False),
+        ("beside", True),
+        ("tree/site-packages", True),
+    ],
 )
 def test_what_is_taken_off_the_import_path(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str, stays: bool
@@ -170,6 +178,7 @@ def test_what_is_taken_off_the_import_path(
     entry = {"": "", "above": str(tmp_path)}.get(given, str(tmp_path / given))
     monkeypatch.setenv("PYTHONPATH", entry)
     own = str(Path(isolate.__code__.co_filename).parents[1])
+    monkeypatch.setattr(site, "getsitepackages", lambda: [str(tree / "site-packages")])
     monkeypatch.setattr(sys, "path", [entry, own, "/somewhere/site-packages"])
     isolate(["."])
     assert sys.path == [entry] * stays + [own, "/somewhere/site-packages"]
