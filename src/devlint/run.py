@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import time
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,6 +21,9 @@ from devlint.settings import Settings
 
 SMALL = 60
 """Up to this many files a run stays in one process: others take as long to start."""
+
+_TICK = 10_000_000
+"""Nanoseconds by which the time of a change may be earlier than the change."""
 
 DIED = "internal error: the process died, out of memory or by a crash"
 
@@ -50,13 +54,15 @@ class Outcome:
     consulted: str = ""
     refused: tuple[tuple[str, str], ...] = ()
     """Files that imports lead to and that weren't opened: their paths, and why."""
+    raced: bool = False
+    """Something that was consulted has changed meanwhile."""
     error: str = ""
     details: str = ""
 
     @property
     def lasting(self) -> bool:
         """Whether it is a result of the file's content, so that it may be kept."""
-        return bool(self.digest) and not self.error and not self.refused
+        return bool(self.digest) and not (self.error or self.refused or self.raced)
 
 
 def run(
@@ -228,6 +234,7 @@ def check_bytes(data: bytes, source: Source) -> Outcome:
     """Lint the content of a file, whatever happens."""
     from devlint.lint import check
 
+    began = time.time_ns()
     try:
         checked = check(data, source.path, source.settings)
     except Exception as error:  # a bug of devlint's must not end the run over other files
@@ -245,7 +252,17 @@ def check_bytes(data: bytes, source: Source) -> Outcome:
         any(finding.code in FAILURES for finding in checked.findings),
         consulted=json.dumps(contents, separators=(",", ":")) if contents else "",
         refused=checked.refused,
+        raced=any(_changed(path) >= began - _TICK for path in contents),
     )
+
+
+def _changed(path: str) -> int:
+    """When a file was changed, in nanoseconds; 0 where there is none."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return 0
+    return max(status.st_ctime_ns, status.st_mtime_ns)
 
 
 def _collect(result: Result, source: Source, outcome: Outcome) -> None:

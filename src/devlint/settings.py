@@ -10,12 +10,10 @@ import difflib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import Field, dataclass, field, fields
-from enum import Enum
 from typing import Any
 
-from devlint.files import LARGEST_SOURCE
-from devlint.findings import OUTPUT_FORMATS
 from devlint.patterns import is_pattern, rebase
+from devlint.shapes import Shape
 
 DEFAULT_INCLUDE = ("*.py", "*.pyi")
 DEFAULT_EXCLUDE = (
@@ -32,44 +30,6 @@ PATTERNS = ("include", "exclude", "extend-exclude", "per-file-ignores", "extend-
 
 class SettingsError(Exception):
     """The user's settings can't be used; the text says where and why, on one line."""
-
-
-class Shape(Enum):
-    """What a value looks like in TOML, in the words of an error message."""
-
-    STRING = "a string"
-    BOOLEAN = "true or false"
-    SIZE = f"a number of bytes from 1 to {LARGEST_SOURCE:,}"
-    STRINGS = "a list of strings"
-    DEVICE_TYPES = 'a list of device types such as "npu", without an index'
-    TABLE_OF_STRINGS = "a table of lists of strings"
-    ROWS = "a table of tables"
-    FORMAT = "one of " + ", ".join(OUTPUT_FORMATS)
-
-    def accepts(self, value: object) -> bool:
-        match self:
-            case Shape.STRING:
-                return isinstance(value, str)
-            case Shape.BOOLEAN:
-                return isinstance(value, bool)
-            case Shape.SIZE:
-                if not isinstance(value, int) or isinstance(value, bool):
-                    return False
-                return 0 < value <= LARGEST_SOURCE
-            case Shape.STRINGS:
-                return isinstance(value, list) and all(isinstance(item, str) for item in value)
-            case Shape.DEVICE_TYPES:
-                return isinstance(value, list) and all(
-                    isinstance(item, str) and item.isidentifier() for item in value
-                )
-            case Shape.TABLE_OF_STRINGS:
-                return isinstance(value, dict) and all(map(Shape.STRINGS.accepts, value.values()))
-            case Shape.ROWS:
-                return isinstance(value, dict) and all(
-                    isinstance(item, dict) for item in value.values()
-                )
-            case Shape.FORMAT:
-                return value in OUTPUT_FORMATS
 
 
 def _key(shape: Shape, doc: str, writes: bool = False) -> dict[str, Any]:

@@ -13,7 +13,8 @@ from typing import Any
 
 from devlint.files import LARGEST_SOURCE
 from devlint.findings import OUTPUT_FORMATS
-from devlint.settings import Shape, file_keys
+from devlint.settings import file_keys
+from devlint.shapes import Shape
 
 _STRINGS: dict[str, Any] = {"type": "array", "items": {"type": "string"}}
 _SHAPES: dict[Shape, dict[str, Any]] = {

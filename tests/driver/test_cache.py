@@ -19,9 +19,11 @@ from driver.conftest import BAD_DEVICE, CLEAN, Project, Ran
 
 from devlint import engine, files
 from devlint.cache import user_folder
+from devlint.settings import Settings
 
 
 def run(project: Project, *args: str) -> Ran:
+    time.sleep(0.03)  # what is written as a run begins is linted again by the next
     return project.run("--output-format=concise", "-v", *args)
 
 
@@ -394,6 +396,26 @@ def test_a_change_is_linted_again_where_it_matters(project: Project) -> None:
     ran = run(project)
     assert "DEV202" not in ran.out
     assert cached(ran) == 2  # other.py, and deep.py, which only hands the name on
+
+
+def test_a_neighbour_that_changes_meanwhile_is_looked_at_again(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is kept must not be the findings of one content and the hash of another."""
+    from devlint import lint
+
+    project.write({"helpers.py": MAKES, "use.py": USES.format("helpers"), "pyproject.toml": ""})
+    check = lint.check
+
+    def check_and_change(data: bytes, filename: str, settings: Settings) -> lint.Checked:
+        checked = check(data, filename, settings)
+        project.write({"helpers.py": MAKES.replace("zeros(n)", "zeros(n, device='mps')")})
+        return checked
+
+    monkeypatch.setattr(lint, "check", check_and_change)
+    assert "DEV202" in run(project, "use.py").out
+    monkeypatch.setattr(lint, "check", check)
+    assert "DEV202" not in run(project, "use.py").out
 
 
 def test_a_neighbour_that_appears_is_looked_at(project: Project) -> None:

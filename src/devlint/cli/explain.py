@@ -10,7 +10,8 @@ from devlint.cli.prose import plain
 from devlint.escaping import shown, toml_string
 from devlint.rulebook import Page
 from devlint.selection import catalogue, select
-from devlint.settings import Settings, Shape, keys
+from devlint.settings import Settings, keys
+from devlint.shapes import Shape
 
 _NARROWEST, _WIDEST = 40, 96
 """Between how many columns the text of a page is wrapped."""
