@@ -73,7 +73,20 @@ class Configuration:
 
 
 def _is_ours(path: str) -> bool:
-    """Whether a file has to do with devlint: most `pyproject.toml` files have no such table."""
+    """Whether a file has to do with devlint, as its name or its content says.
+
+    Raises `SettingsError` for a link that leads out of the repository, or without one of its
+    folder: what is there is nobody's configuration of this.
+    """
+    if not _has_settings(path):
+        return False
+    if os.path.islink(path) and files.leads_out(path, _repository(os.path.dirname(path))):
+        raise _unreadable(path, "it is a link that leads out of the project; --config can name it")
+    return True
+
+
+def _has_settings(path: str) -> bool:
+    """Most `pyproject.toml` files have no table for devlint."""
     if not path.endswith("pyproject.toml"):
         return True
     try:
@@ -84,6 +97,17 @@ def _is_ours(path: str) -> bool:
     except OSError:
         return False
     return "devlint" in _table(_parse(path), path, "tool")
+
+
+def _repository(folder: str) -> str:
+    """The root of the repository that a folder is in, or the folder where it is in none."""
+    place = folder
+    while not os.path.exists(os.path.join(place, ".git")):
+        above = os.path.dirname(place)
+        if above == place:
+            return folder
+        place = above
+    return place
 
 
 def _layers(path: str, children: tuple[str, ...]) -> list[Layer]:

@@ -92,7 +92,8 @@ def test_what_is_no_plain_file_is_one_clear_entry(
     if make is make_endless and name in LEFT_ALONE and words != ["b.py"]:
         assert (ran.code, ran.err) == (1 - (words == ["use.py"]), "")
     else:
-        assert ran.err.endswith(entry)
+        ways = (entry, "it is a link that leads out of the project; --config can name it\n")
+        assert ran.err.endswith(ways if make is make_endless else entry)
         assert ran.err.count("\n") == 1
         assert ran.code == 2
 
@@ -193,6 +194,28 @@ def test_a_linked_ignore_file_is_passed_over_as_git_does(project: Project, outsi
     project.write({".git/HEAD": "", "a.py": BAD_DEVICE})
     (project.folder / ".gitignore").symlink_to(outside)
     assert project.found() == ["a.py DEV304"]
+
+
+@pytest.mark.parametrize("name", ["pyproject.toml", "devlint.toml"])
+def test_a_linked_configuration_stays_in_the_repository(
+    project: Project, outside: Path, name: str
+) -> None:
+    text = "[tool.devlint]\nignore = ['ALL']\n" if name[0] == "p" else "ignore = ['ALL']\n"
+    outside.write_text(text)
+    project.write({"sub/a.py": BAD_DEVICE, "shared.toml": text})
+    link = project.folder / "sub" / name
+    link.symlink_to(outside)
+    ran = project.concise()
+    assert (ran.code, ran.err.count("\n")) == (2, 1)
+    assert "it is a link that leads out of the project; --config can name it" in ran.err
+    assert project.concise(f"--config=sub/{name}").code == 0
+    outside.write_text("[tool.other]\n")
+    assert project.concise().code == (1 if name[0] == "p" else 2)
+    link.unlink()
+    link.symlink_to("../shared.toml")
+    assert project.concise().code == 2
+    project.write({".git/HEAD": ""})
+    assert project.concise().code == 0
 
 
 OUTPUTS = {
