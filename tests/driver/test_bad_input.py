@@ -47,6 +47,16 @@ def test_a_file_that_is_no_python_is_one_finding_and_exit_code_2(
     assert "Traceback" not in ran.err
 
 
+def test_a_slow_encoding_is_for_small_files(project: Project) -> None:
+    """Punycode takes hours for a megabyte."""
+    project.write({"slow.py": b"# coding: punycode\n" + b"a" * 500_000 + b"-" + b"b" * 500_000})
+    project.write({"small.py": b"# coding: utf-7\nimport torch\n\nd = torch.device('gpu')\n"})
+    ran = project.concise()
+    assert "slow.py:1:1: DEV003 `punycode` is no superset of ASCII: only files up to" in ran.out
+    assert "small.py:4:18: DEV304" in ran.out
+    assert ran.code == 2
+
+
 READABLE = {
     "byte order mark": b"\xef\xbb\xbf" + BAD_DEVICE.encode(),
     "CRLF": BAD_DEVICE.replace("\n", "\r\n").encode(),

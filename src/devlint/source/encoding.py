@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import re
 from dataclasses import dataclass
+from functools import cache
 
 from devlint.source.errors import SourceError
 from devlint.spans import LineIndex
@@ -12,6 +13,10 @@ from devlint.spans import LineIndex
 _COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 _BLANK = re.compile(rb"^[ \t\f]*(?:#.*)?$")
 _BREAK = re.compile(rb"\r\n?|\n")
+_ASCII = bytes(range(0x20, 0x7F))
+_LARGEST_ODD = 65_536
+"""Bytes of a file in an encoding that is no superset of ASCII: some of them, such as Punycode, take
+time that grows with the square of the text."""
 _WIDE_MARKS = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -52,6 +57,9 @@ def decode(data: bytes) -> Decoded:
             raise _unreadable(
                 body, offset, f"the file has a UTF-8 byte order mark but declares `{name}`"
             )
+    if len(body) > _LARGEST_ODD and not _extends_ascii(encoding):
+        limit = f"only files up to {_LARGEST_ODD:,} bytes are read"
+        raise _unreadable(body, 0, f"`{encoding}` is no superset of ASCII: {limit}")
     try:
         return Decoded(body.decode(encoding), encoding, mark)
     except UnicodeDecodeError as error:
@@ -69,6 +77,14 @@ def decode(data: bytes) -> Decoded:
         raise _unreadable(body, error.start, reason) from None
     except (LookupError, UnicodeError):  # a codec that doesn't decode bytes to text
         raise _unreadable(body, 0, f"`{encoding}` is no encoding for source files") from None
+
+
+@cache
+def _extends_ascii(encoding: str) -> bool:
+    try:
+        return _ASCII.decode(encoding) == _ASCII.decode("ascii")
+    except (LookupError, UnicodeError):
+        return False
 
 
 def _declared(body: bytes) -> tuple[str, int] | None:
