@@ -38,13 +38,23 @@ def fingerprints(
     indexes = {filename: LineIndex(sources(filename) or "") for filename in names}
     paths = {filename: relative_path(filename, root) for filename in names}
     marks: list[str] = [""] * len(findings)
+    # A statement may be long, and have many findings: its text is taken and hashed once.
+    statements: dict[tuple[str, tuple[int, int]], str] = {}
+    begun: dict[tuple[str, str, str], hashlib._Hash] = {}
     seen: Counter[tuple[str, str, str]] = Counter()
     for index in sorted(range(len(findings)), key=lambda i: _place(findings[i])):
         finding = findings[index]
         filename = finding.filename
-        alike = (finding.code, paths[filename], _statement(finding, indexes[filename]))
-        text = "\0".join((*alike, str(seen[alike])))
-        marks[index] = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+        rows = _rows(finding)
+        if (filename, rows) not in statements:
+            statements[filename, rows] = _statement(rows, indexes[filename])
+        alike = (finding.code, paths[filename], statements[filename, rows])
+        if alike not in begun:
+            text = "\0".join((*alike, ""))
+            begun[alike] = hashlib.sha256(text.encode("utf-8", "surrogatepass"))
+        mark = begun[alike].copy()
+        mark.update(str(seen[alike]).encode())
+        marks[index] = mark.hexdigest()[:32]
         seen[alike] += 1
     return marks
 
@@ -53,8 +63,12 @@ def _place(finding: Finding) -> tuple[str, int, int, str]:
     return finding.filename, finding.span.start, finding.span.end, finding.message
 
 
-def _statement(finding: Finding, index: LineIndex) -> str:
-    first, last = finding.statement
-    if first == 0:
-        first, last = finding.span.row, finding.span.end_row
+def _rows(finding: Finding) -> tuple[int, int]:
+    """The first and the last row of the statement of a finding."""
+    return finding.statement if finding.statement[0] else (finding.span.row, finding.span.end_row)
+
+
+def _statement(rows: tuple[int, int], index: LineIndex) -> str:
+    """The text of rows without its blanks."""
+    first, last = rows
     return "".join(index.text[index.row_bounds(first)[0] : index.row_bounds(last)[1]].split())

@@ -22,13 +22,14 @@ class LineIndex:
     that row, its line break left out.
     """
 
-    __slots__ = ("_ends", "_starts", "text")
+    __slots__ = ("_ends", "_last", "_starts", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
         breaks = [match.span() for match in _BREAK.finditer(text)]
         self._starts = [0, *(end for _, end in breaks)]
         self._ends = [*(start for start, _ in breaks), len(text)]
+        self._last = (0, "")  # the row whose text was asked for, which may be long, and that text
 
     @property
     def rows(self) -> int:
@@ -53,8 +54,10 @@ class LineIndex:
 
     def row_text(self, row: int) -> str:
         """The text of a row without its line break."""
-        start, end = self.row_bounds(row)
-        return self.text[start:end]
+        if self._last[0] != row:
+            start, end = self.row_bounds(row)
+            self._last = (row, self.text[start:end])
+        return self._last[1]
 
     def span(self, start: int, end: int) -> Span:
         """A `findings.Span` from two offsets."""

@@ -8,6 +8,7 @@ import tokenize
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import groupby
 
 from devlint.discover import Source
@@ -119,7 +120,7 @@ def _on_first_row(document: Document, rows: Rows, codes: list[str], reason: str)
 
 def _at_end_of(row: int, document: Document, codes: list[str], reason: str) -> Edit | None:
     """A comment behind a row, or more codes in the one that is there."""
-    comment = next((item for item in document.comments if item.row == row), None)
+    comment = document.comment_on(row)
     if comment is not None and (ours := _OURS.search(comment.text)):
         written = [code for code in _SEPARATOR.split(ours["codes"]) if code]
         start, end = (comment.start + offset for offset in ours.span("codes"))
@@ -149,7 +150,8 @@ def _comment(codes: list[str], reason: str) -> str:
     return f"# devlint: ignore[{', '.join(codes)}]{f' -- {reason}' if reason else ''}"
 
 
-def _closed_rows(text: str) -> set[int]:
+@lru_cache(maxsize=1)
+def _closed_rows(text: str) -> frozenset[int]:
     """Rows whose end lies in a string or is joined to the next row: no comment may stand there."""
     closed = {
         row
@@ -168,4 +170,4 @@ def _closed_rows(text: str) -> set[int]:
                 closed.update(range(token.start[0], token.end[0]))
     except (tokenize.TokenError, SyntaxError, IndexError):
         pass  # syntax newer than this Python: the comments are tried, and linted
-    return closed
+    return frozenset(closed)

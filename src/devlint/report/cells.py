@@ -11,6 +11,8 @@ WIDTH = 140
 """The most cells of a source line that are shown; longer lines are cut around the labels."""
 
 _LEAD = 24  # cells kept before the first label of a line that is cut
+AROUND = 500
+"""Characters at either side of a place that are looked at, however long the line is."""
 
 
 class Canvas:
@@ -44,9 +46,14 @@ class Row:
     """A source line, cut to `WIDTH` cells around its labels."""
 
     def __init__(self, text: str, spans: Sequence[tuple[int, int]]) -> None:
+        # What is shown lies around the first label, the primary one.
+        self._start = max(0, (spans[0][0] if spans else 1) - 1 - AROUND)
         self._cells: list[str] = []  # one entry a cell; "" for the right half of a wide one
         self._offsets: list[int] = []  # the cell on which each character starts
-        for character, shown in zip(text, pieces(text), strict=True):
+        near = text[self._start : self._start + 2 * AROUND]
+        if near.isascii() and near.isprintable() and "##" not in near:
+            self._cells, self._offsets, near = list(near), list(range(len(near))), ""
+        for character, shown in zip(near, pieces(near), strict=True):
             self._offsets.append(len(self._cells))
             if character == "\t":
                 self._cells.extend(" " * TAB)
@@ -60,8 +67,8 @@ class Row:
         self._first, self._last = self._window([self._offset(start) for start, _ in spans])
 
     def _offset(self, column: int) -> int:
-        """The cell on which a 1-based column starts, in the whole line."""
-        index = max(column - 1, 0)
+        """The cell on which a 1-based column starts, in what is looked at of the line."""
+        index = max(column - 1 - self._start, 0)
         if index < len(self._offsets):
             return self._offsets[index]
         return self._offsets[-1] + (index - len(self._offsets) + 1)

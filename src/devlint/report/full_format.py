@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from devlint.findings import Confidence, Edit, Finding, Fix, Safety, Span
-from devlint.report.cells import excerpt
+from devlint.report.cells import AROUND, excerpt
 from devlint.report.closing import closing
 from devlint.report.context import Context, severity
 from devlint.report.snippet import Label, draw, gap, gutter
@@ -91,7 +91,8 @@ def _diff(source: LineIndex, fix: Fix, digits: int) -> list[Line]:
     moved = 0
     for hunk in _hunks(fix.edits):
         first, last = hunk[0].span.row, hunk[-1].span.end_row
-        start, end = source.row_bounds(first)[0], source.row_bounds(last)[1]
+        start = max(source.row_bounds(first)[0], hunk[0].span.start - AROUND)
+        end = min(source.row_bounds(last)[1], hunk[-1].span.end + AROUND)
         block = source.text[start:end]
         try:
             changed = apply_edits(block, [_shifted(edit, start) for edit in hunk])

@@ -123,6 +123,12 @@ class Document:
             found.append(Comment(row, column, self.text[start:end], start, alone))
         return tuple(sorted(found, key=lambda comment: comment.start))
 
+    def comment_on(self, row: int) -> Comment | None:
+        """The comment at the end of a row, or on a row of its own."""
+        at = bisect_left(self.comments, row, key=lambda comment: comment.row)
+        found = self.comments[at] if at < len(self.comments) else None
+        return found if found is not None and found.row == row else None
+
     @cached_property
     def statements(self) -> tuple[tuple[int, int], ...]:
         """First and last row of every simple statement and every header, in order."""
@@ -137,8 +143,16 @@ class Document:
 
     def enclosing_statement(self, row: int) -> tuple[int, int] | None:
         """The same, or None where no statement is on the row (a comment, a blank row)."""
-        around = [rows for rows in self.statements if rows[0] <= row <= rows[1]]
-        return min(around, key=lambda rows: rows[1] - rows[0], default=None)
+        return self._innermost.get(row)
+
+    @cached_property
+    def _innermost(self) -> dict[int, tuple[int, int]]:
+        """The innermost statement or header on each row, the first one where they are alike."""
+        found: dict[int, tuple[int, int]] = {}
+        for first, last in sorted(self.statements, key=lambda rows: (rows[1] - rows[0], rows[0])):
+            for row in range(first, last + 1):
+                found.setdefault(row, (first, last))
+        return found
 
     def statement_after(self, row: int) -> tuple[int, int] | None:
         """First and last row of the first statement or header that starts below a row."""

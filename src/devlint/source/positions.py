@@ -7,6 +7,8 @@ asked for. A file without findings never pays for it.
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from functools import cached_property
 from types import TracebackType
 from typing import Any
 
@@ -114,9 +116,25 @@ class Positions:
         Defaults and decorators stand outside of the body.
         """
         start, end = self.outer(origin)
+        bodies, outer = self._bodies
+        at = bisect_right(bodies, (start, len(self._text) + 1)) - 1
+        while at >= 0 and bodies[at][1] < end:
+            at = outer[at]
+        return bodies[at] if at >= 0 else None
+
+    @cached_property
+    def _bodies(self) -> tuple[list[Range], list[int]]:
+        """The bodies of functions and lambdas by their places, and which of them each stands in;
+        -1 for none."""
         functions = (n for n in self._exact if isinstance(n, (cst.FunctionDef, cst.Lambda)))
-        bodies = (self.outer(function.body) for function in functions)
-        return max((b for b in bodies if b[0] <= start and end <= b[1]), default=None)
+        bodies = sorted({self.outer(function.body) for function in functions}, key=_outer_first)
+        outer: list[int] = []
+        for number, (_, end) in enumerate(bodies):
+            around = number - 1
+            while around >= 0 and bodies[around][1] < end:
+                around = outer[around]
+            outer.append(around)
+        return bodies, outer
 
     def comments(self) -> list[Range]:
         """The ranges of all comments, in the order of the file."""
@@ -147,6 +165,10 @@ class Positions:
         start, end = span
         text = self._text[start:end]
         return start + len(text) - len(text.lstrip()), end - (len(text) - len(text.rstrip()))
+
+
+def _outer_first(span: Range) -> Range:
+    return span[0], -span[1]
 
 
 class _Counter(CodegenState):

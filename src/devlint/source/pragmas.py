@@ -12,6 +12,7 @@ last row of a statement of several rows, what is found in the whole statement.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -63,7 +64,11 @@ class Problem:
         return self.origin.row
 
 
-@dataclass(frozen=True, slots=True)
+_Place = tuple[int, int, bool]
+"""The first and the last row, 0 for the whole file; and whether the comment stands alone."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Pragma:
     """One suppression. `written` pairs each code or name as written with what it stands for.
 
@@ -93,6 +98,13 @@ class Pragma:
         return row in finding.statement or span.row <= row <= span.end_row
 
     @property
+    def place(self) -> _Place:
+        """What it applies to: those of one place cover the same findings."""
+        if self.form == "file-ignore":
+            return 0, 0, True
+        return (self.span.row, self.span.row, False) if self.rows is None else (*self.rows, True)
+
+    @property
     def is_bare(self) -> bool:
         """A `noqa` without codes."""
         return self.form == "noqa" and not self.written and not self.foreign
@@ -100,7 +112,8 @@ class Pragma:
     def without(self, idle: Collection[str]) -> str:
         """Its text without some of its codes; "" where none is left."""
         codes = (*self.foreign, *(text for text, _ in self.written))
-        kept = [text for text in codes if text not in idle]
+        gone = frozenset(idle)
+        kept = [text for text in codes if text not in gone]
         if not kept:
             return ""
         if self.form == "noqa":
@@ -139,23 +152,52 @@ class Pragmas:
         if not self._any or not (found or self._ours):
             return found, []
         used: set[tuple[Pragma, str]] = set()
-        kept = [finding for finding in found if not self._suppresses(finding, used)]
+        judged: dict[tuple[_Place, str], bool] = {}
+        kept = [finding for finding in found if not self._suppresses(finding, used, judged)]
         if self._hides_unused or UNUSED_SUPPRESSION not in selected:
             return kept, []
         return kept, list(self._idle(used, selected))
 
-    def _suppresses(self, finding: Finding, used: set[tuple[Pragma, str]]) -> bool:
+    def _suppresses(
+        self,
+        finding: Finding,
+        used: set[tuple[Pragma, str]],
+        judged: dict[tuple[_Place, str], bool],
+    ) -> bool:
+        """`judged` says of a place and a code whether a comment of that place names the code."""
         suppressed = False
-        for pragma in self._read[0]:
-            if not pragma.covers(finding):
-                continue
-            if pragma.is_bare:
-                suppressed = True
-            for text, code in pragma.written:
-                if pragma.stands_for(finding, code):
-                    used.add((pragma, text))
-                    suppressed = True
+        for place in self._near(finding):
+            pragmas = self._by_place[place]
+            if pragmas[0].covers(finding):
+                key = place, finding.code
+                if key not in judged:
+                    named = [_names(each, finding, used) for each in pragmas]
+                    judged[key] = any(named)
+                suppressed |= judged[key]
         return suppressed
+
+    def _near(self, finding: Finding) -> set[_Place]:
+        """The places whose suppressions may cover a finding."""
+        span = finding.span
+        rows = {0, *finding.statement, *range(span.row, span.end_row + 1)}
+        return {place for row in rows for place in self._by_row.get(row, ())}
+
+    @cached_property
+    def _by_place(self) -> dict[_Place, list[Pragma]]:
+        """The suppressions, those together that cover the same."""
+        found: dict[_Place, list[Pragma]] = {}
+        for pragma in self._read[0]:
+            found.setdefault(pragma.place, []).append(pragma)
+        return found
+
+    @cached_property
+    def _by_row(self) -> dict[int, list[_Place]]:
+        """Their places, by each row."""
+        found: dict[int, list[_Place]] = {}
+        for place in self._by_place:
+            for row in range(place[0], place[1] + 1):
+                found.setdefault(row, []).append(place)
+        return found
 
     def _idle(
         self, used: Collection[tuple[Pragma, str]], selected: Collection[str]
@@ -246,11 +288,23 @@ class Pragmas:
         if document.enclosing_statement(row) is None:
             return document.statement_after(row) or (row, row)
         # Within brackets: the next row that holds code.
-        for below in range(row + 1, document.index.rows + 1):
-            text = document.index.row_text(below).strip()
-            if text and not text.startswith("#"):
-                return below, below
-        return row, row
+        at = bisect_right(self._code_rows, row)
+        below = self._code_rows[at] if at < len(self._code_rows) else row
+        return below, below
+
+    @cached_property
+    def _code_rows(self) -> list[int]:
+        """The rows that hold more than a comment, in order."""
+        index = self._document.index
+        starts = ((row, index.row_text(row).lstrip()) for row in range(1, index.rows + 1))
+        return [row for row, text in starts if text and not text.startswith("#")]
+
+
+def _names(pragma: Pragma, finding: Finding, used: set[tuple[Pragma, str]]) -> bool:
+    """Whether a suppression stands for the code of a finding; what of it does is put down."""
+    named = [text for text, code in pragma.written if pragma.stands_for(finding, code)]
+    used.update((pragma, text) for text in named)
+    return bool(named) or pragma.is_bare
 
 
 def has_own_pragmas(text: str) -> bool:
