@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,7 +12,7 @@ from devlint import files
 from devlint.escaping import json_text
 from devlint.findings import Finding
 from devlint.fingerprint import fingerprints, relative_path
-from devlint.writing import leads_elsewhere
+from devlint.writing import create
 
 _VERSION = 1
 
@@ -28,7 +29,7 @@ def write(path: Path, findings: Sequence[Finding], sources: Sources) -> None:
     Paths are relative to the folder of the baseline, and no rows are kept: the file only changes
     when findings come or go.
     """
-    root = path.resolve().parent
+    root = _folder(path)
     marks = fingerprints(findings, sources, root)
     rows = sorted(
         (relative_path(finding.filename, root), finding.code, mark)
@@ -36,11 +37,8 @@ def write(path: Path, findings: Sequence[Finding], sources: Sources) -> None:
     )
     entries = [{"path": name, "code": code, "fingerprint": mark} for name, code, mark in rows]
     text = json_text({"version": _VERSION, "findings": entries}, indent=1)
-    elsewhere = leads_elsewhere(str(path))
-    if elsewhere:
-        raise BaselineError(f"{path} is a link to {elsewhere}: name that file instead")
     try:
-        path.write_text(text + "\n", encoding="utf-8")
+        create(str(path), f"{text}\n".encode())
     except OSError as error:
         raise BaselineError(f"{path}: {error.strerror or error}") from error
 
@@ -49,13 +47,18 @@ def new_findings(path: Path, findings: Sequence[Finding], sources: Sources) -> l
     """The findings that a baseline doesn't list. Raises `BaselineError`."""
     known = Counter(_read(path))
     fresh: list[Finding] = []
-    marks = fingerprints(findings, sources, path.resolve().parent)
+    marks = fingerprints(findings, sources, _folder(path))
     for finding, mark in zip(findings, marks, strict=True):
         if known[mark] > 0:
             known[mark] -= 1
         else:
             fresh.append(finding)
     return fresh
+
+
+def _folder(path: Path) -> Path:
+    """The folder of a baseline, which its paths start from. Links in circles don't matter."""
+    return Path(os.path.realpath(path)).parent
 
 
 def _read(path: Path) -> list[str]:

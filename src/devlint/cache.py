@@ -262,9 +262,6 @@ def make_private(folder: str) -> None:
 def make_folder(folder: str) -> None:
     """Make a cache's folder, marked so that git and backup programs pass it by. Raises `CacheError`
     for one that holds something else already, and `OSError`."""
-    elsewhere = writing.leads_elsewhere(folder)
-    if elsewhere:
-        raise CacheError(f"a link leads to {elsewhere}: name that folder instead")
     if os.path.lexists(folder) and not is_cache_folder(folder) and not _is_empty(folder):
         raise CacheError("it isn't a cache of devlint")
     make_private(folder)
@@ -282,6 +279,10 @@ def is_cache_folder(folder: str) -> bool:
     """Whether a folder is one that devlint made: only such a one may be deleted."""
     if os.path.islink(folder) or not os.path.isdir(folder):
         return False
-    names = set(os.listdir(folder))
     known = re.compile(rf"[0-9a-f]{{32}}{re.escape(_SUFFIX)}|{writing.TEMPORARY.pattern}")
-    return "CACHEDIR.TAG" in names and all(known.fullmatch(name) for name in names - _MARKS.keys())
+    with os.scandir(folder) as entries:
+        kinds = {entry.name: entry.is_dir(follow_symlinks=False) for entry in entries}
+    return "CACHEDIR.TAG" in kinds and not any(
+        is_folder or (name not in _MARKS and not known.fullmatch(name))
+        for name, is_folder in kinds.items()
+    )

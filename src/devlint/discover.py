@@ -216,7 +216,7 @@ class _Ignore:
     def __init__(self, folder: str, filename: str = ".gitignore") -> None:
         self._base = os.path.join(folder, "")
         self.path = os.path.join(folder, filename)
-        self._lines, self.problem = _read_ignore(self.path)
+        self._lines, self.problem = _read_ignore(self.path, folder)
 
     def decides(self, path: str, is_folder: bool) -> bool | None:
         """True where the path is ignored, False where it is taken back in, None otherwise."""
@@ -254,8 +254,8 @@ def _ignores_above(folder: str) -> tuple[_Ignore, ...]:
 
 
 @cache
-def _read_ignore(path: str) -> tuple[Lines | None, str]:
-    if os.path.islink(path):  # git follows none here
+def _read_ignore(path: str, folder: str) -> tuple[Lines | None, str]:
+    if os.path.islink(path) or files.leads_out(path, folder):  # git follows no such link either
         return None, ""
     try:
         text = files.read(path, files.CEILING).decode("utf-8", "surrogateescape")

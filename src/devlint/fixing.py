@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -54,10 +55,17 @@ def fix_all(
         for source in sources
         if any(_applies(finding, unsafe) for finding in by_file.get(source.shown, ()))
     ]
+    names: dict[str, list[str]] = {}
+    first: list[_Task] = []
+    for task in tasks:
+        known = names.setdefault(os.path.realpath(task.source.path), [])
+        if not known:
+            first.append(task)  # a file that has several names is fixed by the first
+        known.append(task.source.shown)
     result = Fixed()
-    if len(tasks) <= 8:
+    if len(first) <= 8:
         jobs = 1
-    for task, outcome in each(_fix_file, tasks, jobs):
+    for task, outcome in each(_fix_file, first, jobs):
         shown = task.source.shown
         if isinstance(outcome, Died):
             outcome = _Outcome(error=DIED)
@@ -74,7 +82,8 @@ def fix_all(
         result.notes.extend(f"{shown}: {note}" for note in outcome.notes)
         if not write:
             result.diffs.append(unified_diff(outcome.old, outcome.new, shown))
-        by_file[shown] = renamed(outcome.remaining, shown)
+        for name in names[os.path.realpath(task.source.path)]:
+            by_file[name] = renamed(outcome.remaining, name)
     result.remaining = [finding for found in by_file.values() for finding in found]
     return result
 

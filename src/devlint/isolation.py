@@ -20,8 +20,10 @@ def isolate(words: list[str]) -> None:
     given = os.environ.get("PYTHONPATH")
     suspects = set() if given is None else set(map(os.path.realpath, given.split(os.pathsep)))
     suspects -= set(map(os.path.realpath, site.getsitepackages()))
-    named = (word for word in words if os.path.lexists(word))
-    trees = [os.path.realpath(path) for path in (os.curdir, *named)]
+    values = (word.partition("=")[2] if word.startswith("-") else word for word in words)
+    named = [os.path.realpath(value) for value in values if value and os.path.lexists(value)]
+    folders = (path if os.path.isdir(path) else os.path.dirname(path) for path in named)
+    trees = [os.path.realpath(os.curdir), *folders]
 
     def leads_there(entry: str) -> bool:
         place = os.path.realpath(entry)

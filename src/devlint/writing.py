@@ -9,14 +9,23 @@ import re
 import stat
 import sys
 import time
-from collections.abc import Iterator
-from typing import BinaryIO
+from collections.abc import Callable, Iterable, Iterator
+from io import FileIO
 
 from devlint import files
 from devlint.files import TooLargeError
 
 TEMPORARY = re.compile(r"\.devlint-[0-9a-f]{16}\.tmp")
 """How files are called until they are complete."""
+
+
+def _open_private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+def _open_public(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o666)
+
 
 _TRIES = 100
 _PAUSE = 0.02
@@ -74,16 +83,38 @@ def replace_privately(path: str, data: bytes) -> None:
         os.replace(temporary.name, path)
 
 
-def leads_elsewhere(path: str) -> str:
-    """Where links lead to from a path below the current directory, if that isn't below it; else "".
+def create(path: str, data: bytes) -> None:
+    """Write a file that isn't there yet, in one step. Raises `OSError`."""
+    with _temporary(os.path.dirname(os.path.abspath(path)), data, _open_public) as temporary:
+        temporary.close()
+        os.replace(temporary.name, path)
 
-    Somebody who names such a path may not know that a stranger has put a link there.
+
+def strangers_place(path: str, trees: Iterable[str]) -> str:
+    """Why nothing is written to a path: a stranger may decide where it leads. "" where that is not
+    so.
+
+    Below the current directory and below `trees`, which are linted, no part of it may be a link,
+    nor may it be a pipe or a device; elsewhere, the last part may be no link.
     """
-    current = os.getcwd()
-    place = os.path.abspath(path)
-    if not files.is_below(place, current) or not files.leads_out(place, current):
-        return ""
-    return os.path.realpath(place)
+    place, *trees = (os.path.join(os.getcwd(), each) for each in (path, os.curdir, *trees))
+    folders = [os.path.realpath(tree) for tree in trees]
+    prefix = ""
+    parts = place.split(os.sep)
+    for number, part in enumerate(parts, start=1):
+        inside = any(files.is_below(os.path.realpath(prefix or os.sep), each) for each in folders)
+        prefix = f"{prefix}{part}{os.sep}" if number < len(parts) else f"{prefix}{part}"
+        name = prefix.rstrip(os.sep)
+        if os.path.islink(name) and (inside or number == len(parts)) and not _is_of_system(name):
+            return f"{name} is a link to {os.path.realpath(name)}: name that place instead"
+    if inside and os.path.exists(place) and not (os.path.isfile(place) or os.path.isdir(place)):
+        return "it is not a plain file"
+    return ""
+
+
+def _is_of_system(path: str) -> bool:
+    """Whether it is a name for a stream, such as `/dev/stdout`."""
+    return files.is_below(path, "/dev") or files.is_below(path, "/proc")
 
 
 def _refuse_lossy(original: int, target: str, old: bytes) -> None:
@@ -116,6 +147,8 @@ def _take_over(original: int, descriptor: int, path: str) -> None:
     """Give a new file what belongs to the one that it will replace. Raises `OSError`."""
     if os.name != "posix":
         return
+    if sys.platform != "darwin" and hasattr(os, "listxattr"):
+        _drop_inherited(original, descriptor, path)
     status, own = os.fstat(original), os.fstat(descriptor)
     if (status.st_uid, status.st_gid) != (own.st_uid, own.st_gid):
         try:
@@ -128,6 +161,18 @@ def _take_over(original: int, descriptor: int, path: str) -> None:
         _take_over_on_macos(original, descriptor, path)
     elif hasattr(os, "listxattr"):
         _take_over_attributes(original, descriptor, path)
+
+
+def _drop_inherited(original: int, descriptor: int, path: str) -> None:
+    """Take from a new file what its folder gives to each, such as rights of others to it."""
+    try:
+        own, inherited = os.listxattr(original), os.listxattr(descriptor)
+        for name in set(inherited) - set(own):
+            os.removexattr(descriptor, name)
+    except OSError as error:
+        if error.errno not in (errno.ENOTSUP, errno.EOPNOTSUPP):
+            text = "what its folder gives to new files can't be taken from it"
+            raise OSError(errno.EPERM, text, path) from None
 
 
 def _take_over_attributes(original: int, descriptor: int, path: str) -> None:
@@ -158,27 +203,27 @@ def _take_over_on_macos(original: int, descriptor: int, path: str) -> None:
 
 
 @contextlib.contextmanager
-def _temporary(folder: str, data: bytes) -> Iterator[BinaryIO]:
+def _temporary(
+    folder: str, data: bytes, create: Callable[[str, int], int] = _open_private
+) -> Iterator[FileIO]:
     """A new file in a folder that holds some data, to be given its name. It goes at the end where
     it wasn't; so does what a run has left there that was killed."""
     with _shared(folder) as alone:
         if alone:
             _remove_leftovers(folder)
         path = os.path.join(folder, f".devlint-{os.urandom(8).hex()}.tmp")
-        with open(path, "xb", opener=_create) as file:
+        # Without a buffer: closing the file writes nothing, so it can't fail on a full disk.
+        with FileIO(path, "xb", opener=create) as file:
             try:
-                file.write(data)
-                file.flush()
+                rest = memoryview(data)
+                while rest:
+                    rest = rest[file.write(rest) or 0 :]
                 os.fsync(file.fileno())
                 yield file
             finally:
                 file.close()  # Windows removes no open file
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(path)
-
-
-def _create(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
 
 
 def _remove_leftovers(folder: str) -> None:
@@ -203,7 +248,7 @@ def _shared(folder: str) -> Iterator[bool]:
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         alone = _lock(descriptor, shared=False)
-        _lock(descriptor, shared=True)
+        _wait(descriptor, folder, shared=True)  # for who is alone, and removing what is left
         yield alone
     finally:
         os.close(descriptor)
@@ -212,13 +257,17 @@ def _shared(folder: str) -> Iterator[bool]:
 @contextlib.contextmanager
 def _locked(descriptor: int, path: str) -> Iterator[None]:
     """While a file is replaced: other runs wait. Raises `OSError` where one takes too long."""
-    for _ in range(_TRIES):
-        if _lock(descriptor, shared=False):
-            break
-        time.sleep(_PAUSE)
-    else:
-        raise OSError(errno.EBUSY, "another program has locked it", path)
+    _wait(descriptor, path, shared=False)
     yield  # closing the file unlocks it
+
+
+def _wait(descriptor: int, path: str, shared: bool) -> None:
+    """Lock an open file or folder. Raises `OSError` where that takes too long."""
+    for _ in range(_TRIES):
+        if _lock(descriptor, shared):
+            return
+        time.sleep(_PAUSE)
+    raise OSError(errno.EBUSY, "another program has locked it", path)
 
 
 def _lock(descriptor: int, shared: bool) -> bool:

@@ -92,7 +92,11 @@ def test_what_is_no_plain_file_is_one_clear_entry(
     if make is make_endless and name in LEFT_ALONE and words != ["b.py"]:
         assert (ran.code, ran.err) == (1 - (words == ["use.py"]), "")
     else:
-        ways = (entry, "it is a link that leads out of the project; --config can name it\n")
+        ways = (
+            entry,
+            "it is a link that leads out of the project; --config can name it\n",
+            "base.json is a link to /dev/zero: name that place instead\n",
+        )
         assert ran.err.endswith(ways if make is make_endless else entry)
         assert ran.err.count("\n") == 1
         assert ran.code == 2
@@ -236,21 +240,41 @@ def test_a_name_for_output_that_is_a_link_out_is_refused(
     before = outside.read_bytes() if exists else None
     ran = project.run("--no-cache", "a.py", *words)
     assert ran.code == 2
-    if exists and words == OUTPUTS["a baseline"]:
-        assert "this is no baseline of devlint" in ran.err
-    else:
-        assert f"report.json is a link to {outside}: name that file instead" in ran.err
+    assert f"report.json is a link to {outside}: name that place instead" in ran.err
     assert (outside.read_bytes() if outside.exists() else None) == before
 
 
 def test_a_linked_folder_is_no_place_for_output(project: Project, outside: Path) -> None:
     project.write({"a.py": BAD_DEVICE})
     (project.folder / "out").symlink_to(outside.parent)
-    ran = project.run("--no-cache", "a.py", "--output-file=out/new.txt")
-    assert "name that file instead" in ran.err
-    ran = project.run("a.py", "--cache-dir=out/cache")
-    assert "name that folder instead" in ran.err
+    for word in ("--output-file=out/x", "--cache-dir=out/x", "--baseline=out/x"):
+        ran = project.run("a.py", word)
+        assert (ran.code, ran.err.count("\n")) == (2, 1)
+        assert f"out is a link to {outside.parent}: name that place instead" in ran.err
     assert [path.name for path in outside.parent.iterdir()] == ["secret.py"]
+
+
+def test_a_linted_folder_elsewhere_has_no_links_for_output_either(
+    project: Project, outside: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    tree = tmp_path_factory.mktemp("tree")
+    (tree / "a.py").write_text(BAD_DEVICE)
+    (tree / "out").symlink_to(outside.parent)
+    (tree / "report.json").symlink_to(outside)
+    before = outside.read_bytes()
+    for place in ("out/x", "report.json"):
+        for option in ("output-file", "baseline", "cache-dir"):
+            assert project.run(f"--{option}={tree / place}", str(tree)).code == 2
+    assert outside.read_bytes() == before
+    assert [path.name for path in outside.parent.iterdir()] == ["secret.py"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs pipes with names")
+def test_a_pipe_in_the_tree_is_no_place_for_output(project: Project) -> None:
+    project.write({"a.py": BAD_DEVICE})
+    os.mkfifo(project.folder / "pipe")
+    ran = in_seconds(lambda: project.run("--no-cache", "--output-file=pipe"), 30)
+    assert (ran.code, ran.err) == (2, "devlint: pipe: it is not a plain file\n")
 
 
 def test_output_goes_where_the_shell_says(project: Project) -> None:

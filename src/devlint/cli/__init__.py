@@ -17,23 +17,15 @@ UNABLE = 2
 def main(argv: Sequence[str] | None = None) -> int:
     """Run devlint. Returns the exit code: 0 clean, 1 findings, 2 couldn't, 130 interrupted."""
     words = list(sys.argv[1:] if argv is None else argv)
-    if words in (["--version"], ["-V"], ["version"]):  # asked for by scripts: without delay
-        print(f"devlint {__version__}")
-        return 0
     if words and words[0] == "run":  # the streams are the program's, and so are interrupts
         from devlint.cli.running import run
 
-        return run(words[1:])
-    from devlint.isolation import isolate
-
-    isolate(words)
-    # Nothing that was read of a project goes before the process ends: Python needn't look for it.
-    atexit.register(gc.freeze)
-    for stream in (sys.stdout, sys.stderr):
-        # A name that the terminal can't show is no reason to fail.
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
+        return UNABLE if _is_listed(words) else run(words[1:])
+    _fill_streams()
     try:
+        if words in (["--version"], ["-V"], ["version"]):  # asked for by scripts: without delay
+            print(f"devlint {__version__}", flush=True)
+            return 0
         return _run(words)
     except KeyboardInterrupt:
         complain("interrupted")
@@ -42,12 +34,53 @@ def main(argv: Sequence[str] | None = None) -> int:
         exec("")
         return INTERRUPTED
     except BrokenPipeError:
-        # Whoever read our output has seen enough; Python would complain when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()  # whoever read it has seen enough
         return 0
+    except OSError as error:
+        complain(f"{error.filename or 'the output'}: {error.strerror or error}")
+        _drop_output()
+        return UNABLE
+
+
+def _is_listed(words: list[str]) -> bool:
+    """Whether `run` and what follows may be the names of files, as `devlint *` lists them: no file
+    of a folder that is linted makes devlint run another one."""
+    listed = len(words) > 1 and all(map(os.path.lexists, words[:2]))
+    if listed:
+        complain("`run` is here: say `devlint run -- PROGRAM`, or `devlint ./run` to lint it")
+    return listed
+
+
+def _fill_streams() -> None:
+    """Streams that were closed lead nowhere: Python has None for them."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
+
+
+def _drop_output() -> None:
+    """Python would complain when it flushes at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _run(words: list[str]) -> int:
+    from devlint.isolation import isolate
+
+    try:
+        isolate(words)
+    except FileNotFoundError:
+        complain("the current directory is gone: change to another one")
+        return UNABLE
+    # Nothing that was read of a project goes before the process ends: Python needn't look for it.
+    atexit.register(gc.freeze)
+    for stream in (sys.stdout, sys.stderr):
+        # A name that the terminal can't show is no reason to fail.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    return _command_of(words)
+
+
+def _command_of(words: list[str]) -> int:
     from devlint.cli.arguments import COMMANDS, UsageError, parse
     from devlint.settings import SettingsError
 

@@ -44,7 +44,11 @@ class Parser(argparse.ArgumentParser):
 def parse(command: str, argv: Sequence[str]) -> argparse.Namespace:
     """The options of a command. Raises `UsageError`, naming the nearest option."""
     parser = PARSERS[command]()
-    own, program = _split(parser, argv) if command == "run" else (argv, [])
+    own, program, paths = argv, argv[:0], argv[:0]
+    if command == "run":
+        own, program = _split(parser, argv)
+    elif command == "check":
+        own, paths = _names_apart(argv)
     options, rest = parser.parse_known_intermixed_args([_explicit(word) for word in own])
     if rest:
         unknown = rest[0].partition("=")[0]
@@ -57,7 +61,22 @@ def parse(command: str, argv: Sequence[str]) -> argparse.Namespace:
         raise UsageError(f"unknown option `{unknown}`{hint}")
     if command == "run":
         options.program = program
+    elif command == "check":
+        options.paths += paths
     return options
+
+
+def _names_apart(argv: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+    """The words before `--`, and the paths behind it, however these begin.
+
+    Raises `UsageError` for an option that is the name of a file as well: whoever named the file,
+    and not who lists the files, would decide what devlint does.
+    """
+    end = argv.index("--") if "--" in argv else len(argv)
+    for word in argv[:end]:
+        if word.startswith("-") and word != "-" and os.path.lexists(word):
+            raise UsageError(f"`{word}` is a file here: put `--` before the paths")
+    return argv[:end], argv[end + 1 :]
 
 
 def _split(parser: Parser, argv: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:

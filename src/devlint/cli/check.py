@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -19,7 +20,11 @@ from devlint.escaping import line
 from devlint.findings import Finding
 from devlint.run import Result, run
 from devlint.selection import catalogue, validate
-from devlint.settings import Layer, check_layer, nearest
+from devlint.settings import Layer, SettingsError, check_layer, nearest
+from devlint.writing import strangers_place
+
+_SETTING = re.compile(r"\s*[\w.\"'-]+\s*=")
+"""How a setting begins that is given on the command line; a path with `=` starts with `./`."""
 
 
 def check(options: argparse.Namespace) -> int:
@@ -31,6 +36,10 @@ def check(options: argparse.Namespace) -> int:
     current = os.getcwd()
     configuration = _configuration(options, current)
     settings = configuration.for_folder(current)
+    trees = [path for path in options.paths if path != "-"]
+    for place in (options.output_file, options.baseline, settings.cache_dir):
+        if place and (problem := strangers_place(place, trees)):
+            raise SettingsError(f"{place}: {problem}")
     session = Session(options, configuration, settings, options.jobs or _cores())
     if "-" in options.paths or options.stdin_filename is not None:
         from devlint.cli.stdin import check_stdin
@@ -121,7 +130,7 @@ def _configuration(options: argparse.Namespace, current: str) -> Configuration:
     files: list[str] = []
     layers: list[Layer] = [check_layer("the environment", current, environment_values())]
     for item in given or ():
-        if "=" in item and not os.path.exists(item):
+        if _SETTING.match(item):
             values = parse_toml(item, f"--config {item}: no TOML, as `select=['DEV2']` is")
             layers.append(check_layer(f"--config {item}", current, values))
         else:

@@ -67,9 +67,9 @@ def clean(options: argparse.Namespace) -> int:
     if not os.path.lexists(folder):
         print(line(f"There is no cache in {folder}."))
         return 0
-    if not is_cache_folder(folder):
-        raise SettingsError(f"{folder}: this is no cache of devlint, so it stays")
     try:
+        if not is_cache_folder(folder):
+            raise SettingsError(f"{folder}: this is no cache of devlint, so it stays")
         shutil.rmtree(folder)
     except OSError as error:
         raise SettingsError(f"{folder}: can't be removed: {error.strerror or error}") from error

@@ -54,7 +54,7 @@ def _after_baseline(session: Session, findings: list[Finding]) -> list[Finding]:
     failures = [finding for finding in findings if finding.code in FAILURES]
     others = [finding for finding in findings if finding.code not in FAILURES]
     try:
-        if not path.exists():
+        if not os.path.lexists(path):
             baseline.write(path, others, session.sources)
             count = len(others)
             session.say(f"Wrote a baseline of {count} finding{'s' * (count != 1)} to {path}.")

@@ -19,7 +19,6 @@ from devlint.report import Sources
 from devlint.settings import Settings, SettingsError
 from devlint.source.encoding import decode
 from devlint.source.errors import SourceError
-from devlint.writing import leads_elsewhere
 
 
 def read_source(filename: str) -> str | None:
@@ -67,9 +66,6 @@ class Session:
                 _print(output, stream)
                 stream.flush()  # what can't be written has to be told here, not at exit
                 return
-            elsewhere = leads_elsewhere(target)
-            if elsewhere:
-                raise SettingsError(f"{target} is a link to {elsewhere}: name that file instead")
             with open(target, "wb") as file:
                 file.write(output if isinstance(output, bytes) else _encoded(output))
         except BrokenPipeError:
