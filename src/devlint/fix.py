@@ -6,9 +6,11 @@ import difflib
 import io
 import os
 import re
+from bisect import bisect_right, insort
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TypeVar
 
 from devlint.escaping import patch_name
@@ -18,6 +20,11 @@ from devlint.source.reading import syntax_error
 from devlint.spans import apply_edits
 
 S = TypeVar("S")
+
+_MOST_LINTED = 1_000_000
+"""Bytes that are linted again for the fixes of one file; a file is always linted some times."""
+_LEAST_CHECKS = 20
+_GIVEN_UP = "too many fixes of this file don't hold: fix some by hand, and run again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,15 +75,24 @@ class _Session:
         self._unsafe = unsafe
         self._data = data
         self._findings = check(data)
+        self._checks = max(_LEAST_CHECKS, _MOST_LINTED // max(len(data), 1))
         self._applied: list[Finding] = []
         self._dropped: dict[tuple[str, int], Dropped] = {}  # by code and present offset
 
     def run(self) -> FixResult:
         while chosen := self._choose():
-            self._settle(chosen)
+            if self._checks > 0:
+                self._settle(chosen)
+            else:
+                for finding, _ in chosen:
+                    self._drop(finding, _GIVEN_UP)
         return FixResult(
             self._data, tuple(self._applied), tuple(self._dropped.values()), tuple(self._findings)
         )
+
+    def _lint(self, data: bytes) -> list[Finding]:
+        self._checks -= 1
+        return self._check(data)
 
     def _choose(self) -> list[tuple[Finding, Fix]]:
         """The fixes of this pass, from the top, whose edits don't overlap."""
@@ -89,11 +105,12 @@ class _Session:
             and _key(finding) not in self._dropped
         ]
         chosen: list[tuple[Finding, Fix]] = []
-        taken: list[Edit] = []
+        taken: list[Edit] = []  # by their places
         for finding, fix in sorted(wanted, key=lambda pair: pair[1].edits[0].span.start):
-            if not any(_overlap(edit, other) for edit in fix.edits for other in taken):
+            if not any(_overlaps(edit, taken) for edit in fix.edits):
                 chosen.append((finding, fix))
-                taken += fix.edits
+                for edit in fix.edits:
+                    insort(taken, edit, key=_start)
         return chosen
 
     def _settle(self, chosen: list[tuple[Finding, Fix]]) -> None:
@@ -112,12 +129,13 @@ class _Session:
             return False
         if syntax_error(data, self._filename) is not None:
             return False
-        findings = self._check(data)
+        findings = self._lint(data)
         fixed = [finding for finding, _ in chosen]
+        gone, moved = frozenset(fixed), _moves(edits)
         allowed = Counter(
-            (finding.code, _moved(finding.span.start, edits))
+            (finding.code, moved(finding.span.start))
             for finding in self._findings
-            if finding not in fixed
+            if finding not in gone
         )
         if Counter(map(_key, findings)) - allowed:
             return False
@@ -133,7 +151,7 @@ class _Session:
             return self._drop(finding, str(error))
         if syntax_error(data, self._filename) is not None:
             return self._drop(finding, "the file would no longer parse")
-        findings = self._check(data)
+        findings = self._lint(data)
         objection = _objection(finding, self._findings, findings)
         if objection:
             return self._drop(finding, objection)
@@ -151,9 +169,9 @@ class _Session:
     ) -> None:
         self._data, self._findings = data, findings
         self._applied += fixed
+        moved = _moves(edits)
         self._dropped = {
-            (code, _moved(offset, edits)): dropped
-            for (code, offset), dropped in self._dropped.items()
+            (code, moved(offset)): dropped for (code, offset), dropped in self._dropped.items()
         }
 
 
@@ -173,16 +191,27 @@ def _key(finding: Finding) -> tuple[str, int]:
     return finding.code, finding.span.start
 
 
-def _overlap(a: Edit, b: Edit) -> bool:
-    """Whether two edits touch the same text, or start at the same place."""
-    first, second = sorted((a.span, b.span), key=lambda span: span.start)
-    return second.start < first.end or second.start == first.start
+def _start(edit: Edit) -> int:
+    return edit.span.start
 
 
-def _moved(offset: int, edits: Sequence[Edit]) -> int:
-    """Where a place of the old text is in the new one."""
-    before = (edit for edit in edits if edit.span.end <= offset)
-    return offset + sum(len(e.content) - (e.span.end - e.span.start) for e in before)
+def _overlaps(edit: Edit, others: Sequence[Edit]) -> bool:
+    """Whether an edit touches the text of one of others, which stand in order and don't overlap, or
+    starts where one does."""
+    at = bisect_right(others, edit.span.start, key=_start)
+    before, after = others[max(at - 1, 0) : at], others[at : at + 1]
+    return any(e.span.start == edit.span.start or edit.span.start < e.span.end for e in before) or (
+        any(e.span.start < edit.span.end for e in after)
+    )
+
+
+def _moves(edits: Sequence[Edit]) -> Callable[[int], int]:
+    """Where places of the old text are in the new one."""
+    in_order = sorted(edits, key=lambda edit: edit.span.end)
+    ends = [edit.span.end for edit in in_order]
+    longer = [len(e.content) - (e.span.end - e.span.start) for e in in_order]
+    shifts = [0, *accumulate(longer)]
+    return lambda offset: offset + shifts[bisect_right(ends, offset)]
 
 
 # --- bytes and text ------------------------------------------------------------------------

@@ -3,8 +3,22 @@ sentence."""
 
 from __future__ import annotations
 
+import time
+from pathlib import Path
+
 import pytest
-from driver.conftest import CLEAN, Project
+from driver.conftest import BAD_DEVICE, CLEAN, Project
+
+from devlint.configuration import Configuration
+from devlint.findings import Finding, Level, Span
+from devlint.fingerprint import fingerprints
+from devlint.flow.frames import world
+from devlint.lint import check
+from devlint.plan import prepare
+from devlint.report import full_format
+from devlint.report.context import Context, Summary
+
+SETTINGS = Configuration(isolated=True).for_folder("/")
 
 DEEP = 3_000
 
@@ -38,3 +52,166 @@ def test_a_baseline_that_is_nested_too_deeply_is_one_sentence(project: Project, 
     assert ran.code == 2
     assert "known.json: it is nested too deeply for a baseline of devlint" in ran.err
     assert "Traceback" not in ran.err
+
+
+# --- what is worked out ----------------------------------------------------------------------
+
+MANY_ROUNDS = (
+    "a, b, c, d, e = 1, 'x', None, [1], torch.ones(1)\n"
+    + "".join(f"{' ' * i}for i{i} in x:\n{' ' * (i + 1)}a=b; b=c; c=d; d=e\n" for i in range(6))
+)  # fmt: skip
+"""Loops inside each other, each of which takes several rounds to settle."""
+
+
+def steps_of(project: Project, path: str, *before: str) -> int:
+    """The steps that a file takes after others have been linted."""
+    prepare.cache_clear()
+    plan = prepare(SETTINGS)
+    for name in (*before, path):
+        file = project.folder / name
+        check(file.read_bytes(), str(file), SETTINGS)
+    assert plan.project is not None
+    return plan.project.steps.taken
+
+
+def test_a_file_that_takes_too_many_steps_is_one_entry(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(world, "MOST_STEPS", 100)
+    project.write({"a.py": f"import torch\n{MANY_ROUNDS}{BAD_DEVICE}", "b.py": BAD_DEVICE})
+    ran = project.concise()
+    [entry, other] = ran.out.splitlines()
+    assert entry.startswith("a.py:1:1: DEV003 too much to work out")
+    assert other.startswith("b.py:3:18: DEV304")
+    assert (ran.code, ran.err) == (2, "")
+
+
+def test_loops_inside_each_other_end(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(world, "MOST_STEPS", world.MOST_STEPS // 10)
+    loops = (
+        f"{' ' * i}for i{i} in x:\n{' ' * (i + 1)}a=b; b=c; c=d; d=e; e=i{i}\n" for i in range(19)
+    )
+    first = "import torch\na, b, c, d, e = 1, 'x', None, [1], torch.ones(1)\n"
+    project.write({"a.py": first + "".join(loops)})
+    ran = project.concise()
+    assert ": DEV003 too much to work out" in ran.out
+    assert (ran.code, ran.out.count("\n")) == (2, 1)
+
+
+def test_what_an_imported_file_takes_counts(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.write({"a.py": "import torch\nfrom b import a\nx = torch.ones(3) + a\n"})
+    project.write({"b.py": f"import torch\nx = []\n{MANY_ROUNDS}"})
+    monkeypatch.setattr(world, "MOST_STEPS", steps_of(project, "a.py") - 1)
+    ran = project.concise("a.py")
+    assert "a.py:1:1: DEV003 too much to work out: the file, with what it imports" in ran.out
+    assert ran.code == 2
+
+
+def test_steps_are_the_same_whatever_was_read_before(project: Project) -> None:
+    project.write({
+        "a.py": "import torch\nfrom b import f, a\nz = f(torch.ones(3)) + a\n",
+        "b.py": f"import torch\nfrom c import y, x, g\ndef f(x):\n    return g(x)\n{MANY_ROUNDS}",
+        "c.py": f"import torch\n{MANY_ROUNDS}x = y = a\ndef g(x):\n    return x.cpu()\n",
+    })  # fmt: skip
+    fresh = steps_of(project, "a.py")
+    assert fresh > 100
+    for before in (["b.py"], ["c.py"], ["c.py", "b.py"], ["a.py"], ["b.py", "a.py"]):
+        assert steps_of(project, "a.py", *before) == fresh
+
+
+def test_what_was_given_up_is_not_kept_for_the_next_file(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.write({
+        "a.py": "import torch\nfrom c import y\nz = y + torch.ones(3)\n",
+        "c.py": f'import torch\n{MANY_ROUNDS}y = torch.ones(3, device="cuda" if a else "cuda")\n',
+    })  # fmt: skip
+    path = project.folder / "a.py"
+
+    def codes() -> set[str]:
+        return {found.code for found in check(path.read_bytes(), str(path), SETTINGS)[0]}
+
+    with monkeypatch.context() as lower:
+        lower.setattr(world, "MOST_STEPS", 100)
+        assert codes() == {"DEV003"}
+    assert "DEV202" in codes()
+
+
+# --- what is read ----------------------------------------------------------------------------
+
+
+def table(rows: int) -> str:
+    return "y = {\n" + "".join(f'    "k{row}": {row},\n' for row in range(rows)) + "}\n"
+
+
+def elifs(branches: int) -> str:
+    return "if n < 0:\n    pass\n" + "".join(
+        f"elif n == {branch}:\n    y = {branch}\n" for branch in range(branches)
+    )
+
+
+REFUSED = {
+    "signs": ("y = " + "-" * 20_000 + "x\n", "DEV001 nested too deeply"),
+    "signs apart": ("y = " + "- " * 1_100 + "x\n", "DEV001 nested too deeply"),
+    "not": ("y = " + "not " * 1_100 + "x\n", "DEV001 nested too deeply"),
+    "lambdas": ("y = " + "lambda: " * 1_100 + "x\n", "DEV001 nested too deeply"),
+    "conditions": ("y = " + "a if b else " * 1_100 + "x\n", "DEV001 nested too deeply"),
+    "powers": ("y = " + "x ** " * 1_100 + "x\n", "DEV001 nested too deeply"),
+    "elif": (elifs(5_000), "DEV001 nested too deeply: more than 3000 `elif` branches"),
+    "a long table": (table(100_000), "DEV003 too long to be read in detail"),
+    "a long list": ("y = [" + "1, " * 200_000 + "]\n", "DEV003 too long to be read in detail"),
+    "blank lines": ("\n" * 400_000, "DEV003 too long to be read in detail"),
+}
+
+
+@pytest.mark.parametrize(("code", "entry"), REFUSED.values(), ids=REFUSED)
+def test_what_takes_too_much_to_read_is_one_entry(project: Project, code: str, entry: str) -> None:
+    project.write({"a.py": f"import torch\n{code}{BAD_DEVICE}"})
+    before = time.process_time()
+    ran = project.concise()
+    assert time.process_time() - before < 20
+    assert ran.out.count("\n") == 1
+    assert f": {entry}" in ran.out
+    assert (ran.code, ran.err) == (2, "")
+
+
+READ = {
+    "a long table": table(100_000),
+    "separate branches": "if a:\n    y = 1\nelif b:\n    y = 2\n" * 3_100,
+    "differences": "y = " + " - ".join(["x"] * 1_500) + "\n",
+    "signs in a list": "y = [" + "-1, " * 3_000 + "]\n",
+}
+
+
+@pytest.mark.parametrize("code", READ.values(), ids=READ)
+def test_what_is_long_and_plain_is_read(project: Project, code: str) -> None:
+    project.write({"a.py": f"import torch\n{code}"})
+    assert project.concise().code == 0
+
+
+# --- what is said ----------------------------------------------------------------------------
+
+
+NUMBER = 10_000
+LINE = "x = [" + "f(a), " * NUMBER + "]\n"
+ON_ONE_LINE = [
+    Finding("a.py", "DEV304", "invalid-device", "none", Level.ERROR, span, statement=(1, 1))
+    for span in (Span(at, at + 4, 1, at + 1, 1, at + 5) for at in range(5, 5 + 6 * NUMBER, 6))
+]
+
+
+def test_findings_on_one_line_are_drawn_from_what_is_around_them() -> None:
+    context = Context(Summary(files=1), False, lambda filename: LINE)
+    before = time.process_time()
+    drawn = full_format.render(ON_ONE_LINE, context)
+    assert time.process_time() - before < 10
+    assert drawn.count("^^^^") == NUMBER
+
+
+def test_a_statement_with_many_findings_is_hashed_once() -> None:
+    before = time.process_time()
+    marks = fingerprints(ON_ONE_LINE, lambda filename: LINE, Path())
+    assert time.process_time() - before < 5
+    assert len(set(marks)) == NUMBER
