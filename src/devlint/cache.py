@@ -23,7 +23,15 @@ from typing import Any
 from devlint import files, writing
 from devlint.engine import stamp
 from devlint.files import Look
-from devlint.importing import ALL, is_absent, modules_of
+from devlint.importing import (
+    ALL,
+    PLACES,
+    is_absent,
+    is_strangers,
+    modules_of,
+    surroundings_of,
+)
+from devlint.programs import QUESTION, answer
 
 _SUFFIX = ".results"
 _MARKS = {
@@ -63,9 +71,17 @@ def digest(data: bytes) -> str:
 
 def content(path: str) -> str:
     """What changes when a consulted file does: a hash of what it holds, or for a path without a
-    suffix whether a module is there, or which ones for `*`; "" for a file that can't be read."""
-    if os.path.basename(path) == ALL:
-        return digest(modules_of(path).encode("utf-8", "surrogateescape"))
+    suffix whether a module is there, or which ones for `*`, or what is asked there; "" for a file
+    that can't be read."""
+    name = os.path.basename(path)
+    if name == ALL:
+        return digest(os.fsencode(modules_of(path)))
+    if name == PLACES:
+        return digest(os.fsencode(surroundings_of(path)))
+    if name.endswith(QUESTION):
+        return str(answer(path))
+    if is_strangers(path):
+        return ""
     if not path.endswith(".py"):
         return "" if is_absent(path) else "package"
     try:

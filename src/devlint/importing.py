@@ -21,14 +21,14 @@ _INSTALLED = ("site-packages", "dist-packages")
 _HIGHEST = 12
 """Folders above a file that are looked at."""
 
-_MOST_PROGRAMS = 50
-"""Files in one folder."""
-
 _MOST_MODULES = 5000
 """Files of one project."""
 
 ALL = "*"
 """The last part of a path that stands for all modules of a folder."""
+
+PLACES = "?places"
+"""The last part of a path that stands for where imports start in a folder."""
 
 _NEVER = frozenset(sys.stdlib_module_names) | {"torch"}
 
@@ -48,6 +48,7 @@ class Finder:
         """The module that `import name` means in a file."""
         first, _, rest = name.partition(".")
         folder = os.path.dirname(importer)
+        self.consulted.add(os.path.join(folder, PLACES))
         places, own = _places(folder)
         if first in _NEVER or (own is not None and first != own):
             return None
@@ -67,6 +68,7 @@ class Finder:
     def relative(self, importer: str, level: int, name: str) -> tuple[str, str] | None:
         """The module that `from ..name import` means in a file, and its dotted name."""
         folder = os.path.dirname(importer)
+        self.consulted.add(os.path.join(folder, PLACES))
         for _ in range(level - 1):
             folder = os.path.dirname(folder)
         found = self._below(self._package(folder), name)
@@ -79,42 +81,36 @@ class Finder:
         folder, file = os.path.split(module)
         if file not in ("", "__init__.py"):
             return None
-        names = _listing(folder)
+        names = listing(folder)
         path = os.path.join(folder, name)
-        if f"{name}/" in names and "__init__.py" in _listing(path):
-            return os.path.join(path, "__init__.py")
+        package = os.path.join(path, "__init__.py")
+        if f"{name}/" in names and "__init__.py" in listing(path):
+            return package
+        self.consulted.add(package)  # it would come first
         if f"{name}.py" in names:
             return f"{path}.py"
-        if f"{name}/" in names and any(each.endswith(".py") for each in _listing(path)):
+        if f"{name}/" in names and any(each.endswith(".py") for each in listing(path)):
+            self.consulted.add(f"{path}.py")
             return os.path.join(path, "")
         self.consulted.add(path)
         return None
 
-    def programs(self, path: str) -> Iterator[tuple[str, str]]:
-        """The files in the folders where imports of a file may start, each with the first word by
-        which it would import that file. Where there are many, few of them are programs."""
-        places, own = _places(os.path.dirname(path))
-        for place in places if own is None else ():
-            first = os.path.relpath(path, place).split(os.sep)[0].removesuffix(".py")
-            names = [name for name in sorted(_listing(place)) if name.endswith(".py")]
-            for name in names if first != os.pardir and len(names) <= _MOST_PROGRAMS else ():
-                yield os.path.join(place, name), first
-
     def modules(self, path: str) -> Iterator[str]:
         """All files of the project that a file belongs to, none where these are too many."""
+        self.consulted.add(os.path.join(os.path.dirname(path), PLACES))
         root = _root(os.path.dirname(path))
         waiting = [] if root is None else [root]
         found: list[str] = []
         while waiting and len(found) <= _MOST_MODULES:
             folder = waiting.pop()
             self.consulted.add(os.path.join(folder, ALL))
-            for name in sorted(_listing(folder), reverse=True):
+            for name in sorted(listing(folder), reverse=True):
                 below = os.path.join(folder, name.rstrip("/"))
                 (waiting if name.endswith("/") else found).append(below)
         yield from found if len(found) <= _MOST_MODULES else ()
 
     def _package(self, folder: str) -> str:
-        own = "__init__.py" if "__init__.py" in _listing(folder) else ""
+        own = "__init__.py" if "__init__.py" in listing(folder) else ""
         return os.path.join(folder, own)
 
     def _below(self, module: str, name: str) -> str | None:
@@ -128,19 +124,36 @@ class Finder:
 
 def modules_of(path: str) -> str:
     """The names of all modules of a folder, for a path that stands for them."""
-    return " ".join(sorted(_listing(os.path.dirname(path))))
+    return " ".join(sorted(listing(os.path.dirname(path))))
+
+
+def starts(folder: str) -> tuple[str, ...]:
+    """The folders where absolute imports start in files of a folder; none for what is installed."""
+    places, own = _places(folder)
+    return places if own is None else ()
+
+
+def surroundings_of(path: str) -> str:
+    """What is known of a folder's place in its project, for a path that stands for that."""
+    folder = os.path.dirname(path)
+    return repr((_places(folder), _root(folder)))
+
+
+def is_strangers(path: str) -> bool:
+    """Whether a path is a link that leads out of its project: there is no module of it."""
+    return os.path.islink(path) and leads_out(path, _boundary(os.path.dirname(path)))
 
 
 def is_absent(path: str) -> bool:
     """Whether there is no module of that path, which has no suffix."""
     folder, name = os.path.split(path.rstrip(os.sep))
-    names = _listing(folder)
+    names = listing(folder)
     if f"{name}.py" in names:
         return False
-    return not (f"{name}/" in names and any(n.endswith(".py") for n in _listing(path)))
+    return not (f"{name}/" in names and any(n.endswith(".py") for n in listing(path)))
 
 
-def _listing(folder: str) -> frozenset[str]:
+def listing(folder: str) -> frozenset[str]:
     """The modules of a folder: files as they are called, folders with a slash. Links that lead out
     of the project are none."""
     try:
@@ -159,7 +172,7 @@ def _list(folder: str, _version: tuple[int, int, int]) -> frozenset[str]:
                 is_file = entry.name.endswith(".py")
                 if "." in entry.name and not is_file:
                     continue
-                if entry.is_symlink() and leads_out(entry.path, _boundary(folder)):
+                if entry.is_symlink() and is_strangers(entry.path):
                     continue
                 if is_file:
                     found.add(entry.name)

@@ -9,6 +9,7 @@ from collections import OrderedDict
 from devlint import files
 from devlint.flow.surroundings import Text
 from devlint.importing import Finder, is_absent
+from devlint.programs import answer, questions
 from devlint.purpose import role_of_file, speaks_of_devices
 from devlint.source.encoding import decode
 from devlint.source.errors import SourceError
@@ -18,12 +19,6 @@ from devlint.source.spots import File
 _KEPT = 4_000_000
 """Characters of the files that are remembered; what was read of them takes some twenty bytes for
 each."""
-
-_SETS_DEFAULT = re.compile(
-    rb"set_default_tensor_type\(\s*['\"]?torch\.cuda|set_default_device\(\s*(?!\s|['\"]cpu)"
-)
-_IMPORT = re.compile(rb"^[ \t]*(?:from|import)[ \t]+(\w+)", re.MULTILINE)
-_NOTHING: tuple[frozenset[bytes], bool] = (frozenset(), False)
 
 
 class Neighbours(Finder):
@@ -40,7 +35,6 @@ class Neighbours(Finder):
         """Why files weren't opened that imports lead to, by path."""
         self._contents: OrderedDict[str, tuple[str, Text]] = OrderedDict()
         self._size = 0
-        self._outlines: dict[str, tuple[object, tuple[frozenset[bytes], bool]]] = {}
 
     def read(self, path: str) -> Text | None:
         """What stands in a file; None where that can't be told."""
@@ -87,24 +81,10 @@ class Neighbours(Finder):
 
     def sets_default(self, path: str) -> bool:
         """Whether a program that imports a file makes its tensors on an accelerator, unless told
-        otherwise. Who is linted itself is seen to do so."""
-        found = False
-        for program, name in self.programs(path):
-            imports, sets = self._outline_of(program) if program != path else _NOTHING
-            if os.fsencode(name) in imports:
-                self.consulted.add(program)
-                found = found or sets
-        return found
-
-    def _outline_of(self, program: str) -> tuple[frozenset[bytes], bool]:
-        """The first words of what a program imports, and whether it sets where tensors are made."""
-        stamp = self.stamp(program)
-        kept = self._outlines.get(program)
-        if kept is None or kept[0] != stamp:
-            data = self._bytes(program)
-            outline = frozenset(_IMPORT.findall(data)), _SETS_DEFAULT.search(data) is not None
-            kept = self._outlines[program] = stamp, outline
-        return kept[1]
+        otherwise."""
+        asked = list(questions(path))
+        self.consulted.update(asked)
+        return any(map(answer, asked))
 
     def _bytes(self, path: str) -> bytes:
         try:

@@ -131,7 +131,7 @@ def test_what_was_given_up_is_not_kept_for_the_next_file(
     path = project.folder / "a.py"
 
     def codes() -> set[str]:
-        return {found.code for found in check(path.read_bytes(), str(path), SETTINGS)[0]}
+        return {found.code for found in check(path.read_bytes(), str(path), SETTINGS).findings}
 
     with monkeypatch.context() as lower:
         lower.setattr(world, "MOST_STEPS", 100)

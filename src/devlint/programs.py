@@ -1,0 +1,62 @@
+"""What the programs around a file decide before it runs: where its tensors are made.
+
+A program is a file in a folder where imports may start. It is looked over as text, quickly. A
+question is a path, as those of files are: a folder, and the first word by which its programs import
+what is asked about. So it can stand among what a result hangs on.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+
+from devlint import files
+from devlint.importing import listing, starts
+
+QUESTION = "?default"
+"""How the path of a question ends."""
+
+_MOST = 50
+"""Files in one folder. Where there are more, few of them are programs."""
+
+_SETS_DEFAULT = re.compile(
+    rb"set_default_tensor_type\(\s*['\"]?torch\.cuda|set_default_device\(\s*(?!\s|['\"]cpu)"
+)
+_IMPORT = re.compile(rb"^[ \t]*(?:from|import)[ \t]+(\w+)", re.MULTILINE)
+
+
+def questions(path: str) -> Iterator[str]:
+    """Whether programs of these folders that import a file make tensors on an accelerator, unless
+    told otherwise. Who is linted itself is seen to do so."""
+    for place in starts(os.path.dirname(path)):
+        first = os.path.relpath(path, place).split(os.sep)[0].removesuffix(".py")
+        if first != os.pardir:
+            yield os.path.join(place, f"{first}{QUESTION}")
+
+
+def answer(question: str) -> bool:
+    """Whether one of them does."""
+    place, first = os.path.split(question.removesuffix(QUESTION))
+    names = [name for name in listing(place) if name.endswith(".py")]
+    return len(names) <= _MOST and any(
+        sets and os.fsencode(first) in imports
+        for name in names
+        if name != f"{first}.py"
+        for imports, sets in (_outline_of(os.path.join(place, name)),)
+    )
+
+
+def _outline_of(program: str) -> tuple[frozenset[bytes], bool]:
+    """The first words of what a program imports, and whether it sets where tensors are made."""
+    try:
+        return _outline(program, files.version(os.stat(program)))
+    except OSError:
+        return frozenset(), False
+
+
+@lru_cache(maxsize=4096)
+def _outline(program: str, _version: tuple[int, int, int]) -> tuple[frozenset[bytes], bool]:
+    data = files.read(program, files.LARGEST_SOURCE)
+    return frozenset(_IMPORT.findall(data)), _SETS_DEFAULT.search(data) is not None
