@@ -7,6 +7,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Callable
+from io import FileIO
 from pathlib import Path
 
 import pytest
@@ -190,3 +191,59 @@ def test_a_run_that_is_still_writing_keeps_its_file(path: Path) -> None:
     with writing._temporary(str(path.parent), b"half") as other:
         rewrite(str(path.with_name("b.py")), b"old", b"new")
         assert Path(other.name).read_bytes() == b"half"
+
+
+def test_a_full_disk_leaves_nothing_behind(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Full(FileIO):
+        def write(self, data: object) -> int:
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(writing, "FileIO", Full)
+    with pytest.raises(OSError, match="No space left"):
+        rewrite(str(path), b"old", b"new")
+    with pytest.raises(OSError, match="No space left"):
+        writing.create(str(path.with_name("new.json")), b"new")
+    assert [item.read_bytes() for item in path.parent.iterdir()] == [b"old"]
+
+
+@pytest.mark.skipif(not hasattr(os, "setxattr"), reason="needs extended attributes of Linux")
+def test_what_a_folder_gives_to_new_files_is_not_kept(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As rights for another user to every new file in it."""
+    create = writing._open_private
+
+    def inherit(name: str, flags: int) -> int:
+        descriptor = create(name, flags)
+        os.setxattr(descriptor, "user.inherited", b"x")
+        return descriptor
+
+    monkeypatch.setattr(writing._temporary.__wrapped__, "__defaults__", (inherit,))
+    try:
+        rewrite(str(path), b"old", b"new")
+    except OSError:
+        pytest.skip("this file system has no extended attributes")
+    assert path.read_bytes() == b"new"
+    assert os.listxattr(path) == []
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs locks of POSIX")
+def test_a_run_waits_for_one_that_removes_leftovers(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import fcntl
+
+    folder = os.open(path.parent, os.O_RDONLY)
+    fcntl.flock(folder, fcntl.LOCK_EX)
+    waits: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        waits.append(seconds)
+        if len(waits) == 3:
+            fcntl.flock(folder, fcntl.LOCK_UN)
+
+    monkeypatch.setattr(writing.time, "sleep", sleep)
+    rewrite(str(path), b"old", b"new")
+    os.close(folder)
+    assert len(waits) == 3
+    assert path.read_bytes() == b"new"

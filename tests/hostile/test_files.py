@@ -358,3 +358,14 @@ def test_two_fixing_runs_at_once_lose_nothing(project: Project) -> None:
     assert "Traceback" not in errors
     assert {project.read(f"m{n}.py") for n in range(8)} == {"x = 1\n" * 20}
     assert sorted(path.name for path in project.folder.iterdir()) == [f"m{n}.py" for n in range(8)]
+
+
+def test_files_that_have_two_names_are_fixed_once(project: Project) -> None:
+    names = []
+    for number in range(10):
+        project.write({f"m{number}.py": UNUSED})
+        (project.folder / f"n{number}.py").symlink_to(f"m{number}.py")
+        names += [f"m{number}.py", f"n{number}.py"]
+    ran = project.run("--no-cache", "--fix", "-j2", *names)
+    assert (ran.code, ran.err) == (0, "")
+    assert {project.read(name) for name in names} == {"x = 1\n"}
