@@ -30,6 +30,8 @@ CHAINED = 3_000
 TOKENS = 150_000
 """Names, numbers, strings and operators of a file that LibCST has to read. It takes up to three
 kilobytes and thirty microseconds for each."""
+SCOUTED = 1_000_000
+"""The same of a file that Python's own parser reads, which takes a kilobyte for each."""
 
 _PREFIXES = frozenset(("not", "lambda", "if", "await", "**"))
 _SAFE_BRACKETS = 60
@@ -100,12 +102,14 @@ _TOKEN = re.compile(
 _LEXEME = re.compile(rf"\#[^\r\n]* | {_TEXT} | \w+ | \r\n? | \n | [^\w\s]", re.VERBOSE | re.DOTALL)
 
 
-def too_long(text: str) -> Excess | None:
-    """Where a text has more than LibCST can read in a few seconds, or None."""
-    if len(text) <= TOKENS:
+def too_long(text: str, most: int = TOKENS) -> Excess | None:
+    """Where a text has more than so many tokens, or None. What f-strings hold counts too, as two
+    for each brace anywhere."""
+    if len(text) <= most:
         return None
-    beyond = next(islice(_LEXEME.finditer(text), TOKENS, None), None)
-    return None if beyond is None else Excess(beyond.start(), f"more than {TOKENS:,} tokens")
+    left = max(most - 2 * text.count("{"), 0)
+    beyond = next(islice(_LEXEME.finditer(text), left, None), None)
+    return None if beyond is None else Excess(beyond.start(), f"more than {most:,} tokens")
 
 
 class _Expression:

@@ -11,7 +11,7 @@ import ast
 import warnings
 
 from devlint import ir
-from devlint.source.depth import is_deep, too_deep
+from devlint.source.depth import SCOUTED, is_deep, too_deep, too_long
 from devlint.source.encoding import decode
 from devlint.source.errors import SourceError
 from devlint.source.scout_statements import statements
@@ -36,6 +36,8 @@ def scout_text(text: str, path: str) -> ir.Module | None:
     if text.startswith("\ufeff"):
         return None
     if is_deep(text.encode("utf-8", "surrogatepass")) and too_deep(text) is not None:
+        return None
+    if too_long(text, SCOUTED) is not None:
         return None
     file = File(path, text)
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 
 from devlint import ir
 from devlint.flow.bodies.classes import declare_class
@@ -11,6 +12,7 @@ from devlint.flow.conditions.guards import (
     FOR_ACCELERATORS,
     guard_of,
     is_named_for_cuda,
+    needs_accelerator,
 )
 from devlint.flow.devices.named import use_device
 from devlint.flow.domain.lattice import CPU
@@ -45,8 +47,10 @@ def define_function(frame: Frame, node: ir.Function) -> None:
 def _decorate(frame: Frame, node: ir.Function | ir.Class) -> None:
     """Evaluate decorators. What one of them asks for holds where the others give parameters."""
     before = frame.guard
+    asking = (each for each in node.decorators if needs_accelerator(frame, each))
+    first = tuple(islice(asking, 2))  # one of them is another than the one that is evaluated
     for decorator in node.decorators:
-        others = tuple(other for other in node.decorators if other is not decorator)
+        others = tuple(other for other in first if other is not decorator)
         frame.guard = guard_of(before, others, frame)
         frame.evaluate(decorator)
     frame.guard = before

@@ -48,6 +48,10 @@ class ClassInfo:
     """The conditions under which the class is defined."""
     made: dict[str, Value] | None = None
     """The tensors that its constructor makes on the host; None before anybody has asked."""
+    taken_along: frozenset[str] | None = None
+    asked_about: frozenset[str] | None = None
+    """The attributes that a method stores anew by way of a function, and those of which a method
+    asks where they are; None before anybody has asked."""
     tensors: frozenset[str] | None = None
     """The fields of a dataclass that are tensors by their annotations; None before anybody has
     asked."""

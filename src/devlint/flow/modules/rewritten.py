@@ -140,47 +140,61 @@ def forget_tested(info: ClassInfo, frame: Frame, this: Value) -> None:
 def is_taken_along(info: ClassInfo, name: str) -> bool:
     """Whether a method stores what a function gives for the attribute itself, which may be a move:
     `self.mask = on_same_device(x, self.mask)`."""
-    return any(
-        _gives_back(node, name, method.params[0].name)
-        for each in info.lineage()
-        for method in each.methods.values()
-        if method.params and name in each.file.scan(method).self_stores
-        for statement in method.body
-        for node in descendants(statement)
-    )
+    if info.taken_along is None:
+        info.taken_along = frozenset(
+            taken
+            for each in info.lineage()
+            for method in each.methods.values()
+            if method.params and each.file.scan(method).self_stores
+            for statement in method.body
+            for node in descendants(statement)
+            for taken in _given_back(node, method.params[0].name)
+            if taken in each.file.scan(method).self_stores
+        )
+    return name in info.taken_along
 
 
 def is_asked_about(info: ClassInfo, name: str) -> bool:
     """Whether a method asks what an attribute is or where it is, gives it away, or moves it."""
-    return any(
-        _asks(node, name, method.params[0].name)
-        for each in info.lineage()
-        for method in each.methods.values()
-        if method.params and method.name != "__init__"
-        for statement in method.body
-        for node in descendants(statement)
-    )
+    if info.asked_about is None:
+        info.asked_about = frozenset(
+            asked
+            for each in info.lineage()
+            for method in each.methods.values()
+            if method.params and method.name != "__init__"
+            for statement in method.body
+            for node in descendants(statement)
+            for asked in _asked(node, method.params[0].name)
+        )
+    return name in info.asked_about
 
 
 _ABOUT_TYPES = ("isinstance", "hasattr", "type", "callable", "is_tensor")
 _ABOUT_PLACES = frozenset("to cuda cpu type type_as device is_cuda get_device".split())
 
 
-def _asks(node: ir.Node, name: str, this: str) -> bool:
+def _asked(node: ir.Node, this: str) -> set[str]:
+    """The attributes that a node asks about."""
     match node:
         case ir.Attribute(value=inner, attr=attr) if attr in _ABOUT_PLACES:
-            return self_attribute(inner, this) == name
-        case ir.Call(func=func, args=args):
+            return {self_attribute(inner, this)}
+        case ir.Call(func=func, args=args) if given := _given(args, this):
             about = ir.render(func).rpartition(".")[2] in _ABOUT_TYPES
-            given = any(self_attribute(each.value, this) == name for each in args)
-            return given and (about or not ir.render(func).startswith(("torch.", "F.", "len")))
-    return False
+            if about or not ir.render(func).startswith(("torch.", "F.", "len")):
+                return given
+    return set()
 
 
-def _gives_back(node: ir.Node, name: str, this: str) -> bool:
+def _given_back(node: ir.Node, this: str) -> set[str]:
+    """The attributes that a node stores anew by way of a function."""
     match node:
         case ir.Assign(targets=targets, value=ir.Call(func=func, args=args)):
-            stored = any(self_attribute(target, this) == name for target in targets)
-            given = any(self_attribute(each.value, this) == name for each in args)
-            return stored and given and not ir.render(func).startswith(("torch.", "nn."))
-    return False
+            stored = {self_attribute(target, this) for target in targets}
+            if stored and not ir.render(func).startswith(("torch.", "nn.")):
+                return stored & _given(args, this)
+    return set()
+
+
+def _given(arguments: tuple[ir.Argument, ...], this: str) -> set[str]:
+    """The attributes among arguments."""
+    return {self_attribute(each.value, this) for each in arguments} - {""}
