@@ -125,6 +125,8 @@ class Watch:
         self.consult(inquiry.consulted)
         if self._within:
             self._within[-1].relies_on.add(inquiry)
+        if inquiry in self._counted:
+            return
         waiting = [inquiry]
         while waiting:
             each = waiting.pop()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ from devlint.source.positions import Positions
 from devlint.source.room import in_large_stack, with_room
 from devlint.source.syntax import python_error
 from devlint.spans import LineIndex
+
+_SOMETHING = re.compile(r"\S")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +105,9 @@ class Document:
         """What goes with a comment that is removed: its whole row, or the blanks beside it."""
         row, _ = self.index.place(first)
         row_start, row_end = self.index.row_bounds(row)
-        after = self.text[last:row_end]
-        if after.strip():  # another comment follows in the row
-            return first, last + len(after) - len(after.lstrip())
+        after = _SOMETHING.search(self.text, last, row_end)
+        if after is not None:  # another comment follows in the row
+            return first, after.start()
         before = self.text[row_start:first].rstrip()
         if before:
             return row_start + len(before), row_end

@@ -11,21 +11,25 @@ from devlint.flow.domain.values import Value
 End = tuple[Value, State]
 
 
-def together(ends: list[End]) -> End:
+_BESIDE = frozenset((ACCELERATOR_CHOSEN, DEVICE_ASKED, HOST_CHOSEN))
+"""Said of whole branches, beside the condition that leads into them."""
+
+
+def together(ends: list[End], settled: frozenset[str] = _BESIDE) -> End:
     """What several `return`s give, each of which is reached under its own conditions.
 
     `if cuda: return a`, then `return b`, is a choice between two as much as `a if cuda else b`: a
-    condition that holds at some of them and doesn't at all the others tells them apart.
+    condition that holds at some of them and doesn't at all the others tells them apart. `settled`
+    are those that tell none of these apart.
     """
     if len(ends) == 1:
         return ends[0]
-    for key in ends[0][1].known:
-        if key in (ACCELERATOR_CHOSEN, DEVICE_ASKED, HOST_CHOSEN):
-            continue  # said of whole branches, beside the condition that leads into them
+    for key in [key for key in ends[0][1].known if key not in settled]:
         holding = [end for end in ends if end[1].known.get(key) is True]
         others = [end for end in ends if end[1].known.get(key) is False]
         if holding and others and len(holding) + len(others) == len(ends):
-            return _join(together(holding), together(others), key)
+            within = settled | {key}
+            return _join(together(holding, within), together(others, within), key)
     joined = ends[0]
     for end in ends[1:]:
         joined = _join(joined, end, None)

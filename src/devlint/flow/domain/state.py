@@ -99,11 +99,6 @@ class State:
         self.busy: Hashable = WAITED
         self.alive = True
 
-    @property
-    def size(self) -> int:
-        """How many entries a copy takes."""
-        return len(self.env) + len(self.heap) + len(self.known) + len(self.paths)
-
     def fork(self) -> State:
         """A copy that can be changed alone."""
         other = State(self.env.copy(), self.heap.fork(), self.known.copy(), self.default)

@@ -97,7 +97,7 @@ class Frame:
     def fork(self, state: State | None = None) -> State:
         """A copy of its state, or of another one, that can be changed alone."""
         state = self.state if state is None else state
-        self.world.step(state.size)
+        self.world.step(len(state.env) + len(state.heap) + len(state.known))
         return state.fork()
 
     def known_in(self, file: File) -> dict[str, bool]:
