@@ -279,3 +279,26 @@ def test(scores, device):
     findings = lint.check_source(code.encode(), "a.py", Settings())
     steps = {finding.span.row: [step.span.row for step in finding.trace] for finding in findings}
     assert steps == {9: [8], 13: [12]}
+
+
+HIDING = {
+    "behind a statement": b"x = 1; import torch\ny = torch.zeros(3).to ('cu' 'da')\n",
+    "in a branch": b"if 1: import torch\ny = torch.zeros(3).to ('cu' 'da')\n",
+    "in a continued line": b"import \\\n torch\ny = torch.zeros(3).to ('cu' 'da')\n",
+    "behind a form feed": b"\x0cimport torch\ny = torch.zeros(3).to ('cu' 'da')\n",
+    "in lines of another kind": b"# c\rimport torch\ry = torch.zeros(3).to ('cu' 'da')\r",
+    "in wide letters": "import t\uff4frch\ny = t\uff4frch.zeros(3).c\uff55da()\n".encode(),
+    "in wide letters beside another framework": (
+        "import jax\nimport t\uff4frch\ny = t\uff4frch.zeros(3).cuda()\n".encode()
+    ),
+    "in escapes": (
+        b"# coding: unicode_escape\nimport \\x74orch\ny = \\x74orch.zeros(3).\\x63uda()\n"
+    ),
+    "in UTF-7": b"# coding: utf-7\nimport t+AG8-rch\ny = t+AG8-rch.zeros(3).c+AHU-da()\n",
+}
+
+
+@pytest.mark.parametrize("data", HIDING.values(), ids=HIDING)
+def test_nothing_is_hidden_by_how_it_is_written(data: bytes) -> None:
+    found = lint.check_source(data, "x.py", Settings(select=("ALL",)))
+    assert {"DEV101", "DEV103"} & {finding.code for finding in found}

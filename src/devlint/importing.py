@@ -22,7 +22,7 @@ _HIGHEST = 12
 """Folders above a file that are looked at."""
 
 _MOST_MODULES = 5000
-"""Files of one project."""
+"""Files, and folders, of one project."""
 
 ALL = "*"
 """The last part of a path that stands for all modules of a folder."""
@@ -101,13 +101,18 @@ class Finder:
         root = _root(os.path.dirname(path))
         waiting = [] if root is None else [root]
         found: list[str] = []
-        while waiting and len(found) <= _MOST_MODULES:
+        folders = 0
+        while waiting and max(len(found), folders) <= _MOST_MODULES:
             folder = waiting.pop()
+            folders += 1
             self.consulted.add(os.path.join(folder, ALL))
             for name in sorted(listing(folder), reverse=True):
                 below = os.path.join(folder, name.rstrip("/"))
-                (waiting if name.endswith("/") else found).append(below)
-        yield from found if len(found) <= _MOST_MODULES else ()
+                if not name.endswith("/"):
+                    found.append(below)
+                elif not os.path.islink(below):  # what it leads to is met where it is
+                    waiting.append(below)
+        yield from found if max(len(found), folders) <= _MOST_MODULES else ()
 
     def _package(self, folder: str) -> str:
         own = "__init__.py" if "__init__.py" in listing(folder) else ""

@@ -21,7 +21,7 @@ from devlint.saying import Said, rules_for, say
 from devlint.selection import catalogue, codes_for
 from devlint.settings import Settings
 from devlint.source.adopt import adopted_origins
-from devlint.source.encoding import decode
+from devlint.source.encoding import decode, searchable
 from devlint.source.errors import SourceError
 from devlint.source.pragmas import has_own_pragmas, read_pragmas
 from devlint.source.reading import mentions, read_document, syntax_error
@@ -80,7 +80,8 @@ def check(data: bytes, filename: str, settings: Settings) -> Checked:
     if len(data) > settings.max_file_size:
         return Checked(unreadable(filename, too_large(settings), settings))
     codes = codes_for(settings, filename, catalogue())
-    relevant = plan.signs.search(data) is not None and not is_of_others(data)
+    words = searchable(data)
+    relevant = plan.signs.search(words) is not None and not is_of_others(words)
     if not relevant and not mentions(data, PRAGMA_WORDS):
         error = syntax_error(data, filename)
         return Checked([] if error is None else _of_failure(error, filename, codes))

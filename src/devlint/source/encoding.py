@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import codecs
 import re
+import unicodedata
+import warnings
 from dataclasses import dataclass
 from functools import cache
 
@@ -13,7 +15,8 @@ from devlint.spans import LineIndex
 _COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 _BLANK = re.compile(rb"^[ \t\f]*(?:#.*)?$")
 _BREAK = re.compile(rb"\r\n?|\n")
-_ASCII = bytes(range(0x20, 0x7F))
+_ASCII = rb"\x41 \u0041" + bytes(range(0x20, 0x7F))
+"""What reads the same in every superset of ASCII."""
 _LARGEST_ODD = 65_536
 """Bytes of a file in an encoding that is no superset of ASCII: some of them, such as Punycode, take
 time that grows with the square of the text."""
@@ -79,10 +82,33 @@ def decode(data: bytes) -> Decoded:
         raise _unreadable(body, 0, f"`{encoding}` is no encoding for source files") from None
 
 
+def searchable(data: bytes) -> bytes:
+    """A file in which words can be looked for: in UTF-8, with its letters as Python reads them in
+    names, where a wide or a bold `o` is an `o`. What can't be decoded stays as it is."""
+    declared = _declared(data.removeprefix(codecs.BOM_UTF8))
+    if data.isascii() and (declared is None or _extends_ascii(declared[0])):
+        return data
+    try:
+        text = decode(data).text
+    except SourceError:
+        return data
+    return _NOT_ASCII.sub(_normalized, text).encode("utf-8", "surrogatepass")
+
+
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]{1,32}")
+"""Short pieces: the time of one grows with its square."""
+
+
+def _normalized(piece: re.Match[str]) -> str:
+    return unicodedata.normalize("NFKC", piece[0])
+
+
 @cache
 def _extends_ascii(encoding: str) -> bool:
     try:
-        return _ASCII.decode(encoding) == _ASCII.decode("ascii")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about escapes
+            return _ASCII.decode(encoding) == _ASCII.decode("ascii")
     except (LookupError, UnicodeError):
         return False
 
