@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import reprlib
 from collections.abc import Iterable, Mapping
 from dataclasses import Field, dataclass, field, fields
 from typing import Any
@@ -236,7 +237,9 @@ def _checked(
 ) -> Layer:
     for key, value in values.items():
         if key not in known:
-            raise SettingsError(f"{source}: unknown key `{prefix}{key}`{nearest(key, known)}")
+            raise SettingsError(
+                f"{source}: unknown key `{prefix}{brief(key)}`{nearest(key, known)}"
+            )
         shape: Shape = known[key].metadata["shape"]
         if not shape.accepts(value):
             where, wanted, found = f"{prefix}{key}", shape.value, value
@@ -244,12 +247,14 @@ def _checked(
                 name, found = next(
                     item for item in value.items() if not shape.accepts(dict([item]))
                 )
-                where, wanted = f'{where}."{name}"', Shape.STRINGS.value
+                where, wanted = f'{where}."{brief(name)}"', Shape.STRINGS.value
             raise SettingsError(f"{source}: `{where}` must be {wanted}, not {_describe(found)}")
         if key in PATTERNS and isinstance(value, (list, dict)):
             for pattern in value:
                 if not is_pattern(pattern):
-                    raise SettingsError(f"{source}: `{prefix}{key}`: `{pattern}` is no pattern")
+                    raise SettingsError(
+                        f"{source}: `{prefix}{key}`: `{brief(pattern)}` is no pattern"
+                    )
     return Layer(source, base, dict(values))
 
 
@@ -304,6 +309,15 @@ def _dump(rows: Mapping[str, object]) -> str:
 def _describe(value: object) -> str:
     if isinstance(value, dict):
         return "a table"
-    if isinstance(value, list):
-        return f"`{value}`"
-    return f"`{str(value).lower() if isinstance(value, bool) else repr(value)}`"
+    text = _BRIEF.repr(value)
+    return f"`{text.lower() if isinstance(value, bool) else text}`"
+
+
+def brief(text: str) -> str:
+    """The start of a text of the user's that may be as long as it likes, for a message."""
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
+_SHOWN = 100
+_BRIEF = reprlib.Repr()
+_BRIEF.maxstring = _SHOWN
