@@ -27,6 +27,8 @@ DEFAULT_EXCLUDE = (
 
 PATTERNS = ("include", "exclude", "extend-exclude", "per-file-ignores", "extend-per-file-ignores")
 """The keys whose values are patterns of paths, or tables by such patterns."""
+MOST_PATTERNS = 1000
+"""Of one key: each file is compared with all of them."""
 
 
 class SettingsError(Exception):
@@ -283,6 +285,10 @@ def merge(layers: Iterable[Layer], root: str = "") -> Settings:
             elif key == "torchapi":
                 value = _dump({**json.loads(merged.get(key, "{}")), **json.loads(value)})
                 merged["torchapi_source"] = layer.source
+            if key in PATTERNS and len(value) > MOST_PATTERNS:
+                raise SettingsError(
+                    f"{layer.source}: `{key}` has more than {MOST_PATTERNS:,} patterns"
+                )
             merged[key] = value
     arguments = {key.replace("-", "_"): value for key, value in merged.items()}
     return Settings(**arguments, selectors=tuple(selectors), ignores=ignores, root=root)
@@ -291,7 +297,9 @@ def merge(layers: Iterable[Layer], root: str = "") -> Settings:
 def _freeze(key: str, value: Any, base: str) -> Any:
     """A value as `Settings` keeps it: tuples for lists, paths and patterns made absolute."""
     if key in PATTERNS and isinstance(value, dict):
-        return tuple((rebase(glob, base), tuple(codes)) for glob, codes in value.items())
+        return tuple(
+            (rebase(glob, base), tuple(dict.fromkeys(codes))) for glob, codes in value.items()
+        )
     if key in PATTERNS:
         return tuple(rebase(pattern, base) for pattern in value)
     if key == "cache-dir":

@@ -47,6 +47,15 @@ REFUSED = {
     "a long string": (f"select = '{'a' * 9999}'", "devlint.toml: `select` must be a list"),
     "a long name": (f"{'a' * 9999} = 1", "devlint.toml: unknown key `aaa"),
     "a long selector": (f"select = ['{'a' * 9999}']", "devlint.toml: unknown rule selector `aaa"),
+    "a long pattern": (f"exclude = ['{'*/' * 3000}*']", "devlint.toml: `exclude`: `*/*/"),
+    "many patterns": (
+        f"extend-exclude = {[f'a*{n}' for n in range(1001)]}",
+        "devlint.toml: `extend-exclude` has more than 1,000 patterns\n",
+    ),
+    "many patterns of ignored rules": (
+        "[per-file-ignores]\n" + "".join(f"'a*{n}' = ['DEV1']\n" for n in range(1001)),
+        "devlint.toml: `per-file-ignores` has more than 1,000 patterns\n",
+    ),
     "a large number": (f"max-file-size = 0x{'f' * 6000}", LARGE_NUMBER),
     "a large number in a row": (
         f"[torchapi]\na = {{effect = 'keep', of = 0x{'f' * 6000}}}",
@@ -96,3 +105,43 @@ def test_a_link_that_leads_nowhere_is_no_missing_configuration(
     ran = project.concise(".")
     assert ran.code == 2
     assert ran.err.startswith("devlint: devlint.toml: can't be read: ")
+
+
+IGNORED = {
+    "open ranges": "[" * 1_000_000,
+    "many open ranges": ("[" * 4000 + "\n") * 250,
+    "a long line": "*/" * 400_000 + "*",
+    "many long lines": ("*/" * 2000 + "*\n") * 250,
+    "many ranges": ("[a]" * 1300 + "*\n") * 250,
+}
+
+
+@pytest.mark.parametrize("case", IGNORED)
+def test_ignore_files_that_take_long(project: Project, case: str) -> None:
+    files = {f"{'a/' * 9}{n}.py": "" for n in range(20)}
+    project.write({".gitignore": f"{IGNORED[case]}\n1?.py\n", **files})
+    assert len(listed(project)) == 10
+
+
+def test_an_ignore_file_of_too_many_patterns(project: Project) -> None:
+    wild = "".join(f"a*{n}\n" for n in range(2001))
+    project.write({".gitignore": wild, "a.py": ""})
+    ran = project.run("--show-files", ".")
+    reason = "it has more than 2,000 patterns with wildcards"
+    assert (ran.code, ran.err) == (2, f"devlint: .gitignore: {reason}\n")
+    project.write(
+        {"sub/.gitignore": "".join(f"b{n}\n" for n in range(9999)) + "a.py", "sub/a.py": ""}
+    )
+    assert "sub/a.py" not in project.run("--show-files", "sub").out
+
+
+@pytest.mark.parametrize("mark", ["\f", "\v", "\r", "\x1c", "\x85", "\u2028"])
+def test_only_newlines_end_the_lines_of_an_ignore_file(project: Project, mark: str) -> None:
+    ignore = f"\ufeffc.py\r\n# a comment{mark}a.py\nb.py{mark}\n"
+    project.write({".gitignore": ignore, "a.py": "", "b.py": "", "c.py": ""})
+    ignored = ["b.py"] if mark == "\r" else []
+    assert listed(project) == [name for name in ("a.py", "b.py") if name not in ignored]
+
+
+def listed(project: Project) -> list[str]:
+    return project.run("--show-files", ".").out.splitlines()
