@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Container
 from typing import Any
@@ -12,6 +13,28 @@ from devlint.settings import Layer, Settings, SettingsError, check_file_layer, m
 
 FILENAMES = (".devlint.toml", "devlint.toml", "pyproject.toml")
 """The strongest first; one folder has one configuration."""
+
+_MOST_FILES = 20
+"""Files that inherit from each other."""
+_MOST_PARTS = 30
+"""Parts of a dotted key, and levels of nested values: tomllib takes quadratic time for the first,
+and what is made of values is recursive."""
+_LARGEST_NUMBER = 2**63
+"""As TOML has it. Python converts no number of thousands of digits."""
+
+_OPAQUE = re.compile(
+    r"""
+    "{3} (?: [^\\] | \\. )*? (?: "{3,5} | \Z )
+    | '{3} .*? (?: '{3,5} | \Z )
+    | " (?: [^"\\\n] | \\[^\n] )* "?
+    | ' [^'\n]* '?
+    | \# [^\n]*
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+"""Strings and comments of TOML, also those that don't end."""
+_TOO_DEEP = "its values are nested too deeply"
+_OUTSIDE_OF_KEYS = re.compile(r"[\n=,\[\]{}]")
 
 
 class Configuration:
@@ -45,21 +68,18 @@ class Configuration:
         """
         if self._fixed is not None:
             return self._fixed
-        known = self._by_folder.get(folder)
-        if known is None:
-            known = self._by_folder[folder] = self._look_up(folder, names)
-        return known
-
-    def _look_up(self, folder: str, names: Container[str] | None) -> Settings:
-        for name in FILENAMES:
-            if names is None or name in names:
-                path = os.path.join(folder, name)
-                if os.path.exists(path) and not os.path.isdir(path) and _is_ours(path):
-                    return self._read(path)
-        above = os.path.dirname(folder)
-        if above == folder:
-            return self._merge([], "")
-        return self.for_folder(above)
+        passed: list[str] = []
+        place = folder
+        while (settings := self._by_folder.get(place)) is None:
+            passed.append(place)
+            above = os.path.dirname(place)
+            path = _file_in(place, names)
+            if path is not None or above == place:
+                settings = self._merge([], "") if path is None else self._read(path)
+                break
+            place, names = above, None
+        self._by_folder.update(dict.fromkeys(passed, settings))
+        return settings
 
     def _read(self, path: str) -> Settings:
         settings = self._by_file.get(path)
@@ -70,6 +90,16 @@ class Configuration:
 
     def _merge(self, layers: list[Layer], root: str) -> Settings:
         return merge((*layers, *self._overrides), root)
+
+
+def _file_in(folder: str, names: Container[str] | None) -> str | None:
+    """The configuration file of a folder. A link that leads nowhere is one that can't be read."""
+    for name in FILENAMES:
+        if names is None or name in names:
+            path = os.path.join(folder, name)
+            if os.path.lexists(path) and not os.path.isdir(path) and _is_ours(path):
+                return path
+    return None
 
 
 def _is_ours(path: str) -> bool:
@@ -115,6 +145,9 @@ def _layers(path: str, children: tuple[str, ...]) -> list[Layer]:
     if path in children:
         chain = " -> ".join(_shown(item) for item in (*children, path))
         raise SettingsError(f"{_shown(path)}: `extend` goes in a circle: {chain}")
+    if len(children) == _MOST_FILES:
+        first = _shown(children[0])
+        raise SettingsError(f"{first}: `extend` leads through more than {_MOST_FILES} files")
     values, prefix = _parse(path), ""
     if path.endswith("pyproject.toml"):
         values, prefix = _table(_table(values, path, "tool"), path, "devlint"), "tool.devlint."
@@ -149,13 +182,31 @@ def parse_toml(text: str, source: str) -> dict[str, Any]:
         import tomllib
     else:
         import tomli as tomllib
+    keys = _OUTSIDE_OF_KEYS.split(_OPAQUE.sub("", text))
+    if any(key.count(".") >= _MOST_PARTS for key in keys):
+        raise SettingsError(f"{source}: it has a key of more than {_MOST_PARTS} parts")
     try:
         values: dict[str, Any] = tomllib.loads(text)
     except RecursionError as error:
-        raise SettingsError(f"{source}: its values are nested too deeply") from error
+        raise SettingsError(f"{source}: {_TOO_DEEP}") from error
     except ValueError as error:  # also for a number of more digits than Python converts
         raise SettingsError(f"{source}: {error}") from error
+    _check_bounds(values, source)
     return values
+
+
+def _check_bounds(values: dict[str, Any], source: str) -> None:
+    """Refuse values that can't be printed or walked through."""
+    pending: list[tuple[Any, int]] = [(values, 0)]
+    while pending:
+        value, depth = pending.pop()
+        if depth > _MOST_PARTS:
+            raise SettingsError(f"{source}: {_TOO_DEEP}")
+        if isinstance(value, (dict, list)):
+            below = value.values() if isinstance(value, dict) else value
+            pending.extend((item, depth + 1) for item in below)
+        elif isinstance(value, int) and abs(value) > _LARGEST_NUMBER:
+            raise SettingsError(f"{source}: it has a number of more than 64 bits")
 
 
 def _table(values: dict[str, Any], path: str, key: str) -> dict[str, Any]:

@@ -15,6 +15,8 @@ from devlint.globs import Lines
 from devlint.patterns import as_pattern_path, compile_lines, matcher
 from devlint.settings import Settings
 
+_MOST_TRIED = 2000
+"""Lines of an ignore file that each path below is compared with, one by one."""
 _NEITHER = "it is neither a file nor a folder"
 
 
@@ -258,9 +260,12 @@ def _read_ignore(path: str, folder: str) -> tuple[Lines | None, str]:
     if os.path.islink(path) or files.leads_out(path, folder):  # git follows no such link either
         return None, ""
     try:
-        text = files.read(path, files.CEILING).decode("utf-8", "surrogateescape")
+        text = files.read(path, files.CEILING).decode("utf-8-sig", "surrogateescape")
     except (files.NotPlainError, files.TooLargeError) as error:
         return None, "" if os.path.isdir(path) else files.reason(error)
     except OSError:
         return None, ""
-    return compile_lines(tuple(text.splitlines())), ""
+    lines = compile_lines(tuple(line.removesuffix("\r") for line in text.split("\n")))
+    if lines is not None and lines.tried > _MOST_TRIED:
+        return None, f"it has more than {_MOST_TRIED:,} patterns with wildcards"
+    return lines, ""

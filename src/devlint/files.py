@@ -18,6 +18,8 @@ CEILING = 1024 * 1024
 """Bytes of a file that devlint reads for itself: a configuration, an ignore file."""
 LARGEST_SOURCE = 64 * 1024 * 1024
 """Bytes of a source file, whatever the settings say."""
+LONGEST_PATH = 4096
+"""Bytes of a path; no system takes longer ones."""
 
 _OPEN = (
     os.O_RDONLY

@@ -44,7 +44,7 @@ class Lines:
         """The last plain line for a name, or for a path that starts with a slash; and whether it
         is for folders only."""
         wild: list[tuple[int, _Wild]] = []
-        for number, line in enumerate(map(str.rstrip, lines)):
+        for number, line in enumerate(line.rstrip(" ") for line in lines):
             self._includes.append(not line.startswith("!"))
             if line.startswith("#"):
                 continue
@@ -56,6 +56,8 @@ class Lines:
             key = f"/{body}" if plain["root"] or "/" in body else body
             self._plain[key, bool(plain["folder"])] = number
         self._wild = wild[::-1]
+        self.tried = len(wild)
+        """How many lines each path is compared with, one by one."""
 
     def decide(self, path: str) -> bool | None:
         """Whether a path, with forward slashes and none at its start, is matched or taken back by
@@ -97,9 +99,10 @@ class _Wild:
     def __init__(self, line: str) -> None:
         self._line = line
         fixed = _FIXED.findall(line.removeprefix("!"))
-        self._least = sum(len(text) if text else 1 for text, _ in fixed)
-        self._piece = max((text for text, _ in fixed), key=len, default="")
-        self._compiled: re.Pattern[str] | Literal[False] | None = False
+        self._least = sum(len(text) if text else 1 for text, _, _ in fixed)
+        self._piece = max((text for text, _, _ in fixed), key=len, default="")
+        is_open = any(unclosed for _, _, unclosed in fixed)
+        self._compiled: re.Pattern[str] | Literal[False] | None = None if is_open else False
 
     def match(self, path: str) -> re.Match[str] | None:
         """How the line matches a path."""
@@ -110,8 +113,9 @@ class _Wild:
         return None if self._compiled is None else self._compiled.search(path)
 
 
-_FIXED = re.compile(r"([^\\*?\[/]+)|(\\.|\[[!^]?\]?[^\]]*\]|\?)", re.DOTALL)
-"""What a path has to hold wherever a line matches: text as it is, or any one character."""
+_FIXED = re.compile(r"([^\\*?\[/]+)|(\\.|\[[!^]?\]?[^\]]*\]|\?)|(\[[!^]?\]?[^\]]*\Z)", re.DOTALL)
+"""What a path has to hold wherever a line matches: text as it is, or any one character. The last is
+a range that isn't closed: such a line matches nothing, as with git."""
 
 
 def _compiled(line: str) -> re.Pattern[str] | None:

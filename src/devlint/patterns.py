@@ -6,6 +6,7 @@ import os
 import re
 from functools import cache
 
+from devlint.files import LONGEST_PATH
 from devlint.globs import Lines
 
 _SPECIAL = re.compile(r"([\\*?\[\]!#])")
@@ -71,9 +72,11 @@ def matcher(patterns: tuple[str, ...]) -> Matcher:
 
 
 def is_pattern(line: str) -> bool:
-    """Whether a line is valid in gitignore's notation: it names something, and ends its escapes."""
+    """Whether a line is valid in gitignore's notation: it names something, ends its escapes, and is
+    no longer than a path may be."""
     body = line.strip().removeprefix("!")
-    return bool(body) and (len(body) - len(body.rstrip("\\"))) % 2 == 0
+    ends = (len(body) - len(body.rstrip("\\"))) % 2 == 0
+    return bool(body) and ends and len(line) <= LONGEST_PATH
 
 
 def compile_lines(lines: tuple[str, ...]) -> Lines | None:

@@ -8,7 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from devlint.findings import Level
-from devlint.settings import Selectors, Settings, SettingsError, nearest
+from devlint.settings import Selectors, Settings, SettingsError, brief, nearest
 
 if TYPE_CHECKING:
     from devlint.rulebook import Page
@@ -95,7 +95,7 @@ def _codes(selector: str, rules: Catalogue, source: str) -> frozenset[str]:
     codes = rules.codes(selector)
     if not codes:
         raise SettingsError(
-            f"{source}: unknown rule selector `{selector}`{rules.suggestion(selector)}"
+            f"{source}: unknown rule selector `{brief(selector)}`{rules.suggestion(selector)}"
         )
     return codes
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import reprlib
 from collections.abc import Iterable, Mapping
 from dataclasses import Field, dataclass, field, fields
 from typing import Any
@@ -26,6 +27,8 @@ DEFAULT_EXCLUDE = (
 
 PATTERNS = ("include", "exclude", "extend-exclude", "per-file-ignores", "extend-per-file-ignores")
 """The keys whose values are patterns of paths, or tables by such patterns."""
+MOST_PATTERNS = 1000
+"""Of one key: each file is compared with all of them."""
 
 
 class SettingsError(Exception):
@@ -236,7 +239,9 @@ def _checked(
 ) -> Layer:
     for key, value in values.items():
         if key not in known:
-            raise SettingsError(f"{source}: unknown key `{prefix}{key}`{nearest(key, known)}")
+            raise SettingsError(
+                f"{source}: unknown key `{prefix}{brief(key)}`{nearest(key, known)}"
+            )
         shape: Shape = known[key].metadata["shape"]
         if not shape.accepts(value):
             where, wanted, found = f"{prefix}{key}", shape.value, value
@@ -244,12 +249,14 @@ def _checked(
                 name, found = next(
                     item for item in value.items() if not shape.accepts(dict([item]))
                 )
-                where, wanted = f'{where}."{name}"', Shape.STRINGS.value
+                where, wanted = f'{where}."{brief(name)}"', Shape.STRINGS.value
             raise SettingsError(f"{source}: `{where}` must be {wanted}, not {_describe(found)}")
         if key in PATTERNS and isinstance(value, (list, dict)):
             for pattern in value:
                 if not is_pattern(pattern):
-                    raise SettingsError(f"{source}: `{prefix}{key}`: `{pattern}` is no pattern")
+                    raise SettingsError(
+                        f"{source}: `{prefix}{key}`: `{brief(pattern)}` is no pattern"
+                    )
     return Layer(source, base, dict(values))
 
 
@@ -278,6 +285,10 @@ def merge(layers: Iterable[Layer], root: str = "") -> Settings:
             elif key == "torchapi":
                 value = _dump({**json.loads(merged.get(key, "{}")), **json.loads(value)})
                 merged["torchapi_source"] = layer.source
+            if key in PATTERNS and len(value) > MOST_PATTERNS:
+                raise SettingsError(
+                    f"{layer.source}: `{key}` has more than {MOST_PATTERNS:,} patterns"
+                )
             merged[key] = value
     arguments = {key.replace("-", "_"): value for key, value in merged.items()}
     return Settings(**arguments, selectors=tuple(selectors), ignores=ignores, root=root)
@@ -286,7 +297,9 @@ def merge(layers: Iterable[Layer], root: str = "") -> Settings:
 def _freeze(key: str, value: Any, base: str) -> Any:
     """A value as `Settings` keeps it: tuples for lists, paths and patterns made absolute."""
     if key in PATTERNS and isinstance(value, dict):
-        return tuple((rebase(glob, base), tuple(codes)) for glob, codes in value.items())
+        return tuple(
+            (rebase(glob, base), tuple(dict.fromkeys(codes))) for glob, codes in value.items()
+        )
     if key in PATTERNS:
         return tuple(rebase(pattern, base) for pattern in value)
     if key == "cache-dir":
@@ -304,6 +317,15 @@ def _dump(rows: Mapping[str, object]) -> str:
 def _describe(value: object) -> str:
     if isinstance(value, dict):
         return "a table"
-    if isinstance(value, list):
-        return f"`{value}`"
-    return f"`{str(value).lower() if isinstance(value, bool) else repr(value)}`"
+    text = _BRIEF.repr(value)
+    return f"`{text.lower() if isinstance(value, bool) else text}`"
+
+
+def brief(text: str) -> str:
+    """The start of a text of the user's that may be as long as it likes, for a message."""
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
+_SHOWN = 100
+_BRIEF = reprlib.Repr()
+_BRIEF.maxstring = _SHOWN

@@ -12,7 +12,7 @@ from devlint.cli.output import report
 from devlint.cli.session import Session
 from devlint.codec import decode
 from devlint.discover import Failure, Source, is_excluded
-from devlint.files import LARGEST_SOURCE, UNSEEN
+from devlint.files import LARGEST_SOURCE, LONGEST_PATH, UNSEEN
 from devlint.run import check_bytes
 
 
@@ -25,11 +25,13 @@ def check_stdin(session: Session) -> int:
     for name in ("add_ignore", "baseline"):
         if getattr(options, name) is not None:
             raise UsageError(f"--{name.replace('_', '-')} needs files, not standard input")
+    shown = options.stdin_filename or "-"
+    path = os.path.abspath(options.stdin_filename or "stdin.py")
+    if len(path) > LONGEST_PATH:
+        raise UsageError(f"--stdin-filename is longer than {LONGEST_PATH:,} characters")
     data = sys.stdin.buffer.read(LARGEST_SOURCE + 1)
     if len(data) > LARGEST_SOURCE:
         raise UsageError(f"standard input is larger than {LARGEST_SOURCE:,} bytes")
-    shown = options.stdin_filename or "-"
-    path = os.path.abspath(options.stdin_filename or "stdin.py")
     settings = session.configuration.for_folder(os.path.dirname(path))
     source = Source(path, shown, settings, UNSEEN)
     session.settings, session.files = settings, 1
