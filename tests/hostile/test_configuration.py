@@ -10,15 +10,15 @@ from driver.conftest import BAD_DEVICE, Project
 
 from devlint.configuration import Configuration, parse_toml
 
-SECONDS = 6.0
-"""What a run may take on a busy machine; the attacks below took from 8 seconds to hours."""
+SECONDS = 10.0
+"""Of the processor's time, for a run; the attacks below took from 8 seconds to hours."""
 
 
 @pytest.fixture(autouse=True)
 def in_a_moment() -> Iterator[None]:
-    start = time.monotonic()
+    start = time.process_time()
     yield
-    assert time.monotonic() - start < SECONDS
+    assert time.process_time() - start < SECONDS
 
 
 LONG_KEY = ".".join("a" * 500_000)
