@@ -139,6 +139,29 @@ def test_what_was_given_up_is_not_kept_for_the_next_file(
     assert "DEV202" in codes()
 
 
+@pytest.mark.parametrize("line", ["{}\n", "x = [{}]\n"], ids=["statements", "a list"])
+def test_findings_on_one_line_take_time_by_their_number(project: Project, line: str) -> None:
+    between = ", " if "[" in line else "; "
+    code = line.format(between.join(["torch.load('a')"] * 3000))
+    project.write({"a.py": f"import torch\n{code}"})
+    before = time.process_time()
+    assert project.concise().out.count(": DEV106 ") == 3000
+    assert time.process_time() - before < 10
+
+
+SCHEDULER = """import torch
+
+def restore(scheduler, model):
+    scheduler.load_state_dict(torch.load("a"))
+    model.load_state_dict(torch.load("b"))
+"""
+
+
+def test_what_a_scheduler_loads_is_told_apart_from_the_rest(project: Project) -> None:
+    project.write({"a.py": SCHEDULER})
+    assert [line.split()[0] for line in project.concise().out.splitlines()] == ["a.py:5:27:"]
+
+
 # --- what is read ----------------------------------------------------------------------------
 
 
