@@ -4,6 +4,7 @@ sentence."""
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -160,6 +161,39 @@ def restore(scheduler, model):
 def test_what_a_scheduler_loads_is_told_apart_from_the_rest(project: Project) -> None:
     project.write({"a.py": SCHEDULER})
     assert [line.split()[0] for line in project.concise().out.splitlines()] == ["a.py:5:27:"]
+
+
+def web(files: int, code: Callable[[int], str]) -> dict[str, str]:
+    """Files that import all names of each other."""
+    stars = [f"from m{number} import *\n" for number in range(files)]
+    return {
+        f"m{number}.py": "import torch\n"
+        + "".join(stars[:number] + stars[number + 1 :])
+        + code(number)
+        for number in range(files)
+    }
+
+
+def test_an_unknown_name_is_asked_for_once_in_files_that_import_each_other(
+    project: Project,
+) -> None:
+    project.write(web(8, lambda number: "y = nowhere(torch.zeros(3).cuda())\n"))
+    before = time.process_time()
+    assert project.concise().out.count(": DEV101 ") == 8
+    assert time.process_time() - before < 10
+
+
+def test_what_stands_in_files_that_import_each_other_is_found(project: Project) -> None:
+    project.write(web(8, lambda number: f"x{number} = torch.zeros(3, device='cuda:{number}')\n"))
+    project.write({"a.py": "import torch\nfrom m0 import *\ny = x5 + x6\n"})
+    ran = project.concise("--select=DEV202", "a.py")
+    assert ran.out.startswith("a.py:3:")
+
+
+def test_what_is_asked_of_other_files_counts(project: Project) -> None:
+    names = "".join(f"y = nowhere{each}(torch.zeros(3))\n" for each in range(100))
+    project.write(web(8, lambda number: names))
+    assert steps_of(project, "m0.py") > 100 * 8
 
 
 # --- what is read ----------------------------------------------------------------------------
