@@ -4,6 +4,7 @@ sentence."""
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -137,6 +138,62 @@ def test_what_was_given_up_is_not_kept_for_the_next_file(
         lower.setattr(world, "MOST_STEPS", 100)
         assert codes() == {"DEV003"}
     assert "DEV202" in codes()
+
+
+@pytest.mark.parametrize("line", ["{}\n", "x = [{}]\n"], ids=["statements", "a list"])
+def test_findings_on_one_line_take_time_by_their_number(project: Project, line: str) -> None:
+    between = ", " if "[" in line else "; "
+    code = line.format(between.join(["torch.load('a')"] * 3000))
+    project.write({"a.py": f"import torch\n{code}"})
+    before = time.process_time()
+    assert project.concise().out.count(": DEV106 ") == 3000
+    assert time.process_time() - before < 10
+
+
+SCHEDULER = """import torch
+
+def restore(scheduler, model):
+    scheduler.load_state_dict(torch.load("a"))
+    model.load_state_dict(torch.load("b"))
+"""
+
+
+def test_what_a_scheduler_loads_is_told_apart_from_the_rest(project: Project) -> None:
+    project.write({"a.py": SCHEDULER})
+    assert [line.split()[0] for line in project.concise().out.splitlines()] == ["a.py:5:27:"]
+
+
+def web(files: int, code: Callable[[int], str]) -> dict[str, str]:
+    """Files that import all names of each other."""
+    stars = [f"from m{number} import *\n" for number in range(files)]
+    return {
+        f"m{number}.py": "import torch\n"
+        + "".join(stars[:number] + stars[number + 1 :])
+        + code(number)
+        for number in range(files)
+    }
+
+
+def test_an_unknown_name_is_asked_for_once_in_files_that_import_each_other(
+    project: Project,
+) -> None:
+    project.write(web(8, lambda number: "y = nowhere(torch.zeros(3).cuda())\n"))
+    before = time.process_time()
+    assert project.concise().out.count(": DEV101 ") == 8
+    assert time.process_time() - before < 10
+
+
+def test_what_stands_in_files_that_import_each_other_is_found(project: Project) -> None:
+    project.write(web(8, lambda number: f"x{number} = torch.zeros(3, device='cuda:{number}')\n"))
+    project.write({"a.py": "import torch\nfrom m0 import *\ny = x5 + x6\n"})
+    ran = project.concise("--select=DEV202", "a.py")
+    assert ran.out.startswith("a.py:3:")
+
+
+def test_what_is_asked_of_other_files_counts(project: Project) -> None:
+    names = "".join(f"y = nowhere{each}(torch.zeros(3))\n" for each in range(100))
+    project.write(web(8, lambda number: names))
+    assert steps_of(project, "m0.py") > 100 * 8
 
 
 # --- what is read ----------------------------------------------------------------------------

@@ -31,6 +31,10 @@ _KEPT = 8_000_000
 """Characters of the files that are remembered: neighbours import the same ones, and a run goes
 folder by folder. What was read of a file and found out takes some thirty bytes for each."""
 
+_Asked = dict[tuple[File, str], tuple[int, Value | None]]
+"""What dotted names stand for in files that were asked for to answer one question, and how deep
+below the question that was."""
+
 
 class Project:
     """The names of other files. Files are remembered as long as nothing of them changes."""
@@ -102,10 +106,13 @@ class Project:
                 self._watch.known.clear()
         return name
 
-    def of_star(self, file: File, name: str, depth: int = 0) -> Value | None:
+    def of_star(self, file: File, name: str) -> Value | None:
         """What a name stands for that a file may have got by `import *`."""
+        return self._of_star(file, name, {}, 0)
+
+    def _of_star(self, file: File, name: str, asked: _Asked, depth: int) -> Value | None:
         for module in file.stars[-1 : -_MOST_STARS - 1 : -1]:
-            found = self._value(file, f"{module}.{name}", depth)
+            found = self._value(file, f"{module}.{name}", asked, depth)
             if found is not None:
                 return found
         return None
@@ -117,14 +124,24 @@ class Project:
         known."""
         known = self._watch.known
         if known is None:
-            return self._value(file, name, 0)
+            return self._value(file, name, {}, 0)
         if (file, name) not in known:
-            found = self._value(file, name, 0)
+            found = self._value(file, name, {}, 0)
             known[file, name] = found
             return found
         return known[file, name]
 
-    def _value(self, file: File, name: str, depth: int) -> Value | None:
+    def _value(self, file: File, name: str, asked: _Asked, depth: int) -> Value | None:
+        """The same within one question. What is asked again gives what it gave, and None while it
+        is being found out: modules may import all names of each other."""
+        before = asked.get((file, name))
+        if before is None or depth < before[0]:
+            self.steps.take(1)
+            asked[file, name] = depth, None
+            asked[file, name] = depth, self._found(file, name, asked, depth)
+        return asked[file, name][1]
+
+    def _found(self, file: File, name: str, asked: _Asked, depth: int) -> Value | None:
         module, rest = name, ""
         while module and module not in file.modules:
             module, _, last = module.rpartition(".")
@@ -139,9 +156,9 @@ class Project:
                 bound = guest.get(first)
                 if bound is None and not guest.binds(first) and not rest and depth < _DEEPEST:
                     guest.settle_stars()
-                    bound = self.of_star(guest.file, first, depth + 1)
+                    bound = self._of_star(guest.file, first, asked, depth + 1)
                 if bound is not None and bound.data != f"{module}.{first}":
-                    return self._reached(guest.file, bound, rest, depth)
+                    return self._reached(guest.file, bound, rest, asked, depth)
             below = self._around.submodule(path, first)
             if below is None:
                 return None
@@ -149,12 +166,14 @@ class Project:
             file.modules.setdefault(module, path)
         return None
 
-    def _reached(self, file: File, bound: Value, rest: str, depth: int) -> Value | None:
+    def _reached(
+        self, file: File, bound: Value, rest: str, asked: _Asked, depth: int
+    ) -> Value | None:
         """A name's value, or that of an attribute below it."""
         if bound.kind is not Kind.LIBRARY or not isinstance(bound.data, str):
             return None if rest else bound
         dotted = f"{bound.data}.{rest}" if rest else bound.data
-        return self._value(file, dotted, depth + 1) or bound.but(data=dotted)
+        return self._value(file, dotted, asked, depth + 1) or bound.but(data=dotted)
 
     # --- files -----------------------------------------------------------------------------
 

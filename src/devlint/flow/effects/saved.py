@@ -4,9 +4,11 @@ devices that it runs on; what it gives back as an array, or to a scheduler, is n
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 
 from devlint import ir
 from devlint.flow.devices.named import last_name
+from devlint.flow.frames.files import File
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted
 from devlint.flow.syntax.scan import MOVES
@@ -19,7 +21,7 @@ def is_own(frame: Frame, node: ir.Call, name: str) -> bool:
     saves is remembered."""
     if name not in ("torch.save", "torch.load"):
         return False
-    if name == "torch.load" and (_is_an_array(frame, node) or _is_of_scheduler(frame, node)):
+    if name == "torch.load" and (_is_an_array(frame, node) or _is_of_scheduler(frame.file, node)):
         return True
     path = _path(node, int(name == "torch.save"))
     if not path:
@@ -65,17 +67,22 @@ def _is_an_array(frame: Frame, node: ir.Call) -> bool:
 _ARRAYS = ("ndarray", "NDArray")
 
 
-def _is_of_scheduler(frame: Frame, node: ir.Call) -> bool:
+def _is_of_scheduler(file: File, node: ir.Call) -> bool:
     """Whether a scheduler of learning rates gets what is loaded: all its state are numbers."""
-    body = frame.function.body if isinstance(frame.function, ir.Function) else frame.file.body
-    for each in (part for statement in body for part in descendants(statement)):
-        match each:
+    if file.for_schedulers is None:
+        nodes = (part for statement in file.body for part in descendants(statement))
+        file.for_schedulers = frozenset(_given_to_schedulers(nodes))
+    return node in file.for_schedulers
+
+
+def _given_to_schedulers(nodes: Iterable[ir.Node]) -> Iterator[ir.Expr]:
+    for node in nodes:
+        match node:
             case ir.Call(
                 func=ir.Attribute(value=owner, attr="load_state_dict"),
                 args=(ir.Argument(value=given), *_),
-            ) if given is node:
-                return _SCHEDULER.search(last_name(owner)) is not None
-    return False
+            ) if _SCHEDULER.search(last_name(owner)):
+                yield given
 
 
 _SCHEDULER = re.compile(r"sched", re.IGNORECASE)

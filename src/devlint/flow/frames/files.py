@@ -147,6 +147,9 @@ class File:
     """Where its names and attributes aren't called, by name; None before anybody has looked."""
     replaced: frozenset[str] | None = None
     """The attributes of all tensors that it patches; None before anybody has looked."""
+    for_schedulers: frozenset[ir.Expr] | None = None
+    """What its calls give to schedulers of learning rates to load; None before anybody has
+    looked."""
     fixtures: dict[str, Closure] = field(default_factory=dict)
     """The functions that pytest runs for the parameters of tests, by their names."""
     nn: str = ""
