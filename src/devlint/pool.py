@@ -213,15 +213,17 @@ def _hold_interrupts() -> None:
 
 
 def serve() -> None:
-    """What a worker does: answer chunks on standard output until there are no more."""
+    """What a worker does: answer chunks on standard output until there are no more, or nobody who
+    asks."""
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # nothing that is printed gets among the answers
     chunks = sys.stdin.buffer
     function = pickle.load(chunks)
     gc.disable()
     gc.freeze()  # what is imported by now lives forever
-    with contextlib.suppress(EOFError):
+    with contextlib.suppress(EOFError, BrokenPipeError):
         while True:
             chunk = pickle.load(chunks)
             _send([function(task) for task in chunk], answers)
             _collect(_COLLECT_ALL_EVERY // 4)
+    os._exit(0)  # nothing is left to be written, and what can't be would be complained about

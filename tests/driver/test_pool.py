@@ -5,7 +5,9 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import subprocess
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -103,3 +105,16 @@ def test_a_crashing_file_is_named_and_the_others_are_linted(
         "devlint: src/m17.py: internal error: the process died, out of memory or by a crash\n"
     )
     assert ran.code == 2
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs signals")
+def test_workers_of_a_run_that_was_ended_go_without_a_word(project: Project) -> None:
+    body = "".join(f"def f{i}(x):\n    return x.to('cuda') + {i}\n" for i in range(300))
+    project.write({f"m{i}.py": f"import torch\n{body}" for i in range(SMALL + 10)})
+    process = subprocess.Popen(
+        project.command("-j2", "-n", "."), cwd=project.folder, stderr=subprocess.PIPE, text=True
+    )
+    time.sleep(2.5)
+    process.terminate()
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (-signal.SIGTERM, "")
