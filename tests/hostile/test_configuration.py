@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 from driver.conftest import BAD_DEVICE, Project
 
+from devlint import torchapi
 from devlint.configuration import Configuration, parse_toml
 
 SECONDS = 6.0
@@ -55,6 +56,22 @@ REFUSED = {
     "many patterns of ignored rules": (
         "[per-file-ignores]\n" + "".join(f"'a*{n}' = ['DEV1']\n" for n in range(1001)),
         "devlint.toml: `per-file-ignores` has more than 1,000 patterns\n",
+    ),
+    "many rows": (
+        "[torchapi]\n" + "".join(f"a{n} = {{effect = 'keep'}}\n" for n in range(1001)),
+        "devlint.toml: `torchapi`: there are more than 1,000 rows\n",
+    ),
+    "a row of many wildcards": (
+        f"[torchapi]\n'torch.{'*a' * 11}' = {{effect = 'keep'}}",
+        f'devlint.toml: `torchapi`: "torch.{"*a" * 11}": there are more than 10 wildcards in it\n',
+    ),
+    "a row of a long name": (
+        f"[torchapi]\n'{'a' * 9999}' = {{effect = 'keep'}}",
+        "devlint.toml: `torchapi`: a name has more than 255 characters\n",
+    ),
+    "a row of a long value": (
+        f"[torchapi]\na = {{effect = '{'a' * 9999}'}}",
+        'devlint.toml: `torchapi`: "a": \'aaaaaaaaaaaa...',
     ),
     "a large number": (f"max-file-size = 0x{'f' * 6000}", LARGE_NUMBER),
     "a large number in a row": (
@@ -105,6 +122,37 @@ def test_a_link_that_leads_nowhere_is_no_missing_configuration(
     ran = project.concise(".")
     assert ran.code == 2
     assert ran.err.startswith("devlint: devlint.toml: can't be read: ")
+
+
+@pytest.mark.parametrize(
+    "name", ["torch.*a*a*a*a*a*a*a*a*b", "torch.**.**.**.**.**.**.b", "torch.**.a*a.**.*b"]
+)
+def test_rows_that_take_long_to_compare(name: str) -> None:
+    table = torchapi.load().with_rows({name: {"effect": "keep"}})
+    for tail in ("a" * 5000, ".".join("a" * 2000), ".aa" * 2000):
+        found = table.get(f"torch.{tail}")
+        assert found is None or found.name != name
+
+
+@pytest.mark.parametrize(
+    ("glob", "fits", "others"),
+    [
+        ("x.a*b*c", ["x.abc", "x.aaabbbccc", "x.abcbc"], ["x.abcb", "x.ab.c", "x.ac"]),
+        ("x.**.a.**.b", ["x.q.a.q.b", "x.a.a.a.b", "x.q.a.a.q.b"], ["x.a.q.b", "x.q.a.b"]),
+        ("x.**.a*", ["x.q.a", "x.a.q.ab"], ["x.a", "x.q.a.q"]),
+        ("x.**", ["x.a", "x.a.b"], ["x"]),
+    ],
+)
+def test_wildcards_in_the_name_of_a_row(glob: str, fits: list[str], others: list[str]) -> None:
+    table = torchapi.load().with_rows({glob: {"effect": "keep"}})
+    assert all(table.get(name) is not None for name in fits)
+    assert not any(map(table.get, others))
+
+
+def test_the_words_of_many_rows(project: Project) -> None:
+    rows = "".join(f"a{n} = {{effect = 'keep'}}\n" for n in range(1000))
+    project.write({"devlint.toml": f"[torchapi]\n{rows}", "a.py": f"# {'a' * 3_900_000}\n"})
+    assert project.found(".") == []
 
 
 IGNORED = {
