@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from driver.conftest import BAD_DEVICE, Project
+from driver.conftest import BAD_DEVICE, CLEAN, Project
 
 from devlint import torchapi
 from devlint.configuration import Configuration, parse_toml
@@ -189,6 +190,39 @@ def test_only_newlines_end_the_lines_of_an_ignore_file(project: Project, mark: s
     project.write({".gitignore": ignore, "a.py": "", "b.py": "", "c.py": ""})
     ignored = ["b.py"] if mark == "\r" else []
     assert listed(project) == [name for name in ("a.py", "b.py") if name not in ignored]
+
+
+@pytest.mark.parametrize("through", ["", "missing/../"])
+def test_long_chains_of_links(project: Project, through: str) -> None:
+    project.write(
+        {"p/__init__.py": "", "p/a.py": BAD_DEVICE, "p/b.py": f"from p import x0\n{CLEAN}"}
+    )
+    for number in range(1500):
+        suffix = ".py" if number < 3 or number > 1450 else ""
+        target = ".py" if number < 2 or number > 1449 else ""
+        link = project.folder / "p" / f"x{number}{suffix}"
+        link.symlink_to(f"{through}x{number + 1}{target}")
+    chain = Path("p/x0.py")
+    ran = project.spawn("--no-cache", "--quiet", str(chain), "--baseline=p/x2.py")
+    assert ran.code == 2
+    assert "Traceback" not in ran.err
+    ran = project.concise("--fix", ".")
+    assert "p/a.py:3:18: DEV304" in ran.out
+    assert "Traceback" not in ran.err
+
+
+def test_each_link_of_a_chain(project: Project) -> None:
+    project.write({"p/__init__.py": "", "p/a.py": f"import p.x0\n{BAD_DEVICE}"})
+    for number in range(1000):
+        (project.folder / "p" / f"x{number}.py").symlink_to(f"x{number + 1}.py")
+    assert project.found("p/a.py") == ["p/a.py DEV304"]
+    assert project.concise("p").err.count("symbolic links") > 900
+
+
+def test_a_folder_that_is_called_like_a_module(project: Project) -> None:
+    project.write({"helper.py/x": "", "a.py": f"import helper\n{BAD_DEVICE}"})
+    ran = project.concise("a.py")
+    assert (ran.code, ran.err) == (1, "")
 
 
 def listed(project: Project) -> list[str]:
