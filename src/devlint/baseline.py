@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -58,7 +57,7 @@ def new_findings(path: Path, findings: Sequence[Finding], sources: Sources) -> l
 
 def _folder(path: Path) -> Path:
     """The folder of a baseline, which its paths start from. Links in circles don't matter."""
-    return Path(os.path.realpath(path)).parent
+    return Path(files.resolve(str(path))).parent
 
 
 def _read(path: Path) -> list[str]:

@@ -113,7 +113,7 @@ def user_folder() -> str:
 
 def default_folder(project: str) -> str:
     """Where the cache of a project is unless somebody says otherwise. Raises `CacheError`."""
-    return os.path.join(user_folder(), "projects", digest(os.fsencode(os.path.realpath(project))))
+    return os.path.join(user_folder(), "projects", digest(os.fsencode(files.resolve(project))))
 
 
 class Cache:
@@ -124,7 +124,7 @@ class Cache:
 
     def __init__(self, folder: str, project: str, warn: Callable[[str], None]) -> None:
         self._folder = folder
-        self._project = os.path.realpath(project)
+        self._project = files.resolve(project)
         self._base = os.path.join(os.path.abspath(project), "")
         self._warn = warn
         self._signer: Signer | None = None

@@ -72,9 +72,9 @@ def discover(paths: tuple[str, ...], configuration: Configuration) -> Found:
         else:
             found.failures.append(Failure(path, _NEITHER))
     unique = {source.path: source for source in found.sources}
-    seen = set(map(os.path.realpath, unique)) if walk.linked else set()
+    seen = set(map(files.resolve, unique)) if walk.linked else set()
     for path, source in sorted(walk.linked.items()):
-        target = os.path.realpath(path)
+        target = files.resolve(path)
         if target not in seen:
             seen.add(target)
             unique[path] = source

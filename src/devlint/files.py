@@ -113,9 +113,24 @@ def read_from(descriptor: int, path: str, most: int) -> bytes:
     return b"".join(pieces)
 
 
+def resolve(path: str) -> str:
+    """A path without links, but for one at its end that the system doesn't follow: it leads
+    nowhere, or through too many others.
+
+    Python follows any number, one within the other: a long chain exceeds its recursion limit.
+    """
+    if os.path.lexists(path) and not os.path.exists(path):
+        folder, name = os.path.split(path)
+        return os.path.join(os.path.realpath(folder), name)
+    try:
+        return os.path.realpath(path)
+    except RecursionError:
+        return os.path.abspath(path)
+
+
 def leads_out(path: str, folder: str) -> bool:
     """Whether links lead from a path to a place outside of a folder."""
-    return not is_below(os.path.realpath(path), os.path.realpath(folder))
+    return not is_below(resolve(path), resolve(folder))
 
 
 def is_below(path: str, folder: str) -> bool:

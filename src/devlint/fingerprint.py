@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from devlint import files
 from devlint.findings import Finding
 from devlint.spans import LineIndex
 
@@ -17,7 +18,7 @@ def relative_path(filename: str, root: Path) -> str:
 
     Symbolic links are resolved, so a file has one path however it was reached.
     """
-    path, base = os.path.realpath(filename), os.path.realpath(root)
+    path, base = files.resolve(filename), files.resolve(str(root))
     try:
         below = os.path.commonpath([path, base]) == base
     except ValueError:  # two drives of Windows

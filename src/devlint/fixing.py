@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -58,7 +57,7 @@ def fix_all(
     names: dict[str, list[str]] = {}
     first: list[_Task] = []
     for task in tasks:
-        known = names.setdefault(os.path.realpath(task.source.path), [])
+        known = names.setdefault(files.resolve(task.source.path), [])
         if not known:
             first.append(task)  # a file that has several names is fixed by the first
         known.append(task.source.shown)
@@ -82,7 +81,7 @@ def fix_all(
         result.notes.extend(f"{shown}: {note}" for note in outcome.notes)
         if not write:
             result.diffs.append(unified_diff(outcome.old, outcome.new, shown))
-        for name in names[os.path.realpath(task.source.path)]:
+        for name in names[files.resolve(task.source.path)]:
             by_file[name] = renamed(outcome.remaining, name)
     result.remaining = [finding for found in by_file.values() for finding in found]
     return result

@@ -179,9 +179,10 @@ def _list(folder: str, _version: tuple[int, int, int]) -> frozenset[str]:
                     continue
                 if entry.is_symlink() and is_strangers(entry.path):
                     continue
-                if is_file:
-                    found.add(entry.name)
-                elif entry.is_dir():
+                if not entry.is_dir():
+                    if is_file:
+                        found.add(entry.name)
+                elif not is_file:
                     found.add(f"{entry.name}/")
     except OSError:
         return frozenset()

@@ -18,20 +18,29 @@ def isolate(words: list[str]) -> None:
     itself stays, and so do those that Python installs packages into.
     """
     given = os.environ.get("PYTHONPATH")
-    suspects = set() if given is None else set(map(os.path.realpath, given.split(os.pathsep)))
-    suspects -= set(map(os.path.realpath, site.getsitepackages()))
+    suspects = set() if given is None else set(map(_resolved, given.split(os.pathsep)))
+    suspects -= set(map(_resolved, site.getsitepackages()))
     values = (word.partition("=")[2] if word.startswith("-") else word for word in words)
-    named = [os.path.realpath(value) for value in values if value and os.path.lexists(value)]
+    named = [_resolved(value) for value in values if value and os.path.lexists(value)]
     folders = (path if os.path.isdir(path) else os.path.dirname(path) for path in named)
-    trees = [os.path.realpath(os.curdir), *folders]
+    trees = [_resolved(os.curdir), *folders]
 
     def leads_there(entry: str) -> bool:
-        place = os.path.realpath(entry)
+        place = _resolved(entry)
         return place in suspects and any(_are_nested(place, tree) for tree in trees)
 
     sys.path[:] = [
         entry for entry in sys.path if entry == _PARENT or (entry and not leads_there(entry))
     ]
+
+
+def _resolved(path: str) -> str:
+    """A path without links; as it is where these are a chain that is too long for Python, and for
+    the system before."""
+    try:
+        return os.path.realpath(path)
+    except RecursionError:
+        return os.path.abspath(path)
 
 
 def _are_nested(one: str, other: str) -> bool:

@@ -14,7 +14,7 @@ from devlint.flow.facts import IdleSuppression, Unparsable, Unreadable
 from devlint.flow.frames.world import MOST_STEPS, TooManyStepsError
 from devlint.flow.surroundings import Text
 from devlint.locating import locate, no_files
-from devlint.plan import Plan, is_of_others, prepare
+from devlint.plan import Plan, prepare
 from devlint.purpose import role_of_file, speaks_of_devices
 from devlint.rulebook import pages
 from devlint.saying import Said, rules_for, say
@@ -80,8 +80,7 @@ def check(data: bytes, filename: str, settings: Settings) -> Checked:
     if len(data) > settings.max_file_size:
         return Checked(unreadable(filename, too_large(settings), settings))
     codes = codes_for(settings, filename, catalogue())
-    words = searchable(data)
-    relevant = plan.signs.search(words) is not None and not is_of_others(words)
+    relevant = plan.concerns(searchable(data))
     if not relevant and not mentions(data, PRAGMA_WORDS):
         error = syntax_error(data, filename)
         return Checked([] if error is None else _of_failure(error, filename, codes))

@@ -15,12 +15,17 @@ from devlint.neighbours import Neighbours
 from devlint.selection import catalogue, validate
 from devlint.settings import Settings, SettingsError
 
-SIGNS = (
-    r"torch", r"lightning", r"accelerate", r"timm", r"cuda", r"\.to\(", r"\.cpu\(", r"\.numpy\(",
-    r"\.device\b", r"get_device", r"register_buffer", r"load_url", r"load_state_dict_from_url",
+_SIGNS = re.compile(
+    "|".join((
+        r"torch", r"lightning", r"accelerate", r"timm", r"cuda", r"\.to\(", r"\.cpu\(",
+        r"\.numpy\(", r"\.device\b", r"get_device", r"register_buffer", r"load_url",
+        r"load_state_dict_from_url",
+    )).encode(),
+    re.IGNORECASE,
 )  # fmt: skip
-"""A file in which none of these patterns occurs holds nothing that a rule reads: it is only parsed
-by Python itself."""
+"""A file in which none of these patterns occurs, nor a user's row, holds nothing that a rule reads:
+it is only parsed by Python itself."""
+_WORD = re.compile(rb"[\w\x80-\xff]+")
 
 _OTHER_FRAMEWORKS = re.compile(
     rb"^[ \t]*(?:from|import)[ \t]+"
@@ -29,7 +34,7 @@ _OTHER_FRAMEWORKS = re.compile(
 )
 
 
-def is_of_others(data: bytes) -> bool:
+def _is_of_others(data: bytes) -> bool:
     """Whether a file computes with another framework and never mentions torch: there, what torch
     says of devices means nothing."""
     return b"torch" not in data and _OTHER_FRAMEWORKS.search(data) is not None
@@ -40,11 +45,21 @@ class Plan:
     """What follows from settings: the torch table with the user's rows."""
 
     table: torchapi.Table
-    signs: re.Pattern[bytes]
+    words: frozenset[bytes]
+    """The first words of the user's rows."""
     device_types: frozenset[str]
     neighbours: Neighbours | None
     project: Project | None
     """The files that imports lead to; None where they aren't followed."""
+
+    def concerns(self, data: bytes) -> bool:
+        """Whether a file may hold something that a rule reads."""
+        if _SIGNS.search(data) is None and not self._names(data):
+            return False
+        return not _is_of_others(data)
+
+    def _names(self, data: bytes) -> bool:
+        return bool(self.words) and not self.words.isdisjoint(_WORD.findall(data))
 
 
 @lru_cache(maxsize=64)
@@ -54,18 +69,17 @@ def prepare(settings: Settings) -> Plan:
     Raises `SettingsError` for a selector that stands for no rule, and for a malformed row.
     """
     validate(settings, catalogue())
-    table, signs = torchapi.load(), list(SIGNS)
+    table, words = torchapi.load(), frozenset[bytes]()
     if settings.torchapi:
         rows: Mapping[str, Mapping[str, object]] = json.loads(settings.torchapi)
         try:
             table = table.with_rows(rows)
         except ValueError as error:
             raise SettingsError(f"{settings.torchapi_source}: `torchapi`: {error}") from error
-        signs.extend(re.escape(name.partition(".")[0]) for name in rows)
-    pattern = re.compile("|".join(signs).encode(), re.IGNORECASE | re.MULTILINE)
+        words = frozenset(name.partition(".")[0].encode() for name in rows)
     device_types = frozenset(settings.device_types)
     if not settings.follow_imports:
-        return Plan(table, pattern, device_types, None, None)
+        return Plan(table, words, device_types, None, None)
     neighbours = Neighbours(settings.max_file_size)
     project = new_project(neighbours, table, device_types)
-    return Plan(table, pattern, device_types, neighbours, project)
+    return Plan(table, words, device_types, neighbours, project)

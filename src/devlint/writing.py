@@ -47,7 +47,7 @@ def rewrite(path: str, old: bytes, new: bytes) -> None:
     Raises `OSError` with the file untouched: `ChangedError` where it doesn't hold `old`, and others
     where it can't be written, or not without losing something that belongs to it.
     """
-    target = os.path.realpath(path)
+    target = files.resolve(path)
     with files.opened(target) as original, _locked(original, target):
         _refuse_lossy(original, target, old)
         with _temporary(os.path.dirname(target), new) as temporary:
@@ -98,15 +98,16 @@ def strangers_place(path: str, trees: Iterable[str]) -> str:
     nor may it be a pipe or a device; elsewhere, the last part may be no link.
     """
     place, *trees = (os.path.join(os.getcwd(), each) for each in (path, os.curdir, *trees))
-    folders = [os.path.realpath(tree) for tree in trees]
+    folders = [files.resolve(tree) for tree in trees]
     prefix = ""
     parts = place.split(os.sep)
     for number, part in enumerate(parts, start=1):
-        inside = any(files.is_below(os.path.realpath(prefix or os.sep), each) for each in folders)
+        inside = any(files.is_below(files.resolve(prefix or os.sep), each) for each in folders)
         prefix = f"{prefix}{part}{os.sep}" if number < len(parts) else f"{prefix}{part}"
         name = prefix.rstrip(os.sep)
         if os.path.islink(name) and (inside or number == len(parts)) and not _is_of_system(name):
-            return f"{name} is a link to {os.path.realpath(name)}: name that place instead"
+            target = os.path.join(os.path.dirname(name), os.readlink(name))
+            return f"{name} is a link to {os.path.normpath(target)}: name that place instead"
     if inside and os.path.exists(place) and not (os.path.isfile(place) or os.path.isdir(place)):
         return "it is not a plain file"
     return ""

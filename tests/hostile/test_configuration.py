@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from driver.conftest import BAD_DEVICE, Project
+from driver.conftest import BAD_DEVICE, CLEAN, Project
 
+from devlint import torchapi
 from devlint.configuration import Configuration, parse_toml
 
 SECONDS = 10.0
@@ -55,6 +57,22 @@ REFUSED = {
     "many patterns of ignored rules": (
         "[per-file-ignores]\n" + "".join(f"'a*{n}' = ['DEV1']\n" for n in range(1001)),
         "devlint.toml: `per-file-ignores` has more than 1,000 patterns\n",
+    ),
+    "many rows": (
+        "[torchapi]\n" + "".join(f"a{n} = {{effect = 'keep'}}\n" for n in range(1001)),
+        "devlint.toml: `torchapi`: there are more than 1,000 rows\n",
+    ),
+    "a row of many wildcards": (
+        f"[torchapi]\n'torch.{'*a' * 11}' = {{effect = 'keep'}}",
+        f'devlint.toml: `torchapi`: "torch.{"*a" * 11}": there are more than 10 wildcards in it\n',
+    ),
+    "a row of a long name": (
+        f"[torchapi]\n'{'a' * 9999}' = {{effect = 'keep'}}",
+        "devlint.toml: `torchapi`: a name has more than 255 characters\n",
+    ),
+    "a row of a long value": (
+        f"[torchapi]\na = {{effect = '{'a' * 9999}'}}",
+        'devlint.toml: `torchapi`: "a": \'aaaaaaaaaaaa...',
     ),
     "a large number": (f"max-file-size = 0x{'f' * 6000}", LARGE_NUMBER),
     "a large number in a row": (
@@ -107,11 +125,42 @@ def test_a_link_that_leads_nowhere_is_no_missing_configuration(
     assert ran.err.startswith("devlint: devlint.toml: can't be read: ")
 
 
+@pytest.mark.parametrize(
+    "name", ["torch.*a*a*a*a*a*a*a*a*b", "torch.**.**.**.**.**.**.b", "torch.**.a*a.**.*b"]
+)
+def test_rows_that_take_long_to_compare(name: str) -> None:
+    table = torchapi.load().with_rows({name: {"effect": "keep"}})
+    for tail in ("a" * 5000, ".".join("a" * 2000), ".aa" * 2000):
+        found = table.get(f"torch.{tail}")
+        assert found is None or found.name != name
+
+
+@pytest.mark.parametrize(
+    ("glob", "fits", "others"),
+    [
+        ("x.a*b*c", ["x.abc", "x.aaabbbccc", "x.abcbc"], ["x.abcb", "x.ab.c", "x.ac"]),
+        ("x.**.a.**.b", ["x.q.a.q.b", "x.a.a.a.b", "x.q.a.a.q.b"], ["x.a.q.b", "x.q.a.b"]),
+        ("x.**.a*", ["x.q.a", "x.a.q.ab"], ["x.a", "x.q.a.q"]),
+        ("x.**", ["x.a", "x.a.b"], ["x"]),
+    ],
+)
+def test_wildcards_in_the_name_of_a_row(glob: str, fits: list[str], others: list[str]) -> None:
+    table = torchapi.load().with_rows({glob: {"effect": "keep"}})
+    assert all(table.get(name) is not None for name in fits)
+    assert not any(map(table.get, others))
+
+
+def test_the_words_of_many_rows(project: Project) -> None:
+    rows = "".join(f"a{n} = {{effect = 'keep'}}\n" for n in range(1000))
+    project.write({"devlint.toml": f"[torchapi]\n{rows}", "a.py": f"# {'a' * 3_900_000}\n"})
+    assert project.found(".") == []
+
+
 IGNORED = {
     "open ranges": "[" * 1_000_000,
     "many open ranges": ("[" * 4000 + "\n") * 250,
     "a long line": "*/" * 400_000 + "*",
-    "many long lines": ("*/" * 2000 + "*\n") * 250,
+    "many long lines": ("*/" * 2000 + "*\n") * 50,
     "many ranges": ("[a]" * 1300 + "*\n") * 250,
 }
 
@@ -141,6 +190,39 @@ def test_only_newlines_end_the_lines_of_an_ignore_file(project: Project, mark: s
     project.write({".gitignore": ignore, "a.py": "", "b.py": "", "c.py": ""})
     ignored = ["b.py"] if mark == "\r" else []
     assert listed(project) == [name for name in ("a.py", "b.py") if name not in ignored]
+
+
+@pytest.mark.parametrize("through", ["", "missing/../"])
+def test_long_chains_of_links(project: Project, through: str) -> None:
+    project.write(
+        {"p/__init__.py": "", "p/a.py": BAD_DEVICE, "p/b.py": f"from p import x0\n{CLEAN}"}
+    )
+    for number in range(1500):
+        suffix = ".py" if number < 3 or number > 1450 else ""
+        target = ".py" if number < 2 or number > 1449 else ""
+        link = project.folder / "p" / f"x{number}{suffix}"
+        link.symlink_to(f"{through}x{number + 1}{target}")
+    chain = Path("p/x0.py")
+    ran = project.spawn("--no-cache", "--quiet", str(chain), "--baseline=p/x2.py")
+    assert ran.code == 2
+    assert "Traceback" not in ran.err
+    ran = project.concise("--fix", ".")
+    assert "p/a.py:3:18: DEV304" in ran.out
+    assert "Traceback" not in ran.err
+
+
+def test_each_link_of_a_chain(project: Project) -> None:
+    project.write({"p/__init__.py": "", "p/a.py": f"import p.x0\n{BAD_DEVICE}"})
+    for number in range(1000):
+        (project.folder / "p" / f"x{number}.py").symlink_to(f"x{number + 1}.py")
+    assert project.found("p/a.py") == ["p/a.py DEV304"]
+    assert project.concise("p").err.count("symbolic links") > 900
+
+
+def test_a_folder_that_is_called_like_a_module(project: Project) -> None:
+    project.write({"helper.py/x": "", "a.py": f"import helper\n{BAD_DEVICE}"})
+    ran = project.concise("a.py")
+    assert (ran.code, ran.err) == (1, "")
 
 
 def listed(project: Project) -> list[str]:

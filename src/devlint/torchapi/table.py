@@ -28,6 +28,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from importlib import resources
+from itertools import count
+from reprlib import repr as shorten
 from typing import Any
 
 from devlint.torchapi.effects import Arg, Dims, Effect, Row
@@ -43,6 +45,13 @@ KINDS = frozenset({
     "number", "bool", "none", "dtype", "namespace",
 })  # fmt: skip
 """The kinds that a row may name, from `flow.values.Kind`."""
+
+_MOST_ROWS = 1000
+"""Rows that a user adds: a name may be compared with all of them."""
+_LONGEST_NAME = 255
+_MOST_WILDCARDS = 10
+_SHOWN = 100
+"""Characters of a wrong word that a message shows."""
 
 _PARAMETER = ("device", "like", "data", "of", "size", "generator")
 _PARAMETERS = ("operands", "cpu_only", "weights")
@@ -110,6 +119,8 @@ class Table:
         Raises:
             ValueError: a row says something that no row can say.
         """
+        if len(mapping) > _MOST_ROWS:
+            raise ValueError(f"there are more than {_MOST_ROWS:,} rows")
         added = dict(_row(name, entry, f'"{name}"') for name, entry in mapping.items())
         stamp = hashlib.sha256(f"{self.version}{sorted(map(repr, added.values()))}".encode())
         every = {row.name: row for group in self.patterns.values() for _, row in group}
@@ -121,7 +132,7 @@ class Table:
             return row
         for spelling in dict.fromkeys((name, self.canonical(name))):
             for pattern, row in self.patterns.get(spelling.partition(".")[0], ()):
-                if pattern.fullmatch(spelling):
+                if pattern.fullmatch(f"{spelling}."):
                     return row
         return None
 
@@ -212,6 +223,10 @@ def as_function(row: Row) -> Row:
 
 def _row(name: str, entry: Any, where: str) -> tuple[str, Row]:
     """Check one entry. Keys may be written with hyphens or underscores."""
+    if len(name) > _LONGEST_NAME:
+        raise ValueError(f"a name has more than {_LONGEST_NAME} characters")
+    if len(re.findall(r"\*+", name)) > _MOST_WILDCARDS:
+        raise ValueError(f"{where}: there are more than {_MOST_WILDCARDS} wildcards in it")
     if not re.fullmatch(r"[\w*]+(\.[\w*]+)*", name):
         raise ValueError(f"{where}: expected a dotted name")
     if not isinstance(entry, Mapping):
@@ -227,26 +242,32 @@ def _row(name: str, entry: Any, where: str) -> tuple[str, Row]:
             changes[key] = _parameter(value, f"{where}: {key}")
         elif key in _PARAMETERS:
             if not isinstance(value, list):
-                raise ValueError(f"{where}: {key}: expected a list of parameters, not {value!r}")
+                raise ValueError(
+                    f"{where}: {key}: expected a list of parameters, not {shorten(value)}"
+                )
             changes[key] = tuple(_parameter(item, f"{where}: {key}") for item in value)
         elif key in _NAMES:
             if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-                raise ValueError(f"{where}: {key}: expected a list of names, not {value!r}")
+                raise ValueError(f"{where}: {key}: expected a list of names, not {shorten(value)}")
             changes[key] = tuple(value)
         elif key in _TYPES:
             if type(value) is not _TYPES[key]:
-                raise ValueError(f"{where}: {key}: expected {_TYPES[key].__name__}, not {value!r}")
+                raise ValueError(
+                    f"{where}: {key}: expected {_TYPES[key].__name__}, not {shorten(value)}"
+                )
             changes[key] = value
         else:
             known = ", ".join(item.name for item in fields(Row) if item.name != "name")
-            raise ValueError(f'{where}: unknown key "{key}"; the keys are {known}')
+            raise ValueError(f'{where}: unknown key "{key[:_SHOWN]}"; the keys are {known}')
     if "effect" not in changes:
         raise ValueError(f"{where}: `effect` is missing")
     for needed in _NEEDED.get(changes["effect"], ()):
         if not changes.get(needed):
             raise ValueError(f'{where}: effect "{changes["effect"].value}" needs `{needed}`')
     if changes.get("kind", "tensor") not in KINDS:
-        raise ValueError(f'{where}: unknown kind "{changes["kind"]}": {", ".join(sorted(KINDS))}')
+        raise ValueError(
+            f'{where}: unknown kind "{changes["kind"][:_SHOWN]}": {", ".join(sorted(KINDS))}'
+        )
     return name, Row(name, **changes)
 
 
@@ -255,29 +276,50 @@ def _member(enum: type[Effect] | type[Dims], value: Any, where: str) -> Effect |
         return enum(value)
     except ValueError:
         known = ", ".join(member.value for member in enum if member.value)
-        raise ValueError(f"{where}: {value!r} is none of {known}") from None
+        raise ValueError(f"{where}: {shorten(value)} is none of {known}") from None
 
 
 def _parameter(value: Any, where: str) -> tuple[Arg, ...]:
     args = value if isinstance(value, list) else [value]
     if not args or not all(type(arg) in (int, str) for arg in args):
-        raise ValueError(f"{where}: expected a position or a keyword, or a list of such: {value!r}")
+        raise ValueError(
+            f"{where}: expected a position or a keyword, or a list of such: {shorten(value)}"
+        )
     return tuple(args)
 
 
 def _assemble(rows: Mapping[str, Row], aliases: Mapping[str, str], version: str) -> Table:
     exact = {name: row for name, row in rows.items() if "*" not in name}
     globs = sorted((n for n in rows if "*" in n), key=lambda n: (n.count("**"), -len(n), n))
-    patterns: dict[str, tuple[tuple[re.Pattern[str], Row], ...]] = {}
+    patterns: dict[str, list[tuple[re.Pattern[str], Row]]] = {}
     for name in globs:
-        root = name.partition(".")[0]
-        patterns[root] = (*patterns.get(root, ()), (_regex(name), rows[name]))
-    return Table(exact, patterns, aliases, version)
+        patterns.setdefault(name.partition(".")[0], []).append((_regex(name), rows[name]))
+    return Table(exact, {root: tuple(found) for root, found in patterns.items()}, aliases, version)
 
 
 def _regex(glob: str) -> re.Pattern[str]:
-    parts = (
-        r"\w+(\.\w+)*" if part == "**" else re.escape(part).replace(r"\*", r"\w*")
-        for part in glob.split(".")
-    )
-    return re.compile(r"\.".join(parts))
+    """A name with wildcards, as an expression that takes the first place that fits for what stands
+    between two of them, and stays with it: the second has the most room then. So the time grows
+    with the name and the pattern alone."""
+    groups = count()
+
+    def first(text: str) -> str:
+        group = f"g{next(groups)}"
+        return f"(?=(?P<{group}>{text}))(?P={group})"
+
+    def component(part: str) -> str:
+        head, *pieces = map(re.escape, re.split(r"\*+", part))
+        middle = (first(rf"\w*?{piece}") for piece in pieces[:-1])
+        return "".join([head, *middle, *(rf"\w*{piece}" for piece in pieces[-1:])])
+
+    blocks: list[list[str]] = [[]]
+    for part in glob.split("."):
+        if part == "**":
+            blocks.append([])
+        else:
+            blocks[-1].append(rf"{component(part)}\.")
+    # Behind each component is a dot, which the whole is matched without.
+    start, *rest = ["".join(block) for block in blocks]
+    middle = [first(rf"(?:\w+\.)+?{block}") for block in rest[:-1]]
+    end = [rf"(?:\w+\.)+{block}" for block in rest[-1:]]
+    return re.compile("".join([start, *middle, *end]))
