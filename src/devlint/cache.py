@@ -91,7 +91,7 @@ def content(path: str) -> str:
         return ""
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=8192)
 def _hashed(path: str, _seen: Look) -> str:
     """A hash of a file as it looks: many files hang on the same ones."""
     return _hash(path)

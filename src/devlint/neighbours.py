@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+from array import array
+from bisect import bisect_left
 from collections import OrderedDict
 
 from devlint import files
@@ -19,6 +21,10 @@ from devlint.source.spots import File
 _KEPT = 4_000_000
 """Characters of the files that are remembered; what was read of them takes some twenty bytes for
 each."""
+_MOST_BYTES = 64_000_000
+"""Bytes of a project in which words are looked for. Four are remembered for each word of a file."""
+_WORD = re.compile(rb"\w+")
+_HASH = 0xFFFF_FFFF
 
 
 class Neighbours(Finder):
@@ -33,6 +39,8 @@ class Neighbours(Finder):
         self._largest = largest
         self.refused: dict[str, str] = {}
         """Why files weren't opened that imports lead to, by path."""
+        self._words: dict[str, tuple[tuple[int, int, int], array[int]]] = {}
+        """Hashes of the words of files, in order, with the version of the file."""
         self._contents: OrderedDict[str, tuple[str, Text]] = OrderedDict()
         self._size = 0
 
@@ -70,14 +78,34 @@ class Neighbours(Finder):
         found = None if content is None else content.module.origin
         return found if isinstance(found, File) else None
 
-    def mentioning(self, path: str, word: str) -> list[str]:
-        """The files of a file's project in which a word stands, that file among them."""
-        whole, found = re.compile(rf"\b{re.escape(word)}\b".encode()), []
-        for each in self.modules(path):
-            self.consulted.add(each)
-            if whole.search(self._bytes(each)):
+    def mentioning(self, path: str, word: str, most: int) -> list[str]:
+        """The files of a file's project in which a word stands, that file among them: the first
+        ones where these are more than `most`, and none in a project of too many bytes."""
+        modules = list(self.modules(path))
+        self.consulted.update(modules)
+        versions = {each: seen for each in modules if (seen := _version(each)) is not None}
+        if sum(size for *_, size in versions.values()) > _MOST_BYTES:
+            return []
+        whole, found = re.compile(rf"\b{re.escape(word)}\b".encode()), list[str]()
+        for each, seen in versions.items():
+            if self._may_mention(each, seen, word) and whole.search(self._bytes(each)):
                 found.append(each)
+                if len(found) > most:
+                    break
         return found
+
+    def _may_mention(self, path: str, seen: tuple[int, int, int], word: str) -> bool:
+        """Whether a file has each part of a word, or another one of the same hash."""
+        kept = self._words.get(path)
+        if kept is None or kept[0] != seen:
+            words = {hash(part) & _HASH for part in _WORD.findall(self._bytes(path))}
+            kept = self._words[path] = seen, array("I", sorted(words))
+        hashes = kept[1]
+        for part in _WORD.findall(word.encode()):
+            place = bisect_left(hashes, hash(part) & _HASH)
+            if place == len(hashes) or hashes[place] != hash(part) & _HASH:
+                return False
+        return True
 
     def sets_default(self, path: str) -> bool:
         """Whether a program that imports a file makes its tensors on an accelerator, unless told
@@ -97,8 +125,12 @@ class Neighbours(Finder):
         no module of that path."""
         if not path.endswith(".py"):
             return None if is_absent(path) else (0, 0)
-        try:
-            status = os.stat(path)
-        except OSError:
-            return None
-        return files.version(status)
+        return _version(path)
+
+
+def _version(path: str) -> tuple[int, int, int] | None:
+    """The version of a file, its size last; None where there is none."""
+    try:
+        return files.version(os.stat(path))
+    except OSError:
+        return None

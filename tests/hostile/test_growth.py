@@ -4,12 +4,14 @@ sentence."""
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from driver.conftest import BAD_DEVICE, CLEAN, Project
 
+from devlint import files, neighbours
 from devlint.configuration import Configuration
 from devlint.findings import Finding, Level, Span
 from devlint.fingerprint import fingerprints
@@ -194,6 +196,30 @@ def test_what_is_asked_of_other_files_counts(project: Project) -> None:
     names = "".join(f"y = nowhere{each}(torch.zeros(3))\n" for each in range(100))
     project.write(web(8, lambda number: names))
     assert steps_of(project, "m0.py") > 100 * 8
+
+
+def test_each_file_of_a_project_is_searched_once_for_words(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = "import torch\n\ndef {}(image: torch.Tensor):\n    return image / torch.tensor([0.2])\n"
+    project.write({"pyproject.toml": "", **{f"x{each}.py": f"a{each} = 1\n" for each in range(50)}})
+    project.write({f"n{each}.py": code.format(f"f{each}") for each in range(20)})
+    opened: Counter[str] = Counter()
+    read = files.read
+
+    def counted(path: str, most: int) -> bytes:
+        opened[Path(path).name] += 1
+        return read(path, most)
+
+    monkeypatch.setattr(neighbours.files, "read", counted)
+    plan = prepare(SETTINGS)
+    assert plan.neighbours is not None
+    for each in range(20):
+        path = str(project.folder / f"n{each}.py")
+        assert plan.neighbours.mentioning(path, f"f{each}", 8) == [path]
+    assert {opened[f"x{each}.py"] for each in range(50)} == {1}
+    monkeypatch.setattr(neighbours, "_MOST_BYTES", 1000)
+    assert plan.neighbours.mentioning(path, "f19", 8) == []
 
 
 # --- what is read ----------------------------------------------------------------------------

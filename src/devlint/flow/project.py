@@ -54,6 +54,8 @@ class Project:
         self._guests: OrderedDict[str, Guest] = OrderedDict()
         self._size = 0
         self._checked: set[str] = set()
+        self._mentions: dict[tuple[str, str], tuple[list[str], frozenset[str]]] = {}
+        """The files in which words stand, and what was consulted for that."""
         self.steps = self._watch.steps
         self.heap: dict[Ref, Object] = {}
         """What the names of other files refer to."""
@@ -62,6 +64,7 @@ class Project:
     def visit(self) -> Iterator[set[str]]:
         """Follow the names of one linted file; gives the paths that were consulted."""
         self._checked.clear()
+        self._mentions.clear()
         self._watch.begin()
         with self._watch.watched(settled=True) as consulted:
             try:
@@ -193,11 +196,21 @@ class Project:
     def brings(self, path: str, function: str, parameter: str) -> bool:
         """Whether the calls of a file's function bring from the host what a parameter takes, in all
         of the project's files."""
-        callers = self._around.mentioning(path, function.partition(".")[0])
+        callers = self._mentioning(path, function.partition(".")[0])
         if len(callers) > _MOST_CALLERS:
             return False
         told = {self._heard(each).get((path, function, parameter)) for each in callers}
         return True in told and False not in told
+
+    def _mentioning(self, path: str, word: str) -> list[str]:
+        """The files in which a word stands: they are looked for once for each linted file."""
+        if (path, word) not in self._mentions:
+            with self._watch.watched() as consulted:
+                found = self._around.mentioning(path, word, _MOST_CALLERS)
+            self._mentions[path, word] = found, frozenset(consulted)
+        found, paths = self._mentions[path, word]
+        self._watch.consult(paths)
+        return found
 
     def _heard(self, path: str) -> Brought:
         guest = self._follow(path)

@@ -48,8 +48,9 @@ class Surroundings(Protocol):
     def stamp(self, path: str) -> object:
         """What changes when a consulted path does."""
 
-    def mentioning(self, path: str, word: str) -> list[str]:
-        """The files of a file's project in which a word stands, that file among them."""
+    def mentioning(self, path: str, word: str, most: int) -> list[str]:
+        """The files of a file's project in which a word stands, that file among them: the first
+        ones where these are more than `most`, and none in a project of too many bytes."""
 
     def sets_default(self, path: str) -> bool:
         """Whether a program that imports a file sets where tensors are made."""
