@@ -95,6 +95,10 @@ def _command_of(words: list[str]) -> int:
         return code
     except (UsageError, SettingsError) as error:
         complain(str(error))
+        try:
+            sys.stdout.flush()
+        except OSError:  # what the error is about, perhaps
+            _drop_output()
         return UNABLE
 
 
