@@ -60,7 +60,10 @@ def _fill_streams() -> None:
 
 def _drop_output() -> None:
     """Python would complain when it flushes at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    try:  # noqa: SIM105
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError:
+        pass  # a stream of somebody else's may have no file
 
 
 def _run(words: list[str]) -> int:
