@@ -55,7 +55,7 @@ def rewrite(path: str, old: bytes, new: bytes) -> None:
             temporary.close()
             if not _holds(original, target, old):
                 raise ChangedError(path)
-            os.replace(temporary.name, target)
+            _put_in_place(temporary.name, target, original)
         late = _content(original, target, files.LARGEST_SOURCE)
     if (
         late is not None and late != old
@@ -116,6 +116,36 @@ def strangers_place(path: str, trees: Iterable[str]) -> str:
 def _is_of_system(path: str) -> bool:
     """Whether it is a name for a stream, such as `/dev/stdout`."""
     return files.is_below(path, "/dev") or files.is_below(path, "/proc")
+
+
+def _put_in_place(new: str, target: str, original: int) -> None:
+    """Give a new file the place of an open one. Raises `ChangedError` where a third has taken that
+    place meanwhile, as by an editor that saves by a rename: that one stays."""
+    ours = os.stat(new)
+    if not _exchange(new, target):
+        os.replace(new, target)
+    elif not os.path.samestat(os.stat(new), os.fstat(original)):
+        _exchange(new, target)
+        if not os.path.samestat(os.stat(new), ours):  # saved once more: the newest stays
+            _exchange(new, target)
+        raise ChangedError(target)
+
+
+def _exchange(one: str, other: str) -> bool:
+    """Exchange the names of two files in one step; False where the system has no such step."""
+    import ctypes
+
+    names = [ctypes.c_char_p(os.fsencode(each)) for each in (one, other)]
+    swap = ctypes.c_uint(1 << 1)  # RENAME_EXCHANGE, RENAME_SWAP
+    if sys.platform == "linux":
+        here = ctypes.c_int(-100)  # AT_FDCWD
+        function, arguments = "renameat2", (here, names[0], here, names[1], swap)
+    elif sys.platform == "darwin":
+        function, arguments = "renamex_np", (*names, swap)
+    else:
+        return False
+    call = getattr(ctypes.CDLL(None), function, None)  # None with an older C library
+    return call is not None and call(*arguments) == 0
 
 
 def _refuse_lossy(original: int, target: str, old: bytes) -> None:

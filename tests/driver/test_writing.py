@@ -102,21 +102,65 @@ def test_a_change_while_the_new_file_is_made_is_not_lost(
     assert [item.read_bytes() for item in path.parent.iterdir()] in ([b"theirs"], [])
 
 
-def test_a_change_in_the_last_instant_is_brought_back(
-    path: Path, monkeypatch: pytest.MonkeyPatch
+def append(path: Path) -> None:
+    with path.open("ab") as file:
+        file.write(b" and more")
+
+
+def save_by_a_rename(path: Path) -> None:
+    saved = path.with_name("saved")
+    saved.write_bytes(b"theirs")
+    saved.replace(path)
+
+
+LAST_INSTANT = {"appended to": (append, b"old and more")}
+if sys.platform == "linux":
+    LAST_INSTANT["saved by a rename"] = (save_by_a_rename, b"theirs")
+
+
+@pytest.mark.parametrize(("change", "kept"), LAST_INSTANT.values(), ids=LAST_INSTANT)
+def test_a_change_in_the_last_instant_is_not_lost(
+    path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[Path], object], kept: bytes
 ) -> None:
-    replace = os.replace
+    exchange = writing._exchange
 
-    def late(temporary: str, target: str) -> None:
-        monkeypatch.setattr(os, "replace", replace)
-        with path.open("ab") as file:
-            file.write(b" and more")
-        replace(temporary, target)
+    def late(new: str, target: str) -> bool:
+        monkeypatch.setattr(writing, "_exchange", exchange)
+        change(path)
+        return exchange(new, target)
 
-    monkeypatch.setattr(os, "replace", late)
+    monkeypatch.setattr(writing, "_exchange", late)
     with pytest.raises(ChangedError):
         rewrite(str(path), b"old", b"new")
-    assert path.read_bytes() == b"old and more"
+    assert [item.read_bytes() for item in path.parent.iterdir()] == [kept]
+
+
+def test_where_names_can_not_be_exchanged_the_file_is_replaced(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writing, "_exchange", lambda one, other: False)
+    rewrite(str(path), b"old", b"new")
+    assert [item.read_bytes() for item in path.parent.iterdir()] == [b"new"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="renameat2 is Linux's")
+def test_of_two_saves_in_the_last_instant_the_newest_stays(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exchange = writing._exchange
+
+    def late(new: str, target: str) -> bool:
+        save_by_a_rename(path)
+        exchanged = exchange(new, target)
+        path.with_name("saved").write_bytes(b"newest")
+        path.with_name("saved").replace(path)
+        monkeypatch.setattr(writing, "_exchange", exchange)
+        return exchanged
+
+    monkeypatch.setattr(writing, "_exchange", late)
+    with pytest.raises(ChangedError):
+        rewrite(str(path), b"old", b"new")
+    assert [item.read_bytes() for item in path.parent.iterdir()] == [b"newest"]
 
 
 def test_one_of_several_names_of_a_file_is_not_replaced(path: Path) -> None:
@@ -172,7 +216,7 @@ def test_the_longest_name(tmp_path: Path) -> None:
 KILLED = """
 import os, signal, sys
 from devlint import writing
-os.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+writing._exchange = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 writing.rewrite(sys.argv[1], b"old", b"new")
 """
 
