@@ -15,7 +15,9 @@ from devlint import files, neighbours
 from devlint.configuration import Configuration
 from devlint.findings import Finding, Level, Span
 from devlint.fingerprint import fingerprints
+from devlint.flow.calls import callers
 from devlint.flow.frames import world
+from devlint.flow.frames.files import File
 from devlint.lint import check
 from devlint.plan import prepare
 from devlint.report import full_format
@@ -99,6 +101,58 @@ def test_loops_inside_each_other_end(project: Project, monkeypatch: pytest.Monke
     ran = project.concise()
     assert ": DEV003 too much to work out" in ran.out
     assert (ran.code, ran.out.count("\n")) == (2, 1)
+
+
+def kept_lists(number: int) -> str:
+    """A class that keeps modules in plain lists: each is looked for in all of its methods."""
+    kept = "".join(f"        self.a{i} = [nn.Linear(2, 2)]\n" for i in range(number))
+    return (
+        "from torch import nn\nclass M(nn.Module):\n    def __init__(self):\n"
+        f"        super().__init__()\n{kept}"
+    )
+
+
+def loaded_arrays(number: int) -> str:
+    """A function that returns an array: for each file that it loads, its statements are gone
+    through."""
+    loads = "".join(f"    x{i} = torch.load(path)\n" for i in range(number))
+    return f"import torch\ndef read(path) -> np.ndarray:\n{loads}    return x0\n"
+
+
+def long_returns(number: int) -> str:
+    """A function that moves many things in one statement, and is called as often."""
+    moved = ", ".join(["x.cuda()"] * number)
+    return f"import torch\ndef move(x):\n    return {moved}\n" + "move(y)\n" * number
+
+
+@pytest.mark.parametrize("code", [kept_lists, loaded_arrays, long_returns])
+def test_what_takes_the_square_of_its_size_takes_as_many_steps(
+    project: Project, code: Callable[[int], str]
+) -> None:
+    project.write({"small.py": code(50), "large.py": code(200)})
+    assert steps_of(project, "large.py") > 10 * steps_of(project, "small.py")
+
+
+def test_calls_of_methods_are_searched_once_in_a_file(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    searched = 0
+    search = callers._asked_by_constructors
+
+    def count(file: File) -> set[str]:
+        nonlocal searched
+        searched += 1
+        return search(file)
+
+    monkeypatch.setattr(callers, "_asked_by_constructors", count)
+    part = (
+        "class M{0}(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "    def reset(self, x):\n        return x\n"
+    )
+    code = "from torch import nn\n" + "".join(part.format(i) for i in range(5))
+    project.write({"a.py": code})
+    check(code.encode(), str(project.folder / "a.py"), SETTINGS)
+    assert searched == 1
 
 
 def test_what_an_imported_file_takes_counts(

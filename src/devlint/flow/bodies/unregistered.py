@@ -38,7 +38,7 @@ def tell(info: ClassInfo, frame: Frame, name: str, value: Value) -> None:
         return
     if parameters and all(map(_is_part, _shown(operand.node))):
         return  # the module registers parameters that are its attributes
-    if is_moved_by_hand(info, name):
+    if is_moved_by_hand(frame.world, info, name):
         return
     if is_registered_elsewhere(info, frame, name, found):
         return
@@ -123,6 +123,9 @@ def tell_filled(info: ClassInfo, made: Frame, ended: Frame, this: Value) -> None
             ended.record(filled.fact(info, ended, name, found))
 
 
+_Methods = list[tuple[ir.Function, list[ir.Node]]]
+"""The methods of a class, each with what is in it."""
+
 _REGISTERS = {"add_module", "register_module", "__setattr__"}
 
 
@@ -140,7 +143,9 @@ def is_registered_elsewhere(info: ClassInfo, frame: Frame, name: str, found: Obj
                 return True
     this = frame.state.heap.get((info, "self"))
     modules = {n: v for n, v in this.entries.items() if v.kind is Kind.MODULE} if this else {}
-    if _is_made_of_parts(info, name) or _is_added(info, name, modules, len(found.items or ())):
+    methods = [(each, frame.world.descendants(each)) for each in info.methods.values()]
+    count = len(found.items or ())
+    if _is_made_of_parts(methods, name) or _is_added(methods, name, modules, count):
         return True
     own = {ref for v in modules.values() for ref in both(v.data)}
     own.add((info, "self"))
@@ -148,14 +153,13 @@ def is_registered_elsewhere(info: ClassInfo, frame: Frame, name: str, found: Obj
     return any(outermost(ref) in own for v in held if v.kind is Kind.MODULE for ref in both(v.data))
 
 
-def _is_added(info: ClassInfo, name: str, modules: Container[str], count: int) -> bool:
+def _is_added(methods: _Methods, name: str, modules: Container[str], count: int) -> bool:
     """Whether what is inside goes into a part of the module one by one:
     `self.heads.add_module(key, self.by_name[key])`, `self.heads.append(self.kept[i])`; or into a
     list that one is made of: `steps.append(self.layers[-1])`, `nn.Sequential(*steps)`; or all of
     it into one: `nn.Sequential(self.kept[0], nn.ReLU(), self.kept[1])`."""
-    for method in info.methods.values():
+    for method, inside in methods:
         this = method.params[0].name if method.params else ""
-        inside = list(descendants(method))
         parts = set(_parts_of(inside, f"{this}.{name}"))
         lists = set(_listed(inside))
         for node in inside:
@@ -201,13 +205,12 @@ def _registers_several(method: ir.Function) -> bool:
     )
 
 
-def _is_made_of_parts(info: ClassInfo, name: str) -> bool:
+def _is_made_of_parts(methods: _Methods, name: str) -> bool:
     """Whether all that is appended is the module itself, a part of it, or
     `Sequential(self.body, self.heads[-1])`, which holds nothing else; or what such a container is
     made of in the same method: `steps[-1]` beside `Sequential(*steps)`."""
     added = []
-    for method in info.methods.values():
-        inside = list(descendants(method))
+    for _, inside in methods:
         appended = list(_appended(inside, name))
         listed = set(_listed(inside)) if appended else set()
         added += [_is_part(each) or _is_in(each, listed) for each in appended]

@@ -128,17 +128,22 @@ def _is_of_tests(frame: Frame) -> bool:
 def is_asked_by_constructors(file: File, method: str) -> bool:
     """Whether the calls of a method of that name in a file all stand in constructors, of what has
     the called object as a part."""
-    early, late = False, False
+    if file.asked_by_constructors is None:
+        file.asked_by_constructors = frozenset(_asked_by_constructors(file))
+    return method in file.asked_by_constructors
+
+
+def _asked_by_constructors(file: File) -> set[str]:
+    early, late = set[str](), set[str]()
     for statement in file.body:
-        if isinstance(statement, ir.Class):
-            functions = [each for each in statement.body if isinstance(each, ir.Function)]
-        else:
-            functions = [statement] if isinstance(statement, ir.Function) else []
-        for function in functions:
-            if method in file.scan(function).methods:
-                early |= function.name == "__init__"
-                late |= function.name != "__init__" or method in file.scan(function).self_calls
-    return early and not late
+        inside = statement.body if isinstance(statement, ir.Class) else (statement,)
+        for function in inside:
+            if isinstance(function, ir.Function):
+                found = file.scan(function)
+                of_itself = found.methods & found.self_calls
+                early |= found.methods if function.name == "__init__" else set()
+                late |= of_itself if function.name == "__init__" else found.methods
+    return early - late
 
 
 def is_exporting(info: ClassInfo, method: str) -> bool:

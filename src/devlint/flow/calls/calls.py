@@ -54,6 +54,7 @@ _OF_SCALERS = frozenset(("step", "unscale_"))
 
 def call(frame: Frame, node: ir.Call) -> Value:
     """The value of a call; its facts are recorded on the way."""
+    frame.world.step()
     func = node.func
     if isinstance(func, ir.Attribute):
         base = frame.evaluate(func.value)

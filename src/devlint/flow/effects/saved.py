@@ -60,7 +60,7 @@ def _is_an_array(frame: Frame, node: ir.Call) -> bool:
         return False
     if ir.render(function.returns).rpartition(".")[2] not in _ARRAYS:
         return False
-    inside = (each for statement in function.body for each in descendants(statement))
+    inside = frame.world.descendants(function)
     return any(isinstance(each, ir.Return) and each.value is node for each in inside)
 
 

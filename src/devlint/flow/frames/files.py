@@ -150,6 +150,9 @@ class File:
     for_schedulers: frozenset[ir.Expr] | None = None
     """What its calls give to schedulers of learning rates to load; None before anybody has
     looked."""
+    asked_by_constructors: frozenset[str] | None = None
+    """The methods that its constructors alone call, of what has the called object as a part; None
+    before anybody has looked."""
     fixtures: dict[str, Closure] = field(default_factory=dict)
     """The functions that pytest runs for the parameters of tests, by their names."""
     nn: str = ""

@@ -13,6 +13,7 @@ from devlint.flow.domain.state import Object
 from devlint.flow.domain.values import NOTHING, Trace, Value
 from devlint.flow.facts import Collective, Fact, KeptDevice, Operand, WorkerUse
 from devlint.flow.frames.files import ClassInfo, Closure, File
+from devlint.flow.syntax.walk import descendants
 
 if TYPE_CHECKING:
     from devlint.flow.frames.frame import Frame
@@ -52,9 +53,13 @@ class Names(Protocol):
 
 
 MOST_STEPS = 1_000_000
-"""Statements that are run for one linted file, those of the files it imports included."""
+"""Statements and calls that are run for one linted file, those of the files it imports included."""
 _ENTRIES = 128
 """Names and objects that are copied in the time of a step."""
+_NODES = 16
+"""Nodes that are looked at in the time of a step."""
+_NODES = 16
+"""Nodes that are looked at in the time of a step."""
 
 
 class TooManyStepsError(Exception):
@@ -179,3 +184,10 @@ class World:
         steps.taken += 1 + copied // _ENTRIES
         if steps.taken > MOST_STEPS:
             raise TooManyStepsError
+
+    def descendants(self, node: ir.Node) -> list[ir.Node]:
+        """A node and all nodes below it. This counts as steps: it is for what looks at a whole body
+        once for each of many things in it. Raises `TooManyStepsError`."""
+        found = list(descendants(node))
+        self.steps.take(1 + len(found) // _NODES)
+        return found

@@ -14,6 +14,7 @@ from devlint.flow.domain.values import NOTHING, Kind, Value
 from devlint.flow.facts import Role
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
+from devlint.flow.frames.world import World
 from devlint.flow.modules.placement import place_module
 from devlint.flow.syntax.walk import descendants, self_attribute
 
@@ -56,7 +57,7 @@ def _is_to_be_filled(frame: Frame, value: Value) -> bool:
 def forget_moved(info: ClassInfo, frame: Frame, this: Value) -> None:
     """Forget where the modules of a container are, where a method moves them one by one."""
     for name, value in frame.state.heap[this.data].entries.items():
-        if _holds_modules(frame, value) and is_moved_by_hand(info, name):
+        if _holds_modules(frame, value) and is_moved_by_hand(frame.world, info, name):
             place_module(frame, value, UNKNOWN)
 
 
@@ -68,21 +69,18 @@ def _holds_modules(frame: Frame, value: Value) -> bool:
     return any(each.kind is Kind.MODULE for each in inside)
 
 
-def is_moved_by_hand(info: ClassInfo, name: str) -> bool:
+def is_moved_by_hand(world: World, info: ClassInfo, name: str) -> bool:
     """Whether a method moves what is inside: `self.kept[0].to(x)`, also by another name. Who does
     so knows that it isn't registered, and most likely wants it out of the state of the module."""
     return any(
-        _moves_what_is_in(method, name)
+        _moves_what_is_in(method.params[0].name, world.descendants(method), name)
         for each in info.lineage()
         for method in each.methods.values()
         if method.params
     )
 
 
-def _moves_what_is_in(method: ir.Function, name: str) -> bool:
-    inside = list(descendants(method))
-    this = method.params[0].name
-
+def _moves_what_is_in(this: str, inside: list[ir.Node], name: str) -> bool:
     def is_element(node: ir.Expr | None) -> bool:
         return isinstance(node, ir.Subscript) and self_attribute(node.value, this) == name
 
