@@ -192,6 +192,8 @@ SPELLINGS = [
     ("GPU0", "cuda:0", Safety.UNSAFE),
     ("cudda", "cuda", None),
     ("cuda:0,1", "cuda:0", None),
+    ("cuda:" + "0" * 5_000 + "7", "cuda:7", Safety.SAFE),
+    ("cudda:" + "9" * 5_000, "", None),
     ("cuda:-1", "", None),
     ("auto", "", None),
     ("", "", None),

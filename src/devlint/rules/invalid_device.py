@@ -20,7 +20,7 @@ _UNKNOWN_TYPE = "Expected one of"
 """How torch's message about an unknown type begins."""
 
 _FILE = re.compile(r"/|\.(pt|pth|pkl|bin|ckpt|tar)$")
-_SHAPE = re.compile(r"([a-z]+)(?::+|[ _.-])?(\d*)")
+_SHAPE = re.compile(r"([a-z]+)(?::+|[ _.-])?0*?([0-9]{0,3})")
 
 
 @rule("invalid-device", on=DeviceUse)
