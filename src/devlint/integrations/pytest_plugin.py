@@ -38,6 +38,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     text = "run the tests on devices that this machine hasn't got: cuda, cuda:2, mps or xpu"
     group.addoption("--devlint-emulate", metavar="KIND[:N]", default=None, help=text)
     parser.addini("devlint_emulate", f"{text} (as --devlint-emulate)", default="")
+    text = "run tests for the CPU on a device that this machine hasn't got: cuda, mps or xpu"
+    group.addoption("--devlint-on", metavar="KIND", default=None, help=text)
+    text = "let tests fail with the device errors of --devlint-on, or only report them"
+    group.addoption("--devlint-on-errors", choices=("fail", "report"), default="fail", help=text)
     text = "explain device errors of tests, or (strict) raise them before kernels run"
     group.addoption("--devlint-guard", metavar="off|explain|strict", default=None, help=text)
     parser.addini("devlint_guard", f"{text} (as --devlint-guard)", default="")
@@ -46,19 +50,27 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     """Turn the emulation on before anything of the tests is imported."""
-    wanted, place = early_config.known_args_namespace.devlint_emulate, "--devlint-emulate"
+    options = early_config.known_args_namespace
+    wanted, place = options.devlint_on, "--devlint-on"
+    if wanted is not None and options.devlint_emulate is not None:
+        raise pytest.UsageError(
+            "--devlint-on emulates a device itself: leave out --devlint-emulate"
+        )
+    if wanted is None:
+        wanted, place = options.devlint_emulate, "--devlint-emulate"
     if wanted is None:
         wanted, place = early_config.getini("devlint_emulate"), "devlint_emulate"
     if not wanted:
         return
     try:
-        virtual = _runtime("virtual")
+        if options.devlint_on is None:
+            emulation = _runtime("virtual").emulate(wanted)
+        else:
+            emulation = _ported(early_config, wanted, options.devlint_on_errors == "report")
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise
         raise pytest.UsageError(_needs_torch(place)) from None
-    try:
-        emulation = virtual.emulate(wanted)
     except ValueError as error:
         raise pytest.UsageError(f"{place}: {error}") from None
     emulation.__enter__()
@@ -237,6 +249,14 @@ def pytest_terminal_summary(
         terminalreporter.section("not emulated (devlint)")
         for text, count in limits.items():
             terminalreporter.line(in_words(text, count))
+
+
+def _ported(config: pytest.Config, kind: str, only_reports: bool) -> Any:
+    """The emulation to which tests are ported; what sees them is registered as a plugin."""
+    room = importlib.import_module("devlint.integrations.pytest_port")
+    plugin = room.PortPlugin(config, kind, only_reports)
+    config.pluginmanager.register(plugin, "devlint_port")
+    return plugin.emulation
 
 
 def _runtime(name: str) -> Any:

@@ -88,13 +88,24 @@ def emulate(kind: str = "cuda", count: int | None = None, *, transfers: Any = No
 class Emulation:
     """Accelerators that are there between entering and leaving.
 
+    Args:
+        spec: what to pretend.
+        transfers: notes copies between devices, if given.
+        extend: changes an emulation that is as good as on.
+
     Raises:
         RuntimeError: on entering, if an emulation is on already.
     """
 
-    def __init__(self, spec: Spec, transfers: Any = None) -> None:
+    def __init__(
+        self,
+        spec: Spec,
+        transfers: Any = None,
+        extend: Callable[[World, Patches], None] | None = None,
+    ) -> None:
         self.spec = spec
         self.transfers = transfers
+        self._extend = extend
         self._world: World | None = None
         self._patches = Patches()
 
@@ -154,6 +165,8 @@ class Emulation:
         processes.patch(world, self._patches)
         distributed.patch(world, self._patches)
         exchange.patch(world, self._patches)
+        if self._extend is not None:
+            self._extend(world, self._patches)
         _watch_forks()
         world.functions.__enter__()
 

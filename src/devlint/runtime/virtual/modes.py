@@ -179,6 +179,8 @@ class FunctionMode(TorchFunctionMode):
         self.handlers: dict[Any, Handler] = {}
         self.placeless: set[Any] = set()
         """Functions to which it makes no difference where tensors are."""
+        self.again: Callable[[tuple[Any, ...], dict[str, Any]], bool] | None = None
+        """Asked, with the arguments of a call that has raised, whether it is to be made again."""
         self.is_over = False
         """Threads may keep the mode after the emulation has ended: then it does nothing."""
 
@@ -207,9 +209,22 @@ class FunctionMode(TorchFunctionMode):
         if func in self.placeless or self.is_over:
             return func(*args, **kwargs) if kwargs else func(*args)
         handler = self.handlers.get(func)
+        if self.again is not None:
+            return self._persistent(handler or self.usual, func, args, kwargs or {})
         if handler is not None:
             return handler(func, args, kwargs or {})
         return self.usual(func, args, kwargs) if kwargs else self.run(func, args, _NOTHING)
+
+    def _persistent(
+        self, handler: Handler, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """Run a function again as long as something is done about its errors."""
+        while True:
+            try:
+                return handler(func, args, kwargs)
+            except Exception:
+                if self.again is None or not self.again(args, kwargs):
+                    raise
 
     def usual(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run a function that has no handler; any may take a device or a generator."""

@@ -1,0 +1,143 @@
+"""What the tests make is born on the device, and what they read on the host may be read there."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+import torch.utils._device
+from torch import Tensor, nn
+
+from devlint.runtime.explaining.stack import as_module
+from devlint.runtime.ported.code import Code
+from devlint.runtime.ported.holdings import arguments, note_near
+from devlint.runtime.ported.notes import Notes
+from devlint.runtime.virtual.modes import Handler
+from devlint.runtime.virtual.patches import Patches
+from devlint.runtime.virtual.tags import (
+    CPU,
+    attribute,
+    place,
+    put,
+    real_device,
+    shown_place,
+    tensors_in,
+)
+from devlint.runtime.virtual.world import World
+
+_MADE_OF_HOST = (torch.from_numpy, torch.frombuffer, torch.load)
+"""Functions of torch, that no mode sees, which bring tensors from the host."""
+_LOOKS = (real_device, attribute("is_cpu").__get__, Tensor.get_device, torch.get_device)
+"""What tells where a tensor is."""
+
+
+class Births:
+    """Handlers around those of the emulation."""
+
+    def __init__(self, world: World, code: Code, notes: Notes) -> None:
+        self._world = world
+        self._code = code
+        self._notes = notes
+        self._float64 = world.machine.kind.float64
+
+    def install(self, patches: Patches) -> None:
+        """Stand around what there is."""
+        handlers = self._world.functions.handlers
+        for function in set(torch.utils._device._device_constructors()) - {Tensor}:
+            handlers[function] = self._born(handlers[function])
+        for function in (Tensor.numpy, Tensor.__array__):
+            handlers[function] = self._read(handlers[function])
+        for function in _LOOKS:
+            handlers[function] = self._looked(handlers[function])
+        handlers[Tensor.__repr__] = _as_on_cpu
+        for make in _MADE_OF_HOST:
+            name = make.__name__
+            patches.set(torch, name, self._brought(getattr(torch, name)))
+
+    def _born(self, handler: Handler) -> Handler:
+        def born(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            asked = kwargs.get("device")
+            side, frame = self._code.asking(sys._getframe(1))
+            if side == "test" and str(asked).startswith("cpu"):
+                self._notes.add(frame, "asks for the CPU by name")
+            result = handler(func, args, kwargs)
+            if asked is None and torch.utils._device.CURRENT_DEVICE is None:
+                self._bring(side, result, (*args, *kwargs.values()))
+            return result
+
+        return born
+
+    def _brought(self, make: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(make)
+        def brought(*args: Any, **kwargs: Any) -> Any:
+            result = make(*args, **kwargs)
+            if kwargs.get("map_location") is None:
+                side, _ = self._code.asking(sys._getframe(1))
+                with torch._C.DisableTorchFunction():
+                    self._bring(side, result, ())
+            return result
+
+        return brought
+
+    def _bring(self, side: str, result: Any, given: Sequence[Any]) -> None:
+        """Put what a test has made on the device; of the project's, note what could be there."""
+        if side not in ("test", "project"):
+            return
+        known = {id(tensor) for tensor in tensors_in(given)}
+        device = self._world.machine.current
+        for tensor in tensors_in((result,)):
+            if id(tensor) in known or place(tensor) is not CPU:
+                continue
+            if side == "project":
+                if self._is_near(device):
+                    note_near(tensor)
+            elif tensor.dtype is torch.float64 and not self._float64:
+                self._notes.add(sys._getframe(2), "makes tensors of float64")
+            elif not (tensor.is_meta or tensor.is_pinned()):
+                put(tensor, device)
+
+    def _is_near(self, device: torch.device) -> bool:
+        """Whether the project's functions, from here to the test, have something at hand that is
+        on the device, so that they could make a tensor there."""
+        for frame in self._code.below_test(sys._getframe(1)):
+            values = arguments(frame)
+            if any(shown_place(each).type == device.type for each in tensors_in(values)):
+                return True
+            modules = filter(None, map(as_module, values))
+            if any(_place_of(module).type == device.type for module in modules):
+                return True
+        return False
+
+    def _read(self, handler: Handler) -> Handler:
+        def read(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            is_for_test = self._code.is_for_test(sys._getframe(1))
+            return func(*args, **kwargs) if is_for_test else handler(func, args, kwargs)
+
+        return read
+
+    def _looked(self, handler: Handler) -> Handler:
+        def looked(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            side, frame = self._code.asking(sys._getframe(1))
+            if side == "test":
+                self._notes.add(frame, "looks at a device")
+            return handler(func, args, kwargs)
+
+        return looked
+
+
+def _place_of(module: nn.Module) -> torch.device:
+    """Where the first tensor is that a module registers; the CPU where it has none, or isn't made
+    yet."""
+    if "_parameters" not in vars(module):
+        return CPU
+    first = next(itertools.chain(module.parameters(), module.buffers()), None)
+    return CPU if first is None else shown_place(first)
+
+
+def _as_on_cpu(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Tests compare what is printed with what the CPU's tensors print."""
+    return func(*args, **kwargs)

@@ -1,0 +1,75 @@
+"""What failed tests tell: a line of the project that is to blame, or why a test can't be ported."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from devlint.runtime.explaining.caught import explain_error, text_of
+from devlint.runtime.explaining.messages import may_be_about_devices
+from devlint.runtime.explaining.stack import Spot, raised
+from devlint.runtime.guard.tracebacks import chain
+from devlint.runtime.operands import OperandFacts, Site
+from devlint.runtime.ported.code import Code
+from devlint.runtime.ported.notes import Notes
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """A device error that a user meets: the same one wherever it is at the same line."""
+
+    file: str
+    line: int
+    function: str
+    message: str = field(compare=False)
+    """PyTorch's own text, its first line."""
+    explanation: str = field(compare=False)
+    """What the guard says of it; "" where it knows nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotPorted:
+    """Why a test fails on the device though nothing is wrong with the project."""
+
+    reason: str
+
+
+def judge(error: BaseException, code: Code, notes: Notes) -> Cause | NotPorted | None:
+    """What the error of a test means; None where it has nothing to do with devices."""
+    if isinstance(error, AssertionError):
+        return _asserted(error, code, notes)
+    told = explain_error(error)
+    links = [each for each in chain(error) if may_be_about_devices(text_of(each))]
+    link = told.error if told is not None else next(reversed(links), None)
+    if link is None:
+        return None
+    site = _blamed(raised(link.__traceback__), getattr(link, "devlint_operands", ()), code)
+    if site is None:
+        return NotPorted("brings devices together itself")
+    text = text_of(link).partition("\n")[0]
+    explanation = "" if told is None else told.explanation.as_text()
+    return Cause(site.file, site.line, site.function, text, explanation)
+
+
+def _asserted(error: AssertionError, code: Code, notes: Notes) -> NotPorted | None:
+    """Why a comparison of a test fails, if that is because of devices."""
+    at = (
+        spot for spot in reversed(raised(error.__traceback__)) if code.side_of(spot.file) == "test"
+    )
+    spot = next(at, None)
+    reason = notes.at(spot.file, spot.line) if spot is not None else ""
+    if not reason and may_be_about_devices(text_of(error)):
+        reason = "compares devices"
+    return NotPorted(reason) if reason else None
+
+
+def _blamed(stack: list[Spot], operands: tuple[OperandFacts, ...], code: Code) -> Site | None:
+    """The innermost line of the project's code that the test has run; where the error is raised
+    in the test itself, the line of the project that has made an operand on the CPU."""
+    for spot in reversed(stack):
+        side = code.side_of(spot.file)
+        if side == "project":
+            return Site.of(spot.code, spot.line)
+        if side == "test":
+            break
+    sites = (facts.site for facts in operands if facts.device == "cpu")
+    return next((s for s in sites if s and code.side_of(s.file) == "project"), None)

@@ -1,0 +1,131 @@
+"""What a test has in its hands, so that whoever ports it to a device would move it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Mapping
+from types import FrameType, FunctionType, ModuleType
+from typing import Any
+
+from torch import Tensor, nn
+
+from devlint.runtime.explaining.stack import Spot, as_module
+from devlint.runtime.operands import is_tensor, memory_of
+from devlint.runtime.ported.code import Code
+from devlint.runtime.virtual.tags import NO_STORAGE, carrier_of
+
+_DEPTH = 4
+"""How many containers and objects inside each other are looked into."""
+_MOST = 10_000
+"""Values that are looked at."""
+_CLOSED = (type, ModuleType, FunctionType, FrameType)
+"""Types of objects that are passed around and not held."""
+
+
+class Holdings:
+    """What the tests on the stack hold: their names, and what they call the project with.
+
+    Args:
+        code: whose code is whose.
+        frame: the innermost frame to begin with.
+    """
+
+    def __init__(self, code: Code, frame: FrameType | None) -> None:
+        self.tensors: set[int] = set()
+        """The memory of tensors, also of those in containers and in objects of the tests' own
+        classes."""
+        self.modules: list[nn.Module] = []
+        """Modules that aren't parts of others, also those of which plain objects are made."""
+        self._code = code
+        self._seen: set[int] = set()
+        called: FrameType | None = None
+        while frame is not None:
+            side = code.side_of(frame.f_code.co_filename)
+            if side == "test":
+                self._look_at(_names(frame).values(), _DEPTH, True)
+                if called is not None:
+                    self._look_at(arguments(called), _DEPTH, True)
+            if side != "between":
+                called = None if side == "test" else frame
+            frame = frame.f_back
+
+    def _look_at(self, values: Iterable[object], depth: int, are_own: bool) -> None:
+        """`are_own`: the values are the test's, and not attributes of one of the project's
+        objects."""
+        for value in values:
+            if is_tensor(value):
+                memory = memory_of(value) if are_own else None
+                if memory is not None:
+                    self.tensors.add(memory)
+            elif depth and id(value) not in self._seen and len(self._seen) < _MOST:
+                self._seen.add(id(value))
+                module = as_module(value)
+                if module is not None:
+                    self.modules.append(module)
+                else:
+                    self._look_at(_items(value), depth - 1, are_own)
+                    own = are_own and self._is_of_test(type(value))
+                    self._look_at(_attributes(value), depth - 1, own)
+
+    def _is_of_test(self, kind: type) -> bool:
+        """Whether a class is written in a test, as a `TestCase` is."""
+        codes = (getattr(value, "__code__", None) for value in vars(kind).values())
+        first = next((code for code in codes if code is not None), None)
+        return first is not None and self._code.side_of(first.co_filename) == "test"
+
+
+_NEAR = "_devlint_near"
+
+
+def note_near(tensor: Tensor) -> None:
+    """Note that the project has made a tensor on the CPU though it had something at hand that is
+    on the device."""
+    with contextlib.suppress(*NO_STORAGE):
+        carrier_of(tensor).__dict__[_NEAR] = True
+
+
+def is_near(tensor: Tensor) -> bool:
+    """Whether that was noted."""
+    try:
+        return _NEAR in carrier_of(tensor).__dict__
+    except NO_STORAGE:
+        return False
+
+
+def is_registered(module: nn.Module, tensor: Tensor) -> bool:
+    """Whether `.to()` takes a tensor along that a module is made with."""
+    memory = memory_of(tensor)
+    parts = (*module.parameters(), *module.buffers())
+    return memory is not None and any(memory_of(part) == memory for part in parts)
+
+
+def _names(frame: FrameType) -> Mapping[str, Any]:
+    return Spot(frame, frame.f_lineno or 0, frame.f_lasti).names
+
+
+def arguments(frame: FrameType) -> list[object]:
+    """What a function was called with, as far as its parameters still have it."""
+    code, names = frame.f_code, _names(frame)
+    count = code.co_argcount + code.co_kwonlyargcount
+    count += bool(code.co_flags & 0x04) + bool(code.co_flags & 0x08)  # *args, **kwargs
+    return [names.get(name) for name in code.co_varnames[:count]]
+
+
+def _items(value: object) -> list[object]:
+    """What is in a container of Python's own."""
+    if issubclass(type(value), dict):
+        return list(dict.values(value))  # type: ignore[arg-type]
+    if issubclass(type(value), tuple):
+        return list(tuple.__iter__(value))  # type: ignore[arg-type]
+    return list(value) if type(value) in (list, set, frozenset) else []  # type: ignore[call-overload]
+
+
+def _attributes(value: object) -> list[object]:
+    """What an object keeps under names; it isn't asked, since it may run code of its own."""
+    if issubclass(type(value), _CLOSED):
+        return []
+    try:
+        held = object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        return []
+    return list(held.values()) if type(held) is dict else []

@@ -1,0 +1,112 @@
+"""Modules that tests construct, or get from the project and call, are moved to the device."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import weakref
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+from torch import Tensor, nn
+
+from devlint.runtime.explaining.stack import Spot
+from devlint.runtime.ported.code import Code
+from devlint.runtime.ported.holdings import is_near
+from devlint.runtime.ported.notes import Notes
+from devlint.runtime.virtual.patches import Patches
+from devlint.runtime.virtual.tags import CPU, put, shown_place, tensors_in
+from devlint.runtime.virtual.world import World
+
+
+class Modules:
+    """Sees modules when they are made and when they are called."""
+
+    def __init__(self, world: World, code: Code, notes: Notes) -> None:
+        self._world = world
+        self._code = code
+        self._notes = notes
+
+    def install(self, patches: Patches) -> None:
+        """See the constructor and the calls of all modules."""
+        patches.set(nn.Module, "__init__", self._made(nn.Module.__init__))
+        patches.set(nn.Module, "__call__", self._called(nn.Module.__call__))
+
+    def move(self, module: nn.Module) -> bool:
+        """Move a module as `.to(device)` does. Returns whether anything has moved."""
+        parts = [*module.parameters(), *module.buffers()]
+        if parts and all(shown_place(part) is not CPU for part in parts):
+            return False
+        try:
+            with self._world.modes():
+                module.to(self._world.machine.current)
+        except Exception as error:  # whatever `.to()` of a test's module does, the test goes on
+            self._notes.add(sys._getframe(1), f"has a module whose `.to()` raises {error!r}")
+            return False
+        return True
+
+    def _made(self, init: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(init)
+        def made(module: nn.Module, *args: Any, **kwargs: Any) -> None:
+            constructor = _outermost_constructor(sys._getframe(1), module)
+            if constructor is not None and self._code.asking(constructor.f_back)[0] == "test":
+                constructor.f_trace = _AtEnd(constructor.f_trace, weakref.ref(module), self.move)
+            init(module, *args, **kwargs)
+
+        return made
+
+    def _called(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(call)
+        def called(module: nn.Module, *args: Any, **kwargs: Any) -> Any:
+            if self._code.asking(sys._getframe(1))[0] == "test":
+                self.move(module)
+                for tensor in tensors_in((*args, *kwargs.values())):
+                    self.bring(tensor)
+            return call(module, *args, **kwargs)
+
+        return called
+
+    def bring(self, tensor: Tensor) -> bool:
+        """Put a tensor that a test holds on the device, unless the project should have. Returns
+        whether it has moved."""
+        if tensor.is_meta or shown_place(tensor) is not CPU or is_near(tensor):
+            return False
+        put(tensor, self._world.machine.current)
+        if tensor.is_leaf and tensor.grad is not None:
+            put(tensor.grad, self._world.machine.current)
+        return True
+
+
+class _AtEnd:
+    """Moves a module when the constructor ends whose frame has it as its trace function: nothing
+    but the frame keeps it alive. What traces the function already goes on."""
+
+    def __init__(
+        self, trace: Any, module: weakref.ref[nn.Module], move: Callable[[nn.Module], object]
+    ) -> None:
+        self._trace = trace
+        self._module = module
+        self._move = move
+
+    def __call__(self, frame: FrameType, event: str, arg: object) -> _AtEnd:
+        if self._trace is not None:
+            self._trace = self._trace(frame, event, arg)
+        return self
+
+    def __del__(self) -> None:
+        module = self._module()
+        if module is not None and "_parameters" in vars(module):
+            self._move(module)
+
+
+def _outermost_constructor(frame: FrameType, module: nn.Module) -> FrameType | None:
+    """The frame of the constructor, of a class or of those derived from it, that was called first;
+    None where the base's is called by itself."""
+    found = None
+    while frame.f_code.co_name == "__init__" and frame.f_code.co_argcount:
+        this = Spot(frame, 0, 0).names.get(frame.f_code.co_varnames[0])
+        if this is not module or frame.f_back is None:
+            break
+        found, frame = frame, frame.f_back
+    return found

@@ -1,0 +1,65 @@
+"""Turns it on: an emulated accelerator on which tests for the CPU run."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from devlint.runtime.operands import memory_of
+from devlint.runtime.ported.births import Births
+from devlint.runtime.ported.code import Code
+from devlint.runtime.ported.holdings import Holdings, is_registered
+from devlint.runtime.ported.modules import Modules
+from devlint.runtime.ported.notes import Notes
+from devlint.runtime.virtual import Emulation
+from devlint.runtime.virtual.kinds import parse
+from devlint.runtime.virtual.patches import Patches
+from devlint.runtime.virtual.tags import CPU, shown_place, tensors_in
+from devlint.runtime.virtual.world import World
+
+
+class Port:
+    """An emulation whose devices tests are ported to, between entering and leaving.
+
+    Args:
+        kind: "cuda", "xpu" or "mps".
+        code: whose code is whose.
+
+    Raises:
+        ValueError: for another kind.
+    """
+
+    def __init__(self, kind: str, code: Code) -> None:
+        self.notes = Notes()
+        self._code = code
+        self._modules: Modules | None = None
+        self.emulation = Emulation(parse(kind), extend=self._extend)
+
+    def begin_test(self) -> None:
+        """A test begins; its fixtures may have begun earlier."""
+        self.notes.begin()
+
+    def _extend(self, world: World, patches: Patches) -> None:
+        self._modules = modules = Modules(world, self._code, self.notes)
+        Births(world, self._code, self.notes).install(patches)
+        modules.install(patches)
+        world.functions.again = self._again
+
+    def _again(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        """Move what the tests hold of the operands of a call that has raised. Returns whether
+        anything has moved, so that the call is made again."""
+        assert self._modules is not None
+        operands = list(tensors_in((*args, *kwargs.values())))
+        there = [tensor for tensor in operands if shown_place(tensor) is CPU]
+        if len(there) in (0, len(operands)):
+            return False
+        holdings = Holdings(self._code, sys._getframe(1))
+        moved = False
+        for tensor in there:
+            for module in holdings.modules:
+                if is_registered(module, tensor):
+                    moved |= self._modules.move(module)
+                    moved |= self._modules.bring(tensor)
+            if memory_of(tensor) in holdings.tensors:
+                moved |= self._modules.bring(tensor)
+        return moved

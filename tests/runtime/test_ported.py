@@ -1,0 +1,313 @@
+"""`pytest --devlint-on=cuda`: tests that were written for the CPU run as tests for a GPU."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+
+PLUGIN = "devlint.integrations.pytest_plugin"
+
+PROJECT = """
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(3, 3)
+        self.scale = torch.ones(3)
+
+    def forward(self, x):
+        return self.linear(x)
+
+    def scaled(self, x):
+        return self.linear(x) * self.scale
+
+    def sample(self):
+        return torch.zeros(3, device=self.linear.weight.device) + self.linear.bias
+
+
+class Agent:
+    def __init__(self):
+        self.net = Net()
+
+    def act(self, x):
+        return self.net.linear.weight @ x
+
+
+def total(model, x):
+    start = torch.zeros(3)
+    return start + model(x).sum(0)
+
+def ones_like(x):
+    return torch.ones(3)
+
+def pairs():
+    return [(torch.ones(3), torch.zeros(3)) for _ in range(4)]
+
+def as_array(x):
+    return x.numpy()
+"""
+
+TESTS = """
+import unittest
+
+import numpy as np
+import pytest
+import torch
+from helpers import inputs
+from package import Agent, Net, as_array, ones_like, pairs, total
+from torch.utils.data import DataLoader
+
+
+@pytest.fixture
+def x():
+    return torch.randn(2, 3)
+
+@pytest.fixture
+def model():
+    return Net()
+
+
+def test_forward(model, x):
+    y = model(x)
+    np.testing.assert_allclose(y.detach().numpy(), model.linear(x).detach().numpy())
+
+def test_sample(model):
+    assert model.sample().shape == (3,)
+
+def test_scaled(model, x):
+    model.scaled(x)
+
+def test_total(model, x):
+    total(model, x)
+
+def test_total_again(model, x):
+    total(model, x * 2)
+
+def test_returned_from_the_host(x):
+    assert (ones_like(x) * x).shape == (2, 3)
+
+def test_data_of_the_project(model):
+    for a, b in pairs():
+        model(a) - b
+
+def test_data_of_the_project_without_a_call(model):
+    a, b = pairs()[0]
+    assert (model.linear.weight @ a + b).shape == (3,)
+
+def test_loader(model):
+    for a, b in DataLoader(pairs(), batch_size=2):
+        model(a) + b
+
+def test_module_in_an_object():
+    Agent().act(torch.ones(3))
+
+def test_array(x):
+    as_array(x)
+
+def test_where_it_is(x):
+    assert x.device == torch.device("cpu")
+
+def test_seed():
+    torch.manual_seed(0)
+    assert torch.rand(1).item() == pytest.approx(0.4963, abs=1e-3)
+
+def test_given_a_place(model):
+    model(torch.ones(3, device="cpu"))
+
+@pytest.mark.parametrize("value", [torch.ones(3), torch.Tensor([1.0, 2.0, 3.0])])
+def test_parameters(model, value):
+    model(value)
+
+def test_helper(model):
+    model(inputs())
+
+def test_printed():
+    assert repr(torch.ones(1)) == "tensor([1.])"
+
+def test_numpy_in(model):
+    array = np.zeros(3, dtype=np.float32)
+    tensor = torch.from_numpy(array)
+    array[0] = 1
+    assert tensor[0] == 1
+    model(tensor)
+
+def test_training(model, x):
+    optimizer = torch.optim.Adam(model.parameters())
+    before = model.linear.weight.detach().clone()
+    model(x).sum().backward()
+    optimizer.step()
+    assert not torch.equal(before, model.linear.weight)
+
+def test_fails_anyway():
+    assert 1 + 1 == 3
+
+def test_error_of_the_cpu():
+    x, y = torch.ones(2), torch.ones(3)
+    with pytest.raises(RuntimeError, match="size"):
+        x + y
+
+
+class TestNet(unittest.TestCase):
+    def setUp(self):
+        self.model, self.x = Net(), torch.ones(3)
+
+    def test_shape(self):
+        self.assertEqual(self.model(self.x).shape, (3,))
+
+    def test_total(self):
+        total(self.model, self.x[None])
+"""
+
+HELPERS = "import torch\n\ndef inputs():\n    return torch.zeros(1, 3)\n"
+
+BLAMED = {
+    "total": ("    return start + model(x)", 3),
+    "Net.scaled": ("        return self.linear(x) * self.scale", 1),
+    "ones_like": ("    return torch.ones(3)", 1),
+    "as_array": ("    return x.numpy()", 1),
+}
+
+
+def line_of(text: str) -> int:
+    """The line of the project's file that begins with a text."""
+    return next(n for n, line in enumerate(PROJECT.splitlines(), 1) if line.startswith(text))
+
+
+CAUSES = {
+    f"package/__init__.py:{line_of(text)} in {function}": tests
+    for function, (text, tests) in BLAMED.items()
+}
+"""The lines of the project that are to blame, and how many tests run into each."""
+
+FAILING = {
+    "test_scaled", "test_total", "test_total_again", "test_returned_from_the_host", "test_array",
+    "test_fails_anyway",
+}  # fmt: skip
+"""The names of tests that fail; of the class's, one of the two that are called so."""
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("ported")
+    installed = folder / "site" / "devlint_plugin-1.dist-info"
+    installed.mkdir(parents=True)
+    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: devlint-plugin\nVersion: 1\n")
+    (installed / "entry_points.txt").write_text(f"[pytest11]\ndevlint = {PLUGIN}\n")
+    files = {
+        "package/__init__.py": PROJECT,
+        "tests/test_package.py": TESTS,
+        "tests/helpers.py": HELPERS,
+        "pytest.ini": "[pytest]\n",
+    }
+    for name, text in files.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text)
+    return folder
+
+
+def started(project: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """What a run of the tests has printed, and its exit code."""
+    path = [str(project), str(project / "site"), os.environ.get("PYTHONPATH", "")]
+    own = {"PYTHONPATH": os.pathsep.join(path), "PYTEST_ADDOPTS": "-p no:hypothesispytest"}
+    unset = ("PYTEST_XDIST_WORKER", "PYTEST_DISABLE_PLUGIN_AUTOLOAD")
+    environment = {name: value for name, value in os.environ.items() if name not in unset}
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "--junitxml=outcomes.xml", *options, "tests"],
+        cwd=project, env=environment | own, capture_output=True, text=True, timeout=240,
+    )  # fmt: skip
+
+
+def run(project: Path, *options: str) -> tuple[int, str, dict[str, str]]:
+    """The exit code, what is printed, and what came of each test."""
+    done = started(project, *options)
+    outcomes = {}
+    for case in ElementTree.parse(project / "outcomes.xml").iter("testcase"):
+        kinds = [child.tag for child in case if child.tag in ("failure", "error", "skipped")]
+        name = f"{case.get('classname', '').rpartition('.')[2]}.{case.get('name')}"
+        outcomes[name.removeprefix("test_package.")] = kinds[0] if kinds else "passed"
+    return done.returncode, done.stdout + done.stderr, outcomes
+
+
+@pytest.fixture(scope="module")
+def ran(project: Path) -> tuple[int, str, dict[str, str]]:
+    return run(project, "--devlint-on=cuda")
+
+
+def causes_in(printed: str) -> dict[str, int]:
+    """The lines to blame in the section at the end, and the numbers of tests."""
+    _, _, section = printed.partition("tests for the CPU on ")
+    lines = [line for line in section.splitlines() if line.startswith("package/")]
+    return {line.partition(": ")[0]: int(line.rpartition("[")[2].split()[0]) for line in lines}
+
+
+def test_the_tests_pass_on_the_cpu(project: Path) -> None:
+    _, _, outcomes = run(project)
+    assert [name for name, outcome in outcomes.items() if outcome != "passed"] == [
+        "test_fails_anyway"
+    ]
+
+
+def test_each_mistake_of_the_project_is_told_once_at_its_line(
+    ran: tuple[int, str, dict[str, str]],
+) -> None:
+    code, printed, _ = ran
+    assert code == 1
+    assert causes_in(printed) == CAUSES
+    made_at = line_of("    start = torch.zeros(3)")
+    assert f"fix        make it in the right place at package/__init__.py:{made_at}" in printed
+
+
+def test_the_tests_that_meet_a_mistake_fail_and_no_others(
+    ran: tuple[int, str, dict[str, str]],
+) -> None:
+    _, _, outcomes = ran
+    failed = {name for name, outcome in outcomes.items() if outcome == "failure"}
+    assert failed == {*FAILING, "TestNet.test_total"}
+
+
+def test_what_does_not_go_along_is_counted_apart(ran: tuple[int, str, dict[str, str]]) -> None:
+    _, printed, outcomes = ran
+    skipped = [name for name, outcome in outcomes.items() if outcome == "skipped"]
+    assert skipped == ["test_where_it_is"]
+    assert "1 test was not taken along: it looks at a device" in printed
+
+
+def test_mistakes_are_only_reported_where_that_is_asked_for(project: Path) -> None:
+    pytest.importorskip("xdist")  # its processes send what they find
+    only_report = ("--devlint-on=cuda", "--devlint-on-errors=report", "-n", "2")
+    code, printed, outcomes = run(project, *only_report)
+    assert [name for name, outcome in outcomes.items() if outcome == "failure"] == [
+        "test_fails_anyway"
+    ]
+    assert code == 1
+    assert causes_in(printed) == CAUSES
+    assert "1 test was not taken along" in printed
+
+
+@pytest.mark.parametrize("kind", ["mps", "xpu"])
+def test_other_accelerators(project: Path, kind: str) -> None:
+    _, printed, _ = run(project, f"--devlint-on={kind}")
+    assert causes_in(printed) == CAUSES
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        (["--devlint-on=rocm"], "--devlint-on: 'rocm' can't be emulated"),
+        (["--devlint-on=cuda", "--devlint-emulate=cuda"], "leave out --devlint-emulate"),
+    ],
+)
+def test_mistakes_of_the_command_line_are_told(
+    project: Path, options: list[str], text: str
+) -> None:
+    done = started(project, *options)
+    assert done.returncode == 4
+    assert text in done.stderr
