@@ -18,8 +18,8 @@ from torch.overrides import TorchFunctionMode
 
 from devlint.runtime.operands import is_tensor
 from devlint.runtime.transfers import TransferLog, programs_frame
-from devlint.runtime.virtual.emulation import running_world
 from devlint.runtime.virtual.modes import Handler
+from devlint.runtime.virtual.running import running_world
 from devlint.runtime.virtual.tags import (
     CPU,
     NO_STORAGE,
