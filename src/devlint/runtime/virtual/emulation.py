@@ -17,6 +17,7 @@ from devlint.runtime.virtual.api import (
     objects,
     optimizers,
     processes,
+    profiling,
     storages,
 )
 from devlint.runtime.virtual.autograd import Autograd
@@ -118,6 +119,7 @@ class Emulation:
         objects.patch(world, self._patches)
         modules.Surface(world).patch(self._patches)
         libraries.patch(world, self._patches)
+        profiling.patch(world, self._patches)
         factories.patch(self._patches)
         autograd.patch(self._patches)
         optimizers.patch(world, self._patches)

@@ -80,6 +80,10 @@ class Factories:
         if kwargs.get("generator") is not None:
             source = next(tensors_in((*args, *kwargs.values())), None)
             self._check_generator(kwargs["generator"], target, source)
+            if hasattr(kwargs["generator"], "_devlint_is_default"):
+                functions = self._world.functions
+                again = functions.handlers.get(func, functions.usual)
+                return again(func, args, {**kwargs, "generator": None})
         if kwargs.get("pin_memory"):
             if target is not None and target is not CPU:
                 raise RuntimeError("Only dense CPU tensors can be pinned")

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+import torch.cuda.comm
 import torch.nn.parallel.comm
 import torch.utils._device
 from torch import Tensor
@@ -111,7 +112,8 @@ def _patch_data_parallel(machine: Machine, patches: Patches) -> None:
         "broadcast_coalesced": broadcast_coalesced, "reduce_add": reduce_add,
         "reduce_add_coalesced": reduce_add_coalesced,
     }  # fmt: skip
-    patches.replace(torch.nn.parallel.comm, functions)
+    for module in (torch.nn.parallel.comm, torch.cuda.comm):
+        patches.replace(module, functions)
 
 
 def _patch_compilers(world: World, patches: Patches) -> None:
