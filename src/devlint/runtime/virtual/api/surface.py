@@ -10,8 +10,9 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from types import ModuleType
 from typing import Any
 
@@ -60,11 +61,12 @@ def public(module: ModuleType) -> list[Public]:
     return list(found.values())
 
 
-def _family(module: ModuleType) -> Iterator[ModuleType]:
-    yield module
-    for part in pkgutil.walk_packages(module.__path__, f"{module.__name__}."):
-        if not any(name.startswith("_") for name in part.name.split(".")):
-            yield importlib.import_module(part.name)
+@cache
+def _family(module: ModuleType) -> tuple[ModuleType, ...]:
+    """A module with its public submodules, which are looked for on disk."""
+    parts = pkgutil.walk_packages(module.__path__, f"{module.__name__}.")
+    names = [part.name for part in parts if "._" not in part.name]
+    return (module, *map(importlib.import_module, names))
 
 
 def stand_in(
