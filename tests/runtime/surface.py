@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import multiprocessing
 import threading
+import warnings
 from typing import Any
 
 import torch
@@ -25,7 +26,7 @@ def surface() -> dict[str, Any]:
         torch.UntypedStorage, torch.Tensor, torch.autograd.Function, threading.Thread,
         torch.optim.Optimizer, torch.amp.autocast_mode.autocast, multiprocessing.spawn,
         torch.utils._device.DeviceContext, torch._C.ScriptFunction, torch._C.ScriptMethod,
-        torch.cuda.comm, torch.cuda.nccl, torch.cuda.nvtx, torch.mps.profiler,
+        warnings, torch.cuda.comm, torch.cuda.nccl, torch.cuda.nvtx, torch.mps.profiler,
         torch.autograd.profiler.profile, torch.autograd.profiler.emit_nvtx,
     ]  # fmt: skip
     if hasattr(torch, "accelerator"):

@@ -19,6 +19,7 @@ from devlint.runtime.virtual.api import (
     processes,
     profiling,
     storages,
+    warned,
 )
 from devlint.runtime.virtual.autograd import Autograd
 from devlint.runtime.virtual.composites import Composites
@@ -126,6 +127,7 @@ class Emulation:
         processes.patch(world, self._patches, start_for_good)
         distributed.patch(world, self._patches)
         exchange.patch(world, self._patches)
+        warned.patch(self._patches)
         _watch_forks()
         world.functions.__enter__()
 
