@@ -10,6 +10,7 @@ import argparse
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from types import ModuleType
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))  # this checkout's devlint, whichever is installed
@@ -38,10 +39,30 @@ fix.
 """
 
 
+API_HEAD = """\
+# What becomes of torch.cuda, torch.xpu, torch.mps and torch.accelerator
+
+<!-- Made by tools/generate.py from what torch has: change devlint's runtime, then run it. -->
+
+Under an [emulation](emulation.md), each public name of these modules of torch {torch} and of their
+public submodules is one of three:
+
+- *emulated*: a function of devlint answers as that of a machine with such devices would;
+- *harmless*: torch's own code, which runs as it is on top of what is emulated;
+- *refused*: it can be named, and raises `NotImplementedError` with its name where it is called.
+
+What another release of torch has besides is refused. A function that answers from sensors or
+counters of the device, such as `temperature`, gives a constant.
+"""
+
+FATES = ("emulated", "harmless", "refused")
+
+
 def generated() -> Mapping[str, str]:
     """The text of each generated file, by its path in the repository."""
     return {
         "docs/rules.md": rules_table(list(pages(ROOT / "rules").values())),
+        "docs/accelerator-api.md": accelerator_api(),
         "devlint.schema.json": settings_schema.text(),
     }
 
@@ -60,6 +81,36 @@ def rules_table(found: list[Page]) -> str:
             head = "| Code | Name | Finds | Level | Fix |\n|---|---|---|---|---|\n"
             parts.append(f"## DEV{digit}: {title}\n\n{head}{rows}")
     return "\n".join(parts)
+
+
+def accelerator_api() -> str:
+    """What becomes of each public name of torch's modules of accelerators, a table a module."""
+    import torch
+
+    parts = [API_HEAD.format(torch=torch.__version__.partition("+")[0])]
+    for name, kind in (("cuda", "cuda"), ("xpu", "xpu"), ("mps", "mps"), ("accelerator", "cuda")):
+        found = _fates(getattr(torch, name), kind)
+        rows = "".join(
+            f"| {fate} | {len(found[fate])} | {', '.join(f'`{each}`' for each in found[fate])} |\n"
+            for fate in FATES
+            if found[fate]
+        )
+        parts.append(f"## torch.{name}\n\n| | how many | names |\n|---|---|---|\n{rows}")
+    return "\n".join(parts)
+
+
+def _fates(module: ModuleType, kind: str) -> dict[str, list[str]]:
+    from devlint import emulate
+    from devlint.runtime.virtual.api.surface import is_refused, public
+
+    found: dict[str, list[str]] = {fate: [] for fate in FATES}
+    names = public(module)
+    with emulate(kind):
+        for each in names:
+            now = getattr(each.owners[0], each.name.rpartition(".")[2])
+            is_torchs = "harmless" if now is each.value else "emulated"
+            found["refused" if is_refused(now) else is_torchs].append(each.name)
+    return {fate: sorted(names) for fate, names in found.items()}
 
 
 def _cell(text: str) -> str:

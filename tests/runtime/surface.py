@@ -5,10 +5,14 @@ from __future__ import annotations
 import copy
 import multiprocessing
 import threading
+import warnings
 from typing import Any
 
 import torch
+import torch.cuda.comm
 import torch.multiprocessing
+
+_SPECIAL = ("__call__", "__enter__", "__exit__", "__init__", "__new__")
 
 
 def surface() -> dict[str, Any]:
@@ -22,6 +26,8 @@ def surface() -> dict[str, Any]:
         torch.UntypedStorage, torch.Tensor, torch.autograd.Function, threading.Thread,
         torch.optim.Optimizer, torch.amp.autocast_mode.autocast, multiprocessing.spawn,
         torch.utils._device.DeviceContext, torch._C.ScriptFunction, torch._C.ScriptMethod,
+        warnings, torch.cuda.comm, torch.cuda.nccl, torch.cuda.nvtx, torch.mps.profiler,
+        torch.autograd.profiler.profile, torch.autograd.profiler.emit_nvtx,
     ]  # fmt: skip
     if hasattr(torch, "accelerator"):
         owners.append(torch.accelerator)
@@ -29,7 +35,8 @@ def surface() -> dict[str, Any]:
         f"{owner.__name__}.{name}": value
         for owner in owners
         for name, value in vars(owner).items()
-        if not name.startswith("__") or name in ("__call__", "__enter__", "__exit__")
+        if not name.startswith("__")
+        or name in ("__call__", "__enter__", "__exit__", "__init__", "__new__")
     }
     found["registry"] = list(torch.serialization._package_registry)
     found["reducers"] = dict(multiprocessing.reduction.ForkingPickler._extra_reducers)

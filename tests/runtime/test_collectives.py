@@ -57,6 +57,21 @@ def test_one_group_ends_and_the_others_stay(stores: Iterator[Any]) -> None:
     assert dist.get_backend(second) == "nccl"
 
 
+def test_a_group_takes_tensors_of_the_devices_that_it_has_a_backend_for(
+    stores: Iterator[Any],
+) -> None:
+    begin("cpu:gloo,cuda:nccl", stores)
+    assert dist.get_backend() == "cpu:gloo,cuda:nccl"
+    for device in ("cpu", "cuda:0"):
+        tensor = torch.ones(2, device=device)
+        dist.all_reduce(tensor)
+        assert tensor.device == torch.device(device)
+    group = dist.new_group([0], backend="cuda:nccl")
+    with pytest.raises(RuntimeError, match="No backend type associated with device type cpu"):
+        dist.all_reduce(torch.ones(2), group=group)
+    dist.all_reduce(torch.ones(2, device="cuda"), group=dist.new_group([0], backend="cuda:gloo"))
+
+
 def net() -> nn.Module:
     torch.manual_seed(0)
     return nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 2))

@@ -302,6 +302,36 @@ def test_spawned_processes_and_their_queues() -> None:
         assert str(tensor.device) == "cuda:1"
 
 
+class OnTheDevice(torch.utils.data.Dataset[torch.Tensor]):
+    """Makes its tensors there, as no worker that was forked may."""
+
+    def __len__(self) -> int:
+        return 4
+
+    def __getitem__(self, index: int) -> torch.Tensor:
+        return torch.full((2,), float(index), device="cuda")
+
+
+def test_spawned_workers_give_back_tensors_of_the_device() -> None:
+    with devlint.emulate("cuda"):
+        batches = list(
+            torch.utils.data.DataLoader(
+                OnTheDevice(), batch_size=2, num_workers=1, multiprocessing_context="spawn"
+            )
+        )
+        assert [str(batch.device) for batch in batches] == ["cuda:0"] * 2
+        assert torch.cat(batches)[:, 0].tolist() == [0, 1, 2, 3]
+
+
+def test_a_storage_is_made_where_it_is_asked_for() -> None:
+    with devlint.emulate("cuda:2"):
+        made = torch.UntypedStorage(8, device="cuda:1")
+        assert (str(made.device), made.is_cuda, made.nbytes()) == ("cuda:1", True, 8)
+        assert torch.UntypedStorage([1, 2]).device.type == "cpu"
+        assert torch.cuda.FloatStorage([1.0, 2.0]).device.type == "cuda"
+    assert torch.UntypedStorage([1, 2]).tolist() == [1, 2]
+
+
 @torch.jit.script
 def scripted(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     return x * 2 + y

@@ -16,7 +16,7 @@ from devlint.runtime.operands import Reader
 from devlint.runtime.tracing_mode import TracingMode, place
 from devlint.runtime.tracing_surroundings import SURROUNDINGS, push, remove
 from devlint.runtime.transfers import TransferLog
-from devlint.runtime.virtual.emulation import running_world, share_log
+from devlint.runtime.virtual.running import running_world, share_log
 from devlint.runtime.virtual.tags import moved_site, site
 from devlint.runtime.virtual.waits import install
 

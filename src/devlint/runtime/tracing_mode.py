@@ -14,12 +14,12 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.overrides import TorchFunctionMode
 
 from devlint.runtime.operands import is_tensor
 from devlint.runtime.transfers import TransferLog, programs_frame
-from devlint.runtime.virtual.emulation import running_world
+from devlint.runtime.virtual.mode_stack import Onlooker
 from devlint.runtime.virtual.modes import Handler
+from devlint.runtime.virtual.running import running_world
 from devlint.runtime.virtual.tags import (
     CPU,
     NO_STORAGE,
@@ -67,7 +67,7 @@ def _is_fake(tensor: Tensor) -> bool:
     return type(tensor) not in PLAIN and hasattr(tensor, "fake_mode")
 
 
-class TracingMode(TorchFunctionMode):
+class TracingMode(Onlooker):
     """Notes where tensors are made and moved, and on real devices what is copied and waited for.
 
     The transfers of an emulation are noted by the emulation itself: all its tensors are really on

@@ -20,9 +20,9 @@ from torch import Tensor
 
 from devlint.runtime.guard.compiler import unseen_by_compiler
 from devlint.runtime.tracing_mode import TracingMode, is_accelerator, programs_spot
-from devlint.runtime.virtual.emulation import running_world
 from devlint.runtime.virtual.mode_stack import modes_on, set_modes, take_off
 from devlint.runtime.virtual.patches import Patches
+from devlint.runtime.virtual.running import running_world
 from devlint.runtime.virtual.tags import CPU, PLAIN, note_making
 
 _DYNAMO = "torch._dynamo.eval_frame"

@@ -224,8 +224,8 @@ def check_mode(mode: str) -> None:
 
 def current_reader() -> Reader:
     """How tensors are asked where they are: an emulation that is on has its own answers."""
-    emulation = sys.modules.get("devlint.runtime.virtual.emulation")
-    if emulation is None or emulation.running_world() is None:
+    running = sys.modules.get("devlint.runtime.virtual.running")
+    if running is None or running.running_world() is None:
         return REAL
     from devlint.runtime.virtual.errors import READER
 

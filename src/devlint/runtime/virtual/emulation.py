@@ -17,7 +17,9 @@ from devlint.runtime.virtual.api import (
     objects,
     optimizers,
     processes,
+    profiling,
     storages,
+    warned,
 )
 from devlint.runtime.virtual.autograd import Autograd
 from devlint.runtime.virtual.composites import Composites
@@ -27,46 +29,11 @@ from devlint.runtime.virtual.kinds import Spec, parse
 from devlint.runtime.virtual.machine import Machine
 from devlint.runtime.virtual.moves import Moves
 from devlint.runtime.virtual.patches import Patches
+from devlint.runtime.virtual.running import RUNNING
 from devlint.runtime.virtual.waits import install
 from devlint.runtime.virtual.world import World
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-
-
-class _Running:
-    """The one emulation that is on: torch is one for the whole process."""
-
-    def __init__(self) -> None:
-        self.world: World | None = None
-        self.thread = ""
-        """The name of the thread that has entered it."""
-        self.logs: list[list[Any]] = []
-        """In the last of them an emulation notes its transfers that has no log of its own."""
-        self.lock = threading.RLock()
-        """Reentrant: a generator that holds an emulation may be thrown away at any moment."""
-        self.watches_forks = False
-
-
-_running = _Running()
-
-
-def running_world() -> World | None:
-    """The emulation that is on, if one is."""
-    return _running.world
-
-
-def share_log(log: Any) -> Callable[[], None]:
-    """Give a log to the emulations that begin from now on, until what is returned is called.
-
-    Those who share logs may end in another order than they have begun.
-    """
-    entry = [log]  # one log may be shared twice
-    _running.logs.append(entry)
-
-    def take_back() -> None:
-        _running.logs = [each for each in _running.logs if each is not entry]
-
-    return take_back
 
 
 def emulate(kind: str = "cuda", count: int | None = None, *, transfers: Any = None) -> Emulation:
@@ -83,6 +50,11 @@ def emulate(kind: str = "cuda", count: int | None = None, *, transfers: Any = No
         ValueError: for another kind, or a number that no machine has.
     """
     return Emulation(parse(kind, count), transfers)
+
+
+def start_for_good(spec: str) -> None:
+    """Emulate until the process ends: what a spawned process begins with."""
+    emulate(spec).__enter__()
 
 
 class Emulation:
@@ -115,17 +87,17 @@ class Emulation:
         return {} if self._world is None else dict(self._world.limits)
 
     def __enter__(self) -> Emulation:
-        with _running.lock:
-            if _running.world is not None:
+        with RUNNING.lock:
+            if RUNNING.world is not None:
                 raise RuntimeError(
-                    f"an emulation of {_running.world.machine.spec} is on already, entered in "
-                    f"thread {_running.thread!r}, and all threads share the one: leave it first"
+                    f"an emulation of {RUNNING.world.machine.spec} is on already, entered in "
+                    f"thread {RUNNING.thread!r}, and all threads share the one: leave it first"
                 )
             log = self.transfers
-            if log is None and _running.logs:
-                (log,) = _running.logs[-1]
+            if log is None and RUNNING.logs:
+                (log,) = RUNNING.logs[-1]
             world = self._world = World(Machine(self.spec), log)
-            _running.world, _running.thread = world, threading.current_thread().name
+            RUNNING.world, RUNNING.thread = world, threading.current_thread().name
         try:
             self._turn_on(world)
         except BaseException:
@@ -159,12 +131,14 @@ class Emulation:
         objects.patch(world, self._patches)
         modules.Surface(world).patch(self._patches)
         libraries.patch(world, self._patches)
+        profiling.patch(world, self._patches)
         factories.patch(self._patches)
         autograd.patch(self._patches)
         optimizers.patch(world, self._patches)
-        processes.patch(world, self._patches)
+        processes.patch(world, self._patches, start_for_good)
         distributed.patch(world, self._patches)
         exchange.patch(world, self._patches)
+        warned.patch(self._patches)
         if self._extend is not None:
             self._extend(world, self._patches)
         _watch_forks()
@@ -172,25 +146,25 @@ class Emulation:
 
     def _turn_off(self) -> None:
         """Any thread may do that, and other threads see nothing of the emulation from then on."""
-        with _running.lock:
+        with RUNNING.lock:
             if self._world is None:
                 return
             self._world.functions.end()  # in this thread also where another has done the rest
-            if self._world is not _running.world:
+            if self._world is not RUNNING.world:
                 return
             try:
                 self._patches.undo()
             finally:
-                _running.world = None
+                RUNNING.world = None
 
 
 def _watch_forks() -> None:
-    if not _running.watches_forks and hasattr(os, "register_at_fork"):
+    if not RUNNING.watches_forks and hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_after_fork)
-        _running.watches_forks = True
+        RUNNING.watches_forks = True
 
 
 def _after_fork() -> None:
-    _running.lock = threading.RLock()  # another thread of the parent may have held it
-    if _running.world is not None:
-        _running.world.machine.after_fork()
+    RUNNING.lock = threading.RLock()  # another thread of the parent may have held it
+    if RUNNING.world is not None:
+        RUNNING.world.machine.after_fork()

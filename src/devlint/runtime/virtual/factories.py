@@ -57,6 +57,16 @@ class Factories:
         """Note what no mode sees, and what is on the CPU whatever the default device is."""
         for make in (torch.from_numpy, torch.frombuffer):
             patches.set(torch, make.__name__, self._noting(make))
+        patches.set(torch, "range", self._seeing(torch.range))
+
+    def _seeing(self, make: Callable[..., Tensor]) -> Callable[..., Tensor]:
+        @functools.wraps(make)
+        def seen(*args: Any, **kwargs: Any) -> Tensor:
+            with torch._C.DisableTorchFunction():
+                made: Tensor = self._world.functions.usual(make, args, kwargs)
+            return made
+
+        return seen
 
     def _noting(self, make: Callable[..., Tensor]) -> Callable[..., Tensor]:
         @functools.wraps(make)
@@ -80,6 +90,10 @@ class Factories:
         if kwargs.get("generator") is not None:
             source = next(tensors_in((*args, *kwargs.values())), None)
             self._check_generator(kwargs["generator"], target, source)
+            if hasattr(kwargs["generator"], "_devlint_is_default"):
+                functions = self._world.functions
+                again = functions.handlers.get(func, functions.usual)
+                return again(func, args, {**kwargs, "generator": None})
         if kwargs.get("pin_memory"):
             if target is not None and target is not CPU:
                 raise RuntimeError("Only dense CPU tensors can be pinned")

@@ -11,7 +11,7 @@ from torch import Tensor
 from devlint.runtime.virtual import texts
 from devlint.runtime.virtual.errors import Operand, device_error
 from devlint.runtime.virtual.modes import Handler
-from devlint.runtime.virtual.tags import CPU, put, shown_place
+from devlint.runtime.virtual.tags import CPU, attribute, put, shown_place
 from devlint.runtime.virtual.world import World
 
 _DLPACK_TYPES = {"cuda": 2, "xpu": 14, "mps": 8}
@@ -37,6 +37,7 @@ class Host:
             Tensor.__dlpack_device__: self.dlpack_device,
             Tensor.__dlpack__: self.dlpack,
             Tensor.__deepcopy__: self.deepcopy,
+            attribute("__cuda_array_interface__").__get__: self.array_interface,
         }
         return found
 
@@ -102,6 +103,14 @@ class Host:
             text = "Unsupported device in DLTensor."
             raise device_error(RuntimeError, text, [operand], "__dlpack__")
         return func(*args, **kwargs)
+
+    def array_interface(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """Another library is told an address in the device's memory."""
+        if self._machine.kind.type != "cuda" or not self._machine.owns(shown_place(args[0])):
+            return func(*args, **kwargs)
+        name = "torch.Tensor.__cuda_array_interface__"
+        self._world.limit(name)
+        raise NotImplementedError(f"{name} can't be emulated")
 
     def deepcopy(self, func: Any, args: Any, kwargs: Any) -> Any:
         result = func(*args, **kwargs)

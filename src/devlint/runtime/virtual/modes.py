@@ -16,13 +16,12 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from devlint.runtime.virtual.checks import Call, Signature
 from devlint.runtime.virtual.errors import Operand, device_error
 from devlint.runtime.virtual.machine import Machine
-from devlint.runtime.virtual.mode_stack import modes_on, take_off
+from devlint.runtime.virtual.mode_stack import Onlooker, modes_on, take_off
 from devlint.runtime.virtual.precision import in_single_precision, without_autocast
 from devlint.runtime.virtual.signatures import signature_of
 from devlint.runtime.virtual.tags import (
@@ -168,7 +167,7 @@ def check_written(func: Any, given: list[Any], written: list[tuple[Tensor, torch
 _NOTHING: dict[str, Any] = {}
 
 
-class FunctionMode(TorchFunctionMode):
+class FunctionMode(Onlooker):
     """Sees what the program calls."""
 
     def __init__(self, machine: Machine, checks: DispatchMode) -> None:

@@ -14,6 +14,7 @@ from devlint.runtime.virtual.modes import Handler
 from devlint.runtime.virtual.tags import (
     CPU,
     NEUTRAL,
+    NO_STORAGE,
     PLAIN,
     attribute,
     put,
@@ -87,11 +88,15 @@ class Moves:
     # --- where a tensor is
 
     def device(self, func: Any, args: Any, kwargs: Any) -> torch.device:
-        if type(args[0]) in PLAIN and args[0].layout is torch.strided:  # by far the most of them
-            found: torch.device = storage_of(args[0])._devlint_device
+        tensor = args[0]
+        if type(tensor) in PLAIN:
+            try:
+                found: torch.device = storage_of(tensor)._devlint_device
+            except NO_STORAGE:
+                return shown_place(tensor)
             if found is not CPU and found is not NEUTRAL:
                 return found
-        return shown_place(args[0])
+        return shown_place(tensor)
 
     def is_cpu(self, func: Any, args: Any, kwargs: Any) -> bool:
         return shown_place(args[0]).type == "cpu"

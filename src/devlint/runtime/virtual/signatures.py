@@ -100,6 +100,8 @@ def _rule(namespace: str, base: str, name: str, row: Operator | None) -> Rule:
         return own
     if base.startswith("_foreach"):
         return kernels.foreach
+    if row is not None and row.check in _BY_CHECK:
+        return _BY_CHECK[row.check]
     if base.startswith("_nested"):
         return as_first
-    return composite if row is None else _BY_CHECK.get(row.check, element_wise_or_free)
+    return composite if row is None else element_wise_or_free

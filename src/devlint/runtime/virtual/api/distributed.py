@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -38,13 +39,23 @@ def patch(world: World, patches: Patches) -> None:
         _Collectives(world, native).patch(patches)
 
 
+@dataclass(frozen=True, slots=True)
+class _Backend:
+    """The backend that a program has asked for, where gloo stands in for it."""
+
+    said: str
+    """As `get_backend` gives it back: "nccl", "cpu:gloo,cuda:nccl"."""
+    takes: frozenset[str]
+    """The types of devices whose tensors it takes."""
+
+
 class _Collectives:
     def __init__(self, world: World, native: str) -> None:
         self._world = world
         self._machine = world.machine
         self._native = native
-        self._groups: set[str] = set()
-        """Names of the groups that would have the native backend."""
+        self._groups: dict[str, _Backend] = {}
+        """By the names of the groups that would have the native backend."""
 
     def patch(self, patches: Patches) -> None:
         inner = dist.distributed_c10d
@@ -67,9 +78,24 @@ class _Collectives:
             if hasattr(inner, name):
                 both(name, self._checked(getattr(inner, name)))
 
-    def _is_native(self, group: Any) -> bool:
+    def _backend_of(self, group: Any) -> _Backend | None:
+        """What gloo stands in for in a group, if it does."""
         group = dist.distributed_c10d._get_default_group() if group is None else group
-        return getattr(group, "group_name", None) in self._groups
+        return self._groups.get(getattr(group, "group_name", ""))
+
+    def _asked_for(self, backend: Any) -> _Backend | None:
+        """The backend of a group to be made: a name, or names by types of devices."""
+        if backend is None:
+            return self._backend_of(None) if dist.is_initialized() else None
+        said = str(backend).lower()
+        pairs = [pair.partition(":") for pair in said.split(",")]
+        if said == "gloo" or not {name or pair for pair, _, name in pairs} <= {
+            "gloo",
+            self._native,
+        }:
+            return None
+        of_kind = self._machine.kind.type
+        return _Backend(said, frozenset(device if name else of_kind for device, _, name in pairs))
 
     def _over_gloo(self, function: Callable[..., Any]) -> Callable[..., Any]:
         signature = inspect.signature(function)
@@ -78,16 +104,15 @@ class _Collectives:
         def make(*args: Any, **kwargs: Any) -> Any:
             given = signature.bind(*args, **kwargs)
             backend = given.arguments.get("backend")
-            inherited = backend is None and dist.is_initialized() and self._is_native(None)
-            native = inherited or str(backend).lower() == self._native
-            if native or backend is None:
+            asked = self._asked_for(backend)
+            if asked is not None or backend is None:
                 given.arguments["backend"] = "gloo"
             given.arguments.pop("device_id", None)
             given.arguments.pop("pg_options", None)
             result = function(*given.args, **given.kwargs)
             group = dist.distributed_c10d._get_default_group() if result is None else result
-            if native and isinstance(group, dist.ProcessGroup):
-                self._groups.add(group.group_name)
+            if asked is not None and isinstance(group, dist.ProcessGroup):
+                self._groups[group.group_name] = asked
             return result
 
         return make
@@ -97,13 +122,13 @@ class _Collectives:
 
         @functools.wraps(function)
         def destroy(group: Any = None) -> Any:
-            name = getattr(group, "group_name", None)
+            name = getattr(group, "group_name", "")
             is_default = group is None or group == dist.group.WORLD
             result = function(group)
             if is_default:  # the others go with it
                 self._groups.clear()
             else:
-                self._groups.discard(name)
+                self._groups.pop(name, None)
             return result
 
         return destroy
@@ -112,7 +137,8 @@ class _Collectives:
         @functools.wraps(function)
         def get_backend(group: Any = None) -> Any:
             found = function(group)
-            return dist.Backend(self._native) if self._is_native(group) else found
+            stood_for = self._backend_of(group)
+            return found if stood_for is None else dist.Backend(stood_for.said)
 
         return get_backend
 
@@ -147,8 +173,9 @@ class _Collectives:
             given = signature.bind_partial(*args, **kwargs).arguments
             with torch._C.DisableTorchFunction():
                 tensors = list(tensors_in(given.values()))
-                if self._is_native(given.get("group")) and not self._machine.thread.lenient:
-                    self._check(tensors, function.__name__)
+                backend = self._backend_of(given.get("group"))
+                if backend is not None and not self._machine.thread.lenient:
+                    _check(tensors, backend, function.__name__)
                 result = function(*args, **kwargs)
                 where = next((place(tensor) for tensor in tensors), None)
                 if where is not None and self._machine.owns(where):
@@ -157,13 +184,14 @@ class _Collectives:
 
         return collective
 
-    def _check(self, tensors: list[torch.Tensor], name: str) -> None:
-        for tensor in tensors:
-            found = place(tensor)
-            if found.type == "cpu":
-                raise device_error(
-                    RuntimeError,
-                    f"No backend type associated with device type {found.type}",
-                    [Operand("tensor", tensor, found)],
-                    name,
-                )
+
+def _check(tensors: list[torch.Tensor], backend: _Backend, name: str) -> None:
+    for tensor in tensors:
+        found = place(tensor)
+        if found.type not in backend.takes:
+            raise device_error(
+                RuntimeError,
+                f"No backend type associated with device type {found.type}",
+                [Operand("tensor", tensor, found)],
+                name,
+            )

@@ -19,6 +19,7 @@ from torch.multiprocessing import reductions
 
 from devlint.runtime.virtual.modes import MIXED, survey
 from devlint.runtime.virtual.patches import Patches
+from devlint.runtime.virtual.running import running_world
 from devlint.runtime.virtual.tags import CPU, put, settle, shown_place, storage_of
 from devlint.runtime.virtual.world import World, is_ours
 
@@ -80,8 +81,6 @@ def _alias(tensor: Tensor) -> Tensor:
 
 
 def _rebuilt(rebuild: Callable[..., Tensor], args: Any, spec: str, device: str) -> Tensor:
-    from devlint.runtime.virtual.emulation import running_world
-
     tensor = rebuild(*args)
     world = running_world()
     if world is not None and str(world.machine.spec) == spec:

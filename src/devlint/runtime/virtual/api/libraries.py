@@ -9,12 +9,14 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+import torch.cuda.comm
 import torch.nn.parallel.comm
 import torch.utils._device
 from torch import Tensor
 
 from devlint.runtime.virtual import texts
 from devlint.runtime.virtual.machine import Machine
+from devlint.runtime.virtual.mode_stack import overrides_besides_onlookers
 from devlint.runtime.virtual.patches import Patches
 from devlint.runtime.virtual.tags import CPU, put, shown_place, tensors_in
 from devlint.runtime.virtual.world import World, is_ours
@@ -30,6 +32,9 @@ def patch(world: World, patches: Patches) -> None:
     _patch_compilers(world, patches)
     _patch_wrappers(world.machine, patches)
     _patch_nested(world.machine, patches)
+    _patch_attention(world, patches)
+    asked = overrides_besides_onlookers(torch.overrides.has_torch_function)
+    patches.set(torch.overrides, "has_torch_function", asked)
 
 
 def _patch_default_device(world: World, patches: Patches) -> None:
@@ -111,7 +116,8 @@ def _patch_data_parallel(machine: Machine, patches: Patches) -> None:
         "broadcast_coalesced": broadcast_coalesced, "reduce_add": reduce_add,
         "reduce_add_coalesced": reduce_add_coalesced,
     }  # fmt: skip
-    patches.replace(torch.nn.parallel.comm, functions)
+    for module in (torch.nn.parallel.comm, torch.cuda.comm):
+        patches.replace(module, functions)
 
 
 def _patch_compilers(world: World, patches: Patches) -> None:
@@ -174,3 +180,45 @@ def _patch_nested(machine: Machine, patches: Patches) -> None:
         return made
 
     patches.set(bindings._nested, "nested_tensor", nested_tensor)
+
+
+_CPUS_ATTENTION = ("flash", "math")
+"""The kernels of attention that the CPU has too."""
+
+
+def _patch_attention(world: World, patches: Patches) -> None:
+    """Where a program allows only kernels that the CPU hasn't got, the CPU's own stand in for them.
+
+    C++ reads which of them are allowed, so what a program has said is kept here.
+    """
+    bindings: Any = torch._C
+    names = ("flash", "math", "mem_efficient", "cudnn", "overrideable")
+    held = [name for name in names if hasattr(bindings, f"_set_sdp_use_{name}")]
+    allow = {name: getattr(bindings, f"_set_sdp_use_{name}") for name in held}
+    said = {name: getattr(bindings, f"_get_{name}_sdp_enabled")() for name in held}
+    stands_in = False
+
+    def set_allowed(name: str, allowed: bool) -> None:
+        nonlocal stands_in
+        said[name] = allowed
+        allow[name](allowed)
+        needed = any(said.values()) and not any(said[each] for each in _CPUS_ATTENTION)
+        if needed and not stands_in:
+            world.limit("scaled_dot_product_attention: the CPU's kernel for the chosen one")
+        stands_in = needed
+        allow_the_cpus()
+
+    def allow_the_cpus() -> None:
+        for name in _CPUS_ATTENTION:
+            allow[name](stands_in or said[name])
+
+    def take_back() -> None:
+        nonlocal stands_in
+        stands_in = False
+        allow_the_cpus()
+
+    for name in held:
+        patches.set(bindings, f"_set_sdp_use_{name}", functools.partial(set_allowed, name))
+    for name in _CPUS_ATTENTION:
+        patches.set(bindings, f"_get_{name}_sdp_enabled", functools.partial(said.get, name))
+    patches.later(take_back)

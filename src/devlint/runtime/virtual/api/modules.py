@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-import importlib
-import types
+import itertools
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import torch
@@ -13,40 +12,14 @@ import torch
 from devlint.runtime.virtual import texts
 from devlint.runtime.virtual.api.memory import TOTAL, Memory
 from devlint.runtime.virtual.api.objects import Streams
+from devlint.runtime.virtual.api.profiling import cuda_runtime
+from devlint.runtime.virtual.api.properties import MEASURED, Properties
 from devlint.runtime.virtual.api.randomness import Randomness
+from devlint.runtime.virtual.api.surface import stand_in
 from devlint.runtime.virtual.machine import Machine, real_device_type
 from devlint.runtime.virtual.patches import Patches
 from devlint.runtime.virtual.tags import shown_place
 from devlint.runtime.virtual.world import World
-
-
-class _Properties:
-    """What `get_device_properties` says."""
-
-    def __init__(self, kind: str) -> None:
-        self.name = f"Emulated {kind.upper()} device"
-        self.major, self.minor = 8, 0
-        self.total_memory = TOTAL
-        self.multi_processor_count = 108
-        self.max_threads_per_multi_processor = 2048
-        self.max_threads_per_block = 1024
-        self.regs_per_multiprocessor = 65536
-        self.shared_memory_per_block = 49152
-        self.shared_memory_per_block_optin = 166912
-        self.shared_memory_per_multiprocessor = 167936
-        self.L2_cache_size = 40 << 20
-        self.warp_size = 32
-        self.is_integrated, self.is_multi_gpu_board = False, False
-        self.gcnArchName = ""
-        self.uuid = "00000000-0000-0000-0000-000000000000"
-        self.pci_bus_id, self.pci_device_id, self.pci_domain_id = 0, 0, 0
-
-    def __repr__(self) -> str:
-        return (
-            f"_DeviceProperties(name='{self.name}', major={self.major}, minor={self.minor}, "
-            f"total_memory={self.total_memory >> 20}MB, "
-            f"multi_processor_count={self.multi_processor_count})"
-        )
 
 
 class Surface:
@@ -55,10 +28,12 @@ class Surface:
     def __init__(self, world: World) -> None:
         self._world = world
         self._machine: Machine = world.machine
-        self._properties = _Properties(world.machine.kind.type)
+        self._properties = Properties(world.machine.kind.type)
         self._streams = Streams(world.machine, self.synchronize)
-        self._memory = Memory(world.machine)
+        self._memory = Memory(world)
         self._random = Randomness(world)
+        self._cudart = cuda_runtime(self._memory)
+        self._pools = itertools.count(1)
 
     def patch(self, patches: Patches) -> None:
         """Put the functions into `torch.<kind>`, `torch.accelerator` and `torch`."""
@@ -78,25 +53,10 @@ class Surface:
         if hasattr(torch._C, "_get_accelerator"):  # what torch's own Python asks
             patches.set(torch._C, "_get_accelerator", lambda check=False: torch.device(kind))
         if hasattr(torch, "accelerator"):
-            for name, value in self._accelerator().items():
-                if hasattr(torch.accelerator, name):
-                    patches.set(torch.accelerator, name, value)
+            stand_in(torch.accelerator, self._accelerator(), self._world.limit, patches)
 
-    def _patch_module(self, module: types.ModuleType, patches: Patches) -> None:
-        for name, value in self._functions().items():
-            patches.set(module, name, value)
-        for part, names in (
-            ("memory", ("memory_allocated", "max_memory_allocated", "memory_reserved",
-                        "max_memory_reserved", "empty_cache", "memory_stats", "mem_get_info")),
-            ("random", ("get_rng_state", "set_rng_state", "get_rng_state_all",
-                        "set_rng_state_all", "manual_seed", "manual_seed_all", "initial_seed")),
-            ("streams", ("Stream", "Event")),
-        ):  # fmt: skip
-            with contextlib.suppress(ImportError):
-                submodule = importlib.import_module(f"{module.__name__}.{part}")
-                for name in names:
-                    if hasattr(submodule, name):
-                        patches.set(submodule, name, getattr(module, name))
+    def _patch_module(self, module: ModuleType, patches: Patches) -> None:
+        stand_in(module, self._functions(), self._world.limit, patches)
         for name, dtype in texts.LEGACY_TYPES.items():
             patches.set(module, name, self._legacy_type(name, dtype))
             if hasattr(torch, name):
@@ -130,7 +90,8 @@ class Surface:
             **self._random.functions(),
             "Stream": streams.stream_type,
             "Event": streams.event_type,
-            "ExternalStream": streams.stream_type,
+            "ExternalStream": streams.external,
+            "get_stream_from_external": streams.external,
             "stream": lambda stream: _StreamContext(stream),
             "StreamContext": _StreamContext,
             "current_stream": streams.current,
@@ -138,10 +99,12 @@ class Surface:
             "set_stream": streams.set_current,
             "get_sync_debug_mode": lambda: 0,
             "set_sync_debug_mode": lambda debug_mode: None,
-            "CUDAGraph": self._refused("CUDA graphs"),
-            "graph": self._refused("CUDA graphs"),
-            "make_graphed_callables": self._refused("CUDA graphs"),
-            "utilization": lambda device=None: 0,
+            "graph_pool_handle": lambda: (0, next(self._pools)),
+            "cudart": lambda: self._cudart,
+            "_cudart": self._cudart,
+            "nccl.version": lambda: (2, 27, 3),
+            "list_gpu_processes": self._processes,
+            **{name: self._measuring(value) for name, value in MEASURED.items()},
         }
 
     def _accelerator(self) -> dict[str, Any]:
@@ -160,31 +123,30 @@ class Surface:
             "device_index": index,
             "current_stream": self._streams.current,
             "set_stream": self._streams.set_current,
-            "get_memory_info": memory["mem_get_info"],
-            **{name: memory[name] for name in memory},
+            "get_device_capability": self._capability,
+            **memory,
         }
 
     def _patch_mps(self, patches: Patches) -> None:
         patches.set(torch.backends.mps, "is_available", lambda: True)
         patches.set(torch.backends.mps, "is_built", lambda: True)
-        random, memory = self._random.functions(), self._memory.functions()
-        zero = memory["memory_allocated"]
-        patches.replace(
-            torch.mps,
-            {
-                "device_count": lambda: 1,
-                "synchronize": lambda: self.synchronize(),
-                "empty_cache": memory["empty_cache"],
-                "current_allocated_memory": zero,
-                "driver_allocated_memory": zero,
-                "recommended_max_memory": lambda: TOTAL,
-                "set_per_process_memory_fraction": memory["set_per_process_memory_fraction"],
-                "manual_seed": random["manual_seed"],
-                "seed": random["seed"],
-                "get_rng_state": random["get_rng_state"],
-                "set_rng_state": random["set_rng_state"],
-            },
-        )
+        memory = self._memory.functions()
+        functions = {
+            **memory,
+            **self._random.functions(),
+            "device_count": lambda: 1,
+            "is_available": lambda: True,
+            "synchronize": lambda: self.synchronize(),
+            "Event": self._streams.event_type,
+            "current_allocated_memory": memory["memory_allocated"],
+            "driver_allocated_memory": memory["memory_allocated"],
+            "recommended_max_memory": lambda: TOTAL,
+            **dict.fromkeys(("profiler.start", "profiler.stop"), lambda *args, **kwargs: None),
+            **dict.fromkeys(
+                ("profiler.is_capturing_metal", "profiler.is_metal_capture_enabled"), lambda: False
+            ),
+        }
+        stand_in(torch.mps, functions, self._world.limit, patches)
 
     def _patch_cuda_backends(self, patches: Patches) -> None:
         if torch.version.cuda is None:
@@ -197,11 +159,22 @@ class Surface:
 
     # --- functions
 
-    def _ask(self, device: Any, answer: Any) -> Any:
-        self._machine.resolve(device)
-        return answer
+    def _measuring(self, value: Any) -> Callable[..., Any]:
+        def measure(device: Any = None) -> Any:
+            self._of(device)
+            return value
 
-    def _of(self, device: Any) -> _Properties:
+        return measure
+
+    def _capability(self, device: Any = None) -> dict[str, Any]:
+        self._of(device)
+        return {"supported_dtypes": set(texts.LEGACY_TYPES.values())}
+
+    def _processes(self, device: Any = None) -> str:
+        self._of(device)
+        return f"GPU:{self._streams.device(device).index}\nno processes are running"
+
+    def _of(self, device: Any) -> Properties:
         if device is not None:
             index: int | None = (
                 device if isinstance(device, int) else real_device_type(device).index
@@ -278,18 +251,6 @@ class Surface:
             return torch.empty(args or (0,), dtype=dtype, device=kind)
 
         return _tensor_type(f"torch.{kind}.{name}", dtype, make)
-
-    def _refused(self, what: str) -> type:
-        limit = self._world.limit
-
-        class Refused:
-            """Can be named, in annotations too, but not made."""
-
-            def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-                limit(what)
-                raise NotImplementedError(f"{what} can't be emulated")
-
-        return Refused
 
 
 class _StreamContext:

@@ -121,6 +121,10 @@ class Streams:
         found = self.device(device)
         return self._current.get(found) or self.default(found)
 
+    def external(self, data_ptr: int, device: Any = None) -> Any:
+        """A stream that another library has made."""
+        return self.stream_type(device, _id=data_ptr)
+
     def set_current(self, stream: Any) -> None:
         if stream is not None:
             self._current[stream.device] = stream

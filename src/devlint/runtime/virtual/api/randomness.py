@@ -47,11 +47,14 @@ class Randomness:
             "manual_seed_all": self.manual_seed,
             "seed": self.seed,
             "seed_all": self.seed,
-            "initial_seed": lambda: self._stream.initial_seed(),
+            "initial_seed": self.initial_seed,
             "get_rng_state": self.get_state,
             "set_rng_state": self.set_state,
             "get_rng_state_all": lambda: [self._stream.get_state() for _ in self._machine.devices],
             "set_rng_state_all": lambda new_states: self.set_state(next(iter(new_states))),
+            "default_generators": tuple(
+                _default_generator(self, device) for device in self._machine.devices
+            ),
         }
 
     @property
@@ -87,6 +90,9 @@ class Randomness:
 
     def seed(self) -> None:
         self._separate().seed()
+
+    def initial_seed(self) -> int:
+        return self._stream.initial_seed()
 
     def get_state(self, device: Any = None) -> Tensor:
         self._machine.resolve(device)
@@ -141,6 +147,34 @@ class Randomness:
         if target is None:
             target = survey((args, kwargs))
         return target is not None and target is not CPU and self._machine.owns(target)
+
+
+def _default_generator(source: Randomness, place: torch.device) -> torch.Generator:
+    """The generator that draws on a device where a program names no other."""
+
+    class Default(torch._C.Generator):
+        device = place
+        _devlint_is_default = True
+
+        def get_state(self) -> Tensor:
+            return source.get_state()
+
+        def set_state(self, new_state: Tensor) -> Any:
+            source.set_state(new_state)
+            return self
+
+        def manual_seed(self, seed: int) -> Any:
+            source.manual_seed(seed)
+            return self
+
+        def seed(self) -> int:
+            source.seed()
+            return self.initial_seed()
+
+        def initial_seed(self) -> int:
+            return source.initial_seed()
+
+    return Default()
 
 
 def _check_state(state: Any) -> None:

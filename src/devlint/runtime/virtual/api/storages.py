@@ -28,12 +28,18 @@ def patch(world: World, patches: Patches) -> None:
         found: torch.device = real(storage) if tag is CPU or tag is NEUTRAL else tag
         return found
 
+    def make(cls: Any, *args: Any, device: Any = None, **kwargs: Any) -> Any:
+        target = machine.resolve(device)
+        if target is None or not machine.owns(target):
+            return base.__new__(cls, *args, **kwargs, device=device)
+        made = base.__new__(cls, *args, **kwargs)
+        made._devlint_device = target
+        return made
+
     def copied(storage: Any, target: torch.device) -> Any:
-        copy = base.__new__(torch.UntypedStorage, storage.nbytes())
+        copy = make(torch.UntypedStorage, storage.nbytes(), device=target)
         copy.copy_(storage)
         world.copied(storage.device, target, storage, True)
-        if target is not CPU:
-            copy._devlint_device = target
         return copy
 
     def accelerate(storage: Any, device: Any = None, non_blocking: bool = False) -> Any:
@@ -54,6 +60,7 @@ def patch(world: World, patches: Patches) -> None:
     patches.replace(
         torch.UntypedStorage,
         {
+            "__new__": make,
             "device": property(device),
             "is_cuda": property(lambda storage: storage.device.type == "cuda"),
             kind: accelerate,
