@@ -284,6 +284,8 @@ def test_an_error_is_explained_once(
     assert ran.err.count(text) == 1
     assert ran.err.count("devlint rule DEV2") == 1
     assert str(Path("devlint", "runtime")) not in ran.err
+    frames = [line for line in lines if line.startswith('  File "')]
+    assert frames[-1].startswith(f'  File "{tmp_path}/train.py"')
 
 
 def test_a_hook_of_the_program_is_told_too(warm: Warm, tmp_path: Path) -> None:
