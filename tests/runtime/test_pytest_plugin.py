@@ -478,3 +478,14 @@ def test_what_is_collected_decides_how_a_session_ends(project: Path) -> None:
     lines = run("-c", f"import sys; {code}", "-k", "fine")
     assert lines[-1] == "code 0"
     assert not any("device mistakes" in line for line in lines)
+
+
+def test_what_pytest_makes_of_an_assertion_is_no_name_of_the_test(project: Path) -> None:
+    (project / "test_it.py").write_text(
+        "import torch\n"
+        "def test():\n"
+        "    assert (torch.ones(2, device='cuda') + torch.ones(2)).is_cuda\n"
+    )
+    lines = run("-m", "pytest", "--devlint-emulate=cuda", "test_it.py")
+    assert any("takes self on cuda:0 and other on cpu" in line for line in lines)
+    assert not any("@py_assert" in line for line in lines)
