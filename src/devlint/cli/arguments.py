@@ -13,6 +13,7 @@ from devlint.settings import keys, nearest
 COMMANDS = {
     "check": "lint files and folders (the default)",
     "run": "run a program under the guard, or on pretended devices",
+    "explain": "explain the device errors in a traceback or a log",
     "rule": "explain a rule",
     "config": "list the settings, or explain one",
     "clean": "delete the cache",
@@ -312,6 +313,23 @@ def run_parser() -> Parser:
     return parser
 
 
+def explain_parser() -> Parser:
+    """`devlint explain`."""
+    parser = _parser(
+        "explain",
+        "Explain the errors about devices in a pasted traceback, or in the log of a run: which\n"
+        "line, which operand, what mends it. Nothing is run, and no file but that one is read.",
+        "exit codes: 0, also where there is no such error; 2 where the file can't be read",
+    )
+    parser.add_argument(
+        "file", nargs="?", default="-", metavar="FILE", help="`-`, the default: standard input."
+    )
+    parser.add_argument(
+        "--output-format", choices=("text", "json"), default="text", help="How it is printed."
+    )
+    return parser
+
+
 def rule_parser() -> Parser:
     """`devlint rule`."""
     parser = _parser("rule", "Explain a rule: what it finds, why that matters, with examples.")
@@ -367,6 +385,7 @@ def help_parser() -> Parser:
 PARSERS = {
     "check": check_parser,
     "run": run_parser,
+    "explain": explain_parser,
     "rule": rule_parser,
     "config": config_parser,
     "clean": clean_parser,
