@@ -73,8 +73,8 @@ def _start() -> None:
     mode = os.environ.get("DEVLINT_GUARD", "")
     if mode in ("", "off"):
         return
-    if mode not in ("explain", "strict", "trace"):
-        text = "it is off, explain, strict or trace; there is no guard now"
+    if mode not in ("explain", "strict", "trace", "collect"):
+        text = "it is off, explain, strict, trace or collect; there is no guard now"
         _complain(f"DEVLINT_GUARD={mode}: {text}")
     elif sys.modules.get("torch") is not None:
         _install()

@@ -23,9 +23,9 @@ from torch._utils import ExceptionWrapper
 from torch.nn.utils.rnn import PackedSequence, pack_sequence
 
 from devlint import emulate, rulebook
+from devlint.crashes.messages import read_words
 from devlint.runtime.explain import Explanation, explain
 from devlint.runtime.explaining.caught import Told, explain_error, tell
-from devlint.runtime.explaining.messages import read_words
 from devlint.runtime.explaining.notes import NAME
 from devlint.runtime.explaining.stack import live
 from devlint.runtime.explaining.written import read_written

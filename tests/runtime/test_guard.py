@@ -402,7 +402,10 @@ def test_functions() -> None:
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        ({"mode": "loud"}, "'loud' is no mode of the guard: choose off, explain, strict or trace"),
+        (
+            {"mode": "loud"},
+            "'loud' is no mode of the guard: choose off, explain, strict, trace or collect",
+        ),
         ({"when": "never"}, "when='never': choose one of 'always', 'first-batches'"),
         ({"batches": 0}, "batches=0: at least one has to be checked"),
     ],

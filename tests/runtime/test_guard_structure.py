@@ -968,8 +968,8 @@ def _noted(monkeypatch: pytest.MonkeyPatch) -> list[type]:
     found: list[type] = []
     watching = structure._watching
 
-    def noted(module: Any, scene: Any) -> Any:
-        result = watching(module, scene)
+    def noted(module: Any, *more: Any) -> Any:
+        result = watching(module, *more)
         if result is not None:
             found.append(type(module))
         return result

@@ -245,11 +245,50 @@ if "hook" in sys.argv:
 """
 
 
-def test_the_guard_says_nothing_where_nothing_is_to_be_said(tmp_path: Path) -> None:
+def test_a_program_in_which_all_is_well(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(GUARDED)
     expected = python(tmp_path, "train.py", "adam")
     assert expected.code == 0
-    assert devlint_run(tmp_path, "train.py", "adam") == expected
+    ran = devlint_run(tmp_path, "train.py", "adam")
+    said = "devlint: no device mismatch: 2 modules checked\n"
+    assert ran == Ran(0, expected.out, expected.err + said)
+    ran = devlint_run(tmp_path, "--emulate", "cuda", "train.py", "adam")
+    said = "devlint: no device mismatch: 2 modules checked on cuda (emulated), 1 copy a step\n"
+    assert ran == Ran(0, expected.out, expected.err + said)
+
+
+WELL_OR_NOT = {
+    "nothing is used": ("pass", ""),
+    "no module": (
+        "torch.ones(2, device='cuda') + 1",
+        "devlint: no device mismatch on cuda (emulated)\n",
+    ),
+    "a module on the CPU": (
+        "torch.nn.Linear(2, 2)(torch.ones(2))",
+        "devlint: no device mismatch: 1 module checked\n",
+    ),
+    "it leaves by itself": (
+        "torch.ones(2, device='cuda'); sys.exit()",
+        "devlint: no device mismatch on cuda (emulated)\n",
+    ),
+    "it says that it failed": ("torch.ones(2, device='cuda'); sys.exit(3)", ""),
+    "an error that it has caught": (
+        "with contextlib.suppress(RuntimeError): torch.ones(2) + torch.ones(2, device='cuda')",
+        "",
+    ),
+    "an error of a layer that it has caught": (
+        "with contextlib.suppress(RuntimeError):\n"
+        "    torch.nn.Linear(2, 2)(torch.ones(2, device='cuda'))",
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WELL_OR_NOT)
+def test_nothing_is_said_to_be_well_that_is_not(warm: Warm, tmp_path: Path, name: str) -> None:
+    code, said = WELL_OR_NOT[name]
+    (tmp_path / "a.py").write_text(f"import contextlib, sys, torch\n{code}\n")
+    assert warm.devlint_run(tmp_path, "--emulate", "cuda", "a.py").err == said
 
 
 def test_a_trace_adds_a_table_and_nothing_else(warm: Warm, tmp_path: Path) -> None:
@@ -284,6 +323,8 @@ def test_an_error_is_explained_once(
     assert ran.err.count(text) == 1
     assert ran.err.count("devlint rule DEV2") == 1
     assert str(Path("devlint", "runtime")) not in ran.err
+    frames = [line for line in lines if line.startswith('  File "')]
+    assert frames[-1].startswith(f'  File "{tmp_path}/train.py"')
 
 
 def test_a_hook_of_the_program_is_told_too(warm: Warm, tmp_path: Path) -> None:
@@ -298,7 +339,9 @@ def test_a_report(warm: Warm, tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(f"import os\nos.chdir('/')\n{GUARDED}")
     options = ("--report", "out/deep", "--transfers-file", "copies.json")
     ran = warm.devlint_run(tmp_path, *options, "train.py", RANK="1", WORLD_SIZE="2")
-    assert (ran.code, ran.err) == (0, "")  # noted by a guard that traces, and no table asked for
+    # It is noted by a guard that traces, and no table is asked for.
+    said = "devlint: rank 1 of 2:\ndevlint: no device mismatch: 2 modules checked\n"
+    assert (ran.code, ran.err) == (0, said)
     folder = tmp_path / "out" / "deep" / "rank1"
     assert sorted(path.name for path in folder.iterdir()) == ["transfers.json", "transfers.svg"]
     assert json.loads((tmp_path / "copies.rank1.json").read_text())["copies"] == 0
@@ -328,7 +371,7 @@ def test_a_mode_that_there_is_not(
     assert capsys.readouterr().err.startswith("devlint: argument --guard: invalid choice: 'loud'")
     monkeypatch.setenv("DEVLINT_GUARD", "loud")
     assert main(["run", "a.py"]) == 2
-    text = "devlint: DEVLINT_GUARD=loud: it is off, explain, strict or trace\n"
+    text = "devlint: DEVLINT_GUARD=loud: it is off, explain, strict, trace or collect\n"
     assert capsys.readouterr().err == text
 
 

@@ -179,7 +179,7 @@ def test_the_guard_costs_nothing_where_it_is_not_used(project: Path) -> None:
     assert results == ["unused 1 set()", "explain 1 set()", "off 1 set()"]
     assert lines.count("devlint: guard explain") == 3
     assert sum(line.startswith("devlint: ") for line in lines) == 3
-    choose = "is no mode of the guard: choose off, explain or strict"
+    choose = "is no mode of the guard: choose off, explain, strict or collect"
     assert [line for line in lines if line.startswith("ERROR: ")] == [
         f"ERROR: --devlint-guard: 'loose' {choose}",
         f"ERROR: devlint_guard: 'trace' {choose}",
@@ -415,7 +415,7 @@ def check_explained(mode: str, seen: dict[str, Any]) -> None:
     assert torchs in texts["test_explain:call"]
     assert texts["test_explain:call"].count("more       devlint rule ") == 1
     assert "devlint" not in texts["test_another_error:call"]
-    choose = "is no mode of the guard: choose off, explain or strict"
+    choose = "is no mode of the guard: choose off, explain, strict or collect"
     assert texts["test_wrong_mode:setup"].strip() == f"devlint_guard: 'loose' {choose}"
     assert texts["test_two_modes:setup"].strip() == "devlint_guard: the marker takes one mode"
     for text in texts.values():
@@ -441,3 +441,51 @@ def test_pytest_finds_it_wherever_devlint_is_installed() -> None:
     text = (Path(__file__).parents[2] / "pyproject.toml").read_text()
     project = tomllib.loads(text)["project"]
     assert project["entry-points"]["pytest11"] == {"devlint": PLUGIN}
+
+
+COLLECTED = """
+import pytest, torch
+
+@pytest.mark.parametrize("n", range(3))
+def test_adds(n):
+    x, y = torch.ones(2, device="cuda"), torch.ones(2)
+    assert (x + y).is_cuda
+
+def test_fine():
+    pass
+"""
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")])
+def test_mistakes_are_collected(project: Path, workers: tuple[str, ...]) -> None:
+    (project / "test_it.py").write_text(COLLECTED)
+    options = ("-m", "pytest", "--devlint-emulate=cuda", "--devlint-guard=collect", *workers)
+    lines = run(*options, "test_it.py")
+    heading = next(line for line in lines if " device mistakes (devlint) " in line)
+    first, second, _, place, *rest = lines[lines.index(heading) + 1 :]
+    assert first.startswith("devlint: values may differ from those of a run that is right")
+    assert second == "devlint: 1 device mismatch, met 3 times:"
+    assert place == "test_it.py:7 (3 times)"
+    assert any(line.startswith("  fix        move it first: y = y.to(x.device)") for line in rest)
+    assert " 4 passed in " in rest[-1]
+
+
+def test_what_is_collected_decides_how_a_session_ends(project: Path) -> None:
+    (project / "test_it.py").write_text(COLLECTED)
+    options = ["--devlint-emulate=cuda", "--devlint-guard=collect", "test_it.py"]
+    code = f"import pytest; print('code', pytest.main({options} + sys.argv[1:]))"
+    assert run("-c", f"import sys; {code}")[-1] == "code 1"
+    lines = run("-c", f"import sys; {code}", "-k", "fine")
+    assert lines[-1] == "code 0"
+    assert not any("device mistakes" in line for line in lines)
+
+
+def test_what_pytest_makes_of_an_assertion_is_no_name_of_the_test(project: Path) -> None:
+    (project / "test_it.py").write_text(
+        "import torch\n"
+        "def test():\n"
+        "    assert (torch.ones(2, device='cuda') + torch.ones(2)).is_cuda\n"
+    )
+    lines = run("-m", "pytest", "--devlint-emulate=cuda", "test_it.py")
+    assert any("takes self on cuda:0 and other on cpu" in line for line in lines)
+    assert not any("@py_assert" in line for line in lines)

@@ -123,6 +123,10 @@ def _command(name: str) -> Callable[..., int]:
         from devlint.cli.check import check
 
         return check
+    if name == "explain":
+        from devlint.cli.crashes import explain
+
+        return explain
     from devlint.cli import commands
 
     return {

@@ -13,6 +13,7 @@ from devlint.settings import keys, nearest
 COMMANDS = {
     "check": "lint files and folders (the default)",
     "run": "run a program under the guard, or on pretended devices",
+    "explain": "explain the device errors in a traceback or a log",
     "rule": "explain a rule",
     "config": "list the settings, or explain one",
     "clean": "delete the cache",
@@ -26,7 +27,7 @@ environment: DEVLINT_CACHE_DIR, DEVLINT_NO_CACHE, DEVLINT_OUTPUT_FORMAT, DEVLINT
 NO_COLOR, FORCE_COLOR"""
 
 
-GUARDS = ("off", "explain", "strict", "trace")
+GUARDS = ("off", "explain", "strict", "trace", "collect")
 """The modes of the guard."""
 
 
@@ -260,7 +261,8 @@ def run_parser() -> Parser:
         "Run a Python program under a guard, which tells what to do where tensors of two devices\n"
         "meet. With --emulate it runs on accelerators that this machine hasn't got: it computes\n"
         "on the CPU and fails where it would fail on them.",
-        "exit codes: the program's own; 2 also where it can't be started\n"
+        "exit codes: the program's own; 2 also where it can't be started, and 1 where --guard\n"
+        "  collect has found something\n"
         "environment: DEVLINT_GUARD, the mode of the guard where --guard isn't given\n"
         "All that follows SCRIPT or MODULE belongs to the program.",
     )
@@ -278,7 +280,8 @@ def run_parser() -> Parser:
         "--guard",
         choices=GUARDS,
         help="`strict`, the default, checks the calls of layers; `explain` explains errors only;\n"
-        "`trace` also says where tensors were made, and which lines copy between devices.",
+        "`trace` also says where tensors were made, and which lines copy between devices;\n"
+        "`collect` goes on after a mistake, and tells all of them at the end.",
     )
     parser.add_argument(
         "--emulate",
@@ -297,6 +300,32 @@ def run_parser() -> Parser:
         "--report",
         metavar="FOLDER",
         help="Write the copies between devices as JSON and as a picture.",
+    )
+    parser.add_argument(
+        "-o", "--output-file", metavar="FILE", help="Write what --guard collect has found."
+    )
+    parser.add_argument(
+        "--output-format",
+        choices=("text", "json", "sarif", "junit"),
+        default="text",
+        help="How it is written there.",
+    )
+    return parser
+
+
+def explain_parser() -> Parser:
+    """`devlint explain`."""
+    parser = _parser(
+        "explain",
+        "Explain the errors about devices in a pasted traceback, or in the log of a run: which\n"
+        "line, which operand, what mends it. Nothing is run, and no file but that one is read.",
+        "exit codes: 0, also where there is no such error; 2 where the file can't be read",
+    )
+    parser.add_argument(
+        "file", nargs="?", default="-", metavar="FILE", help="`-`, the default: standard input."
+    )
+    parser.add_argument(
+        "--output-format", choices=("text", "json"), default="text", help="How it is printed."
     )
     return parser
 
@@ -356,6 +385,7 @@ def help_parser() -> Parser:
 PARSERS = {
     "check": check_parser,
     "run": run_parser,
+    "explain": explain_parser,
     "rule": rule_parser,
     "config": config_parser,
     "clean": clean_parser,

@@ -21,6 +21,7 @@ def run(words: Sequence[str]) -> int:
             raise UsageError("name a script to run, or a module with -m")
         asked = options.guard or _of_environment()
         guard = _guard(asked, options)
+        _check_output(guard, options)
     except UsageError as error:
         complain(str(error))
         return UNABLE
@@ -39,13 +40,22 @@ def run(words: Sequence[str]) -> int:
         options.transfers or asked == "trace",
         options.transfers_file,
         options.report,
+        options.output_format,
+        options.output_file,
     )
     try:
-        program.run(request)
+        code: int = program.run(request)
     except program.CannotRunError as error:
         complain(str(error))
         return UNABLE
-    return 0
+    return code
+
+
+def _check_output(guard: str, options: argparse.Namespace) -> None:
+    if options.output_file is not None and guard != "collect":
+        raise UsageError("--output-file needs --guard collect")
+    if options.output_format != "text" and options.output_file is None:
+        raise UsageError("--output-format needs --output-file: the streams are the program's")
 
 
 def _of_environment() -> str:
@@ -62,7 +72,7 @@ def _guard(mode: str, options: argparse.Namespace) -> str:
         for name in ("transfers", "transfers-file", "report")
         if getattr(options, name.replace("-", "_"))
     ]
-    if not wanted or options.emulate is not None or mode == "trace":
+    if not wanted or options.emulate is not None or mode in ("trace", "collect"):
         return mode
     if options.guard is not None:
         raise UsageError(f"{wanted[0]} needs --guard trace, or an emulation")

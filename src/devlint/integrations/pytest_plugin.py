@@ -1,7 +1,7 @@
 """The pytest plugin: tests on pretended devices, and device errors that tell what to do.
 
     pytest --devlint-emulate=cuda:2          # the tests believe in two GPUs
-    pytest --devlint-guard=strict            # or explain; `devlint_guard = strict` in the ini file
+    pytest --devlint-guard=strict            # or explain, collect; `devlint_guard = strict` in ini
     @pytest.mark.devlint_guard("off")        # for one test, class or module
 
 pytest imports this module wherever devlint is installed, so it imports nothing else until asked.
@@ -26,10 +26,14 @@ _MODE: pytest.StashKey[str] = pytest.StashKey()
 _GUARD: pytest.StashKey[Any] = pytest.StashKey()
 """The guard of a test."""
 
+_COLLECTED: pytest.StashKey[Any] = pytest.StashKey()
+"""What guards have collected."""
+
 _OUTPUT = "devlint_limits"
 """What a process of pytest-xdist calls it in its output."""
+_COLLECTED_OUTPUT = "devlint_collected"
 
-_MODES = ("off", "explain", "strict")
+_MODES = ("off", "explain", "strict", "collect")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -42,8 +46,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--devlint-on", metavar="KIND", default=None, help=text)
     text = "let tests fail with the device errors of --devlint-on, or only report them"
     group.addoption("--devlint-on-errors", choices=("fail", "report"), default="fail", help=text)
-    text = "explain device errors of tests, or (strict) raise them before kernels run"
-    group.addoption("--devlint-guard", metavar="off|explain|strict", default=None, help=text)
+    text = (
+        "explain device errors of tests, raise them before kernels run (strict), or go on after "
+        "them and tell all at the end (collect)"
+    )
+    group.addoption("--devlint-guard", metavar="|".join(_MODES), default=None, help=text)
     parser.addini("devlint_guard", f"{text} (as --devlint-guard)", default="")
 
 
@@ -81,14 +88,14 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Declare the marker, and read which guard is wanted."""
-    text = "devlint_guard(mode='strict'): the mode of the guard for this test: off, explain, strict"
+    text = "devlint_guard(mode='strict'): the guard of this test: off, explain, strict, collect"
     config.addinivalue_line("markers", text)
     mode, place = config.getoption("devlint_guard"), "--devlint-guard"
     if mode is None:
         mode, place = config.getini("devlint_guard") or "off", "devlint_guard"
     if mode not in _MODES:
         raise pytest.UsageError(f"{place}: {_no_mode(mode)}")
-    if mode == "strict" and not _may_have_torch():
+    if mode in ("strict", "collect") and not _may_have_torch():
         raise pytest.UsageError(_needs_torch(place))
     config.stash[_MODE] = mode
 
@@ -111,7 +118,7 @@ def device_guard(request: pytest.FixtureRequest) -> Any:
     """
     stash = request.node.stash
     if _GUARD not in stash:  # the test hasn't asked for it by a parameter
-        stash[_GUARD] = _turned_on(_mode_of(request.node, "strict"))
+        stash[_GUARD] = _turned_on(_mode_of(request.node, "strict"), request.config)
     return stash[_GUARD]
 
 
@@ -120,8 +127,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     asks = "device_guard" in getattr(item, "fixturenames", ())
     mode = _mode_of(item, "strict" if asks else item.config.stash.get(_MODE, "off"))
     item.stash[_MODE] = mode
-    if (asks or mode == "strict") and _GUARD not in item.stash:
-        item.stash[_GUARD] = _turned_on(mode)
+    if (asks or mode in ("strict", "collect")) and _GUARD not in item.stash:
+        item.stash[_GUARD] = _turned_on(mode, item.config)
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -166,7 +173,7 @@ def _mode_of(item: Any, otherwise: str) -> str:
     return str(values[0])
 
 
-def _turned_on(mode: str) -> Any:
+def _turned_on(mode: str, config: pytest.Config) -> Any:
     """A guard that is on."""
     try:
         room = _runtime("guard")
@@ -176,7 +183,8 @@ def _turned_on(mode: str) -> Any:
         room = None
     if room is None:  # behind the `except`, so that the one error isn't shown below the other
         pytest.fail(_needs_torch("devlint_guard"), pytrace=False)
-    return room.Guard((), mode).__enter__()
+    collected = _collection(config) if mode == "collect" else None
+    return room.Guard((), mode, collected=collected).__enter__()
 
 
 def _explaining(item: pytest.Item) -> Any:
@@ -202,7 +210,7 @@ def _show_note(item: pytest.Item, when: str, error: BaseException) -> None:
 
 
 def _no_mode(mode: object) -> str:
-    return f"{mode!r} is no mode of the guard: choose off, explain or strict"
+    return f"{mode!r} is no mode of the guard: choose {', '.join(_MODES[:-1])} or {_MODES[-1]}"
 
 
 def _needs_torch(place: str) -> str:
@@ -217,29 +225,53 @@ def _may_have_torch() -> bool:
         return True
 
 
-# --- what isn't emulated
+# --- what is told at the end
+
+
+def _collection(config: pytest.Config) -> Any:
+    """What the guards of this process, and of those of pytest-xdist, have collected."""
+    if _COLLECTED not in config.stash:
+        config.stash[_COLLECTED] = _runtime("collected").Collection()
+    return config.stash[_COLLECTED]
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """In a process of pytest-xdist, send what wasn't emulated to the one that reports."""
-    emulation = session.config.stash.get(_EMULATION, None)
+    """In a process of pytest-xdist, send what there is to tell to the one that reports.
+
+    There, what was collected makes a session fail that has gone well otherwise.
+    """
+    stash = session.config.stash
+    emulation, collected = stash.get(_EMULATION, None), stash.get(_COLLECTED, None)
     output: dict[str, Any] | None = getattr(session.config, "workeroutput", None)
-    if emulation is not None and output is not None:
+    if output is None:
+        if collected and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        return
+    if emulation is not None:
         output[_OUTPUT] = emulation.limits
+    if collected:
+        output[_COLLECTED_OUTPUT] = collected.records()
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
     """Receive it; a process that has crashed has sent nothing."""
-    met = getattr(node, "workeroutput", {}).get(_OUTPUT, {})
+    output = getattr(node, "workeroutput", {})
     if _OF_WORKERS in node.config.stash:
-        node.config.stash[_OF_WORKERS].update(met)
+        node.config.stash[_OF_WORKERS].update(output.get(_OUTPUT, {}))
+    if _COLLECTED_OUTPUT in output:
+        _collection(node.config).add_records(output[_COLLECTED_OUTPUT])
 
 
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
-    """Say at the end what the tests have used that isn't emulated."""
+    """Say at the end what was collected, and what the tests have used that isn't emulated."""
+    collected = config.stash.get(_COLLECTED, None)
+    if collected:
+        terminalreporter.section("device mistakes (devlint)")
+        for line in collected.text().splitlines():
+            terminalreporter.line(line)
     emulation = config.stash.get(_EMULATION, None)
     if emulation is None:
         return

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import importlib.util
-import multiprocessing.spawn
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from devlint.escaping import json_text, line
 from devlint.runtime.ending import at_end, rank_line, write
+from devlint.runtime.gathering import Gathering, guard_in_spawned
 
 if TYPE_CHECKING:
+    from devlint.runtime.collected import Collection
     from devlint.runtime.guard import Guard
     from devlint.runtime.transfers import TransferLog
     from devlint.runtime.virtual import Emulation
+    from devlint.runtime.well import Steps
 
 
 class CannotRunError(Exception):
@@ -45,6 +46,10 @@ class Request:
     """Where to write them as JSON."""
     report: str | None = None
     """The folder for them as JSON and as a picture."""
+    output_format: str = "text"
+    """How what was collected is written."""
+    output_file: str | None = None
+    """Where it is written besides."""
 
     @property
     def logs_transfers(self) -> bool:
@@ -65,10 +70,16 @@ class Around:
     emulation: Emulation | None = None
     guard: Guard | None = None
     log: TransferLog | None = None
+    gathering: Gathering | None = None
+    steps: Steps | None = None
     file: TextIO | None = None
+    output: TextIO | None = None
     folder: Path | None = None
     stream: TextIO | None = field(default_factory=lambda: sys.stderr)
     """The program may have put something else into its place by the time it ends."""
+    root: Path = field(default_factory=Path.cwd)
+    is_well: bool = False
+    """Whether the program has ended without an error."""
     undo: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
     """Done only where there is no program: what runs last may still use the devices."""
 
@@ -104,6 +115,7 @@ class Around:
         if emulation is not None:
             self.undo.enter_context(emulation)
             self.emulation = emulation
+            self._count_steps(emulation)
         if request.guard != "off":
             self._guard()
 
@@ -120,29 +132,44 @@ class Around:
         from devlint.runtime.guard.uncaught import explained
 
         mode = self.request.guard
-        self.guard = guard = Guard((), mode, transfers=self.log if mode == "trace" else None)
+        folder = ""
+        if mode == "collect":
+            self.gathering = Gathering()
+            self.undo.callback(self.gathering.close)
+            folder = self.gathering.folder
+        self.guard = guard = Guard(
+            (),
+            mode,
+            transfers=self.log if mode in ("trace", "collect") else None,
+            collected=None if self.gathering is None else self.gathering.collection,
+        )
         self.undo.enter_context(guard)
         # The program's own end is shown by `show`, which leaves `sys.excepthook` to the program.
         self.undo.enter_context(explained(guard.told, program=False))
-        self.undo.enter_context(_guard_in_spawned(mode))
+        self.undo.enter_context(guard_in_spawned(mode, folder))
 
     def _open(self) -> None:
         # Now, for the program may go to another folder, and better now than after hours.
-        name, folder = self.request.transfers_file, self.request.report
+        folder = self.request.report
         if folder is not None:
             if importlib.util.find_spec("matplotlib") is None:
                 raise CannotRunError("--report needs matplotlib: pip install 'devlint[report]'")
             self.folder = _writable_folder(folder)
+        self.file = self._opened(self.request.transfers_file)
+        self.output = self._opened(self.request.output_file)
+
+    def _opened(self, name: str | None) -> TextIO | None:
         if name is None:
-            return
+            return None
         path, rank = Path(name), _rank()
         if rank:
             path = path.with_name(f"{path.stem}.{rank}{path.suffix}")
         try:
-            self.file = path.open("w", encoding="utf-8")
+            file = path.open("w", encoding="utf-8")
         except OSError as error:
             raise _unwritable(name, error) from None
-        self.undo.callback(self.file.close)
+        self.undo.callback(file.close)
+        return file
 
     # --- the end
 
@@ -160,19 +187,53 @@ class Around:
 
         show(error, hook, None if self.guard is None else self.guard.told)
 
+    def ended(self) -> int:
+        """The program has ended without an error of its own; returns the exit code."""
+        self.is_well = True
+        if self.gathering is None:
+            return 0
+        self.gathering.finish()
+        return 1 if self.gathering.collection else 0
+
     def tell(self) -> None:
-        """Say what wasn't emulated, and which copies were made."""
+        """Say what wasn't emulated, which copies were made, and what was collected."""
         text = ""
         if self.emulation is not None:
             for limit, count in self.emulation.limits.items():
                 text += f"devlint: not emulated: {in_words(limit, count)}\n"
         if self.log is not None and self.request.transfers:
             text += self.log.table()
+        if self.gathering is not None:
+            self.gathering.take_in()
+            self.gathering.close()
+            text += self.gathering.collection.text()
+            self._write_collected(self.gathering.collection)
+        if self.is_well and self.guard is not None:
+            from devlint.runtime.well import all_well
+
+            text += all_well(self.guard, self.emulation, self.steps)
         if text and self.guard is not None:
             text = rank_line() + text
         write(self.stream, text)
         if self.log is not None:
             self._write(self.log)
+
+    def _count_steps(self, emulation: Emulation) -> None:
+        from devlint.runtime.well import Steps
+
+        self.steps = Steps(lambda: emulation.copies)
+        self.undo.callback(self.steps.remove)
+
+    def _write_collected(self, collection: Collection) -> None:
+        if self.output is None:
+            return
+        from devlint.runtime.collected_report import rendered
+
+        try:
+            with self.output as file:
+                file.write(rendered(self.request.output_format, collection, self.root))
+        except OSError as error:
+            self._complain(_unwritable(self.request.output_file, error))
 
     def _write(self, log: TransferLog) -> None:
         if self.file is not None:
@@ -223,40 +284,3 @@ def _writable_folder(name: str) -> Path:
 
 def _unwritable(name: str | None, error: OSError) -> CannotRunError:
     return CannotRunError(f"{name}: can't be written: {error.strerror or error}")
-
-
-# --- processes that the program starts
-
-
-class _Start:
-    """Unpickled by a spawned process before it imports the program: starts the guard there."""
-
-    def __init__(self, mode: str) -> None:
-        self._mode = mode
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _start_for_good, (self._mode,)
-
-
-def _start_for_good(mode: str) -> None:
-    from devlint.runtime.guard import install_guard
-
-    install_guard(mode)
-
-
-@contextlib.contextmanager
-def _guard_in_spawned(mode: str) -> Iterator[None]:
-    """Have processes that are started afresh, and so share nothing, guarded as well."""
-    prepare = multiprocessing.spawn.get_preparation_data
-
-    @functools.wraps(prepare)
-    def with_guard(name: str) -> dict[str, Any]:
-        # Behind the rest: where there is an emulation, the guard is to find it.
-        return {**prepare(name), "devlint_guard": _Start(mode)}
-
-    multiprocessing.spawn.get_preparation_data = with_guard
-    try:
-        yield
-    finally:
-        if multiprocessing.spawn.get_preparation_data is with_guard:
-            multiprocessing.spawn.get_preparation_data = prepare

@@ -48,6 +48,8 @@ class Explanation:
     """Where that tensor is, and then where the others are."""
     is_mismatch: bool = False
     """Whether tensors of two devices met in one operation or one call."""
+    place: tuple[str, int] = ("", 0)
+    """The file and the line of the program that are to be looked at; empty where none is known."""
 
     def as_text(self, prefix: str = "") -> str:
         """The headline behind a prefix, and the lines below it."""
@@ -77,10 +79,14 @@ def explain(
         mistake = diagnose(scene, text, operands)
         if mistake is None:
             return None
-        return explained(mistake, _lines(scene, mistake))
+        spot = _own(scene)
+        place = ("", 0) if spot is None else (spot.file, spot.line)
+        return explained(mistake, _lines(scene, mistake), place)
 
 
-def explained(mistake: Mistake, lines: Sequence[tuple[str, str]]) -> Explanation:
+def explained(
+    mistake: Mistake, lines: Sequence[tuple[str, str]], place: tuple[str, int]
+) -> Explanation:
     """A mistake as it is told to the user, with the repair and the rule at the end."""
     code = _code(mistake.rule)
     end = []
@@ -98,7 +104,16 @@ def explained(mistake: Mistake, lines: Sequence[tuple[str, str]]) -> Explanation
         argument=mistake.argument,
         devices=mistake.devices,
         is_mismatch=mistake.is_mismatch,
+        place=place,
     )
+
+
+def _own(scene: Scene) -> Spot | None:
+    """The innermost line of the program itself, or of a library where nothing else is known."""
+    if scene.use < 0:
+        return None
+    own = (spot for spot in reversed(scene.stack) if spot.owner == "program")
+    return next(own, scene.stack[scene.use])
 
 
 def _lines(scene: Scene, mistake: Mistake) -> list[tuple[str, str]]:
@@ -106,8 +121,12 @@ def _lines(scene: Scene, mistake: Mistake) -> list[tuple[str, str]]:
     if scene.use >= 0:
         spot = scene.stack[scene.use]
         lines.append(("used at", shown_line(spot.file, spot.line)))
-        own = next((s for s in reversed(scene.stack) if s.owner == "program"), spot)
-        if own is not spot and not any(label == "passed at" for label, _ in lines):
+        own = _own(scene)
+        if (
+            own is not None
+            and own is not spot
+            and not any(label == "passed at" for label, _ in lines)
+        ):
             lines.append(("called at", shown_line(own.file, own.line)))
     return lines
 

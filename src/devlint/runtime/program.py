@@ -37,8 +37,8 @@ class _Main:
     """What Python itself puts into that module."""
 
 
-def run(request: Request) -> None:
-    """Run a program until its last line. What it raises is raised here.
+def run(request: Request) -> int:
+    """Run a program until its last line. What it raises is raised here; returns the exit code.
 
     Raises:
         CannotRunError: where there is nothing to run, or something that it is to run under can't
@@ -64,8 +64,13 @@ def run(request: Request) -> None:
     module = ModuleType("__main__")
     module.__dict__.update(main.names, __builtins__=builtins)
     sys.modules["__main__"] = module
-    with _AsIfAlone(around):
-        exec(main.code, module.__dict__)
+    try:
+        with _AsIfAlone(around):
+            exec(main.code, module.__dict__)
+    except SystemExit as end:
+        if end.code not in (None, 0):
+            raise
+    return around.ended()
 
 
 # --- What to run --------------------------------------------------------------------------------

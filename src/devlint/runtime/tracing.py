@@ -12,6 +12,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
+from devlint.runtime.collected import Collection
+from devlint.runtime.collecting import CollectingMode
 from devlint.runtime.operands import Reader
 from devlint.runtime.tracing_mode import TracingMode, place
 from devlint.runtime.tracing_surroundings import SURROUNDINGS, push, remove
@@ -29,10 +31,14 @@ class Tracing:
 
     Args:
         log: where transfers are noted. An emulation that has a log of its own keeps that.
+        collection: where device mistakes are noted, if the program is to go on after them.
     """
 
-    def __init__(self, log: TransferLog | None = None) -> None:
+    def __init__(
+        self, log: TransferLog | None = None, collection: Collection | None = None
+    ) -> None:
         self.log = TransferLog() if log is None else log
+        self.collection = collection
         self._lock = threading.Lock()
         self._entered = 0
         self._mode: TracingMode | None = None
@@ -63,7 +69,9 @@ class Tracing:
             remove(mode)
 
     def _begin(self) -> None:
-        self._mode = TracingMode(self.log)
+        collection = self.collection
+        log = self.log
+        self._mode = TracingMode(log) if collection is None else CollectingMode(log, collection)
         SURROUNDINGS.enter(self._mode)
         self._undo.append(share_log(self.log))
         world = running_world()

@@ -11,6 +11,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from types import FrameType
 from typing import Any
 
@@ -71,6 +72,12 @@ def _drop_ended() -> None:
         take_off(lambda each: each in ended)
 
 
+def _emulation_below() -> AbstractContextManager[None]:
+    """Let an emulation see this thread's calls first: a mode pushed on it sees its errors."""
+    world = running_world()
+    return nullcontext() if world is None else world.modes()
+
+
 class Surroundings:
     """Changes of torch that hold while there is a tracing."""
 
@@ -115,9 +122,10 @@ class Surroundings:
         bootstrap = threading.Thread._bootstrap_inner  # type: ignore[attr-defined]
 
         def seen(thread: threading.Thread) -> None:
-            for mode in list(self._modes):
-                push(mode)
-            bootstrap(thread)
+            with _emulation_below():
+                for mode in list(self._modes):
+                    push(mode)
+                bootstrap(thread)
 
         self._patches.set(threading.Thread, "_bootstrap_inner", seen)
 
@@ -129,15 +137,16 @@ class Surroundings:
         engine = torch.autograd.graph._engine_run_backward
 
         def run(*args: Any, **kwargs: Any) -> Any:
-            stack = modes_on()
-            missing = [mode for mode in _thread.seeing if mode.is_on and mode not in stack]
-            if not missing or _thread.aside:
-                return engine(*args, **kwargs)
-            set_modes([*stack, *missing])
-            try:
-                return engine(*args, **kwargs)
-            finally:
-                take_off(lambda mode: mode in missing)
+            with _emulation_below():
+                stack = modes_on()
+                missing = [mode for mode in _thread.seeing if mode.is_on and mode not in stack]
+                if not missing or _thread.aside:
+                    return engine(*args, **kwargs)
+                set_modes([*stack, *missing])
+                try:
+                    return engine(*args, **kwargs)
+                finally:
+                    take_off(lambda mode: mode in missing)
 
         self._patches.set(torch.autograd, "_engine_run_backward", run)
         self._patches.set(torch.autograd.graph, "_engine_run_backward", run)
@@ -153,7 +162,7 @@ class Surroundings:
 
         def has_torch_function(values: Any) -> bool:
             stack = modes_on()
-            if stack and all(type(mode) is TracingMode for mode in stack):
+            if stack and all(isinstance(mode, TracingMode) for mode in stack):
                 return any(_overrides(type(value)) for value in values)
             return bool(asked(values))
 
@@ -244,10 +253,10 @@ class Surroundings:
 def _step_aside(call: FrameType) -> None:
     """Take our modes from the stack for as long as a frame runs."""
     stack = modes_on()
-    ours = [(index, mode) for index, mode in enumerate(stack) if type(mode) is TracingMode]
+    ours = [(index, mode) for index, mode in enumerate(stack) if isinstance(mode, TracingMode)]
     if ours and not _thread.aside:
         _thread.aside, _thread.aside_for = ours, call
-        set_modes([mode for mode in stack if type(mode) is not TracingMode])
+        set_modes([mode for mode in stack if not isinstance(mode, TracingMode)])
 
 
 def _step_back(call: FrameType) -> None:

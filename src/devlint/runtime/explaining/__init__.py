@@ -6,9 +6,9 @@ belongs to which module, `scene` and `arguments` who called whom with what, `ori
 came from; `bindings`, `reaching` and `elsewhere` find the line that gave a name or an attribute its
 value, and `wholes` and `keeping` what a repair can be written for. `naming` says what a line calls
 its operands, and `computed` which part of an expression is the reason for where its result is.
-`messages` is the table of PyTorch's own texts. `diagnosis` chooses the kind of mistake, `meetings`,
-`unmoved`, `sides` and `causes` judge the commonest one, `from_text` what only a text tells,
-`surroundings` what is about no two tensors, `leaves` parameters that were moved, and `mistakes` has
-the words that all kinds share. `caught` finds the error to be explained in a chain, and `notes`
-leaves the explanation on it.
+`devlint.crashes` has the table of PyTorch's own texts. `diagnosis` chooses the kind of mistake,
+`meetings`, `unmoved`, `sides` and `causes` judge the commonest one, `from_text` what only a text
+tells, `surroundings` what is about no two tensors, `leaves` parameters that were moved, and
+`mistakes` has the words that all kinds share. `caught` finds the error to be explained in a chain,
+and `notes` leaves the explanation on it.
 """

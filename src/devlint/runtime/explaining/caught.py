@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from devlint.crashes.messages import may_be_about_devices
 from devlint.runtime.explain import Explanation, explain
-from devlint.runtime.explaining.messages import may_be_about_devices
 from devlint.runtime.explaining.notes import NAME, add_note, held_by
 from devlint.runtime.explaining.stack import Spot, raised
 from devlint.runtime.explaining.written import is_told, read_written

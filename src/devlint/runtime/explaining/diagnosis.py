@@ -9,12 +9,12 @@ from dataclasses import replace
 
 import torch
 
+from devlint.crashes.messages import Kind, Words, read_words
 from devlint.runtime.explaining.computed import deciding
 from devlint.runtime.explaining.from_text import by_text
 from devlint.runtime.explaining.leaves import not_a_leaf
 from devlint.runtime.explaining.lookup import Named, contents, read
 from devlint.runtime.explaining.meetings import meeting
-from devlint.runtime.explaining.messages import Kind, Words, read_words
 from devlint.runtime.explaining.mistakes import Mistake, described, discarded, origin
 from devlint.runtime.explaining.naming import because, behind, named_pair
 from devlint.runtime.explaining.origins import place_of

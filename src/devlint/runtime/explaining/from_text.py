@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
+from devlint.crashes.messages import Words
 from devlint.runtime.explaining.lookup import Named, read
-from devlint.runtime.explaining.messages import Words
 from devlint.runtime.explaining.mistakes import (
     Mistake,
     creation_repair,

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Sequence
 from pathlib import Path
 
+from devlint.crashes.messages import Words
 from devlint.runtime.explaining.bindings import assigned
-from devlint.runtime.explaining.messages import Words
 from devlint.runtime.explaining.mistakes import Mistake, described
 from devlint.runtime.explaining.scene import Scene
 from devlint.runtime.operands import OperandFacts, is_tensor

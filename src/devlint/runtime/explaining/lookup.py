@@ -247,8 +247,11 @@ _COMPUTED = (
 
 
 def locals_of(spot: Spot) -> Iterator[Named]:
-    """The tensors in a frame's local names, and in what a module has of its own."""
-    values = list(spot.names.items())
+    """The tensors in a frame's local names, and in what a module has of its own.
+
+    Names that nobody can write are left out: those of a comprehension, and of pytest's assertions.
+    """
+    values = [(name, value) for name, value in spot.names.items() if name.isidentifier()]
     for name, value in values:
         yield from tensors_of(name, value)
     for name, value in values:

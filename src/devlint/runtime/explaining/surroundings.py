@@ -9,8 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeGuard
 
+from devlint.crashes.messages import Kind, Words
+from devlint.crashes.remedies import FIND_OUT, REMEDIES
 from devlint.runtime.explaining.bindings import assigned, wrapped
-from devlint.runtime.explaining.messages import Kind, Words
 from devlint.runtime.explaining.mistakes import Mistake
 from devlint.runtime.explaining.scene import Scene
 
@@ -21,11 +22,7 @@ class _DeviceName(ast.Constant):
     value: str
 
 
-_OPTIMIZER = "optimizer-before-move"
-_OPTIMIZER_REPAIR = (
-    "move the model before the optimizer is made or its state is loaded, and don't move it later"
-)
-_FIND_OUT = '"cuda" if torch.cuda.is_available() else "cpu"'
+_OPTIMIZER = REMEDIES["optimizer"]
 
 
 def surrounding(scene: Scene, words: Words) -> Mistake | None:
@@ -54,7 +51,7 @@ def of_optimizer(scene: Scene, met: Mistake) -> Mistake:
         found = assigned(scene, name, scene.use)
         lines += [] if found is None else [("optimizer", found.place())]
     return replace(
-        met, headline=head, lines=lines, fix=_OPTIMIZER_REPAIR, argument="", rule=_OPTIMIZER
+        met, headline=head, lines=lines, fix=_OPTIMIZER.fix, argument="", rule=_OPTIMIZER.rule
     )
 
 
@@ -82,10 +79,10 @@ def _missing(scene: Scene, words: Words) -> Mistake:
     node = _failing(scene)
     text = scene.failing_text(scene.use)
     parts = [] if node is None else list(ast.walk(node))
-    rule, fix = "", f"ask before: device = {_FIND_OUT}"
+    rule, fix = "", REMEDIES["missing"].fix
     if any(isinstance(p, ast.Call) and _name_of(p) == "cuda" for p in parts):
         rule = "hardcoded-cuda-call"
-        fix = f"move it with .to(device), where device = {_FIND_OUT}"
+        fix = f"move it with .to(device), where device = {FIND_OUT}"
     elif "torch.cuda." in text:
         rule, fix = "unguarded-cuda-api", "ask before: if torch.cuda.is_available():"
     elif any(_is_device_name(part) for part in parts):
@@ -102,9 +99,8 @@ def _ordinal(scene: Scene, words: Words) -> Mistake:
     return Mistake(
         head,
         (),
-        "numbers go from 0 to torch.cuda.device_count() - 1, and count only the devices of "
-        "CUDA_VISIBLE_DEVICES",
-        "hardcoded-device-index" if asked else "",
+        REMEDIES["ordinal"].fix,
+        REMEDIES["ordinal"].rule if asked else "",
         argument=asked,
         devices=(asked or words.device,) if asked or words.device else (),
     )
@@ -122,9 +118,8 @@ def _fork(scene: Scene, words: Words) -> Mistake:
     return Mistake(
         f"a forked process uses {words.device}, which its parent has used already",
         (),
-        'leave the accelerator out of the code of workers, or start them with "spawn" '
-        '(a DataLoader: multiprocessing_context="spawn")',
-        rule="accelerator-in-worker",
+        REMEDIES["fork"].fix,
+        REMEDIES["fork"].rule,
         devices=(words.device,),
     )
 
@@ -133,7 +128,7 @@ def _empty(scene: Scene, words: Words) -> Mistake:
     return Mistake(
         f"{scene.failing_text(scene.use) or 'a move'} copies from meta, where tensors have no data",
         (),
-        "give the module memory with .to_empty(device=...), and load its weights then",
+        REMEDIES["empty"].fix,
         module=scene.home_label,
         devices=("meta",),
     )
@@ -146,9 +141,8 @@ def _backend(scene: Scene, words: Words) -> Mistake:
         f"{call or 'a collective'} was given a tensor on {device}, for which the process group "
         "has no backend",
         (),
-        "move the tensor to the accelerator of this rank first, or name a backend for each device: "
-        'init_process_group("cpu:gloo,cuda:nccl")',
-        "cpu-tensor-in-collective" if device == "cpu" else "",
+        REMEDIES["backend"].fix,
+        REMEDIES["backend"].rule if device == "cpu" else "",
         devices=(device,),
     )
 
@@ -167,10 +161,10 @@ def _replica(scene: Scene, words: Words) -> Mistake:
         fix = f'move the whole module before it is called: {name}.to("{words.home}")'
     else:
         head = "DistributedDataParallel wants a module on one kind of device, and it is on several"
-        fix = "move the whole module to the device of this rank before it is wrapped"
+        fix = REMEDIES["replica"].fix
     devices = tuple(device for device in (words.device, words.home) if device)
     module = scene.label(scene.called[0].module) if scene.called else scene.home_label
-    rule = "wrapped-before-move"
+    rule = REMEDIES["replica"].rule
     return Mistake(head, lines, fix, rule, module=module, argument=name, devices=devices)
 
 
@@ -179,7 +173,7 @@ def _parameters(scene: Scene, words: Words) -> Mistake:
         f"{scene.failing_text(scene.use) or 'a function'} takes parameters of one device, and "
         "got some of several",
         (),
-        "move all of them to one device first",
+        REMEDIES["parameters"].fix,
     )
 
 
@@ -187,8 +181,8 @@ def _optimizer(scene: Scene, words: Words) -> Mistake:
     return Mistake(
         "a parameter, its gradient and the optimizer's state for it aren't all on one device",
         (),
-        _OPTIMIZER_REPAIR,
-        _OPTIMIZER,
+        _OPTIMIZER.fix,
+        _OPTIMIZER.rule,
     )
 
 
@@ -207,7 +201,7 @@ def _gradient(scene: Scene, words: Words) -> Mistake:
     return Mistake(
         f"{words.operation} gave a gradient on {words.device} for a tensor on {words.home}",
         (),
-        "return gradients from backward() on the device of the input that they belong to",
+        REMEDIES["gradient"].fix,
         devices=(words.device, words.home),
         is_mismatch=True,
     )

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from types import CodeType, FrameType
 from typing import Any, cast
 
+from devlint.crashes.messages import read_words
 from devlint.runtime.explaining.definitions import parsed
-from devlint.runtime.explaining.messages import read_words
 from devlint.runtime.explaining.stack import Owner, Spot, owner_of
 
 _FILE = re.compile(r'\s*File "(?P<file>[^"\n]+)", line (?P<line>\d+)(?:, in (?P<name>\S+))?')

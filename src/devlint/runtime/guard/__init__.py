@@ -26,6 +26,7 @@ __all__ = [
     "VARIABLE",
     "DeviceMismatchError",
     "Guard",
+    "InstalledGuard",
     "check_mode",
     "guard",
     "guarded",
@@ -53,7 +54,8 @@ def guard(
         models: whose calls are watched, with all that they call; every module where there are none.
         mode: "strict" checks calls before they run; "explain" does nothing until there is an
             error, and explains it; "trace" is strict, and notes where tensors are made and moved
-            and what is copied between devices; "off" does nothing.
+            and what is copied between devices; "collect" goes on after a mistake, and prints all
+            of them when the guard is left; "off" does nothing.
         when: "always", or "first-batches".
         batches: how many calls of a model count as its first ones, with "first-batches"; then the
             guard takes itself off.
@@ -121,6 +123,8 @@ class InstalledGuard(Guard):
         super()._turn_on(stack)
         if self.mode != "off":
             stack.enter_context(explained(self.told))
+        if self.mode == "collect" and self._tells:
+            stack.callback(at_end(self.tell_collected))
         if self.mode == "trace" and self.prints_transfers:
             stack.callback(at_end(self._tell_transfers))
 

@@ -59,9 +59,9 @@ def hide(error: BaseException) -> None:
         else:
             entry = entry.tb_next
     if isinstance(error, DeviceMismatchError) and not error.torch_message:
-        _cut(error.__traceback__, _is_way_to_the_check)
+        cut(error.__traceback__, _is_way_to_the_check)
     elif isinstance(error, DeviceMismatchError) or hasattr(error, "devlint_operands"):
-        _cut(error.__traceback__, is_ours)  # an emulation has raised it
+        cut(error.__traceback__, is_ours)  # an emulation has raised it
 
 
 def is_ours(entry: TracebackType) -> bool:
@@ -75,7 +75,7 @@ def _is_way_to_the_check(entry: TracebackType) -> bool:
     return is_call or is_ours(entry)
 
 
-def _cut(trace: TracebackType | None, is_noise: Callable[[TracebackType], bool]) -> None:
+def cut(trace: TracebackType | None, is_noise: Callable[[TracebackType], bool]) -> None:
     """End a traceback behind the last entry that isn't noise."""
     last = entry = trace
     while entry is not None:

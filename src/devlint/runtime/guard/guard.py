@@ -14,7 +14,9 @@ from typing import Any, TypeVar, cast
 
 from torch import Tensor, nn
 
-from devlint.runtime.explain import explain
+from devlint.runtime.collected import Collection, Mismatch
+from devlint.runtime.ending import rank_line, write
+from devlint.runtime.explain import Explanation, explain
 from devlint.runtime.explaining.caught import explain_error, tell
 from devlint.runtime.explaining.stack import live, modules_at_work
 from devlint.runtime.guard import structure
@@ -27,7 +29,9 @@ from devlint.runtime.transfers import TransferLog
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-MODES = ("off", "explain", "strict", "trace")
+MODES = ("off", "explain", "strict", "trace", "collect")
+_STRICT = ("strict", "trace", "collect")
+"""Those that check, or have checked, what modules do."""
 WHENS = ("always", "first-batches")
 
 
@@ -35,8 +39,9 @@ class Guard:
     """A guard, which is on between entering and leaving. It can be entered again, also inside.
 
     Attributes:
-        mode: "off", "explain", "strict" or "trace".
+        mode: "off", "explain", "strict", "trace" or "collect".
         transfers: the copies between devices, in the mode "trace"; otherwise nothing.
+        collected: the mistakes that the program has gone on after, in the mode "collect".
     """
 
     def __init__(
@@ -46,6 +51,7 @@ class Guard:
         when: str = "always",
         batches: int = 3,
         transfers: TransferLog | None = None,
+        collected: Collection | None = None,
     ) -> None:
         check_mode(mode)
         if when not in WHENS:
@@ -60,12 +66,16 @@ class Guard:
         self.transfers = transfers
         if mode == "trace" and transfers is None:
             self.transfers = TransferLog()
+        self.collected = Collection() if collected is None else collected
+        self._tells = collected is None
+        """Whether it prints what it has collected: otherwise somebody else does."""
         self._models = [weakref.ref(model) for model in models]
         self._first = batches if when == "first-batches" else 0
         self._lock = threading.RLock()
         self._entered: list[ExitStack] = []
         """What the last one to leave undoes, and nothing for each of the others."""
         self._tracing: Any = None
+        self._last_raised: Explanation | None = None
 
     # --- on and off
 
@@ -78,11 +88,15 @@ class Guard:
         return self
 
     def _turn_on(self, stack: ExitStack) -> None:
-        if self.mode == "trace":
+        if self.mode in ("trace", "collect"):
             from devlint.runtime.tracing import Tracing
 
-            self._tracing = stack.enter_context(Tracing(self.transfers))
-        if self.mode in ("strict", "trace"):
+            collects = self.mode == "collect"
+            if collects and self._tells:
+                self.collected = Collection()
+            tracing = Tracing(self.transfers, self.collected if collects else None)
+            self._tracing = stack.enter_context(tracing)
+        if self.mode in _STRICT:
             watcher = _Watcher(self)
             WATCH.add(watcher)
             stack.callback(WATCH.remove, watcher)
@@ -98,11 +112,15 @@ class Guard:
                 return
             reader = self.reader
             self._entered.pop().close()
+            is_over = not self._entered
+        raised = error
         if isinstance(error, Exception) and self.mode != "off":
             raised = self.told(error, reader)
             tidy(raised)
-            if raised is not error:
-                raise raised from None
+        if is_over and self._tells:
+            self.tell_collected()
+        if raised is not error and raised is not None:
+            raise raised from None
 
     def remove(self) -> None:
         """Turn the guard off, however often it was entered. It may be off already."""
@@ -142,13 +160,22 @@ class Guard:
     def told(self, error: Exception, reader: Reader | None = None) -> Exception:
         """What is to be raised in the place of an error: itself with a note, or a clearer one."""
         reader = self.reader if reader is None else reader
-        if self.mode in ("strict", "trace") and type(error) is RuntimeError:
+        if self.mode in _STRICT and type(error) is RuntimeError:
             found = explain_error(error, live(), reader)
             if found is not None and found.error is error and found.explanation.is_mismatch:
+                self._raised(found.explanation)
                 clearer = DeviceMismatchError.of(found.explanation, str(error))
                 return clearer.with_traceback(error.__traceback__)
-        tell(error, live(), reader)
+        self._raised(tell(error, live(), reader))
         return error
+
+    def _raised(self, explanation: Explanation | None) -> None:
+        """Note a mistake that an error is about. It may be told repeatedly."""
+        if explanation is None or not explanation.devices or explanation is self._last_raised:
+            return
+        self._last_raised = explanation
+        if self.mode == "collect":
+            self.collected.add(Mismatch.of(explanation, "raised"))
 
     def covers(self, module: nn.Module | None = None) -> bool:
         """Whether it is for a module, or for one of those at work."""
@@ -165,6 +192,20 @@ class Guard:
                 return True
         return False
 
+    def tell_collected(self) -> None:
+        """Print the mistakes that the program has gone on after."""
+        write(sys.stderr, rank_line() + self.collected.text() if self.collected else "")
+
+    @property
+    def found_nothing(self) -> bool:
+        """Whether a guard that checks has met no mistake."""
+        return self.mode in _STRICT and self._last_raised is None and not self.collected
+
+    @property
+    def modules_checked(self) -> int:
+        """How many modules were looked at when they were called."""
+        return WATCH.count_checked()
+
 
 class _Watcher:
     """What a strict guard does with the calls of modules."""
@@ -176,13 +217,22 @@ class _Watcher:
         """How often each outermost module was called, by `id`: modules needn't be hashable."""
 
     def disagrees(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        if self._guard.mode == "collect":
+            return  # the operators of the layer say so, where what they are given can be moved
         reader = self._guard.reader
         found = disagreement(module, args, kwargs, reader)
         if found is not None and self._guard.covers(module):
             raise mismatch(reader, (found.name, found.tensor), (found.own_name, found.own))
 
     def called_first(self, module: nn.Module) -> Around | None:
-        return structure.judge(module, self._guard.reader) if self._guard.covers(module) else None
+        guard = self._guard
+        return structure.judge(module, guard.reader, self._found) if guard.covers(module) else None
+
+    def _found(self, explanation: Explanation) -> None:
+        """Tell of what would stay behind, now or at the end."""
+        if self._guard.mode != "collect":
+            raise DeviceMismatchError.of(explanation)
+        self._guard.collected.add(Mismatch.of(explanation, "noted"))
 
     def failed(self, error: Exception) -> Exception:
         if hasattr(error, "devlint_told") or not self._guard.covers():
@@ -219,7 +269,8 @@ def mismatch(
 def check_mode(mode: str) -> None:
     """Raise `ValueError` for what isn't a mode."""
     if mode not in MODES:
-        raise ValueError(f"{mode!r} is no mode of the guard: choose off, explain, strict or trace")
+        choices = f"{', '.join(MODES[:-1])} or {MODES[-1]}"
+        raise ValueError(f"{mode!r} is no mode of the guard: choose {choices}")
 
 
 def current_reader() -> Reader:

@@ -75,11 +75,12 @@ class _Followed:
     """It was computed from an input and a plain tensor."""
 
 
-Tell = Callable[[Meeting], DeviceMismatchError]
+Tell = Callable[[Meeting], None]
+"""Is given a meeting, and may raise an error for it."""
 
 
 class Watching(TorchFunctionMode):
-    """Follows tensors while it is on, and raises at the first sure meeting."""
+    """Follows tensors while it is on, and tells of each sure meeting."""
 
     def __init__(
         self, plain: Sequence[Plain], moved: Iterable[Tensor], given: Iterable[Tensor], tell: Tell
@@ -210,10 +211,10 @@ class Watching(TorchFunctionMode):
         moved = [each for each in known if each.kind is Kind.MOVED]
         given = [each for each in known if each.kind is Kind.GIVEN]
         if behind and moved:
-            self._raise(self._meeting(behind[0]))
+            self._say(self._meeting(behind[0]))
         if moved:
             for each in given:
-                self._raise(each.unsure)
+                self._say(each.unsure)
                 each.kind = Kind.MOVED
             return self._new(Kind.MOVED, None, None)
         if given:
@@ -235,7 +236,7 @@ class Watching(TorchFunctionMode):
         indices = [self._of(t) for t in tensors(args[1:2]) if t.dim() > 0]
         if of.kind is Kind.BEHIND:
             if any(each is not None and each.kind is Kind.MOVED for each in indices):
-                self._raise(self._meeting(of))
+                self._say(self._meeting(of))
         return self._new(of.kind, of.plain, of.unsure)
 
     def _computed(self, tensors: Iterable[Tensor]) -> Callable[[Any], None] | None:
@@ -266,9 +267,9 @@ class Watching(TorchFunctionMode):
             return None
         return Meeting(behind.plain, frame.f_code.co_filename, frame.f_lineno)
 
-    def _raise(self, meeting: Meeting | None) -> None:
+    def _say(self, meeting: Meeting | None) -> None:
         if meeting is not None:
-            raise self._tell(meeting)
+            self._tell(meeting)
 
 
 def _storage(tensor: Tensor) -> Any:

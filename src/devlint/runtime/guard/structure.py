@@ -10,7 +10,7 @@ from __future__ import annotations
 import linecache
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -31,7 +31,6 @@ from devlint.runtime.explaining.stack import (
 )
 from devlint.runtime.guard.agreement import PLAIN
 from devlint.runtime.guard.containers import Container, container, moves_itself
-from devlint.runtime.guard.errors import DeviceMismatchError
 from devlint.runtime.guard.meetings import Meeting, Watching
 from devlint.runtime.guard.tensors import plain_tensors, registered_tensors
 from devlint.runtime.guard.tracers import is_traced, may_watch
@@ -44,14 +43,16 @@ _OWN = frozenset("_parameters _buffers _modules _flat_weights".split())
 _CONTAINERS = (list, tuple, dict)
 
 
-def judge(module: nn.Module, reader: Reader) -> Around | None:
+def judge(module: nn.Module, reader: Reader, tell: Callable[[Explanation], None]) -> Around | None:
     """Look at a module that is about to be called for the first time.
 
     Returns what its call is to run in, where only that can show whether plain tensors of it, or of
     modules below it, meet what would be moved.
 
-    Raises:
-        DeviceMismatchError: it keeps modules that `.to()` leaves behind.
+    Args:
+        module: the module.
+        reader: how tensors are asked where they are.
+        tell: is given what is found, and may raise an error for it.
     """
     with torch._C.DisableTorchFunction():
         if getattr(module, "_is_replica", False) or is_traced():
@@ -61,8 +62,8 @@ def judge(module: nn.Module, reader: Reader) -> Around | None:
         scene = _scene(module, reader)
         found = _unregistered(module, scene)
         if found is not None:
-            raise DeviceMismatchError.of(found)
-        return _watching(module, scene)
+            tell(found)
+        return _watching(module, scene, tell)
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,9 @@ def _has_plain(module: nn.Module) -> bool:
     )
 
 
-def _watching(module: nn.Module, scene: _Surroundings) -> Around | None:
+def _watching(
+    module: nn.Module, scene: _Surroundings, tell: Callable[[Explanation], None]
+) -> Around | None:
     root = scene.owners.root
     modes = torch.overrides._get_current_function_mode_stack()
     if root is None or any(isinstance(mode, Watching) for mode in modes):
@@ -149,11 +152,7 @@ def _watching(module: nn.Module, scene: _Surroundings) -> Around | None:
     inputs = [named.tensor for named in tensors_of("", given) if named.tensor is not None]
 
     owners = scene.owners
-
-    def tell(meeting: Meeting) -> DeviceMismatchError:
-        return DeviceMismatchError.of(_told_of_tensor(meeting, owners))
-
-    return Watching(plain, moved, inputs, tell)
+    return Watching(plain, moved, inputs, lambda met: tell(_told_of_tensor(met, owners)))
 
 
 def _told_of_tensor(meeting: Meeting, owners: Ownership) -> Explanation:
@@ -176,7 +175,7 @@ def _told_of_tensor(meeting: Meeting, owners: Ownership) -> Explanation:
         argument=f"self.{name}",
         devices=("cpu",),
     )
-    return explained(mistake, lines)
+    return explained(mistake, lines, (plain.file, plain.line))
 
 
 # --- modules in plain containers
@@ -262,4 +261,5 @@ def _told(
             devices=("cpu",),
         ),
         lines,
+        (found.file, found.line),
     )

@@ -5,7 +5,9 @@ from __future__ import annotations
 import linecache
 from types import TracebackType
 
-from devlint.runtime.guard.errors import hide, is_ours
+from devlint.runtime.explaining.notes import NAME, held_by
+from devlint.runtime.explaining.stack import owner_of
+from devlint.runtime.guard.errors import cut, hide, is_ours
 
 
 def tidy(error: BaseException) -> None:
@@ -18,6 +20,21 @@ def tidy(error: BaseException) -> None:
             for entry, following in zip(kept, (*kept[1:], None), strict=True):
                 entry.tb_next = following
             link.__traceback__ = kept[0]
+
+
+def shorten(error: BaseException) -> None:
+    """Leave our frames out, and torch's at the end of what has been explained.
+
+    What is to be read is the line that has called torch, and the explanation below it.
+    """
+    tidy(error)
+    for link in chain(error):
+        if held_by(link).get(NAME) is not None:
+            cut(link.__traceback__, _is_torchs)
+
+
+def _is_torchs(entry: TracebackType) -> bool:
+    return owner_of(entry.tb_frame.f_code.co_filename) in ("torch", "devlint")
 
 
 def chain(error: BaseException) -> list[BaseException]:

@@ -16,7 +16,7 @@ from types import MethodType, TracebackType
 from typing import Any
 
 from devlint.runtime.ending import rank_line, write
-from devlint.runtime.guard.tracebacks import chain, tidy
+from devlint.runtime.guard.tracebacks import chain, shorten
 
 Tell = Callable[[Exception], Exception]
 """Adds to an error what is known of it; returns it, or what says it better."""
@@ -108,7 +108,7 @@ def show(
     """
     shown = tell(error) if tell is not None and isinstance(error, Exception) else error
     if shown is not error or trace is None or trace is error.__traceback__:
-        tidy(shown)
+        shorten(shown)
         trace = shown.__traceback__
     sys.last_type, sys.last_value, sys.last_traceback = type(shown), shown, trace
     if hasattr(sys, "last_exc"):  # from Python 3.12 on
@@ -128,7 +128,7 @@ def _of_threads(tell: Tell) -> Callable[[], None]:
             previous(args)
             return
         shown = tell(error)
-        tidy(shown)
+        shorten(shown)
         args = threading.ExceptHookArgs((type(shown), shown, shown.__traceback__, thread))
         if rank_line() and previous is threading.__excepthook__:
             name = threading.get_ident() if thread is None else thread.name
@@ -162,7 +162,7 @@ def _run_told(name: str, run: Callable[[], object], tell: Tell) -> None:
         inner = error.__traceback__
         error.__traceback__ = None if inner is None else inner.tb_next
         shown = tell(error) if isinstance(error, Exception) else error
-        tidy(shown)
+        shorten(shown)
         write(sys.stderr, f"{rank_line()}Process {name}:\n{_formatted(shown, shown.__traceback__)}")
         sys.exit(1)
 
@@ -182,7 +182,7 @@ def _of_notebook(shell: Any, tell: Tell) -> Callable[[], None]:
     ) -> Any:
         if is_on and isinstance(error, Exception):
             error = tell(error)
-            tidy(error)
+            shorten(error)
             kind, trace = type(error), error.__traceback__
         if isinstance(error, previous):
             return previous_show(kind, error, trace, tb_offset=tb_offset)

@@ -54,6 +54,8 @@ class _State:
     watchers: tuple[Watcher, ...] = ()
     counts: bool = False
     """Whether any of the watchers wants to know of calls that have ended."""
+    checked: set[int] = field(default_factory=set)
+    """The modules that have been looked at, by `id`."""
 
 
 _COMPILER = "torch._dynamo"
@@ -85,6 +87,10 @@ class Watch:
         """Watch no more for somebody; where nobody is left, torch is as it was."""
         with self._lock:
             self._change(tuple(w for w in self._state.watchers if w is not watcher))
+
+    def count_checked(self) -> int:
+        """How many modules have been looked at since calls are watched."""
+        return len(self._state.checked)
 
     def _change(self, watchers: tuple[Watcher, ...]) -> None:
         """Others may have put something around the function that stands there, so it stays."""
@@ -173,7 +179,10 @@ class Watch:
         if kind.__module__ == "torch.nn.modules.container":
             return None  # it has nothing of its own
 
+        note = state.checked.add
+
         def agree(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+            note(id(module))
             if seems_to_disagree(module, args, kwargs):
                 for watcher in state.watchers:
                     _asked(watcher.disagrees, module, args, kwargs)
@@ -185,6 +194,7 @@ class Watch:
         seen = seen_modules.get(key)
         if seen is not None and seen() is module:
             return None
+        state.checked.add(key)
         seen_modules[key] = weakref.ref(module, lambda _: seen_modules.pop(key, None))
         for watcher in state.watchers:
             around: Around | None = _asked(watcher.called_first, module)

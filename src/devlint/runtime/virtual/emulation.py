@@ -86,6 +86,21 @@ class Emulation:
         """What the program has used that isn't emulated, and how often."""
         return {} if self._world is None else dict(self._world.limits)
 
+    @property
+    def copies(self) -> int:
+        """How many copies between devices the program has made."""
+        return 0 if self._world is None else self._world.copies
+
+    @property
+    def is_used(self) -> bool:
+        """Whether the program has used an accelerator."""
+        return self._world is not None and self._world.machine.initialized
+
+    @property
+    def has_refused(self) -> bool:
+        """Whether an operator was given tensors of several devices."""
+        return self._world is not None and self._world.checks.has_refused
+
     def __enter__(self) -> Emulation:
         with RUNNING.lock:
             if RUNNING.world is not None:

@@ -92,6 +92,7 @@ class DispatchMode(TorchDispatchMode):
         self._machine = machine
         self._unknown = unknown
         self._signatures: dict[Any, Signature] = {}
+        self.has_refused = False
         self.remembers = False
         self.raised: Exception | None = None
         """The last error of a rule, for TorchScript, which passes on no more than its type."""
@@ -137,6 +138,7 @@ class DispatchMode(TorchDispatchMode):
         try:
             return call.signature.rule(call)
         except Exception as error:
+            self.has_refused = True
             if self.remembers:
                 self.raised = error
             raise

@@ -48,6 +48,8 @@ class World:
     """Notes copies between devices, where somebody wants them."""
     limits: dict[str, int] = field(default_factory=dict)
     """What the program used that isn't emulated, and how often."""
+    copies: int = 0
+    """Between devices."""
     checks: DispatchMode = field(init=False)
     functions: FunctionMode = field(init=False)
 
@@ -69,7 +71,10 @@ class World:
 
     def copied(self, source: torch.device, target: torch.device, tensor: Any, wait: bool) -> None:
         """Note a copy between devices."""
-        if self.transfers is not None and source is not target:
+        if source is target:
+            return
+        self.copies += 1
+        if self.transfers is not None:
             self.transfers.copied(source, target, tensor, wait)
 
     @contextmanager

@@ -1,0 +1,376 @@
+"""What is known of an error of which there is only text.
+
+The lines that stand in the text are read, and no file: it may come from another machine. Which
+operand was on the wrong device is said where PyTorch names it, or where only one can be.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from devlint import rulebook
+from devlint.crashes.lines import lines_of
+from devlint.crashes.messages import Words, read_words
+from devlint.crashes.remedies import FIND_OUT, REMEDIES, Remedy
+from devlint.crashes.tracebacks import Crash, Frame, crashes_in
+
+_LONGEST_MESSAGE = 1000
+_LONGEST_SOURCE = 500
+_ALONE = re.compile(r"\b[A-Z]\w{0,60}(?:Error|Exception): (?P<message>.{1,2000})")
+_LIBRARIES = (
+    "/site-packages/",
+    "/dist-packages/",
+    "<frozen ",
+    "/lib/python3",
+    "<__array_function__",
+)
+_TORCH = "-packages/torch/"
+_INPUTS = frozenset({"mat1", "input", "Input", "index", "indices", "mat", "vec1"})
+"""What PyTorch calls the argument of a layer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """An error of a text, explained."""
+
+    headline: str
+    lines: tuple[tuple[str, str], ...]
+    """Each with a label."""
+    code: str
+    """Of the rule that speaks of it, and its name; empty where there is none."""
+    rule: str
+    fix: str
+    file: str
+    """The line of the program, as the text names it; empty where it has no traceback."""
+    line: int
+    argument: str
+    """The operand on the wrong device, as the line writes it; empty where that isn't known."""
+    devices: tuple[str, ...]
+    count: int
+    """How often the text has it."""
+
+
+def explain_text(text: str) -> list[Told]:
+    """The errors about devices in a text, each once."""
+    found: dict[tuple[str, int, str], tuple[Crash, Words, int]] = {}
+    for crash in _all(text):
+        words = read_words(crash.message[:_LONGEST_MESSAGE])
+        if words is None:
+            continue
+        own = _own(crash.frames)
+        key = ("", 0, "") if own is None else (own.file, own.line, own.name)
+        key = (*key[:2], key[2] + crash.message.partition("\n")[0])
+        known = found.get(key)
+        found[key] = (crash, words, 1) if known is None else (*known[:2], known[2] + 1)
+    return [_told(*each) for each in found.values()]
+
+
+def _all(text: str) -> Iterator[Crash]:
+    """The errors with their tracebacks, and those that stand alone."""
+    known: set[str] = set()
+    for crash in crashes_in(text):
+        known |= {line.strip() for line in crash.message.split("\n")}
+        yield crash
+    for number, line in enumerate(lines_of(text), 1):
+        match = _ALONE.search(line[:4000])
+        if match is not None and match[0].strip() not in known:
+            if len(known) > _MOST_ALONE:
+                return
+            known.add(match[0].strip())
+            if not any(match["message"] in each for each in known - {match[0].strip()}):
+                yield Crash((), match[0], "", number)
+
+
+_MOST_ALONE = 1000
+
+
+def _told(crash: Crash, words: Words, count: int) -> Told:
+    own = _own(crash.frames)
+    scene = _Scene(own, crash.frames)
+    said = _SAYERS.get(words.kind, _plain)(scene, words)
+    lines = [*said.lines]
+    if crash.sender:
+        lines.insert(0, ("raised in", crash.sender))
+    if own is not None:
+        lines.append(("used at", _shown(own)))
+        caller = _caller(crash.frames, own)
+        if caller is not None:
+            lines.append(("called at", _shown(caller)))
+    page = rulebook.pages().get(said.remedy.rule)
+    code = "" if page is None else page.code
+    if said.remedy.fix:
+        lines.append(("fix", f"{said.remedy.fix}  [{code}]" if code else said.remedy.fix))
+    if page is not None:
+        lines.append(("more", f"devlint rule {code}, {page.url}"))
+    lines.append(("torch", crash.message.partition("\n")[0][:_LONGEST_SOURCE]))
+    return Told(
+        headline=said.headline,
+        lines=tuple(lines),
+        code=code,
+        rule=said.remedy.rule,
+        fix=said.remedy.fix,
+        file="" if own is None else own.file,
+        line=0 if own is None else own.line,
+        argument=said.argument,
+        devices=tuple(device for device in (words.device, words.home) if device),
+        count=count,
+    )
+
+
+# --- which line
+
+
+def _own(frames: Sequence[Frame]) -> Frame | None:
+    """The innermost line of the program, or of a library where there is none."""
+    for is_wanted in (_is_program, _is_no_torch):
+        for frame in reversed(frames):
+            if is_wanted(frame):
+                return frame
+    return frames[-1] if frames else None
+
+
+def _caller(frames: Sequence[Frame], own: Frame) -> Frame | None:
+    """The line of the program that has called a module, or a function, in which it failed."""
+    before = frames[: frames.index(own)]
+    return next((frame for frame in reversed(before) if _is_program(frame)), None)
+
+
+def _is_no_torch(frame: Frame) -> bool:
+    return _TORCH not in frame.file.replace("\\", "/")
+
+
+def _is_program(frame: Frame) -> bool:
+    file = frame.file.replace("\\", "/")
+    return not any(part in file for part in _LIBRARIES)
+
+
+def _shown(frame: Frame) -> str:
+    source = frame.source[:_LONGEST_SOURCE]
+    return f"{frame.file}:{frame.line}  {source}" if source else f"{frame.file}:{frame.line}"
+
+
+# --- what it says
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    headline: str
+    remedy: Remedy
+    lines: tuple[tuple[str, str], ...] = ()
+    argument: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Scene:
+    """A line of the program, and the frames below it."""
+
+    own: Frame | None
+    frames: tuple[Frame, ...]
+
+    @property
+    def text(self) -> str:
+        """What failed, as the line writes it."""
+        return "" if self.own is None else _expression_text(self.own)
+
+    @property
+    def node(self) -> ast.expr | None:
+        return _parsed(self.text)
+
+    @property
+    def calls_layer(self) -> bool:
+        """Whether the line has called a layer of torch.nn."""
+        if self.own is None:
+            return False
+        below = self.frames[self.frames.index(self.own) + 1 :]
+        return any(
+            "torch/nn/modules/" in frame.file.replace("\\", "/")
+            and frame.name.rpartition(".")[2] == "forward"
+            for frame in below
+        )
+
+    def creation(self, name: str) -> tuple[int, ast.Call] | None:
+        """The call on a line shown above that has given a name its value."""
+        near = {} if self.own is None else self.own.near
+        line = 0 if self.own is None else self.own.line
+        for number in sorted((each for each in near if each < line), reverse=True):
+            node = _statement(near[number])
+            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name:
+                return (number, node.value) if isinstance(node.value, ast.Call) else None
+        return None
+
+
+def _expression_text(frame: Frame) -> str:
+    """What is marked, or what the statement computes."""
+    marked = frame.marked[:_LONGEST_SOURCE]
+    node = _statement(marked)
+    if isinstance(node, (ast.Assign, ast.AugAssign, ast.Return, ast.AnnAssign)):
+        if not isinstance(node, ast.AugAssign) and node.value is not None:
+            return ast.unparse(node.value)
+    return marked
+
+
+def _statement(text: str) -> ast.stmt | None:
+    text = text.strip()[:_LONGEST_SOURCE]
+    try:
+        body = ast.parse(f"{text}\n pass" if text.endswith(":") else text).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    return body[0] if len(body) == 1 else None
+
+
+def _parsed(text: str) -> ast.expr | None:
+    node = _statement(text)
+    return node.value if isinstance(node, ast.Expr) else None
+
+
+def _plain(scene: _Scene, words: Words) -> _Said:
+    where = f" on {words.device}" if words.device else ""
+    what = scene.text or words.operation or "an operation"
+    return _Said(f"{what} {_WHAT.get(words.kind, 'failed because of devices')}{where}", _of(words))
+
+
+_WHAT = {
+    "index": "indexes a tensor from another device: the index is",
+    "host": "reads a tensor on the host, which is",
+    "generator": "draws numbers on another device than the generator's, which is",
+    "pinned": "pins a tensor, and only memory of the host can be pinned: it is",
+    "lengths": "takes the lengths of the sequences, which are needed on cpu: they are",
+    "state": "takes the state of random numbers, which is needed on cpu",
+    "optimizer": "works on a parameter, a gradient and a state that aren't all on one device",
+    "fused": "steps parameters of an accelerator only, and got one",
+    "gradient": "gave a gradient on another device than its tensor's: it is",
+    "leaf": "got the result of a move, which is no parameter",
+    "replica": "wants a module in one place, and a part of it is",
+    "parameters": "takes parameters of one device, and got some of several",
+    "load": "reads a file with tensors of a device that isn't there: they are",
+    "missing": "needs a device that this machine, or this torch, doesn't have: it is",
+    "ordinal": "asks for a device whose number is too high: it is",
+    "fork": "uses a device in a forked process, whose parent has used it already: it is",
+    "empty": "copies from meta, where tensors have no data",
+    "backend": "was given a tensor for which the process group has no backend: it is",
+}
+
+
+def _of(words: Words) -> Remedy:
+    return REMEDIES[words.kind]
+
+
+def _missing(scene: _Scene, words: Words) -> _Said:
+    said = _plain(scene, words)
+    if re.search(r"\.cuda\(\)", scene.text):
+        fix = f"move it with .to(device), where device = {FIND_OUT}"
+        return _Said(said.headline, Remedy("hardcoded-cuda-call", fix))
+    if "torch.cuda." in scene.text:
+        fix = "ask before: if torch.cuda.is_available():"
+        return _Said(said.headline, Remedy("unguarded-cuda-api", fix))
+    named = re.search(r"[\"'](?:cuda|xpu|hpu)(?::\d{1,3})?[\"']", scene.text)
+    return _Said(said.headline, Remedy("hardcoded-cuda-device" if named else "", _of(words).fix))
+
+
+def _numpy(scene: _Scene, words: Words) -> _Said:
+    where = f"on {words.device}" if words.device else "on an accelerator"
+    for node in _walk(scene.node):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            if node.func.attr == "numpy":
+                text = ast.unparse(node.func.value)
+                copied = f"{text.removesuffix('.detach()')}.detach().cpu().numpy()"
+                remedy = Remedy("numpy-on-accelerator", f"copy it to the host first: {copied}")
+                return _Said(f"{text} is {where}, numpy needs it on cpu", remedy, (), text)
+    rule = "accelerator-tensor-in-host-library" if scene.text else "numpy-on-accelerator"
+    head = f"{scene.text or 'numpy'} reads a tensor {where} as an array, which needs it on cpu"
+    return _Said(head, Remedy(rule, _of(words).fix))
+
+
+def _meeting(scene: _Scene, words: Words) -> _Said:
+    if not (words.device and words.home):
+        head = f"{scene.text or words.operation or 'an operation'} takes tensors of several devices"
+        return _Said(head, _of(words))
+    (name, device), (_, home) = words.operands[:2]
+    parts = list(_parts(scene.node))
+    what = scene.text or words.operation or "an operation"
+    lines: list[tuple[str, str]] = []
+    if name:
+        of = f" of {words.operation}" if words.operation else ""
+        lines.append(("operand", f"{name}{of}: on {device}"))
+    if scene.calls_layer and isinstance(scene.node, ast.Call):
+        callee = ast.unparse(scene.node.func)
+        if (name in _INPUTS or not name) and len(parts) == 1 and device == "cpu":
+            head = f"{callee} received {parts[0]} on {device}; its parameters are on {home}"
+            lines += _made(scene, parts[0])
+            fix = f"move it before the call: {parts[0]}.to(next({callee}.parameters()).device)"
+            return _Said(head, Remedy("input-on-other-device", fix), tuple(lines), parts[0])
+        head = f"{what} has its input and its parameters on {device} and {home}"
+        fix = f"move what is on {device} to {home} before this line: the input, or the module"
+        return _Said(head, Remedy("input-on-other-device", fix), tuple(lines))
+    strays = [part for part in parts if _makes_on_cpu(scene, part)] if device == "cpu" else []
+    if len(strays) == 1:
+        stray, others = strays[0], [part for part in parts if part not in strays]
+        lines += _made(scene, stray)
+        target = f"{others[0]}.device" if len(others) == 1 else f'"{home}"'
+        head = f"{what} takes {stray} on {device} and another tensor on {home}"
+        remedy = Remedy(_of(words).rule, f"move it first: {stray}.to({target})")
+        return _Said(head, remedy, tuple(lines), stray)
+    head = f"{what} takes tensors on {home} and {device}"
+    if parts:
+        lines.append(("takes", ", ".join(parts)))
+    fix = f"bring the one on {device} to {home} before this line"
+    return _Said(head, Remedy(_of(words).rule, fix), tuple(lines))
+
+
+def _made(scene: _Scene, name: str) -> list[tuple[str, str]]:
+    """The line that is shown and has made a tensor."""
+    made = scene.creation(name)
+    if made is None or scene.own is None:
+        return []
+    return [("made at", f"{scene.own.file}:{made[0]}  {scene.own.near[made[0]].strip()}")]
+
+
+_MAKERS = frozenset(
+    "arange as_tensor asarray empty eye from_numpy full linspace logspace ones rand randint randn "
+    "randperm tensor tril_indices triu_indices zeros".split()
+)
+
+
+def _makes_on_cpu(scene: _Scene, text: str) -> bool:
+    """Whether an operand is made right here, or on a line that is shown, without a device."""
+    made = scene.creation(text)
+    call = _parsed(text) if made is None else made[1]
+    return (
+        isinstance(call, ast.Call)
+        and ast.unparse(call.func).removeprefix("torch.") in _MAKERS
+        and not any(keyword.arg == "device" for keyword in call.keywords)
+    )
+
+
+def _parts(node: ast.expr | None) -> Iterator[str]:
+    """What an expression works on, as it is written."""
+    waiting: list[ast.AST] = [] if node is None else [node]
+    seen: set[str] = set()
+    while waiting:
+        part = waiting.pop(0)
+        if isinstance(part, (ast.BinOp, ast.Compare)):
+            waiting += [
+                child for child in ast.iter_child_nodes(part) if isinstance(child, ast.expr)
+            ]
+        elif isinstance(part, (ast.List, ast.Tuple)):
+            waiting += part.elts
+        elif isinstance(part, ast.Call) and part is node:
+            receiver = part.func.value if isinstance(part.func, ast.Attribute) else None
+            if isinstance(receiver, ast.Name) and receiver.id not in ("torch", "F", "nn", "self"):
+                waiting.append(receiver)
+            waiting += [*part.args, *(keyword.value for keyword in part.keywords)]
+        elif isinstance(part, (ast.Name, ast.Attribute, ast.Subscript, ast.Call)):
+            text = ast.unparse(part)
+            if text not in seen:
+                seen.add(text)
+                yield text
+
+
+def _walk(node: ast.expr | None) -> Iterator[ast.AST]:
+    return iter(()) if node is None else ast.walk(node)
+
+
+_SAYERS = {"meeting": _meeting, "numpy": _numpy, "missing": _missing}
