@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from devlint.crashes.messages import may_be_about_devices
 from devlint.runtime.explaining.caught import explain_error, text_of
-from devlint.runtime.explaining.messages import may_be_about_devices
 from devlint.runtime.explaining.stack import Spot, raised
 from devlint.runtime.guard.tracebacks import chain
 from devlint.runtime.operands import OperandFacts, Site
