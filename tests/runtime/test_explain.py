@@ -171,8 +171,8 @@ def test_a_library_is_called_by_a_line_of_the_program(folder: Path) -> None:
     (folder / "site-packages").mkdir()
     (folder / "site-packages" / "lib.py").write_text(LIBRARY, "utf-8")
     lines = dict(explanation(failing(CALLS_LIBRARY, folder)).lines)
-    assert lines["used at"] == "site-packages/lib.py:3  return model(x)"
-    assert lines["called at"] == "train.py:11  lib.run(layers[-1], x)"
+    assert lines["used at"] == "train.py:11  lib.run(layers[-1], x)"
+    assert lines["inside"] == "site-packages/lib.py:3  return model(x)"
 
 
 def test_without_source_names_are_known_from_the_frame(folder: Path) -> None:
@@ -819,3 +819,67 @@ def _timed(function: Callable[..., Any], times: list[float]) -> Callable[..., An
     names = {"function": function, "times": times, "clock": time.thread_time}
     exec(code, names)
     return names["timed"]  # type: ignore[return-value]
+
+
+def fix_of(code: str, folder: Path) -> str:
+    return explanation(failing(f"import torch\nfrom torch import nn\n{code}", folder)).fix
+
+
+@exact
+@pytest.mark.parametrize(
+    ("code", "fix"),
+    [
+        (
+            "def main(device):\n    x = torch.ones(3).to(device)\n    loc = torch.zeros(3)\n"
+            "    prior = torch.distributions.Normal(loc, torch.ones(3))\n"
+            '    prior.log_prob(x)\nmain(torch.device("cuda"))',
+            "make it in the right place at train.py:6: torch.distributions.Normal("
+            "loc.to(device), torch.ones(3, device=device))",
+        ),
+        (
+            'class Run:\n    def __init__(self):\n        self.device = torch.device("cuda")\n'
+            "        self.net = nn.Linear(3, 2)\n    def go(self):\n"
+            "        return self.net(torch.ones(2, 3).to(self.device))\nRun().go()",
+            "move the module before the call: self.net.to(self.device)",
+        ),
+        (
+            'device = "cuda:1"\ndef main():\n    with torch.device(device):\n'
+            "        x = torch.ones(3)\n"
+            "    gen = torch.Generator()\n"
+            "    torch.rand(3, device=x.device, generator=gen)\nmain()",
+            "make it for that device: torch.Generator(device=device)",
+        ),
+    ],
+)
+def test_a_fix_names_a_device_as_the_program_does(code: str, fix: str, folder: Path) -> None:
+    assert fix_of(code, folder) == fix
+
+
+PARALLEL = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.enc = nn.Linear(4, 4).to("cuda:0")
+        self.norm = nn.LayerNorm(4)
+        self.dec = nn.Linear(4, 2).to("cuda:1")
+
+    def forward(self, x):
+        return self.dec(self.norm(self.enc(x).to("cuda:1")))
+
+net = Net()
+net(torch.ones(3, 4, device="cuda:0"))
+"""
+
+
+@exact
+def test_the_rest_is_named_only_where_it_is_in_one_place(folder: Path) -> None:
+    assert fix_of(PARALLEL, folder) == 'move it as well: net.norm.to("cuda:1")'
+
+
+@exact
+def test_a_part_that_was_moved_away_was_not_made_later(folder: Path) -> None:
+    code = "net = nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 2)).cuda()\n"
+    assert fix_of(f"{code}net[2].cpu()\nnet(torch.ones(3, 4).cuda())", folder) == (
+        "the rest of Sequential is on cuda:0: "
+        "move it as well: net[2].to(next(net.parameters()).device)"
+    )

@@ -15,8 +15,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from devlint.runtime.explaining.stack import users_frame
 from devlint.runtime.operands import is_tensor
-from devlint.runtime.transfers import TransferLog, programs_frame
+from devlint.runtime.transfers import TransferLog
 from devlint.runtime.virtual.mode_stack import Onlooker
 from devlint.runtime.virtual.modes import Handler
 from devlint.runtime.virtual.running import running_world
@@ -52,8 +53,8 @@ def is_accelerator(device: torch.device) -> bool:
 
 
 def programs_spot(frame: FrameType | None) -> Spot | None:
-    """Where the program is, or a library that isn't torch, in a frame or in one that called it."""
-    found = programs_frame(frame)
+    """Where the program is, or else a library, in a frame or in one that called it."""
+    found = users_frame(frame)
     return None if found is None else (found.f_code, found.f_lasti)
 
 

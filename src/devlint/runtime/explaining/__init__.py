@@ -5,7 +5,8 @@ reads tracebacks that are text, `lookup` and `objects` the values behind the tex
 belongs to which module, `scene` and `arguments` who called whom with what, `origins` where a tensor
 came from; `bindings`, `reaching` and `elsewhere` find the line that gave a name or an attribute its
 value, and `wholes` and `keeping` what a repair can be written for. `naming` says what a line calls
-its operands, and `computed` which part of an expression is the reason for where its result is.
+its operands, `computed` which part of an expression is the reason for where its result is,
+`addresses` how a line reaches a module, and `targets` what in a function stands for a device.
 `devlint.crashes` has the table of PyTorch's own texts. `diagnosis` chooses the kind of mistake,
 `meetings`, `unmoved`, `sides` and `causes` judge the commonest one, `from_text` what only a text
 tells, `surroundings` what is about no two tensors, `leaves` parameters that were moved, and

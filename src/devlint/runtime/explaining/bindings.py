@@ -12,6 +12,7 @@ from types import CodeType, FunctionType
 
 from torch import nn
 
+from devlint.runtime.explaining.addresses import written_callee
 from devlint.runtime.explaining.elsewhere import Line, is_empty, of_attribute, of_global
 from devlint.runtime.explaining.lookup import MISSING, read
 from devlint.runtime.explaining.reaching import are_later, reaching
@@ -59,12 +60,12 @@ def made_module(scene: Scene, module: nn.Module, device: str) -> str:
     is_part = scene.owners.path(module) is not None
     owner = scene.owners.keeper(module)
     if owner is not None and (not is_part or scene.owners.has_any_on(device)):
-        found = of_attribute(type(owner[0]), owner[1])
+        found = of_attribute(type(owner[0]), owner[1], scene.user)
         return "" if found is None else found.place()
     if is_part and scene.owners.has_any_on(device):
         return ""
-    calls = [m for m in scene.modules if m.is_call and (is_part or m.module is module)]
-    callee, index = scene.callee(calls[0]) if calls else ("", -1)
+    calls = [m for m in scene.modules if is_part or m.module is module]
+    callee, index = written_callee(scene, calls[0]) if calls else ("", -1)
     found = assigned(scene, callee, index)
     return "" if found is None else found.place()
 
@@ -77,7 +78,7 @@ def _of(scene: Scene, node: ast.expr, index: int, steps: int) -> Line | None:
             return line
         if isinstance(node, ast.Attribute):
             owner = read(node.value, spot)
-            found = None if owner is MISSING else of_attribute(type(owner), node.attr)
+            found = None if owner is MISSING else of_attribute(type(owner), node.attr, scene.user)
             if found is not None:
                 return found
             if owner is MISSING or isinstance(owner, nn.Module) or _is_own(node.value, spot):
@@ -122,7 +123,9 @@ def stored(scene: Scene, node: ast.expr, index: int) -> Line | None:
         and part.lineno < source.spot.line
         and any(isinstance(t, ast.Subscript) and ast.unparse(t) == text for t in part.targets)
     ]
-    if len(found) != 1 or is_tensor(read(getattr(node, "value", node), source.spot)):
+    if len(found) != 1 or not scene.is_users(index):
+        return None
+    if is_tensor(read(getattr(node, "value", node), source.spot)):
         return None
     return Line(source.spot.file, found[0].lineno, found[0].value)
 
@@ -143,12 +146,15 @@ def _of_name(scene: Scene, name: str, index: int, steps: int) -> Line | None:
     if name in spot.code.co_freevars:
         return _of_outer(scene, name, index, steps)
     is_global = spot.code.co_name != "<module>" and name in spot.code.co_names
+    is_global = is_global and scene.is_users(index)
     return of_global(spot.file, name) if is_global else None
 
 
 def _line(scene: Scene, setter: ast.stmt, name: str, index: int, steps: int) -> Line | None:
     """The line of a statement that sets a name; of a loop over a list it is that of the list."""
     spot = scene.stack[index]
+    if not scene.is_users(index):
+        return None
     if isinstance(setter, (ast.Assign, ast.AnnAssign)):
         targets = setter.targets if isinstance(setter, ast.Assign) else [setter.target]
         is_whole = len(targets) == 1 and isinstance(targets[0], ast.Name)
@@ -161,7 +167,8 @@ def _line(scene: Scene, setter: ast.stmt, name: str, index: int, steps: int) -> 
         if is_whole and isinstance(setter.value, ast.Attribute):
             if _is_own(setter.value.value, spot):
                 kind = type(read(setter.value.value, spot))
-                return of_attribute(kind, setter.value.attr) or Line(spot.file, setter.lineno)
+                found = of_attribute(kind, setter.value.attr, scene.user)
+                return found or Line(spot.file, setter.lineno)
         return Line(spot.file, setter.lineno, setter.value if is_whole else None)
     own = Line(spot.file, setter.lineno)
     if isinstance(setter, (ast.For, ast.AsyncFor)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torch import nn
 
+from devlint.runtime.explaining.addresses import address, whole_on
 from devlint.runtime.explaining.keeping import (
     distribution_repair,
     kept_and_written,
@@ -12,9 +13,10 @@ from devlint.runtime.explaining.keeping import (
     was_moved_without,
 )
 from devlint.runtime.explaining.lookup import Named, holder_of
-from devlint.runtime.explaining.mistakes import creation_repair, device_text, discarded, moved
+from devlint.runtime.explaining.mistakes import creation_repair, discarded, moved
 from devlint.runtime.explaining.origins import creation, is_for_argument, is_for_module, place_of
 from devlint.runtime.explaining.scene import Scene, is_same, shares_memory
+from devlint.runtime.explaining.targets import device_text
 from devlint.runtime.explaining.wholes import tuple_of, whole
 from devlint.runtime.operands import OperandFacts
 
@@ -88,6 +90,12 @@ def _kept(scene: Scene, facts: OperandFacts, other: OperandFacts) -> tuple[str, 
         return None
     name = kept[1].partition("[")[0]
     kind = type(kept[0]).__name__
+    if not scene.is_users_class(type(kept[0])):
+        text, index = address(scene, kept[0])
+        text = f"{text}.{kept[1]}" if text else kept[1]
+        target = device_text(scene, index, other.device, whole_on(scene, other.device))
+        change = moved(text, target, True)
+        return "unregistered-tensor", f"{kind} leaves it behind where it is moved: {change}"
     if name == kept[1]:
         return "unregistered-tensor", (
             f'let it move with the module, as a buffer of {kind}: self.register_buffer("{name}", '

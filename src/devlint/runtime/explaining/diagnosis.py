@@ -13,7 +13,7 @@ from devlint.crashes.messages import Kind, Words, read_words
 from devlint.runtime.explaining.computed import deciding
 from devlint.runtime.explaining.from_text import by_text
 from devlint.runtime.explaining.leaves import not_a_leaf
-from devlint.runtime.explaining.lookup import Named, contents, read
+from devlint.runtime.explaining.lookup import Named, contents
 from devlint.runtime.explaining.meetings import meeting
 from devlint.runtime.explaining.mistakes import Mistake, described, discarded, origin
 from devlint.runtime.explaining.naming import because, behind, named_pair
@@ -24,6 +24,7 @@ from devlint.runtime.explaining.surroundings import (
     of_optimizer,
     surrounding,
 )
+from devlint.runtime.explaining.targets import device_text
 from devlint.runtime.operands import OperandFacts, is_tensor, unknown
 
 Operands = Sequence[OperandFacts]
@@ -45,8 +46,7 @@ def _on_host(scene: Scene, words: Words, operands: Operands) -> Mistake | None:
     facts, named = _single(scene, operands, lambda device: device != "cpu")
     if facts is None:
         return None
-    index, given = _given_to_library(scene, facts)
-    named = given or named
+    index = scene.use
     is_numpy = words.kind == "numpy"
     text = named.text if named is not None else "the tensor"
     wanted = "numpy" if is_numpy else words.operation
@@ -70,26 +70,11 @@ def _on_host(scene: Scene, words: Words, operands: Operands) -> Mistake | None:
             calls += ".numpy()"
         fix = f"copy it to the host first: {'' if named is None else text}{calls}"
         listed = re.fullmatch(r"([A-Za-z_][\w.]*)\[\d+\]", text)
-        if listed is not None and not is_tensor(_value(scene, listed[1], index)):
+        if listed is not None and not is_tensor(scene.value(listed[1], index)):
             each = f"[each{calls} for each in {listed[1]}]"
             fix = f"copy them to the host first: {listed[1]} = {each}"
     head = f"{text} is on {facts.device}, {wanted} needs it on cpu"
     return _one(scene, head, lines, fix, rule, "" if named is None else text, facts)
-
-
-def _given_to_library(scene: Scene, facts: OperandFacts) -> tuple[int, Named | None]:
-    """The line of the program that has handed a tensor to a library, and how it writes that."""
-    if scene.use < 0 or scene.stack[scene.use].owner != "library":
-        return scene.use, None
-    for index in range(scene.use - 1, -1, -1):
-        if scene.stack[index].owner == "program":
-            named = scene.named(facts, index)
-            return (scene.use, None) if named is None else (index, named)
-    return scene.use, None
-
-
-def _value(scene: Scene, text: str, index: int) -> object:
-    return read(ast.parse(text, mode="eval").body, scene.stack[index])
 
 
 def _index(scene: Scene, words: Words, operands: Operands) -> Mistake | None:
@@ -139,10 +124,11 @@ def _generator(scene: Scene, words: Words, operands: Operands) -> Mistake | None
     if written:
         lines.append(("generator", f"{written}: on {found}"))
         lines += origin(scene, None, written, scene.use)
+    target = device_text(scene, scene.use, wanted)
     return Mistake(
         f"the generator is on {found}, but the numbers are to be on {wanted}",
         lines,
-        f'make it for that device: torch.Generator(device="{wanted}")',
+        f"make it for that device: torch.Generator(device={target})",
         "generator-on-other-device",
         module=scene.home_label,
         argument=written,

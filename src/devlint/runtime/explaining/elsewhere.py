@@ -11,7 +11,7 @@ from types import CodeType, FunctionType
 from devlint.runtime.explaining.definitions import LONGEST, definition_of, parsed
 from devlint.runtime.explaining.origins import place_of, shown_line
 from devlint.runtime.explaining.reaching import may_be_elsewhere
-from devlint.runtime.explaining.stack import owner_of
+from devlint.runtime.explaining.stack import Owner, owner_of
 
 _LOCAL = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
@@ -89,15 +89,15 @@ def _own(tree: ast.AST) -> Iterator[ast.AST]:
             waiting += ast.iter_child_nodes(node)
 
 
-def of_attribute(kind: type, name: str) -> Line | None:
-    """The one line of a class and its bases that sets an attribute of its objects."""
-    found = [line for base in kind.__mro__ for line in _set_in(base, name)]
+def of_attribute(kind: type, name: str, user: Owner) -> Line | None:
+    """The one line of the user's in a class and its bases that sets an attribute of its objects."""
+    found = [line for base in kind.__mro__ for line in _set_in(base, name, user)]
     return found[0] if len(found) == 1 else None
 
 
-def _set_in(kind: type, name: str) -> Iterator[Line]:
+def _set_in(kind: type, name: str, user: Owner) -> Iterator[Line]:
     for value in list(vars(kind).values()):
-        if type(value) is FunctionType and owner_of(value.__code__.co_filename) != "torch":
+        if type(value) is FunctionType and owner_of(value.__code__.co_filename) == user:
             if name in (*value.__code__.co_names, *value.__code__.co_consts):
                 yield from _set_by(value.__code__, name)
 

@@ -12,13 +12,13 @@ from devlint.runtime.explaining.lookup import Named, read
 from devlint.runtime.explaining.mistakes import (
     Mistake,
     creation_repair,
-    device_text,
     discarded,
     moved,
     origin,
 )
 from devlint.runtime.explaining.origins import Creation, creation, place_of, shortened
 from devlint.runtime.explaining.scene import Scene
+from devlint.runtime.explaining.targets import device_text
 from devlint.runtime.operands import is_tensor, unknown
 
 _INPUTS = frozenset({"mat1", "input", "index", "indices", "mat", "vec1"})

@@ -7,12 +7,7 @@ from dataclasses import dataclass
 
 from devlint.runtime.explaining.bindings import assigned, stored
 from devlint.runtime.explaining.lookup import MISSING, Named, read, tensors_of
-from devlint.runtime.explaining.mistakes import (
-    can_be_assigned,
-    creation_repair,
-    moved,
-    tensor_named_in,
-)
+from devlint.runtime.explaining.mistakes import creation_repair, moved
 from devlint.runtime.explaining.naming import is_distribution
 from devlint.runtime.explaining.objects import fields_of
 from devlint.runtime.explaining.origins import (
@@ -25,17 +20,8 @@ from devlint.runtime.explaining.reaching import reaching
 from devlint.runtime.explaining.scene import Scene
 from devlint.runtime.explaining.source import Source, binds
 from devlint.runtime.explaining.stack import own_name
+from devlint.runtime.explaining.targets import can_be_assigned, device_text
 from devlint.runtime.operands import is_tensor
-
-
-def _value(scene: Scene, text: str, index: int) -> object:
-    if index < 0 or not text:
-        return MISSING
-    try:
-        return read(ast.parse(text, mode="eval").body, scene.stack[index])
-    except (SyntaxError, ValueError):
-        return MISSING
-
 
 # --- fields of objects
 
@@ -43,7 +29,7 @@ def _value(scene: Scene, text: str, index: int) -> object:
 def moved_field(scene: Scene, text: str, target: str, index: int) -> str:
     """The statement that moves a value, also one in an object whose fields can't be assigned."""
     owner, _, field = text.rpartition(".")
-    value = _value(scene, owner, index) if can_be_assigned(text) else MISSING
+    value = scene.value(owner, index) if can_be_assigned(text) else MISSING
     if value is not MISSING and field.isidentifier():
         change = f"{field}={text}.to({target})"
         if field in fields_of(type(value)):
@@ -67,7 +53,7 @@ def _is_frozen(kind: type) -> bool:
 
 def was_moved_without(scene: Scene, holder: str, device: str, index: int) -> bool:
     """Whether an object's own `to` has been called before, and a part of it isn't there yet."""
-    value = _value(scene, holder, index)
+    value = scene.value(holder, index)
     if value is MISSING or not can_be_assigned(holder):
         return False
     held = tensors_of(holder, value, objects=True)
@@ -171,8 +157,7 @@ def kept_repair(
     where = place_of(spot.file, kept.line)
     if not kept.text:
         return f"move it where it is kept or made, before {where}: a copy here wouldn't be kept"
-    there = "" if partner is None else tensor_named_in(scene, partner, device, index)
-    target = f"{there}.device" if there else f'"{device}"'
+    target = device_text(scene, index, device, "", partner)
     return f"move it where it is kept, before {where}: {kept.text} = {kept.text}.to({target})"
 
 
@@ -182,7 +167,7 @@ def kept_repair(
 def distribution_repair(scene: Scene, text: str, device: str, index: int) -> str:
     """How a distribution is made of tensors on a device; empty for what isn't one's tensor."""
     owner, above = "", text.rpartition(".")[0]
-    while above and is_distribution(_value(scene, above, index)):
+    while above and is_distribution(scene.value(above, index)):
         owner, above = above, above.rpartition(".")[0]
     if not owner or owner == own_name(scene.stack[index]):
         return ""
@@ -193,18 +178,19 @@ def distribution_repair(scene: Scene, text: str, device: str, index: int) -> str
         where = "" if found is None else f" at {place_of(found.file, found.line)}"
         return f"make {owner} of tensors on {device}{where}"
     where = place_of(source.spot.file, binding.line)
-    call = _made_on(binding.value, device, scene, index)
+    target = device_text(scene, index, device, line=binding.line)
+    call = _made_on(binding.value, device, target, scene, index)
     if not call:
         return f"make {owner} of tensors on {device} at {where}"
     return f"make it in the right place at {where}: {call}"
 
 
-def _made_on(node: ast.expr, device: str, scene: Scene, index: int) -> str:
+def _made_on(node: ast.expr, device: str, target: str, scene: Scene, index: int) -> str:
     """A call whose arguments are made, or moved, to a device; empty if they can't be told."""
     if not isinstance(node, ast.Call) or any(k.arg is None for k in node.keywords):
         return ""
-    args = [_argument_on(arg, device, scene, index) for arg in node.args]
-    values = [_argument_on(keyword.value, device, scene, index) for keyword in node.keywords]
+    args = [_argument_on(arg, device, target, scene, index) for arg in node.args]
+    values = [_argument_on(each.value, device, target, scene, index) for each in node.keywords]
     if None in args or None in values:
         return ""
     keywords = [
@@ -219,7 +205,9 @@ def _made_on(node: ast.expr, device: str, scene: Scene, index: int) -> str:
     return text if '"' in text else text.replace("'", '"')
 
 
-def _argument_on(node: ast.expr, device: str, scene: Scene, index: int) -> ast.expr | None:
+def _argument_on(
+    node: ast.expr, device: str, target: str, scene: Scene, index: int
+) -> ast.expr | None:
     spot = scene.stack[index]
     if isinstance(node, ast.Constant):
         return node
@@ -229,11 +217,11 @@ def _argument_on(node: ast.expr, device: str, scene: Scene, index: int) -> ast.e
     if is_tensor(value):
         if scene.device(value) == device:
             return node
-        return ast.parse(f'{ast.unparse(node)}.to("{device}")', mode="eval").body
+        return ast.parse(f"{ast.unparse(node)}.to({target})", mode="eval").body
     made = without_device(node, spot, index) if isinstance(node, ast.Call) else None
     if made is not None and made.call is node:
-        return ast.parse(with_device(made, f'"{device}"'), mode="eval").body
+        return ast.parse(with_device(made, target), mode="eval").body
     if isinstance(node, ast.Call):
-        changed = _made_on(node, device, scene, index)  # a distribution of distributions
+        changed = _made_on(node, device, target, scene, index)  # a distribution of distributions
         return ast.parse(changed, mode="eval").body if changed else None
     return None

@@ -289,7 +289,8 @@ def modules_below(root: nn.Module) -> Iterator[tuple[str, nn.Module]]:
             kinds[kind] = has_plain_attributes(kind)
         if not kinds[kind]:
             continue
-        for name, child in list(_dictionary(_held(module).get("_modules")).items()):
+        children = list(_dictionary(_held(module).get("_modules")).items())
+        for name, child in reversed(children):  # the first one is the next to be given
             if id(child) not in seen and as_module(child) is not None:
                 seen.add(id(child))
                 waiting.append((f"{path}.{name}" if path else name, child))

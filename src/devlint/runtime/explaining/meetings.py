@@ -27,7 +27,7 @@ from devlint.runtime.explaining.origins import (
 from devlint.runtime.explaining.ownership import path_below
 from devlint.runtime.explaining.scene import Passed, Scene
 from devlint.runtime.explaining.sides import Owner, Sides, choose_sides
-from devlint.runtime.explaining.unmoved import given_to, left_behind
+from devlint.runtime.explaining.unmoved import given_to, left_behind, unmoved_keeper
 from devlint.runtime.operands import OperandFacts, unknown
 
 
@@ -41,6 +41,9 @@ def meeting(scene: Scene, operands: Sequence[OperandFacts], text: str) -> Mistak
         if _is_torn(scene, sides.odd_owner[0]):
             return _torn(scene, sides, sides.odd_owner)
         return left_behind(scene, sides, sides.odd_owner[0])
+    keeper = unmoved_keeper(scene, sides)
+    if keeper is not None:
+        return left_behind(scene, sides, keeper)
     given = given_to(scene, sides.odd)
     if given is not None:
         return _received(scene, sides, given)

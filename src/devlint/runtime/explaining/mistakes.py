@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from devlint.runtime.explaining.bindings import assigned
-from devlint.runtime.explaining.lookup import MISSING, Named, read
+from devlint.runtime.explaining.lookup import Named
 from devlint.runtime.explaining.origins import (
     Creation,
     argument_on,
@@ -18,8 +18,8 @@ from devlint.runtime.explaining.origins import (
     with_device,
 )
 from devlint.runtime.explaining.scene import Scene
-from devlint.runtime.explaining.stack import as_module, own_name
-from devlint.runtime.operands import OperandFacts, Site, is_tensor
+from devlint.runtime.explaining.targets import can_be_assigned, device_text
+from devlint.runtime.operands import OperandFacts, Site
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,48 +76,12 @@ def since(facts: OperandFacts) -> str:
     return f"on {facts.device}, {label} {place_of(site.file, site.line)}"
 
 
-def can_be_assigned(text: str) -> bool:
-    """Whether `text = ...` is a statement."""
-    return re.fullmatch(r"[A-Za-z_]\w*(\.\w+|\[[^\[\]()]*\])*", text) is not None
-
-
 def moved(text: str, target: str, is_statement: bool) -> str:
     """The statement, or the expression, that moves a value."""
     if is_statement and can_be_assigned(text):
         return f"{text} = {text}.to({target})"
     is_primary = re.fullmatch(r"[\w.]+(\(.*\)|\[.*\])?", text) is not None
     return f"{text}.to({target})" if is_primary else f"({text}).to({target})"
-
-
-def device_text(
-    scene: Scene, index: int, device: str, callee: str = "", other: Named | None = None
-) -> str:
-    """What stands for a device in a line of the program."""
-    if index >= 0:
-        name = own_name(scene.stack[index])
-        module = as_module(scene.stack[index].names.get(name)) if name else None
-        if module is not None and scene.owners.device_of(module) == device:
-            return f"next({name}.parameters()).device"
-    if callee and can_be_assigned(callee):
-        return f"next({callee}.parameters()).device"
-    there = "" if other is None else tensor_named_in(scene, other, device, index)
-    return f"{there}.device" if there else f'"{device}"'
-
-
-def tensor_named_in(scene: Scene, named: Named, device: str, index: int) -> str:
-    """A tensor on a device that an expression names: itself, or one that it is computed from."""
-    if named.node is not None and index >= 0:
-        source = scene.source(index)
-        for part in ast.walk(named.node):
-            if isinstance(part, (ast.Name, ast.Attribute)):
-                text = source.text_of(part)
-                if can_be_assigned(text) and scene.is_on(read(part, source.spot), device):
-                    return text
-        value = read(named.node, source.spot)
-        if value is not MISSING and not is_tensor(value):
-            if source.text_of(named.node) == named.text:
-                return ""  # what holds tensors has no device
-    return named.text if can_be_assigned(named.text) else ""
 
 
 def creation_repair(scene: Scene, made: Creation, device: str, other: Named | None) -> str:
@@ -127,13 +91,12 @@ def creation_repair(scene: Scene, made: Creation, device: str, other: Named | No
         return f"make it in the right place: give {ast.unparse(made.call.func)} device= at {where}"
     spot = scene.stack[made.index]
     argument = argument_on(scene, made.index, device)
-    target = f"{argument}.device" if argument else device_text(scene, made.index, device)
-    if target.startswith('"'):
-        there = tensor_named_in(scene, Named("", None, made.call), device, made.index)
-        target = f"{there}.device" if there else target
-    if target.startswith('"') and other is not None and can_be_assigned(other.text):
-        if spot.line == made.line:
-            target = f"{other.text}.device"
+    if argument:
+        target = f"{argument}.device"
+    else:
+        inside = Named("", None, made.call)
+        near = other if spot.line == made.line else None
+        target = device_text(scene, made.index, device, "", inside, near, made.line)
     where = "" if spot.line == made.line else f" at {place_of(spot.file, made.line)}"
     return f"make it in the right place{where}: {with_device(made, target)}"
 

@@ -125,8 +125,8 @@ def _is_here(scene: Scene, facts: OperandFacts, index: int) -> bool:
 
 
 def _handed(scene: Scene, facts: OperandFacts) -> Named | None:
-    """The argument of a function of torch that an operand is, or is computed from."""
-    if scene.use + 1 >= len(scene.stack) or scene.stack[scene.use + 1].owner != "torch":
+    """The argument of a function of others that an operand is, or is computed from."""
+    if scene.use + 1 >= len(scene.stack):
         return None
     call, spot = scene.source(scene.use).failing, scene.stack[scene.use + 1]
     names = parameters(spot.code)
@@ -147,6 +147,13 @@ def written(scene: Scene, text: str, node: ast.AST | None, index: int) -> Named:
     """What a frame's line has for a tensor, with the tensor if it takes no call to know it."""
     value = MISSING if node is None or index < 0 else read(node, scene.stack[index])
     return Named(text, value if is_tensor(value) else None, node)
+
+
+def named_near(scene: Scene, facts: OperandFacts) -> Named | None:
+    """An operand as the failing line writes it, or else what is there on the same device."""
+    found = scene.named(facts, scene.use)
+    near = (n for n in scene.operands(scene.use) if scene.is_on(n.tensor, facts.device))
+    return next(near, None) if found is None else found
 
 
 def _is_at(scene: Scene, device: str) -> Test:

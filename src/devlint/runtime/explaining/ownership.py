@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from torch import Tensor, nn
 
 from devlint.runtime.explaining.lookup import contents, modules_below, own_tensors, tensors_of
-from devlint.runtime.explaining.objects import is_plain_object
+from devlint.runtime.explaining.objects import is_movable, is_plain_object
 from devlint.runtime.explaining.stack import as_module
 from devlint.runtime.operands import Reader
 
@@ -109,10 +109,16 @@ class Ownership:
                             return module, named.text, named.tensor
         return None
 
-    def device_of(self, module: nn.Module) -> str | None:
-        """Where the parameters and buffers of a module are, if they are in one place."""
+    def device_of(self, module: nn.Module, without: nn.Module | None = None) -> str | None:
+        """Where the parameters and buffers of a module are, if they are in one place.
+
+        One of its parts can be left out.
+        """
+        left_out = [] if without is None else [part for _, part in modules_below(without)]
         found: str | None = None
         for _, part in modules_below(module):
+            if any(part is each for each in left_out):
+                continue
             for _, tensor in own_tensors(part):
                 device = str(self.reader.device(tensor)) if tensor.dim() > 0 else found
                 if found is not None and device != found:
@@ -133,6 +139,24 @@ class Ownership:
 def path_below(root: nn.Module, module: nn.Module) -> str | None:
     """The path of a module in another one; empty for itself."""
     return next((path for path, found in modules_below(root) if found is module), None)
+
+
+def takes_along(kind: type) -> bool:
+    """Whether modules of a class move more with themselves than what they have registered."""
+    return any(
+        "_apply" in vars(base) and base.__module__.partition(".")[0] != "torch"
+        for base in kind.__mro__
+    )
+
+
+def path_in(value: object, module: nn.Module) -> str | None:
+    """The path of a module in another one, or in an object that can be moved as a whole."""
+    if (root := as_module(value)) is not None:
+        return path_below(root, module)
+    for text, part in _modules_kept("", value) if is_movable(value) else ():
+        if (below := path_below(part, module)) is not None:
+            return ".".join(each for each in (text.lstrip("."), below) if each)
+    return None
 
 
 def _modules_kept(text: str, value: object) -> Iterator[tuple[str, nn.Module]]:

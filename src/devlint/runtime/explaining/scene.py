@@ -16,6 +16,7 @@ from devlint.runtime.explaining.arguments import (
     written_argument,
 )
 from devlint.runtime.explaining.lookup import (
+    MISSING,
     Named,
     holder_of,
     locals_of,
@@ -25,7 +26,13 @@ from devlint.runtime.explaining.lookup import (
 )
 from devlint.runtime.explaining.ownership import Ownership, Test
 from devlint.runtime.explaining.source import Source
-from devlint.runtime.explaining.stack import ModuleFrame, Spot, modules_at_work
+from devlint.runtime.explaining.stack import (
+    ModuleFrame,
+    Owner,
+    Spot,
+    modules_at_work,
+    owner_of_class,
+)
 from devlint.runtime.operands import OperandFacts, Reader, is_tensor, memory_of
 
 
@@ -47,6 +54,9 @@ class Passed:
     """The object that it is a part of and that can be moved as a whole; empty if there is none."""
 
 
+_USERS: tuple[Owner, ...] = ("program", "library", "python")
+
+
 @dataclass(frozen=True)
 class Scene:
     """A stack, and the questions that can be asked of it."""
@@ -60,13 +70,23 @@ class Scene:
         return modules_at_work(self.stack)
 
     @cached_property
+    def user(self) -> Owner:
+        """Whose frames can be changed: a library's are where none of the program runs."""
+        owners = {spot.owner for spot in self.stack}
+        return next((each for each in _USERS if each in owners), "program")
+
+    def is_users(self, index: int) -> bool:
+        """Whether a frame is the user's own."""
+        return index >= 0 and self.stack[index].owner == self.user
+
+    @cached_property
     def use(self) -> int:
-        """The innermost frame that isn't torch's; -1 if there is none."""
-        for owners in (("program", "library"), ("python",)):
-            for index in range(len(self.stack) - 1, -1, -1):
-                if self.stack[index].owner in owners:
-                    return index
-        return -1
+        """The user's innermost frame; -1 if there is none."""
+        return self.users_frame(len(self.stack) - 1)
+
+    def users_frame(self, index: int) -> int:
+        """The user's innermost frame from one on outwards; -1 if there is none."""
+        return next((i for i in range(index, -1, -1) if self.is_users(i)), -1)
 
     @cached_property
     def home(self) -> ModuleFrame | None:
@@ -75,7 +95,7 @@ class Scene:
 
     @cached_property
     def called(self) -> list[ModuleFrame]:
-        """The modules of torch that the failing line called, the outermost first."""
+        """The modules of others that the failing line called, the outermost first."""
         return [m for m in self.modules if m.index > self.use and m.is_call]
 
     def source(self, index: int) -> Source:
@@ -163,10 +183,10 @@ class Scene:
         if position is None:
             return None
         index = call.index - 1
-        if index < 0 or self.stack[index].owner == "torch":
+        if not self.is_users(index):
             return Passed(index, call, position, "", None, "")
         source = self.source(index)
-        node = self._call_of(call.module, index)
+        node = self.call_of(call.module, index)
         if node is None:
             return Passed(index, call, position, "", None, "")
         text, part = written_argument(node, position, source)
@@ -179,15 +199,20 @@ class Scene:
         tensor = next(t for found, t in arguments(passed.call) if found == passed.position)
         return self.reader.facts(passed.position, tensor)
 
-    def callee(self, call: ModuleFrame) -> tuple[str, int]:
-        """How the program writes the module that it calls, and the index of that line."""
-        index = call.index - 1
-        if index < 0 or self.stack[index].owner == "torch":
-            return "", -1
-        node = self._call_of(call.module, index)
-        return ("" if node is None else self.source(index).text_of(node.func)), index
+    def value(self, text: str, index: int) -> object:
+        """The value of an expression in a frame; `MISSING` where it can't be had."""
+        if index < 0 or not text:
+            return MISSING
+        try:
+            return read(ast.parse(text, mode="eval").body, self.stack[index])
+        except (SyntaxError, ValueError):
+            return MISSING
 
-    def _call_of(self, module: nn.Module, index: int) -> ast.Call | None:
+    def is_users_class(self, kind: type) -> bool:
+        """Whether the user can change a class."""
+        return owner_of_class(kind) == self.user
+
+    def call_of(self, module: nn.Module, index: int) -> ast.Call | None:
         """The expression of a frame's line that calls a module."""
         found = self.source(index).failing
         if found is None:
@@ -214,7 +239,7 @@ class Scene:
             if passed is None:
                 if call.index <= self.use:
                     break
-            elif passed.index >= 0 and self.stack[passed.index].owner != "torch":
+            elif self.is_users(passed.index):
                 found = passed
         return found
 

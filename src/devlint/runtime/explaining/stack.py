@@ -47,6 +47,47 @@ def owner_of(file: str) -> Owner:
     return "program"
 
 
+def owner_of_frame(frame: FrameType) -> Owner:
+    """Whose code a frame runs. What a package has written elsewhere and then run is its own."""
+    code = frame.f_code
+    owner = owner_of(code.co_filename)
+    if owner != "program":
+        return owner
+    return _writer_of(code.co_filename, frame.f_globals.get("__name__"))
+
+
+@lru_cache(maxsize=4096)
+def _writer_of(file: str, module: object) -> Owner:
+    """Who wrote a file that is in nobody's folder."""
+    package, is_part, _ = module.partition(".") if type(module) is str else ("", "", "")
+    held = vars(sys.modules[package]) if is_part and package in sys.modules else {}
+    home, folders = held.get("__file__"), held.get("__path__", ())
+    if type(home) is not str or any(file.startswith(_folder(str(path))) for path in folders):
+        return "program"
+    return owner_of(home)
+
+
+def owner_of_class(kind: type) -> Owner:
+    """Who wrote a class: its methods tell; one without any is taken for the program's."""
+    for value in vars(kind).values():
+        for code in _codes(value):
+            return owner_of(code.co_filename)
+    return "program"
+
+
+def users_frame(frame: FrameType | None) -> FrameType | None:
+    """The innermost frame of the program from a frame on; if there is none, of a library."""
+    within = None
+    while frame is not None:
+        owner = owner_of_frame(frame)
+        if owner == "program":
+            return frame
+        if within is None and owner in ("library", "python"):
+            within = frame
+        frame = frame.f_back
+    return within
+
+
 @dataclass(frozen=True)
 class Spot:
     """A frame, and where it is: a frame of a traceback has gone on since."""
@@ -76,7 +117,7 @@ class Spot:
 
     @property
     def owner(self) -> Owner:
-        return owner_of(self.frame.f_code.co_filename)
+        return owner_of_frame(self.frame)
 
 
 def _names_of(frame: FrameType) -> Mapping[str, Any]:

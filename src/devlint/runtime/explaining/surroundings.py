@@ -14,6 +14,7 @@ from devlint.crashes.remedies import FIND_OUT, REMEDIES
 from devlint.runtime.explaining.bindings import assigned, wrapped
 from devlint.runtime.explaining.mistakes import Mistake
 from devlint.runtime.explaining.scene import Scene
+from devlint.runtime.explaining.targets import device_text
 
 
 class _DeviceName(ast.Constant):
@@ -158,7 +159,8 @@ def _replica(scene: Scene, words: Words) -> Mistake:
         found = assigned(scene, name, scene.use)
         if found is not None:
             lines = [(wrapped(scene, found, scene.use) or found).shown()]
-        fix = f'move the whole module before it is called: {name}.to("{words.home}")'
+        target = device_text(scene, scene.use, words.home)
+        fix = f"move the whole module before it is called: {name}.to({target})"
     else:
         head = "DistributedDataParallel wants a module on one kind of device, and it is on several"
         fix = REMEDIES["replica"].fix

@@ -6,14 +6,17 @@ import ast
 
 from torch import nn
 
+from devlint.runtime.explaining.addresses import address, whole_on, written_callee
 from devlint.runtime.explaining.bindings import made_module
 from devlint.runtime.explaining.elsewhere import of_attribute
-from devlint.runtime.explaining.lookup import Named
-from devlint.runtime.explaining.mistakes import Mistake, described, device_text, origin, since
-from devlint.runtime.explaining.origins import shortened, shown_line
-from devlint.runtime.explaining.ownership import Holder
+from devlint.runtime.explaining.lookup import Named, modules_below, own_tensors
+from devlint.runtime.explaining.mistakes import Mistake, described, origin, since
+from devlint.runtime.explaining.naming import named_near
+from devlint.runtime.explaining.origins import shortened, shown_line, verb
+from devlint.runtime.explaining.ownership import Holder, path_below, takes_along
 from devlint.runtime.explaining.scene import Passed, Scene, is_same, shares_memory
 from devlint.runtime.explaining.sides import Sides
+from devlint.runtime.explaining.targets import device_text
 from devlint.runtime.operands import OperandFacts
 
 
@@ -30,6 +33,15 @@ def given_to(scene: Scene, facts: OperandFacts) -> Passed | None:
     return None
 
 
+def unmoved_keeper(scene: Scene, sides: Sides) -> nn.Module | None:
+    """The module that keeps an operand unregistered, and would have taken it along."""
+    owners, test = scene.owners, shares_memory(sides.odd)
+    kept = owners.plain_attribute(is_same(sides.odd)) or owners.plain_attribute(test)
+    if kept is None or not takes_along(type(kept[0])) or scene.was_given(kept[0], test):
+        return None
+    return None if owners.device_of(kept[0]) == sides.other.device else kept[0]
+
+
 def left_behind(scene: Scene, sides: Sides, owner: nn.Module) -> Mistake:
     label = scene.label(owner)
     given = given_to(scene, sides.other)
@@ -38,9 +50,10 @@ def left_behind(scene: Scene, sides: Sides, owner: nn.Module) -> Mistake:
         head = f"{head} received {given.position}"
         lines = [described("argument", given.text, scene.argument_facts(given))]
     else:
-        named = scene.named(sides.other, scene.use) if scene.use >= 0 else None
+        named = None if scene.use < 0 else named_near(scene, sides.other)
         head = f"{head} met {'its input' if named is None else shortened(named.text, 40)}"
-        lines = [described("operand", "" if named is None else named.text, sides.other)]
+        met = scene.as_named(sides.other, named)
+        lines = [described("operand", "" if named is None else named.text, met)]
     lines += origin(scene, sides.other, "", -1)
     rule, fix, index = _why_behind(scene, sides, owner, given)
     if 0 <= index != scene.use:
@@ -61,7 +74,7 @@ def left_behind(scene: Scene, sides: Sides, owner: nn.Module) -> Mistake:
     )
 
 
-def _registered(holder: Holder) -> str:
+def _registered(scene: Scene, holder: Holder) -> str:
     """The repair of a plain container, or of an object, that keeps modules."""
     kept = f"self.{holder.attribute}"
     instead = f"let it move with the module, instead of a {holder.container}"
@@ -71,7 +84,7 @@ def _registered(holder: Holder) -> str:
         return f"{instead}: {kept} = nn.ModuleDict(...)"
     if holder.container != "SimpleNamespace":
         return f"let it move with the module: make {holder.container}, which {kept} is, a module"
-    found = of_attribute(type(holder.owner), holder.attribute)
+    found = of_attribute(type(holder.owner), holder.attribute, scene.user)
     value = None if found is None else found.value
     if not isinstance(value, ast.Call) or value.args or not value.keywords:
         return f"{instead}: keep it in an nn.ModuleDict"
@@ -85,33 +98,53 @@ def _why_behind(
     """The rule, the repair, and the frame whose line calls the module, if the repair is there."""
     root = scene.owners.root
     assert root is not None  # the owner is at work, and so is a module outside of it
-    device = sides.other.device
-    if scene.owners.path(owner) is None:
-        holder = scene.owners.holder(owner)
-        kind = type(root).__name__
-        if holder is None:
-            return (
-                "module-left-behind",
-                f"{type(owner).__name__} isn't a part of {kind}: move it as well",
-                -1,
-            )
-        return "unregistered-modules", _registered(holder), -1
-    path = scene.owners.path(owner)
-    entry = next((m for m in scene.modules if m.is_call), None)
-    callee, index = scene.callee(entry) if entry is not None else ("", -1)
+    device, path = sides.other.device, scene.owners.path(owner)
+    holder = None if path is not None else scene.owners.holder(owner)
+    if holder is not None and scene.is_users_class(type(holder.owner)):
+        return "unregistered-modules", _registered(scene, holder), -1
+    text, index = address(scene, owner)
+    if path is None:
+        what = f"{type(owner).__name__} isn't a part of {type(root).__name__}: move it as well"
+        return "module-left-behind", what + _moved(scene, text, index, sides, given), index
     if path and scene.owners.has_any_on(device):
-        return (
-            "module-left-behind",
-            (
-                f"the rest of {type(root).__name__} is on {device}: "
-                f"make {path} before the model is moved, or move it as well"
-            ),
-            -1,
-        )
-    named = scene.named(sides.other, index) if index >= 0 else None
+        what = ""
+        if scene.owners.device_of(root, owner) == device:
+            what = f"the rest of {type(root).__name__} is on {device}: "
+            if _was_moved_without(scene, root, owner, sides.odd):
+                what += f"make {path} before the model is moved, or "
+        code = _moved(scene, text, index, sides, given, whole_on(scene, device))
+        return "module-left-behind", f"{what}move it as well{code}", index
+    callee, index = written_callee(scene, scene.modules[0])
+    code = _moved(scene, callee, index, sides, given)
+    index = index if callee else -1
+    return "module-left-behind", f"move the module before the call{code}", index
+
+
+def _was_moved_without(
+    scene: Scene, root: nn.Module, part: nn.Module, tensor: OperandFacts
+) -> bool:
+    """Whether a module was moved as a whole before one part was made, as far as is noted."""
+    site = tensor.site
+    if tensor.moved or (site is not None and verb(site, tensor.device) == "moved at"):
+        return False
+    others = [
+        scene.reader.facts(name, own)
+        for _, module in modules_below(root)
+        if path_below(part, module) is None
+        for name, own in own_tensors(module)
+    ]
+    return len({each.moved or each.site for each in others}) == 1
+
+
+def _moved(
+    scene: Scene, text: str, index: int, sides: Sides, given: Passed | None, callee: str = ""
+) -> str:
+    """The call that moves a module as a line writes it; empty where it isn't named."""
+    if not text:
+        return ""
+    named = scene.named(sides.other, index)
     if named is None and given is not None and given.index == index:
         named = Named(given.text, None)
-    target = device_text(scene, -1, device, "", named)
-    moved_module = f": {callee}.to({target})" if callee else ""
-    index = index if callee else -1
-    return "module-left-behind", f"move the module before the call{moved_module}", index
+    if named is None and index == scene.use:
+        named = named_near(scene, sides.other)
+    return f": {text}.to({device_text(scene, index, sides.other.device, callee, named)})"

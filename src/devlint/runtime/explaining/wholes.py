@@ -47,5 +47,4 @@ def tuple_of(scene: Scene, text: str, index: int) -> str:
     match = re.fullmatch(r"([A-Za-z_][\w.]*)\[\d+\]", text)
     if match is None or index < 0:
         return ""
-    held = read(ast.parse(match[1], mode="eval").body, scene.stack[index])
-    return match[1] if type(held) is tuple else ""
+    return match[1] if type(scene.value(match[1], index)) is tuple else ""

@@ -6,12 +6,12 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from types import CodeType, FrameType
+from types import CodeType
 from typing import Any
 
 import torch
 
-from devlint.runtime.explaining.stack import owner_of
+from devlint.runtime.explaining.stack import owner_of, users_frame
 from devlint.runtime.virtual.machine import Machine
 from devlint.runtime.virtual.modes import DispatchMode, FunctionMode
 from devlint.runtime.virtual.tags import note_site
@@ -25,17 +25,9 @@ def is_ours(filename: str) -> bool:
     return owner_of(filename) in ("torch", "devlint")
 
 
-def users_frame() -> FrameType | None:
-    """The innermost frame of the program itself."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and is_ours(frame.f_code.co_filename):
-        frame = frame.f_back
-    return frame
-
-
 def users_line() -> Site | None:
     """The line of the program that is running."""
-    frame = users_frame()
+    frame = users_frame(sys._getframe(1))
     return None if frame is None else (frame.f_code, frame.f_lineno)
 
 
