@@ -236,6 +236,27 @@ def test_other_kinds(line: str, message: str, code: str) -> None:
     assert (told.line, told.code, bool(told.fix)) == (1, code, True)
 
 
+def test_an_optimizer() -> None:
+    told = one(
+        "Traceback (most recent call last):\n"
+        '  File "a.py", line 1, in f\n    optimizer.step()\n'
+        f'  File "{TORCH}/optim/adam.py", line 226, in step\n    adam(\n{MET}'
+    )
+    assert (
+        told.headline
+        == "optimizer.step() works on parameters, gradients and states of cuda:0 and cpu"
+    )
+    assert told.rule == "optimizer-before-move"
+
+
+def test_an_error_that_somebody_tells_again() -> None:
+    told = one(
+        "Traceback (most recent call last):\n"
+        f'  File "a.py", line 1, in f\n    raise Failed(str(error)) from None\n{MET}'
+    )
+    assert told.headline == "an operation takes tensors on cuda:0 and cpu"
+
+
 # --- the command
 
 

@@ -182,13 +182,19 @@ class _Scene:
     @property
     def calls_layer(self) -> bool:
         """Whether the line has called a layer of torch.nn."""
+        return self._is_above("torch/nn/modules/", "forward")
+
+    @property
+    def steps(self) -> bool:
+        """Whether the line has called an optimizer of torch."""
+        return self._is_above("torch/optim/", "step")
+
+    def _is_above(self, folder: str, function: str) -> bool:
         if self.own is None:
             return False
-        below = self.frames[self.frames.index(self.own) + 1 :]
         return any(
-            "torch/nn/modules/" in frame.file.replace("\\", "/")
-            and frame.name.rpartition(".")[2] == "forward"
-            for frame in below
+            folder in frame.file.replace("\\", "/") and frame.name.rpartition(".")[2] == function
+            for frame in self.frames[self.frames.index(self.own) + 1 :]
         )
 
     def creation(self, name: str) -> tuple[int, ast.Call] | None:
@@ -206,6 +212,8 @@ def _expression_text(frame: Frame) -> str:
     """What is marked, or what the statement computes."""
     marked = frame.marked[:_LONGEST_SOURCE]
     node = _statement(marked)
+    if isinstance(node, ast.Raise):
+        return ""  # somebody else's error, told again
     if isinstance(node, (ast.Assign, ast.AugAssign, ast.Return, ast.AnnAssign)):
         if not isinstance(node, ast.AugAssign) and node.value is not None:
             return ast.unparse(node.value)
@@ -289,6 +297,9 @@ def _meeting(scene: _Scene, words: Words) -> _Said:
         head = f"{scene.text or words.operation or 'an operation'} takes tensors of several devices"
         return _Said(head, _of(words))
     (name, device), (_, home) = words.operands[:2]
+    if scene.steps:
+        head = f"{scene.text} works on parameters, gradients and states of {home} and {device}"
+        return _Said(head, REMEDIES["optimizer"])
     parts = list(_parts(scene.node))
     what = scene.text or words.operation or "an operation"
     lines: list[tuple[str, str]] = []
