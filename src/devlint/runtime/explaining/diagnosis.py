@@ -87,6 +87,8 @@ def _index(scene: Scene, words: Words, operands: Operands) -> Mistake | None:
         if len(strangers) != 1 or not bases:
             return None
         base, index = bases[0], strangers[0]
+    if scene.inside is not None:
+        return meeting(scene, (base, index), words.text)  # the index is a library's
     its_name, name = named_pair(scene, base, index)
     base_text = its_name.text if its_name is not None else "the tensor"
     text = name.text if name is not None else "the index"

@@ -91,7 +91,7 @@ def _computed_on(scene: Scene, facts: OperandFacts, computed: list[Named]) -> Na
             unclear.append(named)
         elif scene.device(part.tensor) == facts.device:
             there.append(named)
-    if facts.site is None or _is_here(scene, facts, scene.use):
+    if facts.site is None or is_made_at(scene, facts, scene.use):
         there = there or unclear
     return there[0] if len(there) == 1 else None
 
@@ -102,7 +102,7 @@ def behind(
     """Of what the failing line has computed, the part that says where it is; else as it was."""
     if named is None or index < 0:
         return facts, named
-    is_made_here = facts.site is None or _is_here(scene, facts, index)
+    is_made_here = facts.site is None or is_made_at(scene, facts, index)
     if named.tensor is not None and not is_made_here:
         return facts, named
     source = scene.source(index)
@@ -121,7 +121,7 @@ def because(named: Named | None, part: Named | None, device: str) -> list[tuple[
     return [("because", f"{part.text} is on {device}")]
 
 
-def _is_here(scene: Scene, facts: OperandFacts, index: int) -> bool:
+def is_made_at(scene: Scene, facts: OperandFacts, index: int) -> bool:
     """Whether a tensor was made by the failing statement itself."""
     site, spot, statement = facts.site, scene.stack[index], scene.source(index).statement
     if site is None or statement is None:
