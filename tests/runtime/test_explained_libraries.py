@@ -90,6 +90,14 @@ def pooled(x, batch):
     return x.new_zeros(2, x.shape[1]).index_add_(0, batch, x)
 
 
+def noisy(x):
+    return x + torch.zeros(3)
+
+
+def checked(values, weights):
+    return values[weights.abs() > 0]
+
+
 def rows_of(count):
     made = torch.ones(count, 3)
     return {"rows": made}
@@ -244,3 +252,28 @@ def test_what_a_library_has_made_comes_from_the_line_that_called_it(
         mode,
     )
     assert dict(found.lines)["made at"] == "train.py:4  batch = acme.rows_of(4)"
+
+
+def test_a_library_that_ignores_devices_is_called_with_another_default(folder: Path) -> None:
+    program = """
+        x = torch.ones(3).cuda()
+        y = acme.noisy(x)
+    """
+    found = told(folder, program)
+    fix = "with torch.device(x.device): y = acme.noisy(x)"
+    assert found.fix == f"the library makes it on the default device: {fix}"
+    assert found.rule == "created-on-default-device"
+    runs(folder, program.replace("y = acme.noisy(x)", fix))
+
+
+def test_an_index_that_a_library_has_made_is_not_to_blame(folder: Path) -> None:
+    found = told(
+        folder,
+        """
+        x = torch.ones(3)
+        weights = torch.ones(3).cuda()
+        acme.checked(x, weights)
+        """,
+    )
+    assert found.argument == "x"
+    assert found.fix == "move it first: x = x.to(weights.device)"

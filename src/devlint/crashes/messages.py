@@ -75,7 +75,8 @@ _FAMILIES = (
     _row("index", r"@name should be either on .* the indexed tensor \((?P<at>[\w:]+)\)"),
     _row("index", r"indices should be on the same device as the indexed tensor"),
     # Gradients, and what steps with them.
-    _row("gradient", r"(?P<op>\w+Backward\w*) returned an invalid gradient at index \d+ - "
+    _row("gradient", r"(?P<op>\w+Backward\w*) returned an invalid gradient at index "
+         r"(?P<number>\d+) - "
          r"expected device @at but got @on"),
     _row("meeting", r"assign a gradient (?:with device type|of type|located on device with index) "
          r"@on to a tensor (?:with device type|of type|located on device with index) @at"),
@@ -99,6 +100,8 @@ _FAMILIES = (
          r"them on device: @on"),
     _row("replica", r"DistributedDataParallel's input module must be on the same type of devices, "
          r"but input module parameters (?:are )?locate"),
+    _row("replica", r"device_ids and output_device arguments only work with .*"
+         r"module parameters \{(?:device\(type=@on\)\}|device)"),
     _row("parameters", r"Found two parameters on different devices"),
     # What the machine or the process hasn't got.
     _row("load", r"deserialize object on a(?:n)? @on device but .*is_available\(\) is False"),
@@ -133,7 +136,7 @@ class Words:
     """Names and devices of two tensors, the stranger first; what isn't said is empty."""
     operation: str = ""
     number: str = ""
-    """Of a device that there isn't."""
+    """Of a device that there isn't, or of the input that a gradient is for."""
 
     @property
     def device(self) -> str:

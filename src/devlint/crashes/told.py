@@ -8,26 +8,27 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from devlint import rulebook
 from devlint.crashes.lines import lines_of
 from devlint.crashes.messages import Words, read_words
 from devlint.crashes.remedies import FIND_OUT, REMEDIES, Remedy
-from devlint.crashes.tracebacks import Crash, Frame, crashes_in
+from devlint.crashes.scene import (
+    LONGEST_SOURCE,
+    Scene,
+    caller_of,
+    own_line,
+    parsed,
+    parts_of,
+    shown,
+    walk,
+)
+from devlint.crashes.tracebacks import Crash, crashes_in
 
 _LONGEST_MESSAGE = 1000
-_LONGEST_SOURCE = 500
 _ALONE = re.compile(r"\b[A-Z]\w{0,60}(?:Error|Exception): (?P<message>.{1,2000})")
-_LIBRARIES = (
-    "/site-packages/",
-    "/dist-packages/",
-    "<frozen ",
-    "/lib/python3",
-    "<__array_function__",
-)
-_TORCH = "-packages/torch/"
 _INPUTS = frozenset({"mat1", "input", "Input", "index", "indices", "mat", "vec1"})
 """What PyTorch calls the argument of a layer."""
 
@@ -60,7 +61,7 @@ def explain_text(text: str) -> list[Told]:
         words = read_words(crash.message[:_LONGEST_MESSAGE])
         if words is None:
             continue
-        own = _own(crash.frames)
+        own = own_line(crash.frames)
         key = ("", 0, "") if own is None else (own.file, own.line, own.name)
         key = (*key[:2], key[2] + crash.message.partition("\n")[0])
         known = found.get(key)
@@ -88,24 +89,24 @@ _MOST_ALONE = 1000
 
 
 def _told(crash: Crash, words: Words, count: int) -> Told:
-    own = _own(crash.frames)
-    scene = _Scene(own, crash.frames)
+    own = own_line(crash.frames)
+    scene = Scene(own, crash.frames)
     said = _SAYERS.get(words.kind, _plain)(scene, words)
     lines = [*said.lines]
     if crash.sender:
         lines.insert(0, ("raised in", crash.sender))
     if own is not None:
-        lines.append(("used at", _shown(own)))
-        caller = _caller(crash.frames, own)
+        lines.append(("used at", shown(own)))
+        caller = caller_of(crash.frames, own)
         if caller is not None:
-            lines.append(("called at", _shown(caller)))
+            lines.append(("called at", shown(caller)))
     page = rulebook.pages().get(said.remedy.rule)
     code = "" if page is None else page.code
     if said.remedy.fix:
         lines.append(("fix", f"{said.remedy.fix}  [{code}]" if code else said.remedy.fix))
     if page is not None:
         lines.append(("more", f"devlint rule {code}, {page.url}"))
-    lines.append(("torch", crash.message.partition("\n")[0][:_LONGEST_SOURCE]))
+    lines.append(("torch", crash.message.partition("\n")[0][:LONGEST_SOURCE]))
     return Told(
         headline=said.headline,
         lines=tuple(lines),
@@ -120,38 +121,6 @@ def _told(crash: Crash, words: Words, count: int) -> Told:
     )
 
 
-# --- which line
-
-
-def _own(frames: Sequence[Frame]) -> Frame | None:
-    """The innermost line of the program, or of a library where there is none."""
-    for is_wanted in (_is_program, _is_no_torch):
-        for frame in reversed(frames):
-            if is_wanted(frame):
-                return frame
-    return frames[-1] if frames else None
-
-
-def _caller(frames: Sequence[Frame], own: Frame) -> Frame | None:
-    """The line of the program that has called a module, or a function, in which it failed."""
-    before = frames[: frames.index(own)]
-    return next((frame for frame in reversed(before) if _is_program(frame)), None)
-
-
-def _is_no_torch(frame: Frame) -> bool:
-    return _TORCH not in frame.file.replace("\\", "/")
-
-
-def _is_program(frame: Frame) -> bool:
-    file = frame.file.replace("\\", "/")
-    return not any(part in file for part in _LIBRARIES)
-
-
-def _shown(frame: Frame) -> str:
-    source = frame.source[:_LONGEST_SOURCE]
-    return f"{frame.file}:{frame.line}  {source}" if source else f"{frame.file}:{frame.line}"
-
-
 # --- what it says
 
 
@@ -163,78 +132,7 @@ class _Said:
     argument: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Scene:
-    """A line of the program, and the frames below it."""
-
-    own: Frame | None
-    frames: tuple[Frame, ...]
-
-    @property
-    def text(self) -> str:
-        """What failed, as the line writes it."""
-        return "" if self.own is None else _expression_text(self.own)
-
-    @property
-    def node(self) -> ast.expr | None:
-        return _parsed(self.text)
-
-    @property
-    def calls_layer(self) -> bool:
-        """Whether the line has called a layer of torch.nn."""
-        return self._is_above("torch/nn/modules/", "forward")
-
-    @property
-    def steps(self) -> bool:
-        """Whether the line has called an optimizer of torch."""
-        return self._is_above("torch/optim/", "step")
-
-    def _is_above(self, folder: str, function: str) -> bool:
-        if self.own is None:
-            return False
-        return any(
-            folder in frame.file.replace("\\", "/") and frame.name.rpartition(".")[2] == function
-            for frame in self.frames[self.frames.index(self.own) + 1 :]
-        )
-
-    def creation(self, name: str) -> tuple[int, ast.Call] | None:
-        """The call on a line shown above that has given a name its value."""
-        near = {} if self.own is None else self.own.near
-        line = 0 if self.own is None else self.own.line
-        for number in sorted((each for each in near if each < line), reverse=True):
-            node = _statement(near[number])
-            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name:
-                return (number, node.value) if isinstance(node.value, ast.Call) else None
-        return None
-
-
-def _expression_text(frame: Frame) -> str:
-    """What is marked, or what the statement computes."""
-    marked = frame.marked[:_LONGEST_SOURCE]
-    node = _statement(marked)
-    if isinstance(node, ast.Raise):
-        return ""  # somebody else's error, told again
-    if isinstance(node, (ast.Assign, ast.AugAssign, ast.Return, ast.AnnAssign)):
-        if not isinstance(node, ast.AugAssign) and node.value is not None:
-            return ast.unparse(node.value)
-    return marked
-
-
-def _statement(text: str) -> ast.stmt | None:
-    text = text.strip()[:_LONGEST_SOURCE]
-    try:
-        body = ast.parse(f"{text}\n pass" if text.endswith(":") else text).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-    return body[0] if len(body) == 1 else None
-
-
-def _parsed(text: str) -> ast.expr | None:
-    node = _statement(text)
-    return node.value if isinstance(node, ast.Expr) else None
-
-
-def _plain(scene: _Scene, words: Words) -> _Said:
+def _plain(scene: Scene, words: Words) -> _Said:
     where = f" on {words.device}" if words.device else ""
     what = scene.text or words.operation or "an operation"
     return _Said(f"{what} {_WHAT.get(words.kind, 'failed because of devices')}{where}", _of(words))
@@ -266,7 +164,7 @@ def _of(words: Words) -> Remedy:
     return REMEDIES[words.kind]
 
 
-def _missing(scene: _Scene, words: Words) -> _Said:
+def _missing(scene: Scene, words: Words) -> _Said:
     said = _plain(scene, words)
     if re.search(r"\.cuda\(\)", scene.text):
         fix = f"move it with .to(device), where device = {FIND_OUT}"
@@ -278,9 +176,9 @@ def _missing(scene: _Scene, words: Words) -> _Said:
     return _Said(said.headline, Remedy("hardcoded-cuda-device" if named else "", _of(words).fix))
 
 
-def _numpy(scene: _Scene, words: Words) -> _Said:
+def _numpy(scene: Scene, words: Words) -> _Said:
     where = f"on {words.device}" if words.device else "on an accelerator"
-    for node in _walk(scene.node):
+    for node in walk(scene.node):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             if node.func.attr == "numpy":
                 text = ast.unparse(node.func.value)
@@ -292,7 +190,7 @@ def _numpy(scene: _Scene, words: Words) -> _Said:
     return _Said(head, Remedy(rule, _of(words).fix))
 
 
-def _meeting(scene: _Scene, words: Words) -> _Said:
+def _meeting(scene: Scene, words: Words) -> _Said:
     if not (words.device and words.home):
         head = f"{scene.text or words.operation or 'an operation'} takes tensors of several devices"
         return _Said(head, _of(words))
@@ -300,7 +198,7 @@ def _meeting(scene: _Scene, words: Words) -> _Said:
     if scene.steps:
         head = f"{scene.text} works on parameters, gradients and states of {home} and {device}"
         return _Said(head, REMEDIES["optimizer"])
-    parts = list(_parts(scene.node))
+    parts = list(parts_of(scene.node))
     what = scene.text or words.operation or "an operation"
     lines: list[tuple[str, str]] = []
     if name:
@@ -331,7 +229,7 @@ def _meeting(scene: _Scene, words: Words) -> _Said:
     return _Said(head, Remedy(_of(words).rule, fix), tuple(lines))
 
 
-def _made(scene: _Scene, name: str) -> list[tuple[str, str]]:
+def _made(scene: Scene, name: str) -> list[tuple[str, str]]:
     """The line that is shown and has made a tensor."""
     made = scene.creation(name)
     if made is None or scene.own is None:
@@ -345,43 +243,15 @@ _MAKERS = frozenset(
 )
 
 
-def _makes_on_cpu(scene: _Scene, text: str) -> bool:
+def _makes_on_cpu(scene: Scene, text: str) -> bool:
     """Whether an operand is made right here, or on a line that is shown, without a device."""
     made = scene.creation(text)
-    call = _parsed(text) if made is None else made[1]
+    call = parsed(text) if made is None else made[1]
     return (
         isinstance(call, ast.Call)
         and ast.unparse(call.func).removeprefix("torch.") in _MAKERS
         and not any(keyword.arg == "device" for keyword in call.keywords)
     )
-
-
-def _parts(node: ast.expr | None) -> Iterator[str]:
-    """What an expression works on, as it is written."""
-    waiting: list[ast.AST] = [] if node is None else [node]
-    seen: set[str] = set()
-    while waiting:
-        part = waiting.pop(0)
-        if isinstance(part, (ast.BinOp, ast.Compare)):
-            waiting += [
-                child for child in ast.iter_child_nodes(part) if isinstance(child, ast.expr)
-            ]
-        elif isinstance(part, (ast.List, ast.Tuple)):
-            waiting += part.elts
-        elif isinstance(part, ast.Call) and part is node:
-            receiver = part.func.value if isinstance(part.func, ast.Attribute) else None
-            if isinstance(receiver, ast.Name) and receiver.id not in ("torch", "F", "nn", "self"):
-                waiting.append(receiver)
-            waiting += [*part.args, *(keyword.value for keyword in part.keywords)]
-        elif isinstance(part, (ast.Name, ast.Attribute, ast.Subscript, ast.Call)):
-            text = ast.unparse(part)
-            if text not in seen:
-                seen.add(text)
-                yield text
-
-
-def _walk(node: ast.expr | None) -> Iterator[ast.AST]:
-    return iter(()) if node is None else ast.walk(node)
 
 
 _SAYERS = {"meeting": _meeting, "numpy": _numpy, "missing": _missing}

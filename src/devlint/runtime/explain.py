@@ -18,7 +18,7 @@ from devlint.runtime.explaining.diagnosis import diagnose
 from devlint.runtime.explaining.mistakes import Mistake
 from devlint.runtime.explaining.origins import shortened, shown_line
 from devlint.runtime.explaining.scene import Scene
-from devlint.runtime.explaining.stack import Spot, owner_of
+from devlint.runtime.explaining.stack import Spot
 from devlint.runtime.operands import REAL, OperandFacts, Reader
 
 _LABEL = 9
@@ -121,8 +121,8 @@ def _lines(scene: Scene, mistake: Mistake) -> list[tuple[str, str]]:
     if scene.use >= 0:
         spot = scene.stack[scene.use]
         lines.append(("used at", shown_line(spot.file, spot.line)))
-        called = [s for s in scene.stack[scene.use + 1 :] if owner_of(s.file) == "library"]
-        lines += [("inside", shown_line(each.file, each.line)) for each in called[-1:]]
+        if (inside := scene.inside) is not None:
+            lines.append(("inside", shown_line(inside.file, inside.line)))
     return lines
 
 

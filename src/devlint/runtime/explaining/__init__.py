@@ -8,8 +8,8 @@ value, and `wholes` and `keeping` what a repair can be written for. `naming` say
 its operands, `computed` which part of an expression is the reason for where its result is,
 `addresses` how a line reaches a module, and `targets` what in a function stands for a device.
 `devlint.crashes` has the table of PyTorch's own texts. `diagnosis` chooses the kind of mistake,
-`meetings`, `unmoved`, `sides` and `causes` judge the commonest one, `from_text` what only a text
-tells, `surroundings` what is about no two tensors, `leaves` parameters that were moved, and
-`mistakes` has the words that all kinds share. `caught` finds the error to be explained in a chain,
-and `notes` leaves the explanation on it.
+`meetings`, `unmoved`, `lent`, `sides` and `causes` judge the commonest one, `from_text` what only a
+text tells, `surroundings` what is about no two tensors, and `replicas`, `optimizers`, `loaders`,
+`generators`, `backwards` and `leaves` one kind each; `mistakes` has the words that all kinds share.
+`caught` finds the error to be explained in a chain, and `notes` leaves the explanation on it.
 """

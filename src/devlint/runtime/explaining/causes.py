@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+
 from torch import nn
 
 from devlint.runtime.explaining.addresses import address, whole_on
@@ -14,6 +16,7 @@ from devlint.runtime.explaining.keeping import (
 )
 from devlint.runtime.explaining.lookup import Named, holder_of
 from devlint.runtime.explaining.mistakes import creation_repair, discarded, moved
+from devlint.runtime.explaining.naming import is_made_at
 from devlint.runtime.explaining.origins import creation, is_for_argument, is_for_module, place_of
 from devlint.runtime.explaining.scene import Scene, is_same, shares_memory
 from devlint.runtime.explaining.targets import device_text
@@ -59,7 +62,8 @@ def cause(
     if made is not None and made.in_place and not is_input:
         return fallback, creation_repair(scene, made, other.device, partner)
     if not named.text:
-        return fallback, ""
+        inside = _made_inside(scene, facts, other, partner)
+        return ("created-on-default-device", inside) if inside else (fallback, "")
     found = kept_and_written(scene, named.text, index)
     if found is not None:
         return fallback, kept_repair(scene, found, made, other.device, partner, index)
@@ -108,3 +112,18 @@ def _kept(scene: Scene, facts: OperandFacts, other: OperandFacts) -> tuple[str, 
     return "unregistered-tensor", (
         f"let the tensors of self.{name} move with the module, as buffers of {kind}"
     )
+
+
+def _made_inside(
+    scene: Scene, facts: OperandFacts, other: OperandFacts, partner: Named | None
+) -> str:
+    """The repair of what a library that the failing line has called makes without a device."""
+    index = scene.use
+    if scene.inside is None or not is_made_at(scene, facts, index):
+        return ""
+    statement = scene.source(index).statement
+    if not isinstance(statement, (ast.Assign, ast.AugAssign, ast.Expr, ast.Return)):
+        return ""
+    target = device_text(scene, index, other.device, "", partner)
+    line = scene.source(index).text_of(statement)
+    return f"the library makes it on the default device: with torch.device({target}): {line}"

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-import torch
-
 from devlint.crashes.messages import Kind, Words, read_words
+from devlint.runtime.explaining.backwards import wrong_gradient
 from devlint.runtime.explaining.computed import deciding
 from devlint.runtime.explaining.from_text import by_text
+from devlint.runtime.explaining.generators import generator_elsewhere
 from devlint.runtime.explaining.leaves import not_a_leaf
-from devlint.runtime.explaining.lookup import Named, contents
+from devlint.runtime.explaining.loaders import pinned_by_loader
+from devlint.runtime.explaining.lookup import Named
 from devlint.runtime.explaining.meetings import meeting
 from devlint.runtime.explaining.mistakes import Mistake, described, discarded, origin
 from devlint.runtime.explaining.naming import because, behind, named_pair
+from devlint.runtime.explaining.optimizers import is_optimizer_at_work, of_optimizer
 from devlint.runtime.explaining.origins import place_of
 from devlint.runtime.explaining.scene import Scene
-from devlint.runtime.explaining.surroundings import (
-    is_optimizer_at_work,
-    of_optimizer,
-    surrounding,
-)
-from devlint.runtime.explaining.targets import device_text
+from devlint.runtime.explaining.surroundings import surrounding
 from devlint.runtime.operands import OperandFacts, is_tensor, unknown
 
 Operands = Sequence[OperandFacts]
@@ -91,6 +87,8 @@ def _index(scene: Scene, words: Words, operands: Operands) -> Mistake | None:
         if len(strangers) != 1 or not bases:
             return None
         base, index = bases[0], strangers[0]
+    if scene.inside is not None:
+        return meeting(scene, (base, index), words.text)  # the index is a library's
     its_name, name = named_pair(scene, base, index)
     base_text = its_name.text if its_name is not None else "the tensor"
     text = name.text if name is not None else "the index"
@@ -117,53 +115,21 @@ def _index(scene: Scene, words: Words, operands: Operands) -> Mistake | None:
     )
 
 
-def _generator(scene: Scene, words: Words, operands: Operands) -> Mistake | None:
-    wanted, found = words.home, words.device
-    lines = []
-    written = _keyword(scene, "generator") or _generator_of_torch(scene)
-    if written:
-        lines.append(("generator", f"{written}: on {found}"))
-        lines += origin(scene, None, written, scene.use)
-    target = device_text(scene, scene.use, wanted)
-    return Mistake(
-        f"the generator is on {found}, but the numbers are to be on {wanted}",
-        lines,
-        f"make it for that device: torch.Generator(device={target})",
-        "generator-on-other-device",
-        module=scene.home_label,
-        argument=written,
-        devices=(found, wanted),
-    )
+def _generator(scene: Scene, words: Words, operands: Operands) -> Mistake:
+    return generator_elsewhere(scene, words)
 
 
-def _generator_of_torch(scene: Scene) -> str:
-    """The name that the failing line's function has for the generator in torch's own frames."""
-    if scene.use < 0:
-        return ""
-    names = scene.stack[scene.use].names.items()
-    for spot in scene.stack[scene.use + 1 :]:
-        held = [spot.names.get("generator")]
-        held += [contents(value).get("generator") for value in list(spot.names.values())]
-        for generator in held:
-            if type(generator) is torch.Generator:
-                return next((name for name, value in names if value is generator), "")
-    return ""
-
-
-def _keyword(scene: Scene, name: str) -> str:
-    if scene.use < 0:
-        return ""
-    source = scene.source(scene.use)
-    for node in ast.walk(source.failing) if source.failing is not None else ():
-        if isinstance(node, ast.keyword) and node.arg == name:
-            return source.text_of(node.value)
-    return ""
+def _gradient(scene: Scene, words: Words, operands: Operands) -> Mistake:
+    return wrong_gradient(words, operands)
 
 
 def _pinned(scene: Scene, words: Words, operands: Operands) -> Mistake | None:
     facts, named = _single(scene, operands, lambda device: device != "cpu")
     if facts is None:
         return None
+    by_loader = pinned_by_loader(scene, facts) if named is None else None
+    if by_loader is not None:
+        return by_loader
     text = named.text if named is not None else "the tensor"
     lines = [described("operand", "" if named is None else text, facts)]
     lines += origin(scene, facts, text, scene.use)
@@ -275,6 +241,7 @@ _TELLERS: Mapping[Kind, Callable[[Scene, Words, Operands], Mistake | None]] = {
     "numpy": _on_host,
     "host": _on_host,
     "generator": _generator,
+    "gradient": _gradient,
     "pinned": _pinned,
     "lengths": _lengths,
     "state": _state,

@@ -11,6 +11,7 @@ from torch import nn
 
 from devlint.runtime.explaining.causes import cause
 from devlint.runtime.explaining.computed import deciding
+from devlint.runtime.explaining.lent import lent, wrongly_lent
 from devlint.runtime.explaining.lookup import Named
 from devlint.runtime.explaining.mistakes import (
     Mistake,
@@ -41,6 +42,9 @@ def meeting(scene: Scene, operands: Sequence[OperandFacts], text: str) -> Mistak
         if _is_torn(scene, sides.odd_owner[0]):
             return _torn(scene, sides, sides.odd_owner)
         return left_behind(scene, sides, sides.odd_owner[0])
+    by_line = lent(scene, sides.odd)
+    if by_line is not None:
+        return wrongly_lent(scene, sides.odd, sides.other, by_line)
     keeper = unmoved_keeper(scene, sides)
     if keeper is not None:
         return left_behind(scene, sides, keeper)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from devlint.runtime.explaining.bindings import assigned
+from devlint.runtime.explaining.definitions import parsed
 from devlint.runtime.explaining.lookup import Named
 from devlint.runtime.explaining.origins import (
     Creation,
@@ -80,7 +80,10 @@ def moved(text: str, target: str, is_statement: bool) -> str:
     """The statement, or the expression, that moves a value."""
     if is_statement and can_be_assigned(text):
         return f"{text} = {text}.to({target})"
-    is_primary = re.fullmatch(r"[\w.]+(\(.*\)|\[.*\])?", text) is not None
+    tree = parsed(f"({text})")
+    node = tree.body[0] if tree is not None and tree.body else None
+    value = node.value if isinstance(node, ast.Expr) else None
+    is_primary = isinstance(value, (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
     return f"{text}.to({target})" if is_primary else f"({text}).to({target})"
 
 

@@ -38,7 +38,7 @@ def named_pair(
         if names[index] is None:
             names[index] = _only_one_on(scene, facts.device, written)
         if names[index] is None:
-            names[index] = _computed_on(scene, facts.device, computed)
+            names[index] = _computed_on(scene, facts, computed)
     left = [named for named in computed if named not in names]
     if len(computed) == 2 and len(left) == 1 and names.count(None) == 1:
         names = [named or left[0] for named in names]
@@ -78,15 +78,22 @@ def _kept(value: object, test: Test, depth: int) -> Iterator[str]:
             yield from (f"{name}.{inner}" for inner in _kept(part, test, depth - 1))
 
 
-def _computed_on(scene: Scene, device: str, computed: list[Named]) -> Named | None:
-    """The computed operand whose own parts are on a device, if there is just one."""
+def _computed_on(scene: Scene, facts: OperandFacts, computed: list[Named]) -> Named | None:
+    """The computed operand that is on a device, if there is just one.
+
+    One that may be anywhere is it where all others are known to be elsewhere.
+    """
     source = scene.source(scene.use)
-    found = []
+    there, unclear = [], []
     for named in computed:
         part = deciding(named.node, source, scene.device)
-        if part is not None and part.tensor is not None and scene.device(part.tensor) == device:
-            found.append(named)
-    return found[0] if len(found) == 1 else None
+        if part is None or part.tensor is None:
+            unclear.append(named)
+        elif scene.device(part.tensor) == facts.device:
+            there.append(named)
+    if facts.site is None or is_made_at(scene, facts, scene.use):
+        there = there or unclear
+    return there[0] if len(there) == 1 else None
 
 
 def behind(
@@ -95,7 +102,7 @@ def behind(
     """Of what the failing line has computed, the part that says where it is; else as it was."""
     if named is None or index < 0:
         return facts, named
-    is_made_here = facts.site is None or _is_here(scene, facts, index)
+    is_made_here = facts.site is None or is_made_at(scene, facts, index)
     if named.tensor is not None and not is_made_here:
         return facts, named
     source = scene.source(index)
@@ -114,7 +121,7 @@ def because(named: Named | None, part: Named | None, device: str) -> list[tuple[
     return [("because", f"{part.text} is on {device}")]
 
 
-def _is_here(scene: Scene, facts: OperandFacts, index: int) -> bool:
+def is_made_at(scene: Scene, facts: OperandFacts, index: int) -> bool:
     """Whether a tensor was made by the failing statement itself."""
     site, spot, statement = facts.site, scene.stack[index], scene.source(index).statement
     if site is None or statement is None:

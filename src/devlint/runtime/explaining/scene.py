@@ -31,6 +31,7 @@ from devlint.runtime.explaining.stack import (
     Owner,
     Spot,
     modules_at_work,
+    owner_of,
     owner_of_class,
 )
 from devlint.runtime.operands import OperandFacts, Reader, is_tensor, memory_of
@@ -87,6 +88,12 @@ class Scene:
     def users_frame(self, index: int) -> int:
         """The user's innermost frame from one on outwards; -1 if there is none."""
         return next((i for i in range(index, -1, -1) if self.is_users(i)), -1)
+
+    @cached_property
+    def inside(self) -> Spot | None:
+        """Where a library is that the failing line has called, if it has called one."""
+        called = self.stack[self.use + 1 :] if self.use >= 0 else ()
+        return next((s for s in reversed(called) if owner_of(s.file) == "library"), None)
 
     @cached_property
     def home(self) -> ModuleFrame | None:

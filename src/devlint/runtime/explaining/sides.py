@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from torch import nn
 
+from devlint.runtime.explaining.lent import lent
 from devlint.runtime.explaining.scene import Scene, is_same, shares_memory
 from devlint.runtime.operands import OperandFacts
 
@@ -49,4 +50,5 @@ def _as_sides(
 
 
 def _owner(scene: Scene, facts: OperandFacts) -> Owner | None:
-    return scene.owners.of_tensor(is_same(facts)) or scene.owners.of_tensor(shares_memory(facts))
+    owner = scene.owners.of_tensor(is_same(facts)) or scene.owners.of_tensor(shares_memory(facts))
+    return None if owner is None or lent(scene, facts) is not None else owner

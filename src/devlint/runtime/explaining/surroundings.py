@@ -5,16 +5,14 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import replace
-from pathlib import Path
 from typing import TypeGuard
 
 from devlint.crashes.messages import Kind, Words
 from devlint.crashes.remedies import FIND_OUT, REMEDIES
-from devlint.runtime.explaining.bindings import assigned, wrapped
+from devlint.runtime.explaining.bindings import assigned
 from devlint.runtime.explaining.mistakes import Mistake
+from devlint.runtime.explaining.replicas import replica
 from devlint.runtime.explaining.scene import Scene
-from devlint.runtime.explaining.targets import device_text
 
 
 class _DeviceName(ast.Constant):
@@ -23,56 +21,45 @@ class _DeviceName(ast.Constant):
     value: str
 
 
-_OPTIMIZER = REMEDIES["optimizer"]
-
-
 def surrounding(scene: Scene, words: Words) -> Mistake | None:
     """The mistake behind a text that is about a whole model, a file or the machine."""
     teller = _TELLERS.get(words.kind)
     return None if teller is None else teller(scene, words)
 
 
-def is_optimizer_at_work(scene: Scene) -> bool:
-    """Whether the failing line has called an optimizer of torch."""
-    return any(
-        spot.owner == "torch" and Path(spot.file).parent.name == "optim"
-        for spot in scene.stack[scene.use + 1 :]
-    )
-
-
-def of_optimizer(scene: Scene, met: Mistake) -> Mistake:
-    """A meeting of what an optimizer steps with, which the program has no names for."""
-    call = scene.failing_text(scene.use) or "an optimizer"
-    places = " and ".join(sorted(set(met.devices)))
-    head = f"{call} works on parameters, gradients and states of {places}"
-    called = _failing_call(scene)
-    lines = list(met.lines)
-    if called is not None and isinstance(called.func, ast.Attribute):
-        name = scene.source(scene.use).text_of(called.func.value)
-        found = assigned(scene, name, scene.use)
-        lines += [] if found is None else [("optimizer", found.place())]
-    return replace(
-        met, headline=head, lines=lines, fix=_OPTIMIZER.fix, argument="", rule=_OPTIMIZER.rule
-    )
-
-
 def _load(scene: Scene, words: Words) -> Mistake:
     missing = f"{words.device}:{words.number}" if words.number else words.device
+    is_asked, lines = _asks_for(scene, missing), list[tuple[str, str]]()
+    place = words.device if is_asked and words.number else "cpu"
+    shown = f'torch.load(..., map_location="{place}")'
     call = _failing_call(scene)
     if call is not None and _name_of(call) == "load":
         keywords = [k for k in call.keywords if k.arg != "map_location"]
-        keyword = ast.keyword("map_location", ast.Constant("cpu"))
-        shown = ast.unparse(ast.Call(call.func, call.args, [*keywords, keyword]))
-        shown = shown.replace("'cpu'", '"cpu"')
+        given = [*call.args[1:2], *(k.value for k in call.keywords if k.arg == "map_location")]
+        found = assigned(scene, ast.unparse(given[0]), scene.use) if given else None
+        lines = [] if found is None else [found.shown()]
+        keyword = ast.keyword("map_location", ast.Constant(place))
+        shown = ast.unparse(ast.Call(call.func, call.args[:1], [*keywords, keyword]))
+        shown = shown.replace(f"'{place}'", f'"{place}"')
+    if not is_asked:
+        head = f"the file holds tensors of {missing}, which this process doesn't have"
+        fix, rule = f"say where they are to go: {shown}", "load-without-map-location"
     else:
-        shown = 'torch.load(..., map_location="cpu")'
-    return Mistake(
-        f"the file holds tensors of {missing}, which this process doesn't have",
-        (),
-        f"say where they are to go: {shown}",
-        "load-without-map-location",
-        devices=(missing,),
-    )
+        head = f"map_location asks for {missing}, which this process doesn't have"
+        fix = f"load them to a device that is there: {shown}"
+        names = [] if call is None else [p.value for p in ast.walk(call) if _is_device_name(p)]
+        rule = ""
+        if any((":" in name) == bool(words.number) for name in names):
+            rule = "hardcoded-device-index" if words.number else "hardcoded-cuda-device"
+    return Mistake(head, lines, fix, rule, devices=(missing,))
+
+
+def _asks_for(scene: Scene, missing: str) -> bool:
+    """Whether the program has named a place itself, or it stood in the file."""
+    held = (spot.names.get("map_location") for spot in scene.stack[scene.use + 1 :])
+    asked = next((value for value in held if value is not None), None)
+    places = list(asked.values()) if type(asked) is dict else [asked]
+    return any(missing in (str(place), f"{place}:0") for place in places)
 
 
 def _missing(scene: Scene, words: Words) -> Mistake:
@@ -148,28 +135,6 @@ def _backend(scene: Scene, words: Words) -> Mistake:
     )
 
 
-def _replica(scene: Scene, words: Words) -> Mistake:
-    lines, name = list[tuple[str, str]](), ""
-    if words.home:
-        head = (
-            f"DataParallel wants the module on {words.home}, and a part of it is on {words.device}"
-        )
-        call = _failing_call(scene)
-        name = "model" if call is None else scene.source(scene.use).text_of(call.func)
-        found = assigned(scene, name, scene.use)
-        if found is not None:
-            lines = [(wrapped(scene, found, scene.use) or found).shown()]
-        target = device_text(scene, scene.use, words.home)
-        fix = f"move the whole module before it is called: {name}.to({target})"
-    else:
-        head = "DistributedDataParallel wants a module on one kind of device, and it is on several"
-        fix = REMEDIES["replica"].fix
-    devices = tuple(device for device in (words.device, words.home) if device)
-    module = scene.label(scene.called[0].module) if scene.called else scene.home_label
-    rule = REMEDIES["replica"].rule
-    return Mistake(head, lines, fix, rule, module=module, argument=name, devices=devices)
-
-
 def _parameters(scene: Scene, words: Words) -> Mistake:
     return Mistake(
         f"{scene.failing_text(scene.use) or 'a function'} takes parameters of one device, and "
@@ -183,8 +148,8 @@ def _optimizer(scene: Scene, words: Words) -> Mistake:
     return Mistake(
         "a parameter, its gradient and the optimizer's state for it aren't all on one device",
         (),
-        _OPTIMIZER.fix,
-        _OPTIMIZER.rule,
+        REMEDIES["optimizer"].fix,
+        REMEDIES["optimizer"].rule,
     )
 
 
@@ -199,16 +164,6 @@ def _fused(scene: Scene, words: Words) -> Mistake:
     )
 
 
-def _gradient(scene: Scene, words: Words) -> Mistake:
-    return Mistake(
-        f"{words.operation} gave a gradient on {words.device} for a tensor on {words.home}",
-        (),
-        REMEDIES["gradient"].fix,
-        devices=(words.device, words.home),
-        is_mismatch=True,
-    )
-
-
 _TELLERS: Mapping[Kind, Callable[[Scene, Words], Mistake]] = {
     "load": _load,
     "missing": _missing,
@@ -216,11 +171,10 @@ _TELLERS: Mapping[Kind, Callable[[Scene, Words], Mistake]] = {
     "fork": _fork,
     "empty": _empty,
     "backend": _backend,
-    "replica": _replica,
+    "replica": replica,
     "parameters": _parameters,
     "optimizer": _optimizer,
     "fused": _fused,
-    "gradient": _gradient,
 }
 
 

@@ -1,0 +1,96 @@
+"""What an optimizer steps with: parameters, gradients and states that aren't all in one place."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from torch import Tensor
+
+from devlint.crashes.remedies import REMEDIES
+from devlint.runtime.explaining.bindings import assigned
+from devlint.runtime.explaining.lookup import contents
+from devlint.runtime.explaining.mistakes import Mistake, described, origin
+from devlint.runtime.explaining.origins import creation, verb
+from devlint.runtime.explaining.scene import Scene
+from devlint.runtime.explaining.stack import Spot
+from devlint.runtime.operands import OperandFacts, is_tensor
+
+_REMEDY = REMEDIES["optimizer"]
+
+
+def is_optimizer_at_work(scene: Scene) -> bool:
+    """Whether the failing line has called an optimizer of torch."""
+    return any(True for _ in _frames(scene))
+
+
+def _frames(scene: Scene) -> Iterator[Spot]:
+    for spot in scene.stack[scene.use + 1 :]:
+        if spot.owner == "torch" and Path(spot.file).parent.name == "optim":
+            yield spot
+
+
+def of_optimizer(scene: Scene, met: Mistake) -> Mistake:
+    """A meeting of what an optimizer steps with, which the program has no names for."""
+    call = scene.failing_text(scene.use) or "an optimizer"
+    name = _name(scene)
+    found = assigned(scene, name, scene.use)
+    made = [] if found is None else [("optimizer", found.place())]
+    for key, state, parameter in _strays(scene):
+        facts = scene.reader.facts(key, state)
+        if _was_put_there(scene, facts):
+            again = f": {name}.load_state_dict({name}.state_dict())" if name else ""
+            home = scene.device(parameter)
+            return Mistake(
+                f"{call} has {key}, a state of a parameter on {home}, on {facts.device}",
+                [described("state", key, facts), *origin(scene, facts, "", -1), *made],
+                f"bring the state to where its parameters are{again}",
+                "operands-on-other-devices",
+                argument=key,
+                devices=(facts.device, home),
+                is_mismatch=True,
+            )
+    places = " and ".join(sorted(set(met.devices)))
+    head = f"{call} works on parameters, gradients and states of {places}"
+    return replace(
+        met,
+        headline=head,
+        lines=[*met.lines, *made],
+        fix=_REMEDY.fix,
+        argument="",
+        rule=_REMEDY.rule,
+    )
+
+
+def _name(scene: Scene) -> str:
+    """How the failing line writes the optimizer."""
+    call = scene.source(scene.use).failing if scene.use >= 0 else None
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+        return ""
+    return scene.source(scene.use).text_of(call.func.value)
+
+
+def _strays(scene: Scene) -> Iterator[tuple[str, Tensor, Tensor]]:
+    """States that aren't where their parameter and its gradient are, and the parameter."""
+    held = next((spot.names["self"] for spot in _frames(scene) if "self" in spot.names), None)
+    states = contents(held).get("state")
+    for parameter, state in list(dict.items(states)) if isinstance(states, dict) else ():
+        if not is_tensor(parameter) or not isinstance(state, dict):
+            continue
+        home, gradient = scene.device(parameter), parameter.grad
+        if gradient is None or scene.is_on(gradient, home):
+            for key, value in list(dict.items(state)):
+                if is_tensor(value) and value.dim() > 0 and not scene.is_on(value, home):
+                    yield str(key), value, parameter
+
+
+def _was_put_there(scene: Scene, state: OperandFacts) -> bool:
+    """Whether the program itself has made or moved a state, as far as is noted."""
+    site = state.moved or state.site
+    if site is None:
+        return False
+    return verb(site, state.device) == "moved at" or (
+        creation(scene, state, None, scene.use) is not None
+    )
