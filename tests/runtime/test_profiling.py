@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
 from pathlib import Path
 from typing import Any
@@ -82,14 +83,18 @@ def test_the_statistics_of_memory_have_their_names(kind: str) -> None:
     with devlint.emulate(kind):
         if not hasattr(module, "memory_stats"):
             pytest.skip("this torch counts no memory there")
+        gc.collect()
+        before = module.memory_stats()  # of what other tests have left alive
         held = torch.ones(1 << 19, device=kind), torch.ones(3, device=kind)
         found = module.memory_stats()
-        assert found["allocated_bytes.large_pool.current"] == 1 << 21
-        assert found["allocated_bytes.small_pool.current"] == 512
+        for name, size in (("large_pool", 1 << 21), ("small_pool", 512), ("all", (1 << 21) + 512)):
+            key = f"allocated_bytes.{name}.current"
+            assert found[key] - before[key] == size
         assert found["allocated_bytes.all.current"] == module.memory_allocated()
         assert found["num_ooms"] == 0
+        peak = found["allocated_bytes.all.current"]
         del held
-        assert module.memory_stats()["allocated_bytes.all.peak"] == (1 << 21) + 512
+        assert module.memory_stats()["allocated_bytes.all.peak"] >= peak
     if kind == "cuda":
         with devlint.emulate(kind):
             assert "PyTorch CUDA memory summary" in torch.cuda.memory_summary(abbreviated=True)
