@@ -129,7 +129,7 @@ def long_returns(number: int) -> str:
 def test_what_takes_the_square_of_its_size_takes_as_many_steps(
     project: Project, code: Callable[[int], str]
 ) -> None:
-    project.write({"small.py": code(50), "large.py": code(200)})
+    project.write({"small.py": code(30), "large.py": code(120)})
     assert steps_of(project, "large.py") > 10 * steps_of(project, "small.py")
 
 

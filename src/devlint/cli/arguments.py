@@ -318,7 +318,7 @@ def explain_parser() -> Parser:
     parser = _parser(
         "explain",
         "Explain the errors about devices in a pasted traceback, or in the log of a run: which\n"
-        "line, which operand, what mends it. Nothing is run, and no file but that one is read.",
+        "line, which operand, the fix. Nothing is run, and no file but that one is read.",
         "exit codes: 0, also where there is no such error; 2 where the file can't be read",
     )
     parser.add_argument(

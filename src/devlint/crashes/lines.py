@@ -27,7 +27,7 @@ def lines_of(text: str) -> list[str]:
 def without_prefix(lines: Sequence[str], prefix: str) -> Iterator[str]:
     """The lines that follow a line with a prefix, and belong to it.
 
-    Some loggers put it before the first line only. Otherwise lines that haven't got it are of other
+    Some loggers put it before the first line only. Otherwise lines without it are of other
     processes.
     """
     first = next((line for line in lines if 'File "' in line), "")

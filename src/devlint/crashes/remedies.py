@@ -1,4 +1,4 @@
-"""What mends a mistake of which only the kind is known: a repair, and the rule that tells of it."""
+"""The fix of a mistake of which only the kind is known, and the rule that reports it."""
 
 from __future__ import annotations
 

@@ -39,10 +39,10 @@ _MODES = ("off", "explain", "strict", "collect")
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Declare the options and the settings."""
     group = parser.getgroup("devlint", "pretended devices, and the runtime guard (devlint)")
-    text = "run the tests on devices that this machine hasn't got: cuda, cuda:2, mps or xpu"
+    text = "run the tests on devices that this machine doesn't have: cuda, cuda:2, mps or xpu"
     group.addoption("--devlint-emulate", metavar="KIND[:N]", default=None, help=text)
     parser.addini("devlint_emulate", f"{text} (as --devlint-emulate)", default="")
-    text = "run tests for the CPU on a device that this machine hasn't got: cuda, mps or xpu"
+    text = "run tests for the CPU on a device that this machine doesn't have: cuda, mps or xpu"
     group.addoption("--devlint-on", metavar="KIND", default=None, help=text)
     text = "let tests fail with the device errors of --devlint-on, or only report them"
     group.addoption("--devlint-on-errors", choices=("fail", "report"), default="fail", help=text)
