@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
@@ -166,14 +168,76 @@ class TestNet(unittest.TestCase):
         total(self.model, self.x[None])
 """
 
+OTHER_TESTS = """
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from package import Net, pairs, total
+
+
+@settings(max_examples=5, deadline=None, database=None)
+@given(st.lists(st.floats(-1, 1, width=32), min_size=3, max_size=3), st.builds(Net))
+def test_drawn(values, model):
+    assert model(torch.tensor(values)).shape == (3,)
+
+@settings(max_examples=5, deadline=None, database=None)
+@given(st.builds(torch.ones, st.just((2, 3))))
+def test_drawn_total(x):
+    total(Net(), x)
+
+def test_thread():
+    model, (x, y) = Net(), pairs()[0]
+    found = []
+    thread = threading.Thread(target=lambda: found.append(model.linear.weight @ x + y))
+    thread.start()
+    thread.join()
+    assert found[0].shape == (3,)
+
+def test_pool_that_calls_the_project():
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(Net().forward, torch.ones(3)).result().shape == (3,)
+        assert pool.submit(torch.matmul, Net().linear.weight, pairs()[0][0]).result().shape == (3,)
+
+@pytest.fixture(params=["sum", "mean"])
+def reduce(request):
+    yield getattr(torch, request.param)
+
+def test_fixture_with_parameters(reduce):
+    assert reduce(Net()(torch.ones(2, 3))).shape == ()
+"""
+
+DOCUMENTED = """
+import torch
+
+def double(x):
+    \"\"\"
+    >>> double(torch.ones(2))
+    tensor([2., 2.])
+    >>> double(torch.ones(2)).numpy()
+    array([2., 2.], dtype=float32)
+    \"\"\"
+    return x * 2
+
+def shifted(x):
+    \"\"\"
+    >>> shifted(torch.ones(2))
+    tensor([1., 2.])
+    \"\"\"
+    return x + torch.arange(2)
+"""
+
 HELPERS = "import torch\n\ndef inputs():\n    return torch.zeros(1, 3)\n"
 
-BLAMED = {
-    "total": ("    return start + model(x)", 3),
-    "Net.scaled": ("        return self.linear(x) * self.scale", 1),
-    "ones_like": ("    return torch.ones(3)", 1),
-    "as_array": ("    return x.numpy()", 1),
-}
+BLAMED = [
+    ("    return start + model(x)", 3),
+    ("        return self.linear(x) * self.scale", 1),
+    ("    return torch.ones(3)", 1),
+    ("    return x.numpy()", 1),
+]
 
 
 def line_of(text: str) -> int:
@@ -181,10 +245,11 @@ def line_of(text: str) -> int:
     return next(n for n, line in enumerate(PROJECT.splitlines(), 1) if line.startswith(text))
 
 
-CAUSES = {
-    f"package/__init__.py:{line_of(text)} in {function}": tests
-    for function, (text, tests) in BLAMED.items()
-}
+def place_of(text: str) -> str:
+    return f"package/__init__.py:{line_of(text)}"
+
+
+CAUSES = {place_of(text): tests for text, tests in BLAMED}
 """The lines of the project that are to blame, and how many tests run into each."""
 
 FAILING = {
@@ -205,6 +270,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "package/__init__.py": PROJECT,
         "tests/test_package.py": TESTS,
         "tests/helpers.py": HELPERS,
+        "other/test_other.py": OTHER_TESTS,
+        "documented.py": DOCUMENTED,
         "pytest.ini": "[pytest]\n",
     }
     for name, text in files.items():
@@ -213,21 +280,21 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def started(project: Path, *options: str) -> subprocess.CompletedProcess[str]:
+def started(project: Path, *options: str, tests: str = "tests") -> subprocess.CompletedProcess[str]:
     """What a run of the tests has printed, and its exit code."""
     path = [str(project), str(project / "site"), os.environ.get("PYTHONPATH", "")]
-    own = {"PYTHONPATH": os.pathsep.join(path), "PYTEST_ADDOPTS": "-p no:hypothesispytest"}
+    own = {"PYTHONPATH": os.pathsep.join(path), "PYTEST_ADDOPTS": ""}
     unset = ("PYTEST_XDIST_WORKER", "PYTEST_DISABLE_PLUGIN_AUTOLOAD")
     environment = {name: value for name, value in os.environ.items() if name not in unset}
     return subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "--junitxml=outcomes.xml", *options, "tests"],
+        [sys.executable, "-m", "pytest", "-q", "--junitxml=outcomes.xml", *options, tests],
         cwd=project, env=environment | own, capture_output=True, text=True, timeout=240,
     )  # fmt: skip
 
 
-def run(project: Path, *options: str) -> tuple[int, str, dict[str, str]]:
+def run(project: Path, *options: str, tests: str = "tests") -> tuple[int, str, dict[str, str]]:
     """The exit code, what is printed, and what came of each test."""
-    done = started(project, *options)
+    done = started(project, *options, tests=tests)
     outcomes = {}
     for case in ElementTree.parse(project / "outcomes.xml").iter("testcase"):
         kinds = [child.tag for child in case if child.tag in ("failure", "error", "skipped")]
@@ -243,9 +310,8 @@ def ran(project: Path) -> tuple[int, str, dict[str, str]]:
 
 def causes_in(printed: str) -> dict[str, int]:
     """The lines to blame in the section at the end, and the numbers of tests."""
-    _, _, section = printed.partition("tests for the CPU on ")
-    lines = [line for line in section.splitlines() if line.startswith("package/")]
-    return {line.partition(": ")[0]: int(line.rpartition("[")[2].split()[0]) for line in lines}
+    found = re.findall(r"^(package/\S+:\d+) \(in (\d+) tests?\)$", printed, re.MULTILINE)
+    return {place: int(tests) for place, tests in found}
 
 
 def test_the_tests_pass_on_the_cpu(project: Path) -> None:
@@ -292,6 +358,55 @@ def test_mistakes_are_only_reported_where_that_is_asked_for(project: Path) -> No
     assert "1 test was not taken along" in printed
 
 
+def test_hypothesis_threads_and_fixtures(project: Path) -> None:
+    _, printed, outcomes = run(project, "--devlint-on=cuda", tests="other/test_other.py")
+    assert {name for name, outcome in outcomes.items() if outcome != "passed"} == {
+        "test_other.test_drawn_total"
+    }
+    assert causes_in(printed) == {place_of("    return start + model(x)"): 1}
+
+
+def test_examples_in_docstrings(project: Path) -> None:
+    options = ("--devlint-on=cuda", "--doctest-modules")
+    _, printed, outcomes = run(project, *options, tests="documented.py")
+    failed = {name for name, outcome in outcomes.items() if outcome != "passed"}
+    assert failed == {"documented.documented.shifted"}
+    assert "documented.py:18 (in 1 test)" in printed
+
+
+def test_mistakes_in_json_and_in_the_xml_of_pytest(project: Path) -> None:
+    file = ("--devlint-output-file=found.json", "--devlint-output-format=json")
+    run(project, "--devlint-on=cuda", *file)
+    found = json.loads((project / "found.json").read_text())
+    assert {f"{os.path.relpath(each['filename'], project)}": 0 for each in found} == {
+        "package/__init__.py": 0
+    }
+    told = {each["location"]["row"]: each for each in found}
+    total = told[line_of("    return start + model(x)")]
+    assert (total["count"], total["outcome"], total["devices"]) == (3, "failed", ["cpu", "cuda:0"])
+    assert len(found) == len(CAUSES)
+    properties = {
+        (case.get("name"), each.get("name")): each.get("value")
+        for case in ElementTree.parse(project / "outcomes.xml").iter("testcase")
+        for each in case.iter("property")
+    }
+    place = place_of("    return start + model(x)")
+    assert properties["test_total", "devlint_cause"] == place
+    assert properties["test_where_it_is", "devlint_not_taken_along"] == "looks at a device"
+
+
+@pytest.mark.parametrize("output_format", ["sarif", "junit", "text"])
+def test_mistakes_in_a_file_of_processes(project: Path, output_format: str) -> None:
+    pytest.importorskip("xdist")
+    file = f"--devlint-output-file=found.{output_format}"
+    as_format = f"--devlint-output-format={output_format}"
+    run(project, "--devlint-on=cuda", "-n", "2", file, as_format)
+    text = (project / f"found.{output_format}").read_text()
+    for text_of_line, _ in BLAMED:
+        assert str(line_of(text_of_line)) in text
+    assert "in 3 tests" in text
+
+
 @pytest.mark.parametrize("kind", ["mps", "xpu"])
 def test_other_accelerators(project: Path, kind: str) -> None:
     _, printed, _ = run(project, f"--devlint-on={kind}")
@@ -303,6 +418,7 @@ def test_other_accelerators(project: Path, kind: str) -> None:
     [
         (["--devlint-on=rocm"], "--devlint-on: 'rocm' can't be emulated"),
         (["--devlint-on=cuda", "--devlint-emulate=cuda"], "leave out --devlint-emulate"),
+        (["--devlint-on=cuda", "--devlint-output-file=no/x"], "--devlint-output-file: [Errno 2]"),
     ],
 )
 def test_mistakes_of_the_command_line_are_told(

@@ -4,7 +4,8 @@
     pytest --devlint-guard=strict            # or explain, collect; `devlint_guard = strict` in ini
     @pytest.mark.devlint_guard("off")        # for one test, class or module
 
-pytest imports this module wherever devlint is installed, so it imports nothing else until asked.
+pytest imports this module wherever devlint is installed, so it imports as little as it can until
+it is asked.
 """
 
 from __future__ import annotations
@@ -12,26 +13,27 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
-from collections import Counter
 from collections.abc import Generator
 from typing import Any
 
 import pytest
 
-_EMULATION: pytest.StashKey[Any] = pytest.StashKey()
-_OF_WORKERS: pytest.StashKey[Counter[str]] = pytest.StashKey()
-"""What the processes of pytest-xdist have met that isn't emulated."""
+from devlint.integrations.pytest_summary import (
+    EMULATION,
+    FORMATS,
+    collection_of,
+    pytest_sessionfinish,
+    pytest_terminal_summary,
+    pytest_testnodedown,
+    write_collected,
+)
+
+__all__ = ["pytest_sessionfinish", "pytest_terminal_summary", "pytest_testnodedown"]
+
 _MODE: pytest.StashKey[str] = pytest.StashKey()
 """Of the guard: of a test, and for tests that don't say otherwise."""
 _GUARD: pytest.StashKey[Any] = pytest.StashKey()
 """The guard of a test."""
-
-_COLLECTED: pytest.StashKey[Any] = pytest.StashKey()
-"""What guards have collected."""
-
-_OUTPUT = "devlint_limits"
-"""What a process of pytest-xdist calls it in its output."""
-_COLLECTED_OUTPUT = "devlint_collected"
 
 _MODES = ("off", "explain", "strict", "collect")
 
@@ -52,6 +54,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     group.addoption("--devlint-guard", metavar="|".join(_MODES), default=None, help=text)
     parser.addini("devlint_guard", f"{text} (as --devlint-guard)", default="")
+    text = "write the device errors of --devlint-on and --devlint-guard=collect to a file"
+    group.addoption("--devlint-output-file", metavar="FILE", default=None, help=text)
+    text = "how that file is written: text, json, sarif, junit"
+    group.addoption("--devlint-output-format", choices=FORMATS, default="text", help=text)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -82,8 +88,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
         raise pytest.UsageError(f"{place}: {error}") from None
     emulation.__enter__()
     early_config.add_cleanup(lambda: emulation.__exit__(None, None, None))
-    early_config.stash[_EMULATION] = emulation
-    early_config.stash[_OF_WORKERS] = Counter()
+    early_config.stash[EMULATION] = emulation
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -98,11 +103,12 @@ def pytest_configure(config: pytest.Config) -> None:
     if mode in ("strict", "collect") and not _may_have_torch():
         raise pytest.UsageError(_needs_torch(place))
     config.stash[_MODE] = mode
+    write_collected(config)  # before the tests have run for nothing
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
     """Say at the top what is pretended, and how tests are guarded."""
-    emulation, mode = config.stash.get(_EMULATION, None), config.stash.get(_MODE, "off")
+    emulation, mode = config.stash.get(EMULATION, None), config.stash.get(_MODE, "off")
     lines = [] if emulation is None else [f"devlint: emulating {emulation.spec}"]
     return lines if mode == "off" else [*lines, f"devlint: guard {mode}"]
 
@@ -146,7 +152,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     if call.excinfo is None:
         return
     error = told = call.excinfo.value
-    is_emulated = _EMULATION in item.config.stash
+    is_emulated = EMULATION in item.config.stash
     if is_emulated:
         _runtime("program").hide_emulation(error)
     guard = item.stash.get(_GUARD, None) or _explaining(item)
@@ -183,7 +189,7 @@ def _turned_on(mode: str, config: pytest.Config) -> Any:
         room = None
     if room is None:  # behind the `except`, so that the one error isn't shown below the other
         pytest.fail(_needs_torch("devlint_guard"), pytrace=False)
-    collected = _collection(config) if mode == "collect" else None
+    collected = collection_of(config) if mode == "collect" else None
     return room.Guard((), mode, collected=collected).__enter__()
 
 
@@ -225,68 +231,10 @@ def _may_have_torch() -> bool:
         return True
 
 
-# --- what is told at the end
-
-
-def _collection(config: pytest.Config) -> Any:
-    """What the guards of this process, and of those of pytest-xdist, have collected."""
-    if _COLLECTED not in config.stash:
-        config.stash[_COLLECTED] = _runtime("collected").Collection()
-    return config.stash[_COLLECTED]
-
-
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    """In a process of pytest-xdist, send what there is to tell to the one that reports.
-
-    There, what was collected makes a session fail that has gone well otherwise.
-    """
-    stash = session.config.stash
-    emulation, collected = stash.get(_EMULATION, None), stash.get(_COLLECTED, None)
-    output: dict[str, Any] | None = getattr(session.config, "workeroutput", None)
-    if output is None:
-        if collected and session.exitstatus == pytest.ExitCode.OK:
-            session.exitstatus = pytest.ExitCode.TESTS_FAILED
-        return
-    if emulation is not None:
-        output[_OUTPUT] = emulation.limits
-    if collected:
-        output[_COLLECTED_OUTPUT] = collected.records()
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_testnodedown(node: Any) -> None:
-    """Receive it; a process that has crashed has sent nothing."""
-    output = getattr(node, "workeroutput", {})
-    if _OF_WORKERS in node.config.stash:
-        node.config.stash[_OF_WORKERS].update(output.get(_OUTPUT, {}))
-    if _COLLECTED_OUTPUT in output:
-        _collection(node.config).add_records(output[_COLLECTED_OUTPUT])
-
-
-def pytest_terminal_summary(
-    terminalreporter: pytest.TerminalReporter, config: pytest.Config
-) -> None:
-    """Say at the end what was collected, and what the tests have used that isn't emulated."""
-    collected = config.stash.get(_COLLECTED, None)
-    if collected:
-        terminalreporter.section("device mistakes (devlint)")
-        for line in collected.text().splitlines():
-            terminalreporter.line(line)
-    emulation = config.stash.get(_EMULATION, None)
-    if emulation is None:
-        return
-    limits = Counter(emulation.limits) + config.stash[_OF_WORKERS]
-    if limits:
-        in_words = _runtime("program").in_words
-        terminalreporter.section("not emulated (devlint)")
-        for text, count in limits.items():
-            terminalreporter.line(in_words(text, count))
-
-
 def _ported(config: pytest.Config, kind: str, only_reports: bool) -> Any:
     """The emulation to which tests are ported; what sees them is registered as a plugin."""
     room = importlib.import_module("devlint.integrations.pytest_port")
-    plugin = room.PortPlugin(config, kind, only_reports)
+    plugin = room.PortPlugin(config, kind, only_reports, collection_of(config))
     config.pluginmanager.register(plugin, "devlint_port")
     return plugin.emulation
 

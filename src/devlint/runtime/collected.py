@@ -18,9 +18,9 @@ from devlint.fingerprint import relative_path
 if TYPE_CHECKING:
     from devlint.runtime.explain import Explanation
 
-Outcome = Literal["moved", "noted", "raised"]
+Outcome = Literal["moved", "noted", "raised", "failed"]
 """What came of a mistake: the operand was moved for that one call, nothing had to be done to go on,
-or it was raised, since the call can't be repeated."""
+it was raised, since the call can't be repeated, or a test for the CPU failed by it on a device."""
 
 MAY_DIFFER = (
     "values may differ from those of a run that is right: "
@@ -64,9 +64,25 @@ class Mismatch:
             outcome=outcome,
         )
 
+    @classmethod
+    def unexplained(cls, file: str, line: int, message: str, outcome: Outcome) -> Mismatch:
+        """One of which no more is known than PyTorch's message and a place."""
+        code = rulebook.pages()[_ANY].code
+        return cls(file, line, code, _ANY, message, message, "", "", "", (), outcome)
+
+    @property
+    def shown_place(self) -> str:
+        """The place, below the working directory where it is there."""
+        return f"{relative_path(self.file, Path.cwd())}:{self.line}"
+
     @property
     def key(self) -> tuple[object, ...]:
-        """What two mismatches share that are one: a place and a cause, which the repair names."""
+        """What two mismatches share that are one: a place and a cause, which the repair names.
+
+        Tests reach one line of the project in many ways, which are one cause.
+        """
+        if self.outcome == "failed":
+            return self.file, self.line, self.outcome
         return self.file, self.line, self.rule, self.fix, self.outcome
 
 
@@ -124,13 +140,15 @@ class Collection:
         return text + "".join(f"\n{_block(*each)}" for each in found)
 
 
-def in_times(count: int) -> str:
-    """As in `once` or `3 times`."""
+def how_often(mismatch: Mismatch, count: int) -> str:
+    """As in `once`, `3 times` or `in 3 tests`."""
+    if mismatch.outcome == "failed":
+        return "in 1 test" if count == 1 else f"in {count:,} tests"
     return "once" if count == 1 else f"{count:,} times"
 
 
 def _block(mismatch: Mismatch, count: int) -> str:
     end = "; raised: that call can't be repeated" if mismatch.outcome == "raised" else ""
-    where = f"{relative_path(mismatch.file, Path.cwd())}:{mismatch.line}"
-    lines = [f"{where} ({in_times(count)}{end})", *mismatch.explanation.split("\n")]
+    head = f"{mismatch.shown_place} ({how_often(mismatch, count)}{end})"
+    lines = (head, *mismatch.explanation.split("\n"))
     return "".join(f"{escaping.line(line)}\n" for line in lines)

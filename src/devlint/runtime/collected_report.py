@@ -9,7 +9,7 @@ from devlint.escaping import json_text
 from devlint.findings import Finding, Level, Span
 from devlint.report import Summary, render
 from devlint.report.json_format import as_object
-from devlint.runtime.collected import Collection, Mismatch, in_times
+from devlint.runtime.collected import Collection, Mismatch, how_often
 
 FORMATS = ("text", "json", "sarif", "junit")
 
@@ -47,7 +47,7 @@ def _finding(mismatch: Mismatch, count: int) -> Finding:
         filename=mismatch.file,
         code=mismatch.code,
         name=mismatch.rule,
-        message=f"{mismatch.message} ({in_times(count)})",
+        message=f"{mismatch.message} ({how_often(mismatch, count)})",
         level=Level.ERROR,
         span=_span(mismatch.file, mismatch.line),
         help=mismatch.fix,

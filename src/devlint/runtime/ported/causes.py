@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
 from devlint.crashes.messages import may_be_about_devices
+from devlint.runtime.collected import Mismatch
 from devlint.runtime.explaining.caught import explain_error, text_of
 from devlint.runtime.explaining.stack import Spot, raised
 from devlint.runtime.guard.tracebacks import chain
@@ -14,26 +15,13 @@ from devlint.runtime.ported.notes import Notes
 
 
 @dataclass(frozen=True, slots=True)
-class Cause:
-    """A device error that a user meets: the same one wherever it is at the same line."""
-
-    file: str
-    line: int
-    function: str
-    message: str = field(compare=False)
-    """PyTorch's own text, its first line."""
-    explanation: str = field(compare=False)
-    """What the guard says of it; "" where it knows nothing."""
-
-
-@dataclass(frozen=True, slots=True)
 class NotPorted:
     """Why a test fails on the device though nothing is wrong with the project."""
 
     reason: str
 
 
-def judge(error: BaseException, code: Code, notes: Notes) -> Cause | NotPorted | None:
+def judge(error: BaseException, code: Code, notes: Notes) -> Mismatch | NotPorted | None:
     """What the error of a test means; None where it has nothing to do with devices."""
     if isinstance(error, AssertionError):
         return _asserted(error, code, notes)
@@ -45,9 +33,10 @@ def judge(error: BaseException, code: Code, notes: Notes) -> Cause | NotPorted |
     site = _blamed(raised(link.__traceback__), getattr(link, "devlint_operands", ()), code)
     if site is None:
         return NotPorted("brings devices together itself")
-    text = text_of(link).partition("\n")[0]
-    explanation = "" if told is None else told.explanation.as_text()
-    return Cause(site.file, site.line, site.function, text, explanation)
+    if told is None:
+        first_line = text_of(link).partition("\n")[0]
+        return Mismatch.unexplained(site.file, site.line, first_line, "failed")
+    return replace(Mismatch.of(told.explanation, "failed"), file=site.file, line=site.line)
 
 
 def _asserted(error: AssertionError, code: Code, notes: Notes) -> NotPorted | None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import sys
+import threading
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatch
 from pathlib import PurePath
@@ -35,14 +37,18 @@ class Code:
         self._patterns = (*patterns, "conftest.py")
         self._packages: set[str] = set()
         self._known: dict[str, Side] = {}
+        self._thread = threading.get_ident()
 
-    def add_test(self, path: str) -> None:
-        """A file that holds tests, wherever it is; a package that it is inside of is the project's,
-        though it may be installed."""
+    def add_collected(self, path: str) -> None:
+        """A file that pytest looks into for tests or examples, wherever it is: a package that it is
+        inside of is the project's, though it may be installed."""
         package = _package(PurePath(path).parts)
         if package and package not in self._packages:
             self._packages.add(package)
             self._known.clear()
+
+    def add_test(self, path: str) -> None:
+        """A file that holds tests, whatever it is called."""
         self._known[path] = "test"
 
     def side_of(self, file: str) -> Side:
@@ -52,33 +58,42 @@ class Code:
             side = self._known[file] = self._find(file)
         return side
 
+    def begin_test(self) -> None:
+        """This thread runs the tests."""
+        self._thread = threading.get_ident()
+
+    def frames(self, frame: FrameType | None) -> Iterator[FrameType]:
+        """The frames from one on, outwards; in another thread, those of the tests come behind."""
+        while frame is not None:
+            yield frame
+            frame = frame.f_back
+        if threading.get_ident() != self._thread:
+            frame = sys._current_frames().get(self._thread)
+            while frame is not None:
+                yield frame
+                frame = frame.f_back
+
     def asking(self, frame: FrameType | None) -> tuple[Side, FrameType | None]:
         """Who asks for something: the innermost frame, from one on, of what isn't in between."""
-        while frame is not None:
-            side = self.side_of(frame.f_code.co_filename)
+        for each in self.frames(frame):
+            side = self.side_of(each.f_code.co_filename)
             if side != "between":
-                return side, frame
-            frame = frame.f_back
+                return side, each
         return "between", None
 
     def is_for_test(self, frame: FrameType | None) -> bool:
         """Whether a test asks, or a library for it."""
-        while frame is not None:
-            side = self.side_of(frame.f_code.co_filename)
-            if side in ("test", "project"):
-                return side == "test"
-            frame = frame.f_back
-        return False
+        sides = (self.side_of(each.f_code.co_filename) for each in self.frames(frame))
+        return next((side for side in sides if side in ("test", "project")), None) == "test"
 
     def below_test(self, frame: FrameType | None) -> Iterator[FrameType]:
         """The frames from one on, outwards, that a test has called; none where no test has."""
         found: list[FrameType] = []
-        while frame is not None:
-            if self.side_of(frame.f_code.co_filename) == "test":
+        for each in self.frames(frame):
+            if self.side_of(each.f_code.co_filename) == "test":
                 yield from found
                 return
-            found.append(frame)
-            frame = frame.f_back
+            found.append(each)
 
     def _find(self, file: str) -> Side:
         if file.startswith("<"):  # generated, as a dataclass's methods are

@@ -39,15 +39,14 @@ class Holdings:
         self._code = code
         self._seen: set[int] = set()
         called: FrameType | None = None
-        while frame is not None:
-            side = code.side_of(frame.f_code.co_filename)
+        for each in code.frames(frame):
+            side = code.side_of(each.f_code.co_filename)
             if side == "test":
-                self._look_at(_names(frame).values(), _DEPTH, True)
+                self._look_at(_names(each).values(), _DEPTH, True)
                 if called is not None:
                     self._look_at(arguments(called), _DEPTH, True)
             if side != "between":
-                called = None if side == "test" else frame
-            frame = frame.f_back
+                called = None if side == "test" else each
 
     def _look_at(self, values: Iterable[object], depth: int, are_own: bool) -> None:
         """`are_own`: the values are the test's, and not attributes of one of the project's

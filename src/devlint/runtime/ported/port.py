@@ -38,6 +38,7 @@ class Port:
     def begin_test(self) -> None:
         """A test begins; its fixtures may have begun earlier."""
         self.notes.begin()
+        self._code.begin_test()
 
     def _extend(self, world: World, patches: Patches) -> None:
         self._modules = modules = Modules(world, self._code, self.notes)
