@@ -8,27 +8,17 @@ from __future__ import annotations
 
 import ast
 import linecache
-import re
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import CodeType, FrameType
 from typing import Any, cast
 
 from devlint.crashes.messages import read_words
+from devlint.crashes.tracebacks import Frame, crashes_in
 from devlint.runtime.explaining.definitions import parsed
 from devlint.runtime.explaining.stack import Owner, Spot, owner_of
-
-_FILE = re.compile(r'\s*File "(?P<file>[^"\n]+)", line (?P<line>\d+)(?:, in (?P<name>\S+))?')
-_HEADER = re.compile(r"(?:Original )?Traceback \(most recent call last\):|from user code:")
-_MARKS = re.compile(r"[ ~^]*[~^][ ~^]*")
-_SENDERS = (
-    re.compile(r"Caught \w+ in (.{1,60}?)\.\n"),
-    re.compile(r"-- (Process \d+) terminated with the following error"),
-)
-_MOST = 200
-"""Lines of a traceback that are looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,18 +62,11 @@ class WrittenSpot(Spot):
 
 def read_written(text: str) -> Written | None:
     """The first traceback in a text that ends with an error about devices."""
-    if 'File "' not in text or _HEADER.search(text) is None:
+    if 'File "' not in text:
         return None
-    sender = next((found[1] for each in _SENDERS if (found := each.search(text))), "")
-    lines = [line.lstrip("| ") if line.startswith("  |") else line for line in text.split("\n")]
-    headers = [index for index, line in enumerate(lines) if _HEADER.search(line)]
-    for start, end in zip(headers, [*headers[1:], len(lines)], strict=True):
-        entries, rest = _entries(lines[start + 1 : end])
-        # A compiler says first what went wrong, and then where.
-        is_first = "from user code" in lines[start]
-        message = "\n".join(lines[:start] if is_first else lines[rest + start + 1 : end]).strip()
-        if entries and read_words(message) is not None:
-            return Written(_stack(entries[-_MOST:]), message, sender)
+    for crash in crashes_in(text):
+        if crash.frames and read_words(crash.message) is not None:
+            return Written(_stack(crash.frames), crash.message, crash.sender)
     return None
 
 
@@ -92,33 +75,13 @@ def is_told(text: str) -> bool:
     return "\ndevlint: " in text or "  more       devlint rule " in text
 
 
-_Entry = tuple[str, int, str, str, str]
-"""A file, a line, a function, and the two lines of text below."""
-
-
-def _entries(lines: list[str]) -> tuple[list[_Entry], int]:
-    """The lines of a traceback, and where what follows it begins."""
-    found: list[_Entry] = []
-    rest = 0
-    for index, line in enumerate(lines):
-        match = _FILE.match(line)
-        if match is not None:
-            below = [*lines[index + 1 : index + 3], "", ""]
-            name = match["name"] or "<module>"
-            found.append((match["file"], int(match["line"]), name, below[0], below[1]))
-            rest = index + 1
-        elif found and line[:1] not in ("", " "):
-            return found, index  # the error itself begins at the margin
-    return found, rest
-
-
-def _stack(entries: list[_Entry]) -> tuple[Spot, ...]:
+def _stack(frames: Sequence[Frame]) -> tuple[Spot, ...]:
     """The spots of a traceback. Of those that are asked about, the source is compiled."""
-    owners = [_owner(file) for file, *_ in entries]
+    owners = [_owner(frame.file) for frame in frames]
     asked = {_last(owners, "program"), _last(owners, "program", "library"), _last(owners, "python")}
     return tuple(
-        _spot(*entry) if index in asked else _mere_spot(*entry[:3])
-        for index, entry in enumerate(entries)
+        _spot(frame) if index in asked else _mere_spot(frame)
+        for index, frame in enumerate(frames)
         if owners[index] != "devlint"
     )
 
@@ -132,33 +95,31 @@ def _owner(file: str) -> Owner:
     return "torch" if "-packages/torch/" in file.replace("\\", "/") else owner_of(file)
 
 
-def _mere_spot(file: str, line: int, name: str) -> WrittenSpot:
-    return WrittenSpot(_NO_FRAME, line, -1, _empty_code(file, line, name), {})
+def _mere_spot(frame: Frame) -> WrittenSpot:
+    code = compile("", frame.file, "exec", dont_inherit=True)
+    named = code.replace(co_name=frame.name, co_firstlineno=frame.line)
+    return WrittenSpot(_NO_FRAME, frame.line, -1, named, {})
 
 
 _NO_FRAME = cast(FrameType, None)
 
 
-def _spot(file: str, line: int, name: str, shown: str, marks: str) -> WrittenSpot:
-    tree = parsed("".join(linecache.getlines(file)))
+def _spot(frame: Frame) -> WrittenSpot:
+    tree = parsed("".join(linecache.getlines(frame.file)))
     if tree is None:
-        return _mere_spot(file, line, name)
+        return _mere_spot(frame)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            module = compile(tree, file, "exec", dont_inherit=True)
+            module = compile(tree, frame.file, "exec", dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return _mere_spot(file, line, name)
-    found = [code for code in _codes(module) if code.co_name == name and _has(code, line)]
+        return _mere_spot(frame)
+    line = frame.line
+    found = [code for code in _codes(module) if code.co_name == frame.name and _has(code, line)]
     if not found:
-        return _mere_spot(file, line, name)
-    instruction = _instruction(found[-1], line, _marked(file, line, shown, marks))
+        return _mere_spot(frame)
+    instruction = _instruction(found[-1], line, _marked(frame))
     return WrittenSpot(_NO_FRAME, line, instruction, found[-1], _imported(tree))
-
-
-def _empty_code(file: str, line: int, name: str) -> CodeType:
-    code = compile("", file, "exec", dont_inherit=True)
-    return code.replace(co_name=name, co_firstlineno=line)
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:
@@ -173,18 +134,17 @@ def _has(code: CodeType, line: int) -> bool:
     return any(found == line for _, _, found in code.co_lines())
 
 
-def _marked(file: str, line: int, shown: str, marks: str) -> tuple[int, int] | None:
+def _marked(frame: Frame) -> tuple[int, int] | None:
     """The columns that are marked, in bytes of the file's line."""
-    if not shown.strip() or _MARKS.fullmatch(marks) is None:
+    text, shown = linecache.getline(frame.file, frame.line), frame.shown
+    if not frame.marks or text.strip() != frame.source:
         return None
-    start = len(marks) - len(marks.lstrip()) - (len(shown) - len(shown.lstrip()))
-    end = start + len(marks.strip())
-    text = linecache.getline(file, line)
-    stripped = text.strip()
-    if stripped != shown.strip() or start < 0 or end > len(stripped):
+    start = len(frame.marks) - len(frame.marks.lstrip()) - (len(shown) - len(shown.lstrip()))
+    end = start + len(frame.marks.strip())
+    if start < 0 or end > len(frame.source):
         return None
     before = len(text) - len(text.lstrip())
-    return before + len(stripped[:start].encode()), before + len(stripped[:end].encode())
+    return before + len(frame.source[:start].encode()), before + len(frame.source[:end].encode())
 
 
 def _instruction(code: CodeType, line: int, columns: tuple[int, int] | None) -> int:
