@@ -186,6 +186,52 @@ def test_a_notebook() -> None:
     assert told.fix.endswith("y.detach().cpu().numpy()")
 
 
+PYTEST = f"""\
+=================================== FAILURES ===================================
+________________________________ test_loss[mean] _______________________________
+
+    def test_loss(reduction):
+        x = torch.ones(2, device="cuda")
+        weights = torch.ones(2)
+        # a comment
+
+>       loss = weights * x
+               ^^^^^^^^^^^
+E       {MET}
+
+tests/test_loss.py:14: RuntimeError
+__________________________________ test_model __________________________________
+
+model = Net()
+
+    def test_model(model):
+>       model(torch.ones(3))
+
+tests/test_model.py:6:
+_ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _
+package/model.py:9: in forward
+    return self.head(x).relu()
+           ^^^^^^^^^^^^
+{TORCH}/nn/modules/linear.py:125: in forward
+    return F.linear(input, self.weight, self.bias)
+           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+E   {MAT1}
+=============================== warnings summary ===============================
+tests/test_loss.py:3: UserWarning: not an error
+=========================== short test summary info ============================
+FAILED tests/test_loss.py::test_loss[mean] - RuntimeError: Expected all tensors to b...
+"""
+
+
+@pytest.mark.parametrize("text", [PYTEST, prefixed(PYTEST, "2026-01-01T10:11:12.1234567Z ")])
+def test_the_failures_of_pytest(text: str) -> None:
+    loss, model = explain_text(text)
+    assert (loss.file, loss.line) == ("tests/test_loss.py", 14)
+    assert dict(loss.lines)["made at"] == "tests/test_loss.py:11  weights = torch.ones(2)"
+    assert (model.file, model.line, model.argument) == ("package/model.py", 9, "x")
+    assert dict(model.lines)["called at"] == "tests/test_model.py:6  model(torch.ones(3))"
+
+
 def test_workers_threads_and_compiled_code() -> None:
     told = one(WORKER)
     assert (told.file, told.line, told.code) == ("/app/data.py", 7, "DEV205")
@@ -314,6 +360,8 @@ HOSTILE = {
     "heads": "E  Traceback (most recent call last)\n" + "a in b(" * 1400 + "\n",
     "escapes": "\x1b[" * 5000 + "\n",
     "errors": "AError: cpu " * 800 + "\n",
+    "places": "a:1: " * 1500 + "\n> a\nE   RuntimeError: cpu\na:1: RuntimeError\n",
+    "rules": "_" * 2000 + " a\n" + "E " * 2000 + "\n",
 }
 
 

@@ -10,10 +10,12 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from devlint import rulebook
 from devlint.crashes.lines import lines_of
 from devlint.crashes.messages import Words, read_words
+from devlint.crashes.pytest_failures import failures_in
 from devlint.crashes.remedies import FIND_OUT, REMEDIES, Remedy
 from devlint.crashes.scene import (
     LONGEST_SOURCE,
@@ -72,7 +74,7 @@ def explain_text(text: str) -> list[Told]:
 def _all(text: str) -> Iterator[Crash]:
     """The errors with their tracebacks, and those that stand alone."""
     known: set[str] = set()
-    for crash in crashes_in(text):
+    for crash in chain(crashes_in(text), failures_in(lines_of(text))):
         known |= {line.strip() for line in crash.message.split("\n")}
         yield crash
     for number, line in enumerate(lines_of(text), 1):

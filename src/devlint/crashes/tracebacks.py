@@ -72,7 +72,7 @@ class Frame:
     @property
     def marked(self) -> str:
         """The part of it that failed; all of it where nothing is marked."""
-        if _MARKS.fullmatch(self.marks.rstrip()) is None:
+        if not self.marks:
             return self.source
         start = len(self.marks) - len(self.marks.lstrip())
         return self.shown[start : len(self.marks.rstrip())].strip() or self.source
@@ -158,14 +158,17 @@ def _frames(lines: Sequence[str]) -> tuple[list[Frame], int]:
             shown, marks = [*lines[index + 1 : index + 3], "", ""][:2]
             if _FILE.match(shown) or not shown.startswith(" "):
                 shown = marks = ""
-            if _MARKS.fullmatch(marks.rstrip()) is None:
-                marks = ""
             name = match["name"] or "<module>"
-            found.append(Frame(match["file"], int(match["line"]), name, shown, marks))
+            found.append(Frame(match["file"], int(match["line"]), name, shown, are_marks(marks)))
             rest = index + 1
         elif found and line[:1] not in ("", " "):
             return found, index  # the error itself begins at the margin
     return found, rest
+
+
+def are_marks(line: str) -> str:
+    """A line, if it marks a part of the one above it; empty otherwise."""
+    return line if _MARKS.fullmatch(line.rstrip()) else ""
 
 
 def _notebook_frames(lines: Sequence[str]) -> tuple[list[Frame], int]:
