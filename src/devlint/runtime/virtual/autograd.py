@@ -23,6 +23,7 @@ from devlint.runtime.virtual.patches import Patches
 from devlint.runtime.virtual.tags import (
     CPU,
     NEUTRAL,
+    argument,
     is_tagged,
     place,
     put,
@@ -66,20 +67,19 @@ class Autograd:
     # --- running the engine
 
     def backward(self, func: Any, args: Any, kwargs: Any) -> Any:
-        gradient = args[1] if len(args) > 1 else kwargs.get("gradient")
-        self._check_given([args[0]], [gradient])
+        self._check_given([args[0]], [argument(args, kwargs, 1, "gradient")])
         return func(*args, **kwargs)
 
     def backward_of_many(self, func: Any, args: Any, kwargs: Any) -> Any:
-        tensors = args[0] if args else kwargs["tensors"]
-        given = args[1] if len(args) > 1 else kwargs.get("grad_tensors")
+        tensors = argument(args, kwargs, 0, "tensors")
+        given = argument(args, kwargs, 1, "grad_tensors")
         self._check_given(_as_list(tensors), _as_list(given))
         return func(*args, **kwargs)
 
     def gradients(self, func: Any, args: Any, kwargs: Any) -> Any:
-        outputs = args[0] if args else kwargs["outputs"]
-        inputs = args[1] if len(args) > 1 else kwargs["inputs"]
-        given = args[2] if len(args) > 2 else kwargs.get("grad_outputs")
+        outputs = argument(args, kwargs, 0, "outputs")
+        inputs = argument(args, kwargs, 1, "inputs")
+        given = argument(args, kwargs, 2, "grad_outputs")
         self._check_given(_as_list(outputs), _as_list(given))
         found = func(*args, **kwargs)
         return tuple(
