@@ -21,6 +21,11 @@ from devlint.runtime.virtual.patches import Patches
 from devlint.runtime.virtual.world import World
 
 
+def patch(world: World, patches: Patches) -> None:
+    """Patch all of them."""
+    Surface(world).patch(patches)
+
+
 class Surface:
     """The functions that all kinds of accelerators have, under their several names."""
 
