@@ -69,10 +69,10 @@ class _Collectives:
         ]
         for instead, names in around:
             for name in names:
-                real = getattr(dist.distributed_c10d, name, None)
-                for module in (dist.distributed_c10d, dist):
-                    if real is not None and hasattr(module, name):
-                        patches.set(module, name, _replaced(real, instead))
+                modules = [m for m in (dist.distributed_c10d, dist) if hasattr(m, name)]
+                value = _replaced(getattr(modules[0], name), instead) if modules else None
+                for module in modules:  # the same in both: torch compares them
+                    patches.set(module, name, value)
 
     def _backend_of(self, group: Any) -> _Backend | None:
         """What gloo stands in for in a group, if it does."""
