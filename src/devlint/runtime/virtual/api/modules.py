@@ -173,7 +173,7 @@ class Surface:
 
     def _processes(self, device: Any = None) -> str:
         self._of(device)
-        return f"GPU:{self._streams.device(device).index}\nno processes are running"
+        return f"GPU:{self._machine.resolve_or_current(device).index}\nno processes are running"
 
     def _of(self, device: Any) -> Properties:
         if device is not None:
