@@ -7,7 +7,7 @@ import importlib.util
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -225,35 +225,34 @@ class Around:
         self.undo.callback(self.steps.remove)
 
     def _write_collected(self, collection: Collection) -> None:
-        if self.output is None:
-            return
-        from devlint.runtime.collected_report import rendered
+        if self.output is not None:
+            from devlint.runtime.collected_report import rendered
 
-        try:
-            with self.output as file:
+            with self._complaining(self.request.output_file), self.output as file:
                 file.write(rendered(self.request.output_format, collection, self.root))
-        except OSError as error:
-            self._complain(_unwritable(self.request.output_file, error))
 
     def _write(self, log: TransferLog) -> None:
         if self.file is not None:
-            try:
-                with self.file as file:
-                    file.write(json_text(log.as_record(), indent=2) + "\n")
-            except OSError as error:
-                self._complain(_unwritable(self.request.transfers_file, error))
+            with self._complaining(self.request.transfers_file), self.file as file:
+                file.write(json_text(log.as_record(), indent=2) + "\n")
         if self.folder is not None:
             from devlint.runtime.picture import write_report
 
-            try:
+            with self._complaining(self.request.report):
                 write_report(log, self.folder)
-            except OSError as error:
-                self._complain(_unwritable(self.request.report, error))
-            except ImportError as error:
-                self._complain(f"{self.request.report}: no picture was drawn: {error}")
 
-    def _complain(self, problem: object) -> None:
-        write(self.stream, line(f"devlint: {problem}") + "\n")
+    @contextlib.contextmanager
+    def _complaining(self, name: str | None) -> Iterator[None]:
+        """Say why something could not be written, instead of raising it."""
+        problem: object = None
+        try:
+            yield
+        except OSError as error:
+            problem = _unwritable(name, error)
+        except ImportError as error:  # matplotlib
+            problem = f"{name}: no picture was drawn: {error}"
+        if problem is not None:
+            write(self.stream, line(f"devlint: {problem}") + "\n")
 
 
 def _need_torch() -> None:

@@ -23,6 +23,7 @@ from typing import Any
 from devlint.escaping import json_text
 from devlint.runtime.collected import Collection
 from devlint.runtime.ending import at_end
+from devlint.runtime.spawned import Start
 
 
 class Gathering:
@@ -68,7 +69,7 @@ def guard_in_spawned(mode: str, folder: str) -> Iterator[None]:
     @functools.wraps(prepare)
     def with_guard(name: str) -> dict[str, Any]:
         # Behind the rest: where there is an emulation, the guard is to find it.
-        return {**prepare(name), "devlint_guard": _Start(mode, folder)}
+        return {**prepare(name), "devlint_guard": Start(_start_for_good, mode, folder)}
 
     multiprocessing.spawn.get_preparation_data = with_guard
     try:
@@ -76,16 +77,6 @@ def guard_in_spawned(mode: str, folder: str) -> Iterator[None]:
     finally:
         if multiprocessing.spawn.get_preparation_data is with_guard:
             multiprocessing.spawn.get_preparation_data = prepare
-
-
-class _Start:
-    """Unpickled by a spawned process before it imports the program: starts the guard there."""
-
-    def __init__(self, mode: str, folder: str) -> None:
-        self._mode, self._folder = mode, folder
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _start_for_good, (self._mode, self._folder)
 
 
 def _start_for_good(mode: str, folder: str) -> None:

@@ -7,8 +7,7 @@ a custom backward where the outputs of its forward were.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -17,12 +16,13 @@ from torch.autograd.function import BackwardCFunction
 
 from devlint.runtime.virtual import texts
 from devlint.runtime.virtual.errors import Operand, device_error
-from devlint.runtime.virtual.gradients import Gradients, known_place
+from devlint.runtime.virtual.gradients import Gradients, known_operand
 from devlint.runtime.virtual.modes import Handler
 from devlint.runtime.virtual.patches import Patches
 from devlint.runtime.virtual.tags import (
     CPU,
     NEUTRAL,
+    argument,
     is_tagged,
     place,
     put,
@@ -51,11 +51,15 @@ class Autograd:
 
     def patch(self, patches: Patches) -> None:
         """Let code that the engine calls be seen, and check what custom functions return."""
-        engine = torch.autograd.graph._engine_run_backward
+        engine, thread = torch.autograd.graph._engine_run_backward, self._machine.thread
 
         def run(*args: Any, **kwargs: Any) -> Any:
-            with self._in_engine(), self._world.modes():
-                return engine(*args, **kwargs)
+            thread.enter("engine")
+            try:
+                with self._world.modes():
+                    return engine(*args, **kwargs)
+            finally:
+                thread.leave("engine")
 
         patches.set(torch.autograd, "_engine_run_backward", run)
         patches.set(torch.autograd.graph, "_engine_run_backward", run)
@@ -66,20 +70,19 @@ class Autograd:
     # --- running the engine
 
     def backward(self, func: Any, args: Any, kwargs: Any) -> Any:
-        gradient = args[1] if len(args) > 1 else kwargs.get("gradient")
-        self._check_given([args[0]], [gradient])
+        self._check_given([args[0]], [argument(args, kwargs, 1, "gradient")])
         return func(*args, **kwargs)
 
     def backward_of_many(self, func: Any, args: Any, kwargs: Any) -> Any:
-        tensors = args[0] if args else kwargs["tensors"]
-        given = args[1] if len(args) > 1 else kwargs.get("grad_tensors")
+        tensors = argument(args, kwargs, 0, "tensors")
+        given = argument(args, kwargs, 1, "grad_tensors")
         self._check_given(_as_list(tensors), _as_list(given))
         return func(*args, **kwargs)
 
     def gradients(self, func: Any, args: Any, kwargs: Any) -> Any:
-        outputs = args[0] if args else kwargs["outputs"]
-        inputs = args[1] if len(args) > 1 else kwargs["inputs"]
-        given = args[2] if len(args) > 2 else kwargs.get("grad_outputs")
+        outputs = argument(args, kwargs, 0, "outputs")
+        inputs = argument(args, kwargs, 1, "inputs")
+        given = argument(args, kwargs, 2, "grad_outputs")
         self._check_given(_as_list(outputs), _as_list(given))
         found = func(*args, **kwargs)
         return tuple(
@@ -103,20 +106,11 @@ class Autograd:
         for index, (tensor, gradient) in enumerate(zip(tensors, given, strict=False)):
             if not (isinstance(tensor, Tensor) and isinstance(gradient, Tensor)):
                 continue
-            here, there = place(tensor), known_place(self._machine, gradient)
-            if NEUTRAL in (here, there) or here == there or gradient.dim() == 0:
-                continue
-            operands = [Operand("tensor", tensor, here), Operand("gradient", gradient, there)]
-            text = texts.gradient_device(index, here, there)
-            raise device_error(RuntimeError, text, operands, "backward")
-
-    @contextmanager
-    def _in_engine(self) -> Iterator[None]:
-        self._machine.thread.enter("engine")
-        try:
-            yield
-        finally:
-            self._machine.thread.leave("engine")
+            root = Operand.of("tensor", tensor)
+            start = known_operand(self._machine, "gradient", gradient)
+            if start.differs_from(root) and gradient.dim() > 0:
+                text = texts.gradient_device(index, root.device, start.device)
+                raise device_error(RuntimeError, text, [root, start], "backward")
 
     # --- hooks
 
@@ -138,13 +132,13 @@ class Autograd:
     def _check_hook(
         self, hook: Any, gradient: Tensor, changed: Tensor, expected: torch.device
     ) -> None:
-        found = known_place(self._machine, changed)
-        if found is not NEUTRAL and found.type != expected.type:
+        value = known_operand(self._machine, "value", changed)
+        if value.device is not NEUTRAL and value.device.type != expected.type:
             was = texts.type_string(gradient, expected)
-            got = texts.type_string(changed, found)
+            got = texts.type_string(changed, value.device)
             name = getattr(hook, "__name__", type(hook).__name__)
             text = f"hook '{name}' has changed the type of value (was {was} got {got})"
-            raise device_error(RuntimeError, text, [Operand("value", changed, found)], name)
+            raise device_error(RuntimeError, text, [value], name)
 
     def register_accumulate_hook(self, func: Any, args: Any, kwargs: Any) -> Any:
         tensor, hook = args
@@ -193,15 +187,14 @@ class Autograd:
     def _check_returned(
         self, name: str, index: int, gradient: Tensor, expected: torch.device
     ) -> None:
-        found = known_place(self._machine, gradient)
+        returned = known_operand(self._machine, "gradient", gradient)
         # The engine moves a 0-dimensional gradient by itself.
-        if NEUTRAL in (found, expected) or found == expected or gradient.dim() == 0:
-            return
-        text = (
-            f"Function {name} returned an invalid gradient at index {index} - "
-            f"expected device {expected} but got {found}"
-        )
-        raise device_error(RuntimeError, text, [Operand("gradient", gradient, found)], name)
+        if returned.device not in (NEUTRAL, expected) and gradient.dim() > 0:
+            text = (
+                f"Function {name} returned an invalid gradient at index {index} - "
+                f"expected device {expected} but got {returned.device}"
+            )
+            raise device_error(RuntimeError, text, [returned], name)
 
     # --- hooks on what is saved for the backward
 

@@ -82,11 +82,6 @@ class Call:
 Rule = Callable[[Call], Place]
 
 
-@functools.lru_cache(maxsize=1)
-def operator_table() -> aten.AtenTable:
-    return aten.load()
-
-
 def common(operands: Iterable[Operand]) -> tuple[torch.device, bool]:
     """The one device of all operands, and whether there is one."""
     found: torch.device | None = None
@@ -101,22 +96,25 @@ def common(operands: Iterable[Operand]) -> tuple[torch.device, bool]:
     return (NEUTRAL if found is None else found), True
 
 
-def settled(call: Call, operands: list[Operand]) -> torch.device | None:
-    """Where the result is if nothing has to be checked."""
-    device, agreed = common(operands)
-    if agreed:
-        return device
-    if call.machine.thread.lenient:  # the function moves its operands itself
-        return next((o.device for o in operands if call.machine.owns(o.device)), device)
-    return None
+def where_they_differ(rule: Callable[[Call, list[Operand]], Place]) -> Rule:
+    """A rule that is asked only where not all operands are on one device, and is given them."""
+
+    @functools.wraps(rule)
+    def settled(call: Call) -> Place:
+        operands = call.operands()
+        device, agreed = common(operands)
+        if agreed:
+            return device
+        if call.machine.thread.lenient:  # the function moves its operands itself
+            return next((o.device for o in operands if call.machine.owns(o.device)), device)
+        return rule(call, operands)
+
+    return settled
 
 
-def same(call: Call) -> Place:
+@where_they_differ
+def same(call: Call, operands: list[Operand]) -> Place:
     """The wrapper of the kernel compares all its tensors, in the order of the schema."""
-    operands = call.operands()
-    device = settled(call, operands)
-    if device is not None:
-        return device
     return compare(call, operands)
 
 
@@ -130,7 +128,7 @@ def compare(call: Call, operands: list[Operand], name: str = "", kernel: str = "
     kind = call.machine.kind
     if not kind.checked_kernels:
         call.fail(f"Placeholder storage has not been allocated on {kind.title} device!", operands)
-    row = operator_table().operator(name) if name else call.signature.row
+    row = aten.load().operator(name) if name else call.signature.row
     ordered = in_order(operands, row.arguments) if row is not None and not kernel else operands
     kernel = kernel or (row.kernel if row is not None else f"wrapper_CUDA_{call.signature.base}")
     first: torch.device | None = None
@@ -154,38 +152,30 @@ def in_order(operands: list[Operand], names: tuple[str, ...]) -> list[Operand]:
     return sorted(compared, key=lambda operand: rank[operand.name])
 
 
-def element_wise(call: Call) -> Place:
+@where_they_differ
+def element_wise(call: Call, operands: list[Operand]) -> Place:
     """TensorIterator: a 0-dimensional CPU tensor may come along where the operator allows it."""
-    operands = call.operands()
-    device = settled(call, operands)
     row = call.signature.row
-    if device is not None or row is None:
-        return device
+    if row is None:
+        return None
     return iterate(call, in_order(operands, row.arguments), row.scalars, row.most)
 
 
-def element_wise_or_free(call: Call) -> Place:
+@where_they_differ
+def element_wise_or_free(call: Call, operands: list[Operand]) -> Place:
     """Of an operator that nobody knows: as an element-wise one that takes any number of scalars."""
-    operands = call.operands()
-    device = settled(call, operands)
-    if device is not None:
-        return device
     return iterate(call, operands, {operand.name for operand in operands}, len(operands))
 
 
-def composite(call: Call) -> Place:
+@where_they_differ
+def composite(call: Call, operands: list[Operand]) -> Place:
     """Made of other operators: where its operands differ, those are asked."""
-    return settled(call, call.operands())
+    return None
 
 
-def into(call: Call) -> Place:
+@where_they_differ
+def into(call: Call, operands: list[Operand]) -> Place:
     """The output has to be where the input is."""
-    operands = call.operands()
-    device = settled(call, operands)
-    return device if device is not None else _refuse_output(call, operands)
-
-
-def _refuse_output(call: Call, operands: list[Operand]) -> NoReturn:
     out, *given = in_order(operands, call.signature.row.arguments if call.signature.row else ())
     call.fail(
         f"Expected out tensor to have device {given[-1].device}, but got {out.device} instead",

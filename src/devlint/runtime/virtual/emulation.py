@@ -142,17 +142,13 @@ class Emulation:
         if world.transfers is not None:
             install(world, world.transfers)  # around those that there are
         world.functions.placeless = moves.placeless() - set(handlers)
-        storages.patch(world, self._patches)
-        objects.patch(world, self._patches)
-        modules.Surface(world).patch(self._patches)
-        libraries.patch(world, self._patches)
-        profiling.patch(world, self._patches)
+        for api in (
+            storages, objects, modules, libraries, profiling, optimizers, distributed, exchange,
+        ):  # fmt: skip
+            api.patch(world, self._patches)
         factories.patch(self._patches)
         autograd.patch(self._patches)
-        optimizers.patch(world, self._patches)
         processes.patch(world, self._patches, start_for_good)
-        distributed.patch(world, self._patches)
-        exchange.patch(world, self._patches)
         warned.patch(self._patches)
         if self._extend is not None:
             self._extend(world, self._patches)

@@ -13,7 +13,7 @@ from devlint.runtime.explain import Explanation, explain
 from devlint.runtime.explaining.notes import add_note
 from devlint.runtime.explaining.stack import live
 from devlint.runtime.operands import OperandFacts, Reader
-from devlint.runtime.virtual.tags import moved_site, shown_place, site
+from devlint.runtime.virtual.tags import NEUTRAL, moved_site, place, shown_place, site
 
 READER = Reader(shown_place, site, moved_site)
 """Asks a tensor where it pretends to be."""
@@ -27,6 +27,15 @@ class Operand:
     """Of the parameter, as PyTorch names it."""
     tensor: Tensor
     device: torch.device
+
+    @classmethod
+    def of(cls, name: str, tensor: Tensor) -> Operand:
+        """A tensor where it pretends to be."""
+        return cls(name, tensor, place(tensor))
+
+    def differs_from(self, other: Operand) -> bool:
+        """Whether it is known of both where they are, and that isn't one device."""
+        return NEUTRAL not in (self.device, other.device) and self.device != other.device
 
 
 def device_error(

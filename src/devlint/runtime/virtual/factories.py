@@ -18,19 +18,15 @@ from devlint.runtime.virtual.patches import Patches
 from devlint.runtime.virtual.tags import CPU, put, settle, shown_place, storage_of, tensors_in
 from devlint.runtime.virtual.world import World
 
-_FROM_DATA = frozenset({torch.tensor, torch.as_tensor, torch.asarray})
-_SHARING = frozenset(
-    {torch.as_tensor, torch.asarray}
-    | {torch.sparse_coo_tensor, torch.sparse_compressed_tensor, torch.sparse_csr_tensor}
-    | {torch.sparse_csc_tensor, torch.sparse_bsr_tensor, torch.sparse_bsc_tensor}
-)
+_FROM_DATA = {torch.tensor, torch.as_tensor, torch.asarray}
+_SPARSE = {
+    torch.sparse_coo_tensor, torch.sparse_compressed_tensor, torch.sparse_csr_tensor,
+    torch.sparse_csc_tensor, torch.sparse_bsr_tensor, torch.sparse_bsc_tensor,
+}  # fmt: skip
+_SHARING = frozenset({torch.as_tensor, torch.asarray, *_SPARSE})
 """May share memory with what they are given; a tensor on another device never does."""
-
-
 _FOLLOWING = frozenset(
-    {torch.normal, torch.fill, torch.vander, torch.nested.nested_tensor}
-    | {torch.sparse_coo_tensor, torch.sparse_compressed_tensor, torch.sparse_csr_tensor}
-    | {torch.sparse_csc_tensor, torch.sparse_bsr_tensor, torch.sparse_bsc_tensor}
+    {torch.normal, torch.fill, torch.vander, torch.nested.nested_tensor, *_SPARSE}
 )
 """Where no device is given, what they make is where their operands are."""
 
@@ -56,27 +52,17 @@ class Factories:
     def patch(self, patches: Patches) -> None:
         """Note what no mode sees, and what is on the CPU whatever the default device is."""
         for make in (torch.from_numpy, torch.frombuffer):
-            patches.set(torch, make.__name__, self._noting(make))
-        patches.set(torch, "range", self._seeing(torch.range))
+            patches.set(torch, make.__name__, self._seen(make, self._make_here))
+        patches.set(torch, "range", self._seen(torch.range, self._world.functions.usual))
 
-    def _seeing(self, make: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    def _seen(self, make: Callable[..., Tensor], handler: Handler) -> Callable[..., Tensor]:
         @functools.wraps(make)
         def seen(*args: Any, **kwargs: Any) -> Tensor:
             with torch._C.DisableTorchFunction():
-                made: Tensor = self._world.functions.usual(make, args, kwargs)
+                made: Tensor = handler(make, args, kwargs)
             return made
 
         return seen
-
-    def _noting(self, make: Callable[..., Tensor]) -> Callable[..., Tensor]:
-        @functools.wraps(make)
-        def noted(*args: Any, **kwargs: Any) -> Tensor:
-            made = make(*args, **kwargs)
-            with torch._C.DisableTorchFunction():
-                self._made_here(made)
-            return made
-
-        return noted
 
     def make(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run what takes a device or a generator; the real one gets no device but the CPU."""
@@ -106,7 +92,7 @@ class Factories:
             return result.detach() if func is torch.tensor else result
         if target is None:
             if func in self._constructors and func not in _FOLLOWING:
-                return self._made_here(func(*args, **kwargs))
+                return self._make_here(func, args, kwargs)
             return self._world.functions.run(func, args, kwargs)
         return self._make_on(target, func, args, {**kwargs, "device": CPU})
 
@@ -114,14 +100,12 @@ class Factories:
         self, target: torch.device, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         out = kwargs.get("out")
-        if isinstance(out, Tensor) and shown_place(out).type != target.type:
-            raise device_error(
-                RuntimeError,
+        if isinstance(out, Tensor) and (found := shown_place(out)).type != target.type:
+            text = (
                 f"device type {target.type} does not match device type of out parameter "
-                f"({shown_place(out).type})",
-                [Operand("out", out, shown_place(out))],
-                func.__name__,
+                f"({found.type})"
             )
+            raise device_error(RuntimeError, text, [Operand("out", out, found)], func.__name__)
         # Operands may be anywhere: a shape, a fill value, data to be copied.
         result = func(*args, **kwargs)
         if not isinstance(result, Tensor):
@@ -140,7 +124,8 @@ class Factories:
         """What puts a batch together: an explanation that says where is worth the look."""
         return self._world.made(self._world.functions.run(func, args, kwargs))
 
-    def _made_here(self, made: Any) -> Any:
+    def _make_here(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        made = func(*args, **kwargs)
         if isinstance(made, Tensor):
             if self._machine.thread.engine:
                 put(made, CPU)  # not to be taken for a gradient that nobody has placed
@@ -149,11 +134,11 @@ class Factories:
 
     def new(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """`x.new_tensor(data)` and `x.new(...)` are where `x` is."""
-        asked = kwargs.get("device")
-        target = self._machine.resolve(asked) or shown_place(args[0])
+        target = self._machine.resolve(kwargs.get("device")) or shown_place(args[0])
         if not (target is CPU or self._machine.owns(target)):
             return func(*args, **kwargs)
-        return self._make_on(target, func, args, _without_device(kwargs))
+        kwargs = {name: value for name, value in kwargs.items() if name != "device"}
+        return self._make_on(target, func, args, kwargs)
 
     def _check_generator(
         self, generator: Any, target: torch.device | None, source: Tensor | None
@@ -169,7 +154,3 @@ class Factories:
         if found.type != target.type:
             text = texts.generator_device(target.type, found.type)
             raise device_error(RuntimeError, text, [], "generator")
-
-
-def _without_device(kwargs: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in kwargs.items() if name != "device"}

@@ -64,14 +64,14 @@ class Gradients:
     def write(self, func: Any, args: Any, kwargs: Any) -> Any:
         tensor, gradient = args
         if isinstance(gradient, Tensor):
-            here, there = known_place(self._machine, tensor), known_place(self._machine, gradient)
-            differ = NEUTRAL not in (here, there) and here != there
-            if differ and gradient.dtype is tensor.dtype:  # else torch complains of that first
-                operands = [Operand("self", tensor, here), Operand("grad", gradient, there)]
-                text = texts.assigned_gradient(here, there)
-                raise device_error(RuntimeError, text, operands, "grad")
-            if there is not NEUTRAL:
-                _remember(gradient, there, is_given=True)
+            owner = known_operand(self._machine, "self", tensor)
+            given = known_operand(self._machine, "grad", gradient)
+            # Where the dtypes differ, torch complains of that first.
+            if given.differs_from(owner) and gradient.dtype is tensor.dtype:
+                text = texts.assigned_gradient(owner.device, given.device)
+                raise device_error(RuntimeError, text, [owner, given], "grad")
+            if given.device is not NEUTRAL:
+                _remember(gradient, given.device, is_given=True)
         return func(*args)
 
 
@@ -81,6 +81,11 @@ def known_place(machine: Machine, tensor: Tensor) -> torch.device:
     if found is not CPU or not machine.thread.engine or is_tagged(tensor):
         return found
     return CPU if getattr(_storage(tensor), "_devlint_pinned", False) else NEUTRAL
+
+
+def known_operand(machine: Machine, name: str, tensor: Tensor) -> Operand:
+    """A tensor where it is, as far as that is known."""
+    return Operand(name, tensor, known_place(machine, tensor))
 
 
 _GIVEN = 0

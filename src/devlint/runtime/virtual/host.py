@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -11,7 +12,7 @@ from torch import Tensor
 from devlint.runtime.virtual import texts
 from devlint.runtime.virtual.errors import Operand, device_error
 from devlint.runtime.virtual.modes import Handler
-from devlint.runtime.virtual.tags import CPU, attribute, put, shown_place
+from devlint.runtime.virtual.tags import CPU, argument, attribute, put, shown_place
 from devlint.runtime.virtual.world import World
 
 _DLPACK_TYPES = {"cuda": 2, "xpu": 14, "mps": 8}
@@ -27,7 +28,7 @@ class Host:
 
     def handlers(self) -> Mapping[Any, Handler]:
         """What is handled, by function."""
-        found: dict[Any, Handler] = {
+        return {
             Tensor.numpy: self.numpy,
             Tensor.__array__: self.array,
             Tensor.apply_: self.on_cpu_only,
@@ -39,44 +40,41 @@ class Host:
             Tensor.__deepcopy__: self.deepcopy,
             attribute("__cuda_array_interface__").__get__: self.array_interface,
         }
-        return found
 
     def numpy(self, func: Any, args: Any, kwargs: Any) -> Any:
         tensor: Tensor = args[0]
+        if not argument(args, kwargs, 1, "force", False):
+            return self.array(func, args, kwargs)
         found = shown_place(tensor)
         if not self._machine.owns(found):
             return func(*args, **kwargs)
-        force = kwargs.get("force", args[1] if len(args) > 1 else False)
-        if not force:
-            operand = Operand("self", tensor, found)
-            raise device_error(TypeError, texts.to_numpy(found), [operand], "numpy")
         self._world.copied(found, CPU, tensor, True)
         return tensor.detach().clone().resolve_conj().resolve_neg().numpy()
 
     def array(self, func: Any, args: Any, kwargs: Any) -> Any:
         found = shown_place(args[0])
-        if self._machine.owns(found):
-            operand = Operand("self", args[0], found)
-            raise device_error(TypeError, texts.to_numpy(found), [operand], "numpy")
+        self._refuse(TypeError, texts.to_numpy(found), args[0], "numpy")
         return func(*args, **kwargs)
 
     def on_cpu_only(self, func: Any, args: Any, kwargs: Any) -> Any:
-        found = shown_place(args[0])
-        if self._machine.owns(found):
-            text = f"{func.__name__} is only implemented on CPU tensors"
-            raise device_error(TypeError, text, [Operand("self", args[0], found)], func.__name__)
+        name = func.__name__
+        self._refuse(TypeError, f"{name} is only implemented on CPU tensors", args[0], name)
         return self._world.functions.run(func, args, kwargs)
+
+    def _refuse(self, kind: type[Exception], text: str, tensor: Tensor, operation: str) -> None:
+        """Raise an error if a tensor is on an accelerator."""
+        found = shown_place(tensor)
+        if self._machine.owns(found):
+            raise device_error(kind, text, [Operand("self", tensor, found)], operation)
 
     def repr(self, func: Any, args: Any, kwargs: Any) -> Any:
         """Printing says the device that the tensor pretends to be on."""
         if not self._machine.owns(shown_place(args[0])):
             return func(*args, **kwargs)
         log = self._world.transfers
-        if log is None:
-            with self._world.modes():
-                return torch._tensor_str._str(args[0], **kwargs)
-        log.waited("print", args[0])  # once, though torch asks for each of the numbers
-        with self._world.modes(), log.paused():
+        if log is not None:
+            log.waited("print", args[0])  # once, though torch asks for each of the numbers
+        with self._world.modes(), nullcontext() if log is None else log.paused():
             return torch._tensor_str._str(args[0], **kwargs)
 
     def format(self, func: Any, args: Any, kwargs: Any) -> Any:
@@ -97,11 +95,7 @@ class Host:
 
         torch's own `from_dlpack` doesn't come this way.
         """
-        found = shown_place(args[0])
-        if self._machine.owns(found):
-            operand = Operand("self", args[0], found)
-            text = "Unsupported device in DLTensor."
-            raise device_error(RuntimeError, text, [operand], "__dlpack__")
+        self._refuse(RuntimeError, "Unsupported device in DLTensor.", args[0], "__dlpack__")
         return func(*args, **kwargs)
 
     def array_interface(self, func: Any, args: Any, kwargs: Any) -> Any:

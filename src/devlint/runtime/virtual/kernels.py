@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -18,30 +18,24 @@ from devlint.runtime.virtual.checks import (
     element_wise,
     iterate,
     same,
-    settled,
+    where_they_differ,
 )
 from devlint.runtime.virtual.errors import Operand, device_error
-from devlint.runtime.virtual.tags import CPU, NEUTRAL
+from devlint.runtime.virtual.tags import CPU, NEUTRAL, tensors_in
 
 
 def index(call: Call) -> Place:
     """`x[i]`: indices may be on the CPU wherever `x` is."""
     self = call.operand("self", call.args[0])
-    _check_indices(call, self)
-    return self.device
-
-
-def _check_indices(call: Call, self: Operand) -> None:
-    for tensor in call.argument(1, "indices"):
-        if not isinstance(tensor, Tensor):
-            continue
+    for tensor in tensors_in(call.argument(1, "indices")):
         found = call.operand("index", tensor)
-        if NEUTRAL not in (found.device, self.device) and found.device not in (CPU, self.device):
+        if found.device is not CPU and found.differs_from(self):
             call.fail(
                 "indices should be either on cpu or on the same device as the indexed tensor "
                 f"({self.device})",
                 [self, found],
             )
+    return self.device
 
 
 def index_put(call: Call) -> Place:
@@ -51,7 +45,7 @@ def index_put(call: Call) -> Place:
     """
     self = call.operand("self", call.args[0])
     values = call.operand("values", call.argument(2, "values"))
-    if NEUTRAL in (self.device, values.device) or self.device == values.device:
+    if not self.differs_from(values):
         return self.device
     accumulate = call.argument(3, "accumulate", False)
     if values.tensor.dim() == 0 or (not accumulate and _fills_under_mask(call, self, values)):
@@ -80,20 +74,13 @@ def _fills_under_mask(call: Call, self: Operand, values: Operand) -> bool:
 
 def copy(call: Call) -> Place:
     """`copy_` crosses devices."""
-    self = call.operand("self", call.args[0])
-    return (
-        call.operand("src", call.argument(1, "src")).device
-        if self.device is NEUTRAL
-        else self.device
-    )
+    here = call.operand("self", call.args[0]).device
+    return call.operand("src", call.argument(1, "src")).device if here is NEUTRAL else here
 
 
-def convolution(call: Call) -> Place:
+@where_they_differ
+def convolution(call: Call, operands: list[Operand]) -> Place:
     """cuDNN and oneDNN compare types; the plain kernels leave it to their wrappers."""
-    operands = call.operands()
-    device = settled(call, operands)
-    if device is not None:
-        return device
     data, weight, *bias = operands
     if data.device is CPU and not _is_work_for_onednn(call, data.tensor, weight.tensor):
         if data.tensor.dim() == 5:
@@ -130,38 +117,26 @@ def _is_work_for_onednn(call: Call, data: Tensor, weight: Tensor) -> bool:
     ) or bool(transposed)
 
 
-def batch_norm(call: Call) -> Place:
+@where_they_differ
+def batch_norm(call: Call, operands: list[Operand]) -> Place:
     """cuDNN takes what has more than two dimensions, a weight and a bias."""
-    operands = call.operands()
-    device = settled(call, operands)
-    if device is not None:
-        return device
     data = operands[0]
     named = {operand.name for operand in operands}
     cudnn = call.machine.owns(data.device) and data.tensor.dim() > 2 and {"weight", "bias"} <= named
     return compare(call, operands, "cudnn_batch_norm" if cudnn else "native_batch_norm")
 
 
-def matrix_vector(call: Call) -> Place:
+@where_they_differ
+def matrix_vector(call: Call, operands: list[Operand]) -> Place:
     """`mv` adds the product to an empty tensor that it makes where the vector is."""
-    operands = call.operands()
-    device = settled(call, operands)
-    if device is not None:
-        return device
     matrix, vector, *out = operands
-    result = out[0] if out else vector
-    renamed = [Operand("mat", matrix.tensor, matrix.device), vector]
-    if out:
-        return compare(call, [Operand("out", result.tensor, result.device), *renamed], "addmv.out")
-    return compare(call, [Operand("self", result.tensor, result.device), *renamed], "addmv_")
+    result, kernel = (out[0], "addmv.out") if out else (replace(vector, name="self"), "addmv_")
+    return compare(call, [result, replace(matrix, name="mat"), vector], kernel)
 
 
-def logical(call: Call) -> Place:
+@where_they_differ
+def logical(call: Call, operands: list[Operand]) -> Place:
     """`logical_and` writes into an empty tensor that it makes where the first operand is."""
-    operands = call.operands()
-    device = settled(call, operands)
-    if device is not None:
-        return device
     self, other, *out = operands
     written = out[0] if out else self
     shared = next((o.device for o in operands if call.machine.owns(o.device)), CPU)
@@ -170,23 +145,17 @@ def logical(call: Call) -> Place:
     return iterate(call, [self, other], {"self", "other"}, 1)
 
 
-def into_new(call: Call) -> Place:
+@where_they_differ
+def into_new(call: Call, operands: list[Operand]) -> Place:
     """`complex` and `polar` write into an empty tensor that they make where the first one is."""
-    operands = call.operands()
-    device = settled(call, operands)
-    if device is not None:
-        return device
     return compare(call, operands, f"{call.signature.base}.out")
 
 
-def sparse_tensor(call: Call) -> Place:
-    operands = [o for o in call.operands() if o.name in ("indices", "values")]
-    device = settled(call, operands)
-    if device is not None:
-        return device
-    return compare(
-        call, operands, kernel="wrapper_SparseCUDA___sparse_coo_tensor_with_dims_and_tensors"
-    )
+@where_they_differ
+def sparse_tensor(call: Call, operands: list[Operand]) -> Place:
+    compared = [operand for operand in operands if operand.name in ("indices", "values")]
+    kernel = "wrapper_SparseCUDA___sparse_coo_tensor_with_dims_and_tensors"
+    return compare(call, compared, kernel=kernel)
 
 
 def masked_fill(call: Call) -> Place:
@@ -208,12 +177,9 @@ def masked_fill(call: Call) -> Place:
     return self.device
 
 
-def where(call: Call) -> Place:
+@where_they_differ
+def where(call: Call, operands: list[Operand]) -> Place:
     """All 0-dimensional operands are moved to the first accelerator among them."""
-    operands = call.operands()
-    device = settled(call, operands)
-    if device is not None:
-        return device
     target = next((o.device for o in operands if call.machine.owns(o.device)), CPU)
     large = [operand for operand in operands if operand.tensor.dim() > 0]
     for operand in large:
@@ -228,12 +194,9 @@ def index_fill(call: Call) -> Place:
     return iterate(call, [self, call.operand("index", call.argument(2, "index"))], (), 0)
 
 
-def addcmul(call: Call) -> Place:
+@where_they_differ
+def addcmul(call: Call, operands: list[Operand]) -> Place:
     """Of three operands one may be a CPU scalar, and only the last."""
-    operands = call.operands()
-    device = settled(call, operands)
-    if device is not None:
-        return device
     if call.signature.base.endswith("_") or texts.RELEASE < (2, 7):
         return element_wise(call)
     shared = iterate(call, operands, {operand.name for operand in operands}, 1)
@@ -243,13 +206,8 @@ def addcmul(call: Call) -> Place:
     return shared
 
 
-def cholesky_solve(call: Call) -> Place:
-    operands = call.operands()
-    device = settled(call, operands)
-    return device if device is not None else _refuse_systems(call, operands)
-
-
-def _refuse_systems(call: Call, operands: list[Operand]) -> NoReturn:
+@where_they_differ
+def cholesky_solve(call: Call, operands: list[Operand]) -> Place:
     right, left = operands[:2]
     call.fail(
         f"Expected b and A to be on the same device, but found b on {right.device} and A on "
@@ -260,36 +218,30 @@ def _refuse_systems(call: Call, operands: list[Operand]) -> NoReturn:
 
 def block_diagonal(call: Call) -> Place:
     operands = call.operands()
-    first = operands[0].device
+    first = operands[0]
     for index, operand in enumerate(operands):
-        if NEUTRAL not in (first, operand.device) and operand.device != first:
+        if operand.differs_from(first):
             call.fail(
                 "torch.block_diag: input tensors must all be on the same device. Input 0 is on "
-                f"device {first} and input {index} is on device {operand.device}",
+                f"device {first.device} and input {index} is on device {operand.device}",
                 operands,
             )
-    return first
+    return first.device
 
 
-def search(call: Call) -> Place:
+@where_they_differ
+def search(call: Call, operands: list[Operand]) -> Place:
     """`sorter` can be given by keyword only, and such arguments aren't compared by the wrapper."""
-    operands = call.operands()
-    device = settled(call, operands)
-    if device is not None:
-        return device
-    compared = [operand for operand in operands if operand.name != "sorter"]
+    *compared, last = operands
     boundaries, agreed = common(compared)
-    return _refuse_sorter(call, operands, boundaries) if agreed else compare(call, operands)
-
-
-def _refuse_sorter(call: Call, operands: list[Operand], boundaries: torch.device) -> NoReturn:
-    sorter = next(operand for operand in operands if operand.name == "sorter")
-    call.fail(
-        "torch.searchsorted(): sorter and boundary tensors should have same device type, but got "
-        f"sorter tensor device type {sorter.device} and input value tensor device type "
-        f"{boundaries}",
-        operands,
-    )
+    if last.name == "sorter" and agreed:
+        call.fail(
+            "torch.searchsorted(): sorter and boundary tensors should have same device type, but "
+            f"got sorter tensor device type {last.device} and input value tensor device type "
+            f"{boundaries}",
+            operands,
+        )
+    return compare(call, operands)
 
 
 def foreach(call: Call) -> Place:
@@ -309,9 +261,7 @@ def foreach(call: Call) -> Place:
             if common(row)[1]:
                 continue
             if single is not None:
-                renamed = [
-                    Operand(n, o.tensor, o.device) for n, o in zip(single[1:], row, strict=False)
-                ]
+                renamed = [replace(o, name=n) for n, o in zip(single[1:], row, strict=False)]
                 compare(call, renamed, single[0])
             else:
                 iterate(call, list(row), {operand.name for operand in row}, 1)
@@ -347,7 +297,7 @@ def segments(call: Call) -> Place:
         value = call.kwargs.get(name)
         if isinstance(value, Tensor):
             found = call.operand(name, value)
-            if NEUTRAL not in (data.device, found.device) and found.device != data.device:
+            if found.differs_from(data):
                 call.fail(
                     f"Expected data.get_device() == {name}_value.get_device() to be true, but got "
                     "false.  (Could this error message be improved?  If so, please report an "
@@ -358,15 +308,12 @@ def segments(call: Call) -> Place:
 
 
 _SINGLE = {
-    "_foreach_maximum": ("clamp_min.Tensor", "self", "min"),
-    "_foreach_maximum_": ("clamp_min_.Tensor", "self", "min"),
-    "_foreach_clamp_min": ("clamp_min.Tensor", "self", "min"),
-    "_foreach_clamp_min_": ("clamp_min_.Tensor", "self", "min"),
-    "_foreach_minimum": ("clamp_max.Tensor", "self", "max"),
-    "_foreach_minimum_": ("clamp_max_.Tensor", "self", "max"),
-    "_foreach_clamp_max": ("clamp_max.Tensor", "self", "max"),
-    "_foreach_clamp_max_": ("clamp_max_.Tensor", "self", "max"),
-}
+    f"_foreach_{name}{end}": (f"clamp_{limit}{end}.Tensor", "self", limit)
+    for name, limit in (
+        ("maximum", "min"), ("clamp_min", "min"), ("minimum", "max"), ("clamp_max", "max"),
+    )
+    for end in ("", "_")
+}  # fmt: skip
 """Those that aren't element-wise for one tensor: its operator and the names of its arguments."""
 
 
@@ -386,7 +333,7 @@ def packed(call: Call) -> Place:
 def embedding(call: Call) -> Place:
     weight = call.operand("weight", call.args[0])
     indices = call.operand("indices", call.argument(1, "indices"))
-    if NEUTRAL not in (weight.device, indices.device) and weight.device != indices.device:
+    if weight.differs_from(indices):
         text = texts.same_device(
             "index", indices.device, weight.device, "wrapper_CUDA__index_select",
             call.machine.kind.title,
@@ -395,31 +342,33 @@ def embedding(call: Call) -> Place:
     return weight.device
 
 
-RULES: dict[str, Rule] = {
-    "index.Tensor": index, "_unsafe_index.Tensor": index, "index_put_": index_put,
-    "index_put": index_put, "_index_put_impl_": index_put, "_unsafe_index_put": index_put,
-    "copy_": copy, "copy": copy, "convolution": convolution, "_convolution": convolution,
-    "mkldnn_convolution": convolution, "masked_fill": masked_fill, "masked_fill_": masked_fill,
-    "embedding": embedding, "_pack_padded_sequence": packed,
-    "where.self": where, "where.self_out": where, "stack": same,
-    "index_fill.int_Tensor": index_fill, "index_fill_.int_Tensor": index_fill,
-    "addcmul": addcmul, "addcmul_": addcmul, "cholesky_solve": cholesky_solve,
-    "block_diag": block_diagonal, "searchsorted.Tensor": search, "searchsorted.Scalar": search,
-    "native_batch_norm": batch_norm, "_native_batch_norm_legit": batch_norm,
-    "mv": matrix_vector, "logical_and": logical, "logical_or": logical, "logical_xor": logical,
-    "segment_reduce": segments, "complex": into_new, "polar": into_new,
-    "_sparse_coo_tensor_with_dims_and_tensors": sparse_tensor,
-    "_scaled_dot_product_flash_attention_for_cpu": same,
-    **dict.fromkeys(
-        (
-            "_to_copy", "set_", "_local_scalar_dense", "lift_fresh",
-            "_has_compatible_shallow_copy_type", "is_same_size", "_ctc_loss",
-            "_ctc_loss_backward", "_pack_padded_sequence_backward", "fill_.Tensor", "fill.Tensor",
-            "resize_as_", "resize_", "record_stream", "repeat_interleave.Tensor",
-            "bernoulli_.Tensor", "bernoulli.Tensor", "select_scatter", "slice_scatter",
-            "diagonal_scatter", "as_strided_scatter",
-        ),
-        as_first,
-    ),
-}  # fmt: skip
+_BY_NAME: dict[Rule, str] = {
+    as_first: """
+        _to_copy set_ _local_scalar_dense lift_fresh _has_compatible_shallow_copy_type is_same_size
+        _ctc_loss _ctc_loss_backward _pack_padded_sequence_backward fill_.Tensor fill.Tensor
+        resize_as_ resize_ record_stream repeat_interleave.Tensor bernoulli_.Tensor bernoulli.Tensor
+        select_scatter slice_scatter diagonal_scatter as_strided_scatter
+    """,
+    same: "stack _scaled_dot_product_flash_attention_for_cpu",
+    addcmul: "addcmul addcmul_",
+    batch_norm: "native_batch_norm _native_batch_norm_legit",
+    block_diagonal: "block_diag",
+    cholesky_solve: "cholesky_solve",
+    convolution: "convolution _convolution mkldnn_convolution",
+    copy: "copy_ copy",
+    embedding: "embedding",
+    index: "index.Tensor _unsafe_index.Tensor",
+    index_fill: "index_fill.int_Tensor index_fill_.int_Tensor",
+    index_put: "index_put_ index_put _index_put_impl_ _unsafe_index_put",
+    into_new: "complex polar",
+    logical: "logical_and logical_or logical_xor",
+    masked_fill: "masked_fill masked_fill_",
+    matrix_vector: "mv",
+    packed: "_pack_padded_sequence",
+    search: "searchsorted.Tensor searchsorted.Scalar",
+    segments: "segment_reduce",
+    sparse_tensor: "_sparse_coo_tensor_with_dims_and_tensors",
+    where: "where.self where.self_out",
+}
+RULES = {name: rule for rule, names in _BY_NAME.items() for name in names.split()}
 """By overload, or for all overloads of a name."""

@@ -118,6 +118,10 @@ class Machine:
             return CPU if device.type == "cpu" else device
         return self.at(self.thread.current if device.index is None else device.index)
 
+    def resolve_or_current(self, device: Any) -> torch.device:
+        """As `resolve`; the current accelerator where no device is named."""
+        return self.resolve(device) or self.current
+
     def at(self, index: int) -> torch.device:
         """The accelerator of an index.
 

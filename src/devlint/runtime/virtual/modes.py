@@ -11,7 +11,8 @@ gradients are placed where a program can see them (`autograd`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import itertools
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import torch
@@ -27,6 +28,7 @@ from devlint.runtime.virtual.signatures import signature_of
 from devlint.runtime.virtual.tags import (
     CPU,
     NEUTRAL,
+    NO_STORAGE,
     PLAIN,
     is_tagged,
     place,
@@ -55,7 +57,7 @@ def survey(values: Any, where: torch.device | None = None) -> torch.device | Non
         if kind in PLAIN:
             try:
                 found = storage_of(value)._devlint_device
-            except (NotImplementedError, RuntimeError):
+            except NO_STORAGE:
                 found = place(value)
         elif kind in _SKIPPED:
             continue
@@ -227,6 +229,15 @@ class FunctionMode(Onlooker):
                 if self.again is None or not self.again(args, kwargs):
                     raise
 
+    def surround(
+        self, names: Iterable[str], spaces: Iterable[Any], around: Callable[[Handler], Handler]
+    ) -> None:
+        """Put handlers around what is done for functions, wherever they are under their names."""
+        for name, space in itertools.product(names, spaces):
+            function = getattr(space, name, None)
+            if callable(function):
+                self.handlers[function] = around(self.handlers.get(function, self.usual))
+
     def usual(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run a function that has no handler; any may take a device or a generator."""
         if kwargs.get("device") is not None or kwargs.get("generator") is not None:
@@ -253,7 +264,7 @@ class FunctionMode(Onlooker):
         if type(result) in PLAIN:
             try:
                 storage = storage_of(result)
-            except (NotImplementedError, RuntimeError):
+            except NO_STORAGE:
                 settle(result, where)
                 return result
             if storage._devlint_device is CPU:

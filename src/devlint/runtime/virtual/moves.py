@@ -16,6 +16,7 @@ from devlint.runtime.virtual.tags import (
     NEUTRAL,
     NO_STORAGE,
     PLAIN,
+    argument,
     attribute,
     put,
     real_device,
@@ -40,6 +41,7 @@ _PLACELESS = (
     Tensor.tolist, Tensor.__bool__, Tensor.__int__, Tensor.__float__, Tensor.__index__,
     Tensor.requires_grad_, Tensor.untyped_storage, Tensor.__hash__,
     torch._C._set_grad_enabled,
+    attribute("data").__set__,  # takes the storage of another tensor, and its device with it
 )  # fmt: skip
 """Functions that give back a number, a shape or the tensor itself, wherever it is."""
 
@@ -57,6 +59,7 @@ class Moves:
         found: dict[Any, Handler] = {
             real_device: self.device,
             attribute("is_cpu").__get__: self.is_cpu,
+            attribute(f"is_{kind}").__get__: self.is_kind,
             Tensor.get_device: self.get_device,
             torch.get_device: self.get_device,
             Tensor.to: self.to,
@@ -68,12 +71,8 @@ class Moves:
             Tensor.share_memory_: self.share_memory,
             Tensor.is_shared: self.is_shared,
             Tensor.copy_: self.copy,
-            attribute("data").__set__: self.assign_data,
             torch._C._nn._parse_to: self.parse_to,
         }
-        for name in ("is_cuda", "is_xpu", "is_mps"):
-            getter = attribute(name).__get__
-            found[getter] = self.is_kind if name == f"is_{kind}" else self.as_it_is
         if hasattr(Tensor, kind):
             found[getattr(Tensor, kind)] = self.accelerate
         if not self._machine.kind.float64:
@@ -104,9 +103,6 @@ class Moves:
     def is_kind(self, func: Any, args: Any, kwargs: Any) -> bool:
         return self._machine.owns(shown_place(args[0]))
 
-    def as_it_is(self, func: Any, args: Any, kwargs: Any) -> Any:
-        return func(*args, **kwargs)
-
     def get_device(self, func: Any, args: Any, kwargs: Any) -> int:
         found = shown_place(args[0] if args else kwargs["input"])
         return -1 if found.type == "cpu" else found.index or 0
@@ -115,17 +111,11 @@ class Moves:
 
     def to(self, func: Any, args: Any, kwargs: Any) -> Tensor:
         tensor, *rest = args
-        other = kwargs.get("other")
-        if rest and isinstance(rest[0], Tensor):
-            other, *rest = rest
-        if other is not None:
-            names = ("non_blocking", "copy", "memory_format")
-            options = {**dict(zip(names, rest, strict=False)), **kwargs}
-            return self.move(
-                tensor, shown_place(other), other.dtype, copy=bool(options.get("copy")),
-                wait=not options.get("non_blocking"), memory=options.get("memory_format"),
-            )  # fmt: skip
         kwargs = dict(kwargs)
+        if "other" in kwargs:
+            rest.insert(0, kwargs.pop("other"))
+        if rest and isinstance(rest[0], Tensor):
+            rest[:1] = shown_place(rest[0]), rest[0].dtype
         copy = kwargs.pop("copy", False)
         if len(rest) >= 4 and isinstance(rest[3], bool):
             copy = rest.pop(3)
@@ -150,18 +140,13 @@ class Moves:
 
     def accelerate(self, func: Any, args: Any, kwargs: Any) -> Tensor:
         """`.cuda()`, `.cuda(1)`, `.cuda(device="cuda:1")`."""
-        tensor, *rest = args
-        names = ("device", "non_blocking", "memory_format")
-        options = {**dict(zip(names, rest, strict=False)), **kwargs}
-        device = options.get("device")
+        device = argument(args, kwargs, 1, "device")
         kind = self._machine.kind.type
         target = self._machine.resolve(kind if device is None else device)
         if target is not None and not self._machine.owns(target):
             raise RuntimeError(f"Invalid device, must be {kind} device")
-        return self.move(
-            tensor, target, None, wait=not options.get("non_blocking"),
-            memory=options.get("memory_format"),
-        )  # fmt: skip
+        wait, memory = not argument(args, kwargs, 2, "non_blocking"), kwargs.get("memory_format")
+        return self.move(args[0], target, None, wait=wait, memory=memory)
 
     def cpu(self, func: Any, args: Any, kwargs: Any) -> Tensor:
         if len(args) > 1:
@@ -172,12 +157,12 @@ class Moves:
         return self.move(args[0], None, torch.float64, memory=kwargs.get("memory_format"))
 
     def type_as(self, func: Any, args: Any, kwargs: Any) -> Tensor:
-        other = args[1] if len(args) > 1 else kwargs["other"]
+        other = argument(args, kwargs, 1, "other")
         return self.move(args[0], shown_place(other), other.dtype)
 
     def type(self, func: Any, args: Any, kwargs: Any) -> Any:
         tensor = args[0]
-        wanted = args[1] if len(args) > 1 else kwargs.get("dtype")
+        wanted = argument(args, kwargs, 1, "dtype")
         if wanted is None:
             return texts.type_string(tensor, shown_place(tensor))
         if isinstance(wanted, torch.dtype):
@@ -239,19 +224,14 @@ class Moves:
 
     def copy(self, func: Any, args: Any, kwargs: Any) -> Any:
         """`copy_` crosses devices."""
-        names = ("self", "src", "non_blocking")
-        options = {**dict(zip(names, args, strict=False)), **kwargs}
-        tensor, source = options["self"], options.get("src", options.get("other"))
+        tensor = argument(args, kwargs, 0, "self")
+        source = argument(args, kwargs, 1, "src", kwargs.get("other"))
         if not isinstance(source, Tensor):
             return self._world.functions.run(func, args, kwargs)
         there, here = shown_place(source), shown_place(tensor)
         result = func(*args, **kwargs)
-        self._world.copied(there, here, source, not options.get("non_blocking"))
+        self._world.copied(there, here, source, not argument(args, kwargs, 2, "non_blocking"))
         return result
-
-    def assign_data(self, func: Any, args: Any, kwargs: Any) -> Any:
-        """`t.data = other` takes the storage of the other one, and its device with it."""
-        return func(*args, **kwargs)
 
     # --- memory that is pinned or shared
 
@@ -259,13 +239,9 @@ class Moves:
         tensor: Tensor = args[0]
         found = shown_place(tensor)
         if found is not CPU:
-            raise device_error(
-                RuntimeError,
-                f"cannot pin '{texts.type_string(tensor, found)}' "
-                "only dense CPU tensors can be pinned",
-                [Operand("self", tensor, found)],
-                "pin_memory",
-            )
+            named = texts.type_string(tensor, found)
+            text = f"cannot pin '{named}' only dense CPU tensors can be pinned"
+            raise device_error(RuntimeError, text, [Operand("self", tensor, found)], "pin_memory")
         if getattr(storage_of(tensor), "_devlint_pinned", False):
             return tensor
         pinned = tensor.clone()

@@ -8,16 +8,18 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.utils._pytree import tree_map_only
 
 from devlint.runtime.virtual.tags import tensors_in
 
-_is_autocast_enabled = torch.is_autocast_enabled  # the real one, also while it is replaced
+is_autocast_enabled = torch.is_autocast_enabled
+"""The real one, also while it is replaced."""
 
 
 @contextmanager
 def without_autocast() -> Iterator[None]:
     """Let the real CPU compute in the types that it is given."""
-    enabled = _is_autocast_enabled("cpu")
+    enabled = is_autocast_enabled("cpu")
     torch.set_autocast_enabled("cpu", False)
     try:
         yield
@@ -37,14 +39,11 @@ def in_single_precision(
     if narrow is None:
         raise error
 
-    def widen(value: Any) -> Any:
-        if isinstance(value, Tensor):
-            return value.float() if value.dtype is narrow else value
-        if isinstance(value, (list, tuple)):
-            return type(value)(widen(item) for item in value)
-        return value
+    def widen(tensor: Tensor) -> Tensor:
+        return tensor.float() if tensor.dtype is narrow else tensor
 
-    result = func(*widen(args), **{name: widen(value) for name, value in kwargs.items()})
+    args, kwargs = tree_map_only(Tensor, widen, (args, dict(kwargs)))
+    result = func(*args, **kwargs)
     if isinstance(result, Tensor) and result.dtype is torch.float32:
         return result.to(narrow)
     return result

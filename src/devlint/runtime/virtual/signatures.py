@@ -17,9 +17,9 @@ from devlint.runtime.virtual.checks import (
     element_wise,
     element_wise_or_free,
     into,
-    operator_table,
     same,
 )
+from devlint.torchapi import aten
 from devlint.torchapi.aten import Check, Operator
 
 _BY_CHECK = {Check.EXACT: same, Check.ITERATOR: element_wise, Check.OUTPUT: into}
@@ -65,7 +65,7 @@ _BEFORE: Mapping[tuple[int, int], Mapping[str, Mapping[str, Any]]] = {
 
 def _row(name: str) -> Operator | None:
     """What the table says of an operator, as it is in the installed torch."""
-    row = operator_table().operator(name)
+    row = aten.load().operator(name)
     for release, changed in _BEFORE.items():
         if row is not None and name in changed and release > texts.RELEASE:
             row = replace(row, **changed[name])

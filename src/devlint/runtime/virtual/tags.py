@@ -188,6 +188,11 @@ def tensors_in(values: Iterable[Any]) -> Iterator[Tensor]:
             yield from tensors_in(value.values())
 
 
+def argument(args: Any, kwargs: Any, index: int, name: str, default: Any = None) -> Any:
+    """What a call gives for a parameter, by position or by name."""
+    return args[index] if index < len(args) else kwargs.get(name, default)
+
+
 def carrier_of(tensor: Tensor) -> Any:
     """The storage that bears the tag of a tensor."""
     if type(tensor) in PLAIN:

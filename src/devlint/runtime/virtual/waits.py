@@ -8,7 +8,7 @@ documentation says of a function is believed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from devlint.runtime.virtual.modes import Handler
-from devlint.runtime.virtual.tags import CPU, shown_place, tensors_in
+from devlint.runtime.virtual.tags import CPU, argument, shown_place, tensors_in
 from devlint.runtime.virtual.world import World
 
 VALUES = (
@@ -41,6 +41,31 @@ CHECKS = (
     torch.inverse, Tensor.inverse, F.gaussian_nll_loss,
 )  # fmt: skip
 """They look at values to see whether there is a result."""
+
+
+def _all(args: Any, kwargs: Any) -> Iterable[Any]:
+    return (*args, *kwargs.values())
+
+
+def _repeats(args: Any, kwargs: Any) -> Iterable[Any]:
+    given = kwargs.get("output_size") is not None
+    return () if given else (kwargs.get("repeats", args[:2][-1] if args else None),)
+
+
+SOMETIMES: Mapping[Any, Callable[[Any, Any], Iterable[Any]]] = {
+    # `torch.where(condition)` has to count.
+    torch.where: lambda args, kwargs: _all(args, kwargs) if len(args) + len(kwargs) == 1 else (),
+    # Repeats that are a tensor have to be added up, unless the sum is given.
+    torch.repeat_interleave: _repeats,
+    Tensor.repeat_interleave: _repeats,
+    # Deviations that are a tensor are looked at: none may be negative.
+    torch.normal: lambda args, kwargs: (argument(args, kwargs, 1, "std"),),
+    # Without a number of classes the largest value has to be found.
+    F.one_hot: lambda args, kwargs: (
+        _all(args, kwargs) if argument(args, kwargs, 1, "num_classes", -1) == -1 else ()
+    ),
+}
+"""They look at some of their arguments: at which, as they are called."""
 
 _INTEGERS = (torch.int8, torch.int16, torch.int32, torch.int64)
 _MASKS = (torch.bool, torch.uint8)
@@ -94,64 +119,29 @@ class Waits:
 
     def handlers(self) -> Mapping[Any, Handler]:
         """What is handled, by function."""
-        found: dict[Any, Handler] = dict.fromkeys((*VALUES, *SIZES, *CHECKS), self.wait)
-        found |= {
+        from_host = (torch.tensor, torch.as_tensor, torch.asarray, Tensor.new_tensor)
+        return {
+            **dict.fromkeys((*VALUES, *SIZES, *CHECKS, *SOMETIMES), self.wait),
+            **dict.fromkeys(from_host, self.from_host),
             Tensor.tolist: self.tolist,
-            torch.where: self.where,
-            torch.repeat_interleave: self.repeat_interleave,
-            Tensor.repeat_interleave: self.repeat_interleave,
-            torch.normal: self.normal,
-            F.one_hot: self.one_hot,
             Tensor.__getitem__: self.select,
             Tensor.__setitem__: self.assign,
         }
-        for function in (torch.tensor, torch.as_tensor, torch.asarray, Tensor.new_tensor):
-            found[function] = self.from_host
-        return found
 
     def _is_away(self, value: Any) -> bool:
         return isinstance(value, Tensor) and self._owns(self._place(value))
 
-    def _note(self, func: Any, tensor: Any) -> None:
-        self._log.waited(func.__name__.strip("_"), tensor)
-
     # --- functions
 
     def wait(self, func: Any, args: Any, kwargs: Any) -> Any:
-        away = next((t for t in tensors_in((*args, *kwargs.values())) if self._is_away(t)), None)
+        looked_at = SOMETIMES.get(func, _all)(args, kwargs)
+        away = next((tensor for tensor in tensors_in(looked_at) if self._is_away(tensor)), None)
         if away is not None:
-            self._note(func, away)
+            self._log.waited(func.__name__.strip("_"), away)
         return self._go_on(func, args, kwargs)
 
     def tolist(self, func: Any, args: Any, kwargs: Any) -> Any:
         self._log.copied(self._place(args[0]), CPU, args[0], True)
-        return self._go_on(func, args, kwargs)
-
-    def where(self, func: Any, args: Any, kwargs: Any) -> Any:
-        """`torch.where(condition)` has to count."""
-        if len(args) + len(kwargs) == 1:
-            return self.wait(func, args, kwargs)
-        return self._go_on(func, args, kwargs)
-
-    def repeat_interleave(self, func: Any, args: Any, kwargs: Any) -> Any:
-        """Repeats that are a tensor have to be added up, unless the sum is given."""
-        repeats = kwargs.get("repeats", args[1] if len(args) > 1 else args[0] if args else None)
-        if kwargs.get("output_size") is None and self._is_away(repeats):
-            self._note(func, repeats)
-        return self._go_on(func, args, kwargs)
-
-    def normal(self, func: Any, args: Any, kwargs: Any) -> Any:
-        """Deviations that are a tensor are looked at: none may be negative."""
-        std = kwargs.get("std", args[1] if len(args) > 1 else None)
-        if self._is_away(std):
-            self._note(func, std)
-        return self._go_on(func, args, kwargs)
-
-    def one_hot(self, func: Any, args: Any, kwargs: Any) -> Any:
-        """Without a number of classes the largest value has to be found."""
-        classes = kwargs.get("num_classes", args[1] if len(args) > 1 else -1)
-        if classes == -1:
-            return self.wait(func, args, kwargs)
         return self._go_on(func, args, kwargs)
 
     def from_host(self, func: Any, args: Any, kwargs: Any) -> Any:

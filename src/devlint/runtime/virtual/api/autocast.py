@@ -6,7 +6,8 @@ matrix products that both have; what differs is done here, function by function.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -16,6 +17,7 @@ from torch import Tensor
 
 from devlint.runtime.virtual.modes import Handler
 from devlint.runtime.virtual.patches import Patches
+from devlint.runtime.virtual.precision import is_autocast_enabled as _is_autocast_enabled
 from devlint.runtime.virtual.precision import without_autocast
 from devlint.runtime.virtual.tags import place, tensors_in
 from devlint.runtime.virtual.world import World
@@ -71,7 +73,7 @@ def _patch_context(world: World, patches: Patches) -> None:
         result = enter(context)
         if context.device == kind:
             thread.enter("autocast")
-            context._devlint_held = host_state()
+            context._devlint_held = _is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu")
             torch.set_autocast_enabled("cpu", context._enabled)
             torch.set_autocast_dtype("cpu", context.fast_dtype)
         elif context.device == "cpu":
@@ -88,24 +90,16 @@ def _patch_context(world: World, patches: Patches) -> None:
             thread.leave("host_autocast")
         return leave(context, *details)
 
-    def host_state() -> tuple[bool, torch.dtype]:
-        return _is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu")
-
-    is_enabled = torch.is_autocast_enabled
-
     def is_autocast_enabled(device_type: str | None = None) -> bool:
         if device_type is None:
-            return is_enabled()
+            return _is_autocast_enabled()
         if device_type == "cpu" and thread.autocast:
             return bool(thread.host_autocast)
-        return is_enabled(device_type)
+        return _is_autocast_enabled(device_type)
 
     patches.set(torch, "is_autocast_enabled", is_autocast_enabled)
     patches.set(autocast, "__enter__", entered)
     patches.set(autocast, "__exit__", left)
-
-
-_is_autocast_enabled = torch.is_autocast_enabled  # the real one, also while it is replaced
 
 
 class _Casting:
@@ -121,15 +115,13 @@ class _Casting:
             (_SINGLE, self._to_single),
             (_SINGLE_RESULT, self._to_single_result),
             (_WIDEST, self._to_widest),
-            (_AS_GIVEN, self._as_given),
+            (_AS_GIVEN, lambda args, kwargs: (args, kwargs)),
             (["binary_cross_entropy"], self._refuse),
         ):
-            for function in _functions(names):
-                held = self._world.functions.handlers.get(function)
-                inner = self._world.functions.run if held is None else held
-                self._world.functions.handlers[function] = self._around(inner, cast)
+            around = functools.partial(self._around, cast)
+            self._world.functions.surround(names, _SPACES, around)
 
-    def _around(self, inner: Handler, cast: Callable[..., tuple[Any, Any]]) -> Handler:
+    def _around(self, cast: Callable[..., tuple[Any, Any]], inner: Handler) -> Handler:
         kind, thread = self._machine.kind.type, self._machine.thread
 
         def run(func: Any, args: Any, kwargs: Any) -> Any:
@@ -174,16 +166,5 @@ class _Casting:
             return args, kwargs
         return self._cast(args, kwargs, torch.float32)
 
-    def _as_given(self, args: Any, kwargs: Any) -> tuple[Any, Any]:
-        return args, kwargs
-
     def _refuse(self, args: Any, kwargs: Any) -> tuple[Any, Any]:
         raise RuntimeError(_UNSAFE)
-
-
-def _functions(names: Iterable[str]) -> Iterator[Any]:
-    for name in names:
-        for space in _SPACES:
-            function = getattr(space, name, None)
-            if callable(function):
-                yield function

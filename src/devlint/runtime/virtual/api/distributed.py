@@ -13,7 +13,7 @@ import torch.distributed as dist
 
 from devlint.runtime.virtual.errors import Operand, device_error
 from devlint.runtime.virtual.patches import Patches
-from devlint.runtime.virtual.tags import place, settle, tensors_in
+from devlint.runtime.virtual.tags import settle, tensors_in
 from devlint.runtime.virtual.world import World
 
 _NATIVE = {"cuda": "nccl", "xpu": "xccl"}
@@ -58,25 +58,21 @@ class _Collectives:
         """By the names of the groups that would have the native backend."""
 
     def patch(self, patches: Patches) -> None:
-        inner = dist.distributed_c10d
-
-        def both(name: str, value: Any) -> None:
-            patches.set(inner, name, value)
-            if hasattr(dist, name):
-                patches.set(dist, name, value)
-
-        both(f"is_{self._native}_available", lambda: True)
-        both("init_process_group", self._over_gloo(inner.init_process_group))
-        both("new_group", self._over_gloo(inner.new_group))
-        both("destroy_process_group", self._forgetting(inner.destroy_process_group))
-        both("get_backend", self._backend(inner.get_backend))
-        both("barrier", self._anywhere(inner.barrier))
-        for name in _OF_OBJECTS:
-            if hasattr(inner, name):
-                both(name, self._moving(getattr(inner, name)))
-        for name in _COLLECTIVES:
-            if hasattr(inner, name):
-                both(name, self._checked(getattr(inner, name)))
+        around: list[tuple[Callable[..., Any], tuple[str, ...]]] = [
+            (lambda real: True, (f"is_{self._native}_available",)),
+            (self._over_gloo, ("init_process_group", "new_group")),
+            (self._destroy, ("destroy_process_group",)),
+            (self._get_backend, ("get_backend",)),
+            (self._barrier, ("barrier",)),
+            (self._move, _OF_OBJECTS),
+            (self._check, _COLLECTIVES),
+        ]
+        for instead, names in around:
+            for name in names:
+                modules = [m for m in (dist.distributed_c10d, dist) if hasattr(m, name)]
+                value = _replaced(getattr(modules[0], name), instead) if modules else None
+                for module in modules:  # the same in both: torch compares them
+                    patches.set(module, name, value)
 
     def _backend_of(self, group: Any) -> _Backend | None:
         """What gloo stands in for in a group, if it does."""
@@ -97,101 +93,70 @@ class _Collectives:
         of_kind = self._machine.kind.type
         return _Backend(said, frozenset(device if name else of_kind for device, _, name in pairs))
 
-    def _over_gloo(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        signature = inspect.signature(function)
+    # --- what stands in the places of torch's functions, which are the first argument
 
-        @functools.wraps(function)
-        def make(*args: Any, **kwargs: Any) -> Any:
-            given = signature.bind(*args, **kwargs)
-            backend = given.arguments.get("backend")
-            asked = self._asked_for(backend)
-            if asked is not None or backend is None:
-                given.arguments["backend"] = "gloo"
-            given.arguments.pop("device_id", None)
-            given.arguments.pop("pg_options", None)
-            result = function(*given.args, **given.kwargs)
-            group = dist.distributed_c10d._get_default_group() if result is None else result
-            if asked is not None and isinstance(group, dist.ProcessGroup):
-                self._groups[group.group_name] = asked
-            return result
+    def _over_gloo(self, make: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        given = inspect.signature(make).bind(*args, **kwargs)
+        backend = given.arguments.get("backend")
+        asked = self._asked_for(backend)
+        if asked is not None or backend is None:
+            given.arguments["backend"] = "gloo"
+        given.arguments.pop("device_id", None)
+        given.arguments.pop("pg_options", None)
+        result = make(*given.args, **given.kwargs)
+        group = dist.distributed_c10d._get_default_group() if result is None else result
+        if asked is not None and isinstance(group, dist.ProcessGroup):
+            self._groups[group.group_name] = asked
+        return result
 
-        return make
-
-    def _forgetting(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def _destroy(self, destroy: Callable[..., Any], group: Any = None) -> Any:
         """A later group may have the name of one that is gone."""
+        name = getattr(group, "group_name", "")
+        is_default = group is None or group == dist.group.WORLD
+        result = destroy(group)
+        if is_default:  # the others go with it
+            self._groups.clear()
+        else:
+            self._groups.pop(name, None)
+        return result
 
-        @functools.wraps(function)
-        def destroy(group: Any = None) -> Any:
-            name = getattr(group, "group_name", "")
-            is_default = group is None or group == dist.group.WORLD
-            result = function(group)
-            if is_default:  # the others go with it
-                self._groups.clear()
-            else:
-                self._groups.pop(name, None)
-            return result
+    def _get_backend(self, get: Callable[..., Any], group: Any = None) -> Any:
+        found = get(group)
+        stood_for = self._backend_of(group)
+        return found if stood_for is None else dist.Backend(stood_for.said)
 
-        return destroy
+    def _barrier(self, barrier: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """It says on which device it waits, and gloo's knows none."""
+        given = inspect.signature(barrier).bind(*args, **kwargs).arguments
+        given.pop("device_ids", None)
+        return barrier(**given)
 
-    def _backend(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(function)
-        def get_backend(group: Any = None) -> Any:
-            found = function(group)
-            stood_for = self._backend_of(group)
-            return found if stood_for is None else dist.Backend(stood_for.said)
+    def _move(self, collective: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        self._machine.thread.lenient += 1
+        try:
+            return collective(*args, **kwargs)
+        finally:
+            self._machine.thread.lenient -= 1
 
-        return get_backend
-
-    def _anywhere(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """A barrier says on which device it waits, and gloo's knows none."""
-        signature = inspect.signature(function)
-
-        @functools.wraps(function)
-        def barrier(*args: Any, **kwargs: Any) -> Any:
-            given = signature.bind(*args, **kwargs).arguments
-            given.pop("device_ids", None)
-            return function(**given)
-
-        return barrier
-
-    def _moving(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(function)
-        def collective(*args: Any, **kwargs: Any) -> Any:
-            self._machine.thread.lenient += 1
-            try:
-                return function(*args, **kwargs)
-            finally:
-                self._machine.thread.lenient -= 1
-
-        return collective
-
-    def _checked(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        signature = inspect.signature(function)
-
-        @functools.wraps(function)
-        def collective(*args: Any, **kwargs: Any) -> Any:
-            given = signature.bind_partial(*args, **kwargs).arguments
-            with torch._C.DisableTorchFunction():
-                tensors = list(tensors_in(given.values()))
-                backend = self._backend_of(given.get("group"))
-                if backend is not None and not self._machine.thread.lenient:
-                    _check(tensors, backend, function.__name__)
-                result = function(*args, **kwargs)
-                where = next((place(tensor) for tensor in tensors), None)
-                if where is not None and self._machine.owns(where):
-                    settle(tensors, where)
-            return result
-
-        return collective
+    def _check(self, collective: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        given = inspect.signature(collective).bind_partial(*args, **kwargs).arguments
+        with torch._C.DisableTorchFunction():
+            operands = [Operand.of("tensor", tensor) for tensor in tensors_in(given.values())]
+            backend = self._backend_of(given.get("group"))
+            if backend is not None and not self._machine.thread.lenient:
+                for operand in operands:
+                    if operand.device.type not in backend.takes:
+                        text = f"No backend type associated with device type {operand.device.type}"
+                        raise device_error(RuntimeError, text, [operand], collective.__name__)
+            result = collective(*args, **kwargs)
+            if operands and self._machine.owns(operands[0].device):
+                settle([operand.tensor for operand in operands], operands[0].device)
+        return result
 
 
-def _check(tensors: list[torch.Tensor], backend: _Backend, name: str) -> None:
-    for tensor in tensors:
-        found = place(tensor)
-        if found.type not in backend.takes:
-            raise device_error(
-                RuntimeError,
-                f"No backend type associated with device type {found.type}",
-                [Operand("tensor", tensor, found)],
-                name,
-            )
+def _replaced(real: Callable[..., Any], instead: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(real)
+    def replaced(*args: Any, **kwargs: Any) -> Any:
+        return instead(real, *args, **kwargs)
+
+    return replaced

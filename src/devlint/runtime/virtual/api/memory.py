@@ -74,15 +74,15 @@ class Memory:
 
     def used(self, device: Any = None) -> int:
         """Bytes in use on a device."""
-        return sum(self._blocks(self._device(device)))
+        return sum(self._blocks(self._machine.resolve_or_current(device)))
 
     def peak(self, device: Any = None) -> int:
         """The most bytes that were in use whenever somebody asked."""
         self.used(device)
-        return self._peaks[self._device(device)]
+        return self._peaks[self._machine.resolve_or_current(device)]
 
     def forget_peak(self, device: Any = None) -> None:
-        self._peaks.pop(self._device(device), None)
+        self._peaks.pop(self._machine.resolve_or_current(device), None)
 
     def free_and_total(self, device: Any = None) -> tuple[int, int]:
         """Bytes that are left on a device, and all that it has."""
@@ -94,7 +94,7 @@ class Memory:
 
     def nested(self, device: Any = None) -> dict[str, Any]:
         """What the allocator of a device counts: by statistic, pool and metric."""
-        wanted = self._device(device)
+        wanted = self._machine.resolve_or_current(device)
         blocks = self._blocks(wanted)
         pools = {
             "all": blocks,
@@ -122,9 +122,6 @@ class Memory:
     def snapshot(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         """As of a device on which nothing was recorded."""
         return {"segments": [], "device_traces": [[] for _ in self._machine.devices]}
-
-    def _device(self, device: Any) -> torch.device:
-        return self._machine.resolve(device) or self._machine.current
 
     def _blocks(self, wanted: torch.device) -> list[int]:
         """The sizes of the pieces in use on a device, in bytes."""

@@ -18,8 +18,12 @@ from devlint.runtime.virtual.api.randomness import Randomness
 from devlint.runtime.virtual.api.surface import stand_in
 from devlint.runtime.virtual.machine import Machine, real_device_type
 from devlint.runtime.virtual.patches import Patches
-from devlint.runtime.virtual.tags import shown_place
 from devlint.runtime.virtual.world import World
+
+
+def patch(world: World, patches: Patches) -> None:
+    """Patch all of them."""
+    Surface(world).patch(patches)
 
 
 class Surface:
@@ -54,6 +58,8 @@ class Surface:
             patches.set(torch._C, "_get_accelerator", lambda check=False: torch.device(kind))
         if hasattr(torch, "accelerator"):
             stand_in(torch.accelerator, self._accelerator(), self._world.limit, patches)
+            for name in ("_accelerator_exchangeDevice", "_accelerator_maybeExchangeDevice"):
+                patches.set(torch._C, name, self._exchange)
 
     def _patch_module(self, module: ModuleType, patches: Patches) -> None:
         stand_in(module, self._functions(), self._world.limit, patches)
@@ -69,8 +75,8 @@ class Surface:
             "device_count": lambda: machine.count,
             "current_device": self.current_device,
             "set_device": self.set_device,
-            "device": self._device_context(),
-            "device_of": self._device_of_context(),
+            "_exchange_device": self._exchange,
+            "_maybe_exchange_device": self._exchange,
             "is_initialized": lambda: machine.initialized,
             "init": machine.wake,
             "_lazy_init": machine.wake_for_torch,
@@ -92,8 +98,6 @@ class Surface:
             "Event": streams.event_type,
             "ExternalStream": streams.external,
             "get_stream_from_external": streams.external,
-            "stream": lambda stream: _StreamContext(stream),
-            "StreamContext": _StreamContext,
             "current_stream": streams.current,
             "default_stream": streams.default,
             "set_stream": streams.set_current,
@@ -109,8 +113,6 @@ class Surface:
 
     def _accelerator(self) -> dict[str, Any]:
         machine = self._machine
-        index = self._device_context()
-        memory = self._memory.functions()
         return {
             "is_available": lambda: True,
             "device_count": lambda: machine.count,
@@ -120,11 +122,10 @@ class Surface:
             "set_device_index": self.set_device,
             "set_device_idx": self.set_device,
             "synchronize": self.synchronize,
-            "device_index": index,
             "current_stream": self._streams.current,
             "set_stream": self._streams.set_current,
             "get_device_capability": self._capability,
-            **memory,
+            **self._memory.functions(),
         }
 
     def _patch_mps(self, patches: Patches) -> None:
@@ -172,7 +173,7 @@ class Surface:
 
     def _processes(self, device: Any = None) -> str:
         self._of(device)
-        return f"GPU:{self._streams.device(device).index}\nno processes are running"
+        return f"GPU:{self._machine.resolve_or_current(device).index}\nno processes are running"
 
     def _of(self, device: Any) -> Properties:
         if device is not None:
@@ -201,45 +202,13 @@ class Surface:
         if self._world.transfers is not None:
             self._world.transfers.waited("synchronize", None)
 
-    def _index_of(self, device: Any) -> int:
-        """-1 where there is nothing to change."""
-        if device is None or (isinstance(device, int) and device < 0):
+    def _exchange(self, index: int) -> int:
+        """Choose a device, unless the index is negative; returns the one that was chosen before."""
+        if index < 0:
             return -1
-        found = self._machine.resolve(device)
-        return found.index if found is not None and self._machine.owns(found) else -1
-
-    def _device_context(self) -> type:
-        thread, index_of = self._machine.thread, self._index_of
-
-        class device:  # noqa: N801 - torch's name
-            """Context manager that changes the current device."""
-
-            def __init__(self, device: Any) -> None:
-                self.idx = index_of(device)
-                self.prev_idx = -1
-
-            def __enter__(self) -> None:
-                self.prev_idx = thread.current
-                if self.idx >= 0:
-                    thread.current = self.idx
-
-            def __exit__(self, *details: object) -> None:
-                thread.current = self.prev_idx
-
-        return device
-
-    def _device_of_context(self) -> type:
-        machine = self._machine
-
-        class device_of(self._device_context()):  # type: ignore[misc]  # noqa: N801
-            """Context manager that changes the current device to that of a tensor."""
-
-            def __init__(self, obj: Any) -> None:
-                with torch._C.DisableTorchFunction():
-                    found = shown_place(obj) if isinstance(obj, torch.Tensor) else None
-                super().__init__(found if found is not None and machine.owns(found) else None)
-
-        return device_of
+        before = self._machine.thread.current
+        self._machine.thread.current = self._machine.at(index).index
+        return before
 
     def _legacy_type(self, name: str, dtype: torch.dtype) -> type:
         """`torch.cuda.FloatTensor` and its like: a factory, a name for `.type()`, a test."""
@@ -251,21 +220,6 @@ class Surface:
             return torch.empty(args or (0,), dtype=dtype, device=kind)
 
         return _tensor_type(f"torch.{kind}.{name}", dtype, make)
-
-
-class _StreamContext:
-    """Makes a stream the current one; there is only one per device, so its device counts."""
-
-    def __init__(self, stream: Any) -> None:
-        self.stream = stream
-
-    def __enter__(self) -> None:
-        if self.stream is not None:
-            self.stream.__enter__()
-
-    def __exit__(self, *details: object) -> None:
-        if self.stream is not None:
-            self.stream.__exit__(*details)
 
 
 def _host_type(name: str, real: Any) -> type:

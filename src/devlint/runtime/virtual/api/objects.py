@@ -94,31 +94,25 @@ class Streams:
     """
 
     def __init__(self, machine: Machine, synchronize: Callable[[], None]) -> None:
-        self._machine = machine
+        self.machine = machine
         self.synchronize = synchronize
         self._thread = threading.local()
-        self._ids = itertools.count(1)
+        self.ids = itertools.count(1)
         self.event_type = _event_type(machine, synchronize)
         self.stream_type = _stream_type(self)
-        _register(_StreamBase, self.stream_type)
-        _register(_EventBase, self.event_type)
+        for base, made in ((_StreamBase, self.stream_type), (_EventBase, self.event_type)):
+            if isinstance(base, abc.ABCMeta):  # of 2.4, whose compiler asks for that
+                base.register(made)
         self._defaults: dict[torch.device, Any] = {}
 
-    def device(self, device: Any) -> torch.device:
-        found = self._machine.resolve(device)
-        return self._machine.current if found is None else found
-
-    def next_id(self) -> int:
-        return next(self._ids)
-
     def default(self, device: Any = None) -> Any:
-        found = self.device(device)
+        found = self.machine.resolve_or_current(device)
         if found not in self._defaults:
             self._defaults[found] = self.stream_type(found, _id=0)
         return self._defaults[found]
 
     def current(self, device: Any = None) -> Any:
-        found = self.device(device)
+        found = self.machine.resolve_or_current(device)
         return self._current.get(found) or self.default(found)
 
     def external(self, data_ptr: int, device: Any = None) -> Any:
@@ -128,18 +122,18 @@ class Streams:
     def set_current(self, stream: Any) -> None:
         if stream is not None:
             self._current[stream.device] = stream
-            self._machine.thread.current = stream.device.index
+            self.machine.thread.current = stream.device.index
 
     def enter(self, stream: Any) -> tuple[int, Any]:
         """Make a stream current, and its device. Returns what `leave` needs."""
-        before = self._machine.thread.current, self.current(stream.device)
+        before = self.machine.thread.current, self.current(stream.device)
         self.set_current(stream)
         return before
 
     def leave(self, before: tuple[int, Any]) -> None:
         index, stream = before
         self.set_current(stream)
-        self._machine.thread.current = index
+        self.machine.thread.current = index
 
     @property
     def _current(self) -> dict[torch.device, Any]:
@@ -149,22 +143,16 @@ class Streams:
         return found
 
 
-def _register(base: type, made: type) -> None:
-    """Have a class taken for torch's own, by the compiler of 2.4, which asks for that."""
-    if isinstance(base, abc.ABCMeta):
-        base.register(made)
-
-
 def _stream_type(streams: Streams) -> type:
     class Stream:
         def __init__(
             self, device: Any = None, priority: int = 0, *, _id: int | None = None, **kwargs: Any
         ) -> None:
-            self.device = streams.device(device)
+            self.device = streams.machine.resolve_or_current(device)
             self.device_index = self.device.index
             self.device_type = 1
             self.priority = priority
-            self.stream_id = streams.next_id() if _id is None else _id
+            self.stream_id = next(streams.ids) if _id is None else _id
             self.cuda_stream = self.sycl_queue = self.native_handle = self.stream_id
             self._before: list[Any] = []
 
@@ -218,7 +206,7 @@ def _event_type(machine: Machine, synchronize: Callable[[], None]) -> type:
             if isinstance(device, bool):  # `torch.cuda.Event(True)`
                 device, enable_timing = None, device
             self.enable_timing = enable_timing
-            self.device = machine.resolve(device) or machine.current
+            self.device = machine.resolve_or_current(device)
             self.event_id = 0
             self._time: float | None = None
 

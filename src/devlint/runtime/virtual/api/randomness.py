@@ -111,16 +111,13 @@ class Randomness:
 
     def _add_handlers(self) -> None:
         """From now on, what draws on an accelerator draws from its own stream."""
-        handlers = self._world.functions.handlers
-        for name in _DRAWING:
-            for space in (torch, Tensor, F, torch._C._VariableFunctions):
-                function = getattr(space, name, None)
-                if callable(function):
-                    inner = handlers.get(function, self._world.functions.usual)
-                    if not hasattr(inner, "_devlint_draws"):
-                        handlers[function] = self._drawing(inner)
+        spaces = (torch, Tensor, F, torch._C._VariableFunctions)
+        self._world.functions.surround(_DRAWING, spaces, self._drawing)
 
     def _drawing(self, inner: Handler) -> Handler:
+        if hasattr(inner, "_devlint_draws"):
+            return inner
+
         def draw(func: Any, args: Any, kwargs: Any) -> Any:
             own = self._own
             if (

@@ -42,20 +42,12 @@ def patch(world: World, patches: Patches) -> None:
         world.copied(storage.device, target, storage, True)
         return copy
 
-    def accelerate(storage: Any, device: Any = None, non_blocking: bool = False) -> Any:
-        target = machine.resolve(kind if device is None else device)
-        assert target is not None
-        return storage if target == storage.device else copied(storage, target)
-
     def to(storage: Any, *, device: Any, non_blocking: bool = False) -> Any:
         target = machine.resolve(device)
         return storage if target is None or target == storage.device else copied(storage, target)
 
-    def clone(storage: Any) -> Any:
-        return copied(storage, storage._devlint_device)
-
-    def cpu(storage: Any) -> Any:
-        return storage if storage.device.type == "cpu" else copied(storage, CPU)
+    def accelerate(storage: Any, device: Any = None, non_blocking: bool = False) -> Any:
+        return to(storage, device=kind if device is None else device)
 
     patches.replace(
         torch.UntypedStorage,
@@ -64,9 +56,9 @@ def patch(world: World, patches: Patches) -> None:
             "device": property(device),
             "is_cuda": property(lambda storage: storage.device.type == "cuda"),
             kind: accelerate,
-            "cpu": cpu,
+            "cpu": lambda storage: to(storage, device=CPU),
             "to": to,
-            "clone": clone,
+            "clone": lambda storage: copied(storage, storage._devlint_device),
         },
     )
 
@@ -81,14 +73,13 @@ def patch(world: World, patches: Patches) -> None:
                 here = shown_place(tensor)
                 there = shown_place(source) if isinstance(source, torch.Tensor) else source.device
                 if here != there:
-                    raise device_error(
-                        RuntimeError,
+                    text = (
                         f'Attempted to set the storage of a tensor on device "{here}" to a storage '
                         f'on different device "{there}".  This is no longer allowed; the devices '
-                        "must match.",
-                        [Operand("self", tensor, here)],
-                        "set_",
+                        "must match."
                     )
+                    operand = Operand("self", tensor, here)
+                    raise device_error(RuntimeError, text, [operand], "set_")
             return set_real(tensor, *args, **kwargs)
 
     patches.set(torch.Tensor, "set_", set_)

@@ -22,6 +22,7 @@ _HARMLESS = frozenset(
     """
     BFloat16Storage BoolStorage ByteStorage CharStorage ComplexDoubleStorage ComplexFloatStorage
     DoubleStorage FloatStorage HalfStorage IntStorage LongStorage ShortStorage
+    StreamContext device device_index device_of stream
     check_error cudaStatus get_gencode_flags has_half has_magma
     host_memory_stats memory_summary
     comm.broadcast comm.broadcast_coalesced comm.gather comm.reduce_add comm.reduce_add_coalesced
