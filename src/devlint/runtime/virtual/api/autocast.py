@@ -6,7 +6,8 @@ matrix products that both have; what differs is done here, function by function.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import torch
@@ -124,7 +125,7 @@ class _Casting:
             (_AS_GIVEN, self._as_given),
             (["binary_cross_entropy"], self._refuse),
         ):
-            for function in _functions(names):
+            for function in _functions(tuple(names)):
                 held = self._world.functions.handlers.get(function)
                 inner = self._world.functions.run if held is None else held
                 self._world.functions.handlers[function] = self._around(inner, cast)
@@ -181,9 +182,7 @@ class _Casting:
         raise RuntimeError(_UNSAFE)
 
 
-def _functions(names: Iterable[str]) -> Iterator[Any]:
-    for name in names:
-        for space in _SPACES:
-            function = getattr(space, name, None)
-            if callable(function):
-                yield function
+@cache
+def _functions(names: tuple[str, ...]) -> tuple[Any, ...]:
+    found = (getattr(space, name, None) for name in names for space in _SPACES)
+    return tuple(filter(callable, found))

@@ -166,11 +166,9 @@ class _Collectives:
         return collective
 
     def _checked(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        signature = inspect.signature(function)
-
         @functools.wraps(function)
         def collective(*args: Any, **kwargs: Any) -> Any:
-            given = signature.bind_partial(*args, **kwargs).arguments
+            given = inspect.signature(function).bind_partial(*args, **kwargs).arguments
             with torch._C.DisableTorchFunction():
                 tensors = list(tensors_in(given.values()))
                 backend = self._backend_of(given.get("group"))
