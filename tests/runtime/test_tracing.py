@@ -232,7 +232,7 @@ def noted_as_if_real(action: Callable[[Named], object]) -> TransferLog:
         y = x.cuda()
         counts = torch.ones(1000, dtype=torch.int64).cuda()
         names = Named(x, y, counts.sum(), y > 5, counts)
-        with TracingMode(log, data_place):
+        with TracingMode(log, lambda explanation: None, data_place):
             action(names)
     return log
 

@@ -21,6 +21,7 @@ from torch import Tensor
 
 from devlint.runtime.guard.compiler import unseen_by_compiler
 from devlint.runtime.tracing_mode import TracingMode, is_accelerator, programs_spot
+from devlint.runtime.virtual.arrivals import ARRIVALS
 from devlint.runtime.virtual.mode_stack import modes_on, set_modes, take_off
 from devlint.runtime.virtual.patches import Patches
 from devlint.runtime.virtual.running import running_world
@@ -219,11 +220,14 @@ class Surroundings:
 
     def _patch_synchronize(self) -> None:
         """Waiting for an accelerator as such is no function of tensors."""
-        owners: list[Any] = [getattr(torch, name, None) for name in ("cuda", "xpu", "accelerator")]
-        owners += [getattr(torch.cuda, name, None) for name in ("Stream", "Event")]
+        kinds: list[Any] = [getattr(torch, name, None) for name in ("cuda", "xpu", "mps")]
+        owners = [*kinds, getattr(torch, "accelerator", None)]
+        owners += [getattr(kind, name, None) for kind in kinds for name in ("Stream", "Event")]
         for owner in owners:
             if hasattr(owner, "synchronize"):
                 self._patches.set(owner, "synchronize", self._noting_waits(owner.synchronize))
+            if hasattr(owner, "query"):
+                self._patches.set(owner, "query", _noting_success(owner.query))
 
     def _noting_waits(self, synchronize: Callable[..., Any]) -> Callable[..., Any]:
         def wait(*args: Any, **kwargs: Any) -> Any:
@@ -250,8 +254,21 @@ class Surroundings:
         self._patches.set(base, "cpu", to_host)
 
 
+def _noting_success(query: Callable[..., bool]) -> Callable[..., bool]:
+    """Who asks until the answer is yes has waited."""
+
+    def asked(*args: Any, **kwargs: Any) -> bool:
+        is_done = query(*args, **kwargs)
+        if is_done:
+            ARRIVALS.end()
+        return is_done
+
+    return asked
+
+
 def _step_aside(call: FrameType) -> None:
-    """Take our modes from the stack for as long as a frame runs."""
+    """Take our modes from the stack for as long as a frame runs, which may wait."""
+    ARRIVALS.end()
     stack = modes_on()
     ours = [(index, mode) for index, mode in enumerate(stack) if isinstance(mode, TracingMode)]
     if ours and not _thread.aside:

@@ -30,7 +30,9 @@ def patch(patches: Patches) -> None:
 def _shown_where_it_belongs(show: Callable[[Any], None]) -> Callable[[Any], None]:
     def shown(message: Any) -> None:
         frames = _frames(sys._getframe(1))
-        to_blame = None if frames[0].f_code is shown.__code__ else _to_blame(message, frames)
+        is_ours = message.category.__module__ == "devlint"
+        is_right = is_ours or frames[0].f_code is shown.__code__
+        to_blame = None if is_right else _to_blame(message, frames)
         if to_blame is None:
             show(message)
             return
