@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "CheckError": "devlint.api",
     "DeviceMismatchError": "devlint.runtime.guard",
+    "EarlyReadWarning": "devlint.runtime.guard",
     "Finding": "devlint.findings",
     "check": "devlint.api",
     "check_text": "devlint.api",

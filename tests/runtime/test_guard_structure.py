@@ -160,7 +160,138 @@ REGISTERED = {
     """,
 }
 
+REGISTERED |= {
+    "parameters": """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.weights = [nn.Parameter(torch.rand(8, 8)) for _ in range(2)]
+                self.lin = nn.Linear(8, 8)
+
+            def forward(self, x):
+                x = self.lin(x)
+                for weight in self.weights:
+                    x = x @ weight
+                return x
+
+        net, inputs = Net(), [torch.rand(2, 8)]
+    """,
+    "a dict of parameters": """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.lin = nn.Linear(8, 8)
+                self.scales = {}
+                for name in ("a", "b"):
+                    self.scales[name] = nn.Parameter(torch.ones(8))
+
+            def forward(self, x):
+                return self.lin(x) * self.scales["a"] + self.scales["b"]
+
+        net, inputs = Net(), [torch.rand(2, 8)]
+    """,
+    "made by a helper": """
+        class Net(nn.Module):
+            def __init__(self, n=2):
+                super().__init__()
+                self._build(n)
+
+            def _build(self, n):
+                self.lin = nn.Linear(8, 8)
+                self._build_layers(n)
+
+            def _build_layers(self, n):
+                self.layers = [nn.Linear(8, 8) for _ in range(n)]
+
+            def forward(self, x):
+                x = self.lin(x)
+                for layer in self.layers:
+                    x = layer(x)
+                return x
+
+        net, inputs = Net(), [torch.rand(2, 8)]
+    """,
+    "filled by a helper": """
+        class Net(nn.Module):
+            def __init__(self, n=2):
+                super().__init__()
+                self.lin = nn.Linear(8, 8)
+                self.layers = []
+                for _ in range(n):
+                    self._add(8)
+
+            def _add(self, width):
+                self.layers.append(nn.Linear(width, width))
+
+            def forward(self, x):
+                x = self.lin(x)
+                for layer in self.layers:
+                    x = layer(x)
+                return x
+
+        net, inputs = Net(), [torch.rand(2, 8)]
+    """,
+    "another name than self": """
+        class Net(nn.Module):
+            def __init__(this):
+                super().__init__()
+                this.layers = [nn.Linear(8, 8) for _ in range(2)]
+
+            def forward(this, x):
+                for layer in this.layers:
+                    x = layer(x)
+                return x
+
+        net, inputs = Net(), [torch.rand(2, 8)]
+    """,
+    "a list of one": """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.first = nn.Linear(8, 8)
+                self.layers = [nn.Linear(8, 8)]
+
+            def forward(self, x):
+                x = self.first(x)
+                for layer in self.layers:
+                    x = layer(x)
+                return x
+
+        net, inputs = Net(), [torch.rand(2, 8)]
+    """,
+    "a dict of one": """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.first = nn.Linear(8, 8)
+                self.heads = {"a": nn.Linear(8, 2)}
+
+            def forward(self, x):
+                return self.heads["a"](self.first(x))
+
+        net, inputs = Net(), [torch.rand(2, 8)]
+    """,
+}
+
 PLAIN = {
+    "made by a helper's helper": """
+        class Net(nn.Module):
+            def __init__(this):
+                super().__init__()
+                this.lin = nn.Linear(8, 8)
+                this._prepare()
+
+            def _prepare(this):
+                this._table()
+
+            def _table(this):
+                this.table = torch.ones(8)
+
+            def forward(this, x):
+                return this.lin(x) + this.table
+
+        net, inputs = Net(), [torch.rand(2, 8)]
+    """,
     "with layers of a list behind it": """
         class Net(nn.Module):
             def __init__(self):
@@ -433,6 +564,49 @@ SILENT = {
         "x = x + self.hidden[0](x)",
         after='def prepared(net):\n    [h.to("cuda") for h in vars(net)["hidden"]]\n',
     ),
+    "registered parameters in a list": _net(
+        "self.ends = [self.lin.weight, self.lin.bias]",
+        "x = x @ self.ends[0] + self.ends[1]",
+        after='def prepared(net):\n    vars(net)["ends"][:] = [net.lin.weight, net.lin.bias]\n',
+    ),
+    "ParameterList": _net(
+        "self.weights = nn.ParameterList([nn.Parameter(torch.rand(8, 8)) for _ in range(2)])",
+        "for w in self.weights: x = x @ w",
+    ),
+    "parameters that were given": """
+        class Net(nn.Module):
+            def __init__(self, tables):
+                super().__init__()
+                self.lin = nn.Linear(8, 8)
+                self.tables = [nn.Parameter(table) for table in tables]
+
+            def forward(self, x):
+                return self.lin(x) + sum(self.tables)
+
+        near = "cuda" if torch.cuda.is_available() else "cpu"
+        net, inputs = Net([torch.ones(8, device=near)] * 2), [torch.rand(2, 8)]
+    """,
+    "parameters made on a device": _net(
+        "self.tables = [nn.Parameter(torch.ones(8, device=DEVICE)) for _ in range(2)]",
+        "for table in self.tables: x = x + table",
+    ).replace("class Net", 'DEVICE = "cuda" if torch.cuda.is_available() else "cpu"\nclass Net', 1),
+    "filled by a helper under a device": """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.parts = []
+                with torch.device("cuda" if torch.cuda.is_available() else "cpu"):
+                    self._build()
+
+            def _build(self):
+                self.parts.append(nn.Linear(8, 8))
+                self.parts.append(nn.Linear(8, 8))
+
+            def forward(self, x):
+                return sum(part(x) for part in self.parts)
+
+        net, inputs = Net(), [torch.rand(2, 8)]
+    """,
     "moved in forward": _net(
         "self.parts = [nn.Linear(8, 8) for _ in range(2)]",
         "for p in self.parts: x = p.to(x.device)(x)",
@@ -1069,21 +1243,6 @@ def test_transforms_of_models_work_as_ever(tmp_path: Path, call: str) -> None:
         "import copy, pickle\nfrom devlint.runtime.guard import guard\n"
         f"with guard():\n    {call}\n",
     )
-
-
-def test_attention_without_gradients_keeps_its_quick_way(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    watched = _noted(monkeypatch)
-    calls = """
-    from devlint.runtime.guard import guard
-    net.eval()
-    torch.manual_seed(1)
-    with torch.no_grad(), guard():
-        out = net(*inputs)
-    """
-    _run(tmp_path, _TRAINING, calls)
-    assert watched == []
 
 
 def test_a_cell_of_a_notebook_has_a_source(tmp_path: Path) -> None:

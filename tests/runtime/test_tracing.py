@@ -27,7 +27,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.checkpoint import checkpoint
 from torch.utils.data import DataLoader, TensorDataset
 
-from devlint import emulate
+from devlint import emulate, guard
 from devlint.runtime import transfers
 from devlint.runtime.tracing import Tracing
 from devlint.runtime.tracing_mode import TracingMode
@@ -232,7 +232,7 @@ def noted_as_if_real(action: Callable[[Named], object]) -> TransferLog:
         y = x.cuda()
         counts = torch.ones(1000, dtype=torch.int64).cuda()
         names = Named(x, y, counts.sum(), y > 5, counts)
-        with TracingMode(log, data_place):
+        with TracingMode(log, lambda explanation: None, data_place):
             action(names)
     return log
 
@@ -480,6 +480,35 @@ def test_layers_take_their_fast_path_as_without() -> None:
         without_training()
     assert any("_transformer_encoder_layer_fwd" in name for name in plain.names)
     assert plain.names == seen.names
+
+
+class Shifted(nn.Module):
+    """Keeps a plain tensor, which a strict guard follows through the first call."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        layer = nn.TransformerEncoderLayer(16, 2, 32, batch_first=True)
+        self.encoder = nn.TransformerEncoder(layer, 2)
+        self.shift = torch.arange(16) / 16
+
+    def forward(self, x: Tensor) -> Tensor:
+        out: Tensor = self.encoder(x) + self.shift.to(x.device)
+        return out
+
+
+@pytest.mark.parametrize("mode", ["strict", "trace", "collect"])
+@pytest.mark.parametrize("trains", [False, True])
+def test_a_guarded_model_takes_its_fast_path_as_without(mode: str, trains: bool) -> None:
+    with torch.set_grad_enabled(trains):
+        model, x = Shifted().eval().requires_grad_(False), torch.randn(2, 5, 16)
+        with torch.profiler.profile() as plain:
+            expected = model(x)
+        with guard(mode=mode), torch.profiler.profile() as seen:
+            found = model(x)
+    assert torch.equal(found, expected)
+    names = [[event.name for event in run.events() or ()] for run in (plain, seen)]
+    assert "aten::_transformer_encoder_layer_fwd" in names[0]
+    assert names[0] == names[1]
 
 
 def test_other_overrides_still_close_the_fast_path() -> None:

@@ -1,4 +1,4 @@
-"""Warnings under an emulation name the lines that they name without one."""
+"""Warnings under an emulation or a guard name the lines that they name without."""
 
 from __future__ import annotations
 
@@ -42,6 +42,15 @@ def of_a_factory(device: str) -> None:
     torch.range(0, 3, device=device)
 
 
+def of_a_copy(device: str) -> None:
+    torch.tensor(torch.ones(2, device=device))
+
+
+CAUSES = [
+    of_python, of_a_module, of_a_loss, of_cpp, of_a_move, of_a_gradient, of_a_factory, of_a_copy,
+]  # fmt: skip
+
+
 @pytest.fixture(autouse=True)
 def _always() -> Iterator[None]:
     """C++ says some of its warnings once in a process, unless it is told otherwise."""
@@ -54,24 +63,31 @@ def told(cause: Callable[[str], None], kind: str, mode: str = "off") -> list[tup
     """The places and words of the warnings that a cause has."""
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
-        if kind == "cpu":
-            cause("cpu")
-        else:
-            with devlint.emulate(kind), devlint.guard(mode=mode):
-                cause(kind)
+        emulation = nullcontext() if kind == "cpu" else devlint.emulate(kind)
+        with emulation, devlint.guard(mode=mode):
+            cause(kind)
     return [(each.filename, each.lineno, str(each.message)) for each in found]
 
 
-@pytest.mark.parametrize("mode", ["off", "trace"])
-@pytest.mark.parametrize(
-    "cause", [of_python, of_a_module, of_a_loss, of_cpp, of_a_move, of_a_gradient, of_a_factory]
-)
+@pytest.mark.parametrize("mode", ["off", "strict", "trace", "collect"])
+@pytest.mark.parametrize("cause", CAUSES)
 def test_a_warning_names_the_line_that_it_names_without(
     cause: Callable[[str], None], mode: str
 ) -> None:
     plain = told(cause, "cpu")
     assert len(plain) == 1
-    assert told(cause, "cuda", mode) == plain
+    assert told(cause, "cpu", mode) == told(cause, "cuda", mode) == plain
+
+
+def test_what_shows_warnings_is_as_it_was_after_leaving_in_any_order() -> None:
+    before = vars(warnings)["_showwarnmsg"]
+    guard, emulation = devlint.guard(mode="trace"), devlint.emulate("cuda")
+    guard.__enter__()
+    emulation.__enter__()
+    guard.__exit__()
+    assert len(told(of_a_loss, "cpu")) == 1
+    emulation.__exit__(None, None, None)
+    assert vars(warnings)["_showwarnmsg"] is before
 
 
 @pytest.mark.parametrize("emulated", [False, True])

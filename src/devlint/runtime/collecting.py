@@ -17,18 +17,15 @@ from torch import Tensor
 from torch.utils._pytree import tree_leaves, tree_map_only
 
 from devlint.runtime.collected import Collection, Mismatch
+from devlint.runtime.early_reads import Tell
 from devlint.runtime.explaining.caught import explain_error
 from devlint.runtime.explaining.stack import live
-from devlint.runtime.operands import Reader
-from devlint.runtime.tracing_mode import TracingMode, place
+from devlint.runtime.tracing_mode import READER, TracingMode, place
 from devlint.runtime.transfers import TransferLog
-from devlint.runtime.virtual.tags import moved_site, site
 
 _RUN_THE_PROGRAM = frozenset({Tensor.backward, torch.autograd.backward, torch.autograd.grad})
 """Functions that call code of the program, whose own calls are seen, and that leave traces where
 they fail halfway."""
-
-_READER = Reader(place, site, moved_site)
 
 
 class CollectingMode(TracingMode):
@@ -36,11 +33,12 @@ class CollectingMode(TracingMode):
 
     Args:
         log: where transfers are noted, but for those that are made to go on.
+        tell: is told of copies to the host that are read before they have arrived.
         collection: where the mistakes are noted.
     """
 
-    def __init__(self, log: TransferLog, collection: Collection) -> None:
-        super().__init__(log)
+    def __init__(self, log: TransferLog, tell: Tell, collection: Collection) -> None:
+        super().__init__(log, tell)
         self._collection = collection
 
     def __torch_function__(
@@ -64,7 +62,7 @@ class CollectingMode(TracingMode):
         self, error: Exception, func: Any, types: Any, args: Any, kwargs: Any
     ) -> tuple[Any] | None:
         """The result of a call that has failed, if it works with operands that are moved."""
-        told = explain_error(error, live(), _READER)
+        told = explain_error(error, live(), READER)
         if told is None or told.error is not error or len(told.explanation.devices) < 2:
             return None
         stray, home = told.explanation.devices[:2]

@@ -77,11 +77,14 @@ def explain(
     with torch._C.DisableTorchFunction():
         scene = Scene(stack, reader)
         mistake = diagnose(scene, text, operands)
-        if mistake is None:
-            return None
-        spot = _own(scene)
-        place = ("", 0) if spot is None else (spot.file, spot.line)
-        return explained(mistake, _lines(scene, mistake), place)
+        return None if mistake is None else told_at(scene, mistake)
+
+
+def told_at(scene: Scene, mistake: Mistake) -> Explanation:
+    """A mistake as it is told to the user, with the line that runs."""
+    spot = _own(scene)
+    place = ("", 0) if spot is None else (spot.file, spot.line)
+    return explained(mistake, _lines(scene, mistake), place)
 
 
 def explained(

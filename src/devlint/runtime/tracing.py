@@ -14,12 +14,12 @@ from collections.abc import Callable
 
 from devlint.runtime.collected import Collection
 from devlint.runtime.collecting import CollectingMode
+from devlint.runtime.early_reads import Tell
 from devlint.runtime.operands import Reader
-from devlint.runtime.tracing_mode import TracingMode, place
+from devlint.runtime.tracing_mode import READER, TracingMode
 from devlint.runtime.tracing_surroundings import SURROUNDINGS, push, remove
 from devlint.runtime.transfers import TransferLog
 from devlint.runtime.virtual.running import running_world, share_log
-from devlint.runtime.virtual.tags import moved_site, site
 from devlint.runtime.virtual.waits import install
 
 
@@ -32,13 +32,18 @@ class Tracing:
     Args:
         log: where transfers are noted. An emulation that has a log of its own keeps that.
         collection: where device mistakes are noted, if the program is to go on after them.
+        tell: is told of copies to the host that are read before they have arrived.
     """
 
     def __init__(
-        self, log: TransferLog | None = None, collection: Collection | None = None
+        self,
+        log: TransferLog | None = None,
+        collection: Collection | None = None,
+        tell: Tell = lambda explanation: None,
     ) -> None:
         self.log = TransferLog() if log is None else log
         self.collection = collection
+        self._tell = tell
         self._lock = threading.Lock()
         self._entered = 0
         self._mode: TracingMode | None = None
@@ -47,7 +52,7 @@ class Tracing:
     @property
     def reader(self) -> Reader:
         """Tells where tensors are, were made and were last moved, also after leaving."""
-        return Reader(place, site, moved_site)
+        return READER
 
     def __enter__(self) -> Tracing:
         with self._lock:
@@ -69,9 +74,10 @@ class Tracing:
             remove(mode)
 
     def _begin(self) -> None:
-        collection = self.collection
-        log = self.log
-        self._mode = TracingMode(log) if collection is None else CollectingMode(log, collection)
+        collection, log, tell = self.collection, self.log, self._tell
+        self._mode = (
+            TracingMode(log, tell) if collection is None else CollectingMode(log, tell, collection)
+        )
         SURROUNDINGS.enter(self._mode)
         self._undo.append(share_log(self.log))
         world = running_world()
@@ -83,5 +89,6 @@ class Tracing:
         while self._undo:
             self._undo.pop()()
         if mode is not None:
+            mode.readers.close()
             mode.is_on = False
             SURROUNDINGS.leave(mode)

@@ -15,9 +15,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from devlint.runtime.early_reads import Readers, Tell
 from devlint.runtime.explaining.stack import users_frame
-from devlint.runtime.operands import is_tensor
-from devlint.runtime.transfers import TransferLog
+from devlint.runtime.operands import Reader, Site, is_tensor
+from devlint.runtime.transfers import TransferLog, is_pinned
+from devlint.runtime.virtual.arrivals import ARRIVALS, asking
 from devlint.runtime.virtual.mode_stack import Onlooker
 from devlint.runtime.virtual.modes import Handler
 from devlint.runtime.virtual.running import running_world
@@ -27,10 +29,12 @@ from devlint.runtime.virtual.tags import (
     PLAIN,
     Spot,
     carrier_of,
+    moved_site,
     note_making,
     note_move,
     real_device,
     shown_place,
+    site,
     storage_of,
 )
 from devlint.runtime.virtual.waits import Ground, Waits
@@ -45,6 +49,10 @@ def place(tensor: Tensor) -> torch.device:
     """Where a tensor is, or pretends to be."""
     with torch._C.DisableTorchFunction():
         return real_device(tensor) if running_world() is None else shown_place(tensor)
+
+
+READER = Reader(place, site, moved_site)
+"""What a tracing knows of tensors."""
 
 
 def is_accelerator(device: torch.device) -> bool:
@@ -76,14 +84,19 @@ class TracingMode(Onlooker):
 
     Args:
         log: where transfers are noted.
+        tell: is told of copies to the host that are read before they have arrived.
         data_place: where the data of a tensor is.
     """
 
     def __init__(
-        self, log: TransferLog, data_place: Callable[[Tensor], torch.device] = _data_place
+        self,
+        log: TransferLog,
+        tell: Tell,
+        data_place: Callable[[Tensor], torch.device] = _data_place,
     ) -> None:
         super().__init__()
         self.log = log
+        self.readers = Readers(READER, tell)
         self._data_place = data_place
         self._handlers = self._all_handlers()
         self.is_on = True
@@ -111,6 +124,15 @@ class TracingMode(Onlooker):
     ) -> Any:
         if not self.is_on:
             return func(*args, **kwargs) if kwargs else func(*args)
+        if not ARRIVALS.under_way:
+            return self._seen(func, args, kwargs)
+        early = ARRIVALS.among((args, kwargs))
+        result = self._seen(func, args, kwargs)
+        if early:
+            self.readers.called(func, early, result)
+        return result
+
+    def _seen(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:
         handler = self._handlers.get(func)
         if handler is not None:
             return handler(func, args, kwargs or {})
@@ -180,8 +202,18 @@ class TracingMode(Onlooker):
             return result
         with torch._C.DisableTorchFunction():
             note_move(result, tensor, programs_spot(sys._getframe(1)))
-        self.log.copied(data, self._data_place(result), tensor, _waits(args, kwargs))
+        waits = _waits(args, kwargs)
+        self.log.copied(data, self._data_place(result), tensor, waits)
+        if not waits:
+            self._begin(result, source)
         return result
+
+    def _begin(self, copy: Tensor, source: torch.device) -> None:
+        """A copy that nothing waits for has been asked for."""
+        frame = users_frame(sys._getframe(1))
+        if frame is not None and is_accelerator(source) and place(copy).type == "cpu":
+            has_come = asking(source) if running_world() is None else None
+            ARRIVALS.begin(copy, source, Site.of(frame.f_code, frame.f_lineno), has_come)
 
     def _from_data(self, otherwise: Handler) -> Handler:
         """`torch.tensor(x, device=...)` is a move where `x` is a tensor."""
@@ -199,7 +231,11 @@ class TracingMode(Onlooker):
         result = func(*args, **kwargs)
         if isinstance(source, Tensor) and isinstance(target, Tensor):
             there, here = self._data_place(source), self._data_place(target)
-            self.log.copied(there, here, source, _waits(args[2:], kwargs))
+            waits = _waits(args[2:], kwargs)
+            self.log.copied(there, here, source, waits)
+            # CUDA itself waits for a copy into memory that isn't pinned.
+            if not waits and is_pinned(target) and target.is_contiguous():
+                self._begin(target, place(source))
         return result
 
     # --- the host

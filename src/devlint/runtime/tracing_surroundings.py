@@ -21,10 +21,12 @@ from torch import Tensor
 
 from devlint.runtime.guard.compiler import unseen_by_compiler
 from devlint.runtime.tracing_mode import TracingMode, is_accelerator, programs_spot
-from devlint.runtime.virtual.mode_stack import modes_on, set_modes, take_off
+from devlint.runtime.virtual.api.warned import WARNINGS
+from devlint.runtime.virtual.arrivals import ARRIVALS
+from devlint.runtime.virtual.mode_stack import FAST_PATHS, modes_on, set_modes, take_off
 from devlint.runtime.virtual.patches import Patches
 from devlint.runtime.virtual.running import running_world
-from devlint.runtime.virtual.tags import CPU, PLAIN, note_making
+from devlint.runtime.virtual.tags import CPU, note_making
 
 _DYNAMO = "torch._dynamo.eval_frame"
 
@@ -109,7 +111,8 @@ class Surroundings:
     def _patch(self) -> None:
         self._patch_threads()
         self._patch_engine()
-        self._patch_fast_paths()
+        self._patches.later(FAST_PATHS.hold())
+        self._patches.later(WARNINGS.hold())
         self._patch_compilers()
         self._patch_unseen_makers()
         self._patch_synchronize()
@@ -152,21 +155,6 @@ class Surroundings:
         self._patches.set(torch.autograd.graph, "_engine_run_backward", run)
 
     # --- what would go another way under a mode
-
-    def _patch_fast_paths(self) -> None:
-        """Layers of torch.nn take a fast path unless a tensor or a mode overrides functions.
-
-        Tracings override nothing, so the fast path stays open to them, and its results the same.
-        """
-        asked = torch.overrides.has_torch_function
-
-        def has_torch_function(values: Any) -> bool:
-            stack = modes_on()
-            if stack and all(isinstance(mode, TracingMode) for mode in stack):
-                return any(_overrides(type(value)) for value in values)
-            return bool(asked(values))
-
-        self._patches.set(torch.overrides, "has_torch_function", has_torch_function)
 
     def _patch_compilers(self) -> None:
         """Code that torch.compile traces, or has compiled, meets no mode of ours."""
@@ -219,11 +207,14 @@ class Surroundings:
 
     def _patch_synchronize(self) -> None:
         """Waiting for an accelerator as such is no function of tensors."""
-        owners: list[Any] = [getattr(torch, name, None) for name in ("cuda", "xpu", "accelerator")]
-        owners += [getattr(torch.cuda, name, None) for name in ("Stream", "Event")]
+        kinds: list[Any] = [getattr(torch, name, None) for name in ("cuda", "xpu", "mps")]
+        owners = [*kinds, getattr(torch, "accelerator", None)]
+        owners += [getattr(kind, name, None) for kind in kinds for name in ("Stream", "Event")]
         for owner in owners:
             if hasattr(owner, "synchronize"):
                 self._patches.set(owner, "synchronize", self._noting_waits(owner.synchronize))
+            if hasattr(owner, "query"):
+                self._patches.set(owner, "query", _noting_success(owner.query))
 
     def _noting_waits(self, synchronize: Callable[..., Any]) -> Callable[..., Any]:
         def wait(*args: Any, **kwargs: Any) -> Any:
@@ -250,8 +241,21 @@ class Surroundings:
         self._patches.set(base, "cpu", to_host)
 
 
+def _noting_success(query: Callable[..., bool]) -> Callable[..., bool]:
+    """Who asks until the answer is yes has waited."""
+
+    def asked(*args: Any, **kwargs: Any) -> bool:
+        is_done = query(*args, **kwargs)
+        if is_done:
+            ARRIVALS.end()
+        return is_done
+
+    return asked
+
+
 def _step_aside(call: FrameType) -> None:
-    """Take our modes from the stack for as long as a frame runs."""
+    """Take our modes from the stack for as long as a frame runs, which may wait."""
+    ARRIVALS.end()
     stack = modes_on()
     ours = [(index, mode) for index, mode in enumerate(stack) if isinstance(mode, TracingMode)]
     if ours and not _thread.aside:
@@ -281,13 +285,6 @@ def _noting(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
         return made
 
     return noted
-
-
-def _overrides(kind: type) -> bool:
-    if kind in PLAIN:
-        return False
-    unused: Any = torch._C._disabled_torch_function_impl
-    return getattr(kind, "__torch_function__", unused) is not unused
 
 
 SURROUNDINGS = Surroundings()

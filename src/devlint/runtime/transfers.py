@@ -25,6 +25,7 @@ from devlint.runtime.explaining.origins import place_of, shortened
 from devlint.runtime.explaining.stack import owner_of
 from devlint.runtime.operands import Site
 from devlint.runtime.timeline import Timeline
+from devlint.runtime.virtual.arrivals import ARRIVALS
 from devlint.runtime.virtual.tags import NO_STORAGE, parts_of
 
 WAITS = "waits"
@@ -92,11 +93,15 @@ class TransferLog:
             wait: whether the call was to return only when the copy is complete.
         """
         kinds = source.type, target.type
-        if self._thread.paused or "meta" in kinds or source == target:
+        if "meta" in kinds or source == target:
             return
         direction = _direction(source, target)
-        size = _bytes(tensor)
         waits = _waits(direction, tensor, wait)
+        if waits:
+            ARRIVALS.end()
+        if self._thread.paused:
+            return
+        size = _bytes(tensor)
         site = _programs_line(sys._getframe(1))
         with self._lock:
             line = self._line(site, f"{source} to {target}")
@@ -115,6 +120,7 @@ class TransferLog:
             what: what the program did, as in `item`.
             tensor: whose value was asked for, if it was one tensor's.
         """
+        ARRIVALS.end()
         if self._thread.paused:
             return
         site = _programs_line(sys._getframe(1))
@@ -196,10 +202,11 @@ def _waits(direction: str, tensor: Any, wait: bool) -> bool:
     """
     if direction == "device to device":
         return False
-    return wait or (direction == "host to device" and not _is_pinned(tensor))
+    return wait or (direction == "host to device" and not is_pinned(tensor))
 
 
-def _is_pinned(tensor: Any) -> bool:
+def is_pinned(tensor: Any) -> bool:
+    """Whether a tensor or a storage is in pinned memory, or pretends to be."""
     with torch._C.DisableTorchFunction():
         try:
             storage = tensor.untyped_storage() if isinstance(tensor, torch.Tensor) else tensor

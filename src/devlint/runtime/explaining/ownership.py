@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import SimpleNamespace
+from typing import TypeVar
 
 from torch import Tensor, nn
 
@@ -15,6 +16,7 @@ from devlint.runtime.explaining.stack import as_module
 from devlint.runtime.operands import Reader
 
 Test = Callable[[Tensor], bool]
+Thing = TypeVar("Thing")
 
 _REGISTERED = ("_parameters", "_buffers", "_modules", "_flat_weights")
 """Attributes of a module that aren't the program's own."""
@@ -170,14 +172,21 @@ def _modules_kept(text: str, value: object) -> Iterator[tuple[str, nn.Module]]:
             yield from modules_in(f"{text}.{name}", part)
 
 
-def modules_in(text: str, value: object, depth: int = 0) -> Iterator[tuple[str, nn.Module]]:
+def modules_in(text: str, value: object) -> Iterator[tuple[str, nn.Module]]:
     """The modules in a plain container, and in those in it, with what they are called there."""
-    if (module := as_module(value)) is not None:
-        yield text, module
+    return things_in(text, value, as_module)
+
+
+def things_in(
+    text: str, value: object, wanted: Callable[[object], Thing | None], depth: int = 0
+) -> Iterator[tuple[str, Thing]]:
+    """What is wanted in a plain container, and in those in it, with what it is called there."""
+    if (thing := wanted(value)) is not None:
+        yield text, thing
     elif (type(value) is list or type(value) is tuple) and depth < 2:
         for index, inner in enumerate(value):
-            yield from modules_in(f"{text}[{index}]", inner, depth + 1)
+            yield from things_in(f"{text}[{index}]", inner, wanted, depth + 1)
     elif type(value) is dict and depth < 2:
         for key, inner in list(value.items()):
             shown = f'"{key}"' if type(key) is str else str(key) if type(key) is int else "..."
-            yield from modules_in(f"{text}[{shown}]", inner, depth + 1)
+            yield from things_in(f"{text}[{shown}]", inner, wanted, depth + 1)

@@ -16,7 +16,7 @@ from typing import Any, TypeVar, overload
 from torch import nn
 
 from devlint.runtime.ending import at_end, rank_line, write
-from devlint.runtime.guard.errors import DeviceMismatchError
+from devlint.runtime.guard.errors import DeviceMismatchError, EarlyReadWarning
 from devlint.runtime.guard.guard import MODES, Guard, check_mode
 from devlint.runtime.guard.uncaught import explained
 from devlint.runtime.transfers import TransferLog
@@ -25,6 +25,7 @@ __all__ = [
     "MODES",
     "VARIABLE",
     "DeviceMismatchError",
+    "EarlyReadWarning",
     "Guard",
     "InstalledGuard",
     "check_mode",

@@ -9,6 +9,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 from devlint.runtime.explaining.source import MOVES
 from devlint.runtime.guard.sources import Method
@@ -41,11 +42,8 @@ class Binding:
     value: ast.expr
 
 
-def binding(methods: tuple[Method, ...], name: str, deep: bool = False) -> Binding | None:
-    """The statement that stores an attribute, if there is one only and `__init__` runs it.
-
-    With `deep`, it may also be in a method that `__init__` calls.
-    """
+def binding(methods: tuple[Method, ...], name: str) -> Binding | None:
+    """The statement that stores an attribute, if there is one only and setting up runs it."""
     found: list[Binding] = []
     for method in methods:
         for node in method.nodes:
@@ -59,12 +57,7 @@ def binding(methods: tuple[Method, ...], name: str, deep: bool = False) -> Bindi
             if statement is None or statement.value is None:
                 return None
             found.append(Binding(method, statement, statement.value))
-    if len(found) != 1:
-        return None
-    place = found[0].method
-    if place.name == "__init__" or (deep and _is_called_by_init(methods, place.name)):
-        return found[0]
-    return None
+    return found[0] if len(found) == 1 and found[0].method.name in setup(methods) else None
 
 
 def _plain_statement(method: Method, target: ast.Attribute) -> ast.Assign | ast.AnnAssign | None:
@@ -91,19 +84,29 @@ def _changes_by_name(method: Method, node: ast.AST) -> bool:
     return node.func.id in ("vars", "dir")
 
 
-def _is_called_by_init(methods: tuple[Method, ...], name: str) -> bool:
-    return any(
-        isinstance(node, ast.Call) and method.is_attribute(node.func, name)
-        for method in methods
-        if method.name == "__init__"
-        for node in method.nodes
-    )
+def setup(methods: tuple[Method, ...]) -> frozenset[str]:
+    """`__init__`, and the methods that it calls, or those that they call, outside of `with`."""
+    found = {"__init__"}
+    size = 0
+    while size < len(found):
+        size = len(found)
+        found |= {
+            other.name
+            for method in methods
+            if method.name in found
+            for node in method.nodes
+            if isinstance(node, ast.Call)
+            for other in methods
+            if method.is_attribute(node.func, other.name) and not method.is_under_with(node)
+        }
+    return frozenset(found)
 
 
 def reads(methods: tuple[Method, ...], name: str) -> tuple[str, int] | None:
-    """The first line outside `__init__` that reads an attribute."""
+    """The first line that reads an attribute when a module is at work."""
+    unused = setup(methods) | {"__repr__", "extra_repr"}
     for method in methods:
-        if method.name == "__init__" or method.name in ("__repr__", "extra_repr"):
+        if method.name in unused:
             continue
         for node in method.nodes:
             if method.is_attribute(node, name) and isinstance(getattr(node, "ctx", 0), ast.Load):
@@ -118,8 +121,9 @@ class Uses:
     method: Method
     name: str
     local: str = ""
-    is_tensor: bool = False
-    """Whether it is a tensor: with another one an operator makes a third, and holds neither."""
+    holds: Literal["modules", "tensor", "tensors"] = "modules"
+    """What it is, or is a container of. An operator with a tensor makes a third, and holds none;
+    one with a container holds what is in that."""
 
     @cached_property
     def _names(self) -> frozenset[str]:
@@ -152,12 +156,14 @@ class Uses:
         if isinstance(node, ast.BinOp):
             sides = node.left, node.right
             found = [self.refers(side, names) for side in sides]
-            if self.is_tensor:
-                return any(found) and all(
-                    is_it or isinstance(side, ast.Constant)
-                    for is_it, side in zip(found, sides, strict=True)
-                )
-            return any(found)
+            if self.holds == "modules":
+                return any(found)
+            if self.holds == "tensors" and any(map(self.is_it, sides)):
+                return True
+            return any(found) and all(
+                is_it or isinstance(side, ast.Constant)
+                for is_it, side in zip(found, sides, strict=True)
+            )
         if isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp)):
             return self.refers(node.elt, names)
         if isinstance(node, ast.DictComp):
@@ -168,6 +174,11 @@ class Uses:
             if isinstance(node.func, ast.Attribute) and node.func.attr in _VIEWS:
                 return self.refers(node.func.value, names)
         return False
+
+    def is_it(self, node: ast.AST) -> bool:
+        """Whether a node is the attribute, or the local name of it."""
+        is_local = isinstance(node, ast.Name) and bool(self.local) and node.id == self.local
+        return is_local or self.method.is_attribute(node, self.name)
 
     @cached_property
     def moves(self) -> bool:

@@ -1,4 +1,4 @@
-"""Modules that a module keeps in a plain list, tuple or dict, where `.to()` doesn't find them."""
+"""Modules and parameters in a plain list, tuple or dict of a module: `.to()` leaves them behind."""
 
 from __future__ import annotations
 
@@ -9,16 +9,19 @@ from functools import lru_cache
 
 from torch import nn
 
-from devlint.runtime.guard.attributes import MOVERS, Binding, Uses, binding, reads
+from devlint.runtime.guard.attributes import MOVERS, Binding, Uses, binding, reads, setup
 from devlint.runtime.guard.sources import Method, methods_of
+from devlint.runtime.guard.tensors import makes
 
 _DISPLAYS = (ast.List, ast.Tuple, ast.Dict, ast.ListComp, ast.DictComp, ast.GeneratorExp)
 
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """Where a class keeps modules, as its source has it."""
+    """Where a class keeps modules or parameters, as its source has it."""
 
+    me: str
+    """What the class calls its objects there: `self`."""
     file: str
     line: int
     """Where the attribute is set."""
@@ -27,11 +30,11 @@ class Container:
 
 
 @lru_cache(maxsize=512)
-def container(kind: type, name: str) -> Container | None:
-    """What the source of a class says of an attribute with modules in it.
+def container(kind: type, name: str, holds_tensors: bool) -> Container | None:
+    """What the source of a class says of an attribute with modules or parameters in it.
 
-    Nothing unless `__init__` fills it with modules that are made right there, another method uses
-    it, and nothing moves what is in it or gives it away.
+    Nothing unless `__init__`, or what that calls, fills it with things that are made right there,
+    another method uses it, and nothing moves what is in it or gives it away.
     """
     methods = methods_of(kind)
     if methods is None:
@@ -40,56 +43,55 @@ def container(kind: type, name: str) -> Container | None:
     used = reads(methods, name)
     if bound is None or used is None or bound.method.is_under_with(bound.statement):
         return None
-    made = _Made(bound, name)
-    if not made.is_all_made_here:
-        return None
+    local = bound.value.id if isinstance(bound.value, ast.Name) else ""
+    filled: list[tuple[Method, ast.expr | None]] = []
+    begins = setup(methods)
     for method in methods:
-        local = made.local if method is bound.method else ""
-        uses = Uses(method, name, local)
-        if uses.moves or uses.gives_away:
+        its_local = local if method is bound.method else ""
+        uses = Uses(method, name, its_local, "tensors" if holds_tensors else "modules")
+        items = list(_fills(uses))
+        if uses.moves or uses.gives_away or (items and method.name not in begins):
             return None
-        if method is not bound.method and any(_fills(method, name, "")):
-            return None
-    return Container(bound.method.file, bound.statement.lineno, used)
+        filled += ((method, item) for item in items)
+    value = _made_value(bound, local)
+    if not _is_container(bound.method, value) or not all(_is_made(*item) for item in filled):
+        return None
+    if not filled and _hides_one(value, methods, name):
+        return None
+    return Container(bound.method.me, bound.method.file, bound.statement.lineno, used)
 
 
-@dataclass(frozen=True)
-class _Made:
-    """What `__init__` puts into a container."""
-
-    bound: Binding
-    name: str
-
-    @property
-    def local(self) -> str:
-        """The local name of the container, where it has one."""
-        value = self.bound.value
-        return value.id if isinstance(value, ast.Name) else ""
-
-    @property
-    def is_all_made_here(self) -> bool:
-        method, value = self.bound.method, self.bound.value
-        if isinstance(value, ast.Name):
-            values = method.assigned(value.id)
-            if len(values) != 1 or values[0] is None:
-                return False
-            value = values[0]
-        filled = list(_fills(method, self.name, self.local))
-        if not _is_container_of_modules(method, value):
-            return False
-        if not filled and _holds_one(value):
-            return False  # how a module is hidden on purpose
-        return all(_is_made(method, item) for item in filled)
+def _made_value(bound: Binding, local: str) -> ast.expr | None:
+    """The expression that makes a container."""
+    values = bound.method.assigned(local) if local else [bound.value]
+    return values[0] if len(values) == 1 else None
 
 
-def _holds_one(value: ast.expr) -> bool:
-    if isinstance(value, (ast.List, ast.Tuple)):
-        return len(value.elts) <= 1
-    return isinstance(value, ast.Dict) and len(value.values) <= 1
+def _hides_one(value: ast.expr | None, methods: tuple[Method, ...], name: str) -> bool:
+    """Whether it is a list of one that is only read as `self.name[0]`: so a module is hidden, on
+    purpose, from what its owner saves and trains.
+    """
+    if not isinstance(value, (ast.List, ast.Tuple)) or len(value.elts) > 1:
+        return False
+    loads = [
+        (method, node)
+        for method in methods
+        for node in method.nodes
+        if method.is_attribute(node, name) and isinstance(getattr(node, "ctx", None), ast.Load)
+    ]
+    firsts = {
+        id(node.value)
+        for method, _ in loads
+        for node in method.nodes
+        if isinstance(node, ast.Subscript)
+        and isinstance(node.slice, ast.Constant)
+        and node.slice.value == 0
+    }
+    return all(id(node) in firsts for _, node in loads)
 
 
-def _is_container_of_modules(method: Method, value: ast.expr) -> bool:
-    """Whether an expression makes a container, and all the modules in it."""
+def _is_container(method: Method, value: ast.expr | None) -> bool:
+    """Whether an expression makes a container, and all that is in it."""
     if isinstance(value, (ast.List, ast.Tuple)):
         return all(_is_made(method, item) for item in value.elts)
     if isinstance(value, ast.Dict):
@@ -99,14 +101,14 @@ def _is_container_of_modules(method: Method, value: ast.expr) -> bool:
     if isinstance(value, ast.DictComp):
         return _is_made(method, value.value)
     if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult):
-        return _is_container_of_modules(method, value.left)
+        return _is_container(method, value.left)
     if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add):
-        return all(_is_container_of_modules(method, side) for side in (value.left, value.right))
+        return all(_is_container(method, side) for side in (value.left, value.right))
     if isinstance(value, ast.Call) and method.value_of(value.func) in (list, tuple, dict):
         items = (*value.args, *(keyword.value for keyword in value.keywords))
         if all(isinstance(item, _DISPLAYS) for item in value.args):
             return all(
-                _is_container_of_modules(method, item)
+                _is_container(method, item)
                 if isinstance(item, _DISPLAYS)
                 else _is_made(method, item)
                 for item in items
@@ -115,29 +117,26 @@ def _is_container_of_modules(method: Method, value: ast.expr) -> bool:
 
 
 def _is_made(method: Method, value: ast.expr | None) -> bool:
-    """Whether an expression calls the class of a module, or is a container of such calls."""
-    if value is None:
+    """Whether an expression makes a module or a parameter, or is a container of such calls."""
+    if value is None or method.is_under_with(value):
         return False
     if isinstance(value, ast.Call):
-        return _constructs(method, value) or _is_container_of_modules(method, value)
+        return _constructs(method, value) or _is_container(method, value)
     if isinstance(value, ast.Name):
         values = method.assigned(value.id)
         return bool(values) and all(
             isinstance(each, ast.Call) and _constructs(method, each) for each in values
         )
-    return isinstance(value, _DISPLAYS) and _is_container_of_modules(method, value)
+    return isinstance(value, _DISPLAYS) and _is_container(method, value)
 
 
-def _fills(method: Method, name: str, local: str) -> Iterator[ast.expr | None]:
+def _fills(uses: Uses) -> Iterator[ast.expr | None]:
     """What is put into a container after it was made; nothing for what can't be told."""
 
     def is_it(node: ast.AST) -> bool:
-        if isinstance(node, ast.Subscript):
-            return is_it(node.value)
-        is_local = isinstance(node, ast.Name) and bool(local) and node.id == local
-        return is_local or method.is_attribute(node, name)
+        return is_it(node.value) if isinstance(node, ast.Subscript) else uses.is_it(node)
 
-    for node in method.nodes:
+    for node in uses.method.nodes:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             if is_it(node.func.value) and node.func.attr in _FILLING:
                 yield node.args[-1] if node.args and not node.keywords else None
@@ -152,8 +151,10 @@ _FILLING = frozenset({"append", "extend", "insert", "update", "setdefault"})
 
 
 def _constructs(method: Method, call: ast.Call) -> bool:
-    """Whether a call makes a module, and says nothing of a device."""
+    """Whether a call makes a module or a parameter, and says nothing of a device."""
     kind = method.value_of(call.func)
+    if kind is nn.Parameter:
+        return bool(call.args) and makes(method, call.args[0])
     if not isinstance(kind, type) or not issubclass(kind, nn.Module):
         return False
     if any(keyword.arg is None or "device" in keyword.arg for keyword in call.keywords):

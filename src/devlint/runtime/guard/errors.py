@@ -50,6 +50,12 @@ class DeviceMismatchError(RuntimeError):
         return error
 
 
+class EarlyReadWarning(UserWarning):
+    """A copy to the host is read before it has arrived. The mode `trace` warns of it."""
+
+    __module__ = "devlint"
+
+
 def hide(error: BaseException) -> None:
     """Take the guard's frames out of an error's traceback, all but the one that has caught it."""
     entry = error.__traceback__

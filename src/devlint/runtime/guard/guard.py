@@ -6,6 +6,7 @@ import functools
 import inspect
 import sys
 import threading
+import warnings
 import weakref
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
@@ -21,7 +22,7 @@ from devlint.runtime.explaining.caught import explain_error, tell
 from devlint.runtime.explaining.stack import live, modules_at_work
 from devlint.runtime.guard import structure
 from devlint.runtime.guard.agreement import disagreement
-from devlint.runtime.guard.errors import DeviceMismatchError
+from devlint.runtime.guard.errors import DeviceMismatchError, EarlyReadWarning
 from devlint.runtime.guard.tracebacks import tidy
 from devlint.runtime.guard.watch import WATCH, Around
 from devlint.runtime.operands import REAL, Reader
@@ -75,7 +76,8 @@ class Guard:
         self._entered: list[ExitStack] = []
         """What the last one to leave undoes, and nothing for each of the others."""
         self._tracing: Any = None
-        self._last_raised: Explanation | None = None
+        self._last_told: Explanation | None = None
+        self._warned: set[str] = set()
 
     # --- on and off
 
@@ -94,7 +96,8 @@ class Guard:
             collects = self.mode == "collect"
             if collects and self._tells:
                 self.collected = Collection()
-            tracing = Tracing(self.transfers, self.collected if collects else None)
+            collection = self.collected if collects else None
+            tracing = Tracing(self.transfers, collection, self._read_early)
             self._tracing = stack.enter_context(tracing)
         if self.mode in _STRICT:
             watcher = _Watcher(self)
@@ -171,11 +174,22 @@ class Guard:
 
     def _raised(self, explanation: Explanation | None) -> None:
         """Note a mistake that an error is about. It may be told repeatedly."""
-        if explanation is None or not explanation.devices or explanation is self._last_raised:
+        if explanation is None or not explanation.devices or explanation is self._last_told:
             return
-        self._last_raised = explanation
+        self._last_told = explanation
         if self.mode == "collect":
             self.collected.add(Mismatch.of(explanation, "raised"))
+
+    def _read_early(self, explanation: Explanation) -> None:
+        """Tell of a copy to the host that was read too early, now and once, or at the end."""
+        self._last_told = explanation
+        if self.mode == "collect":
+            self.collected.add(Mismatch.of(explanation, "noted"))
+        else:
+            text = explanation.as_text()
+            if text not in self._warned:
+                self._warned.add(text)
+                warnings.warn_explicit(text, EarlyReadWarning, *explanation.place)
 
     def covers(self, module: nn.Module | None = None) -> bool:
         """Whether it is for a module, or for one of those at work."""
@@ -199,7 +213,7 @@ class Guard:
     @property
     def found_nothing(self) -> bool:
         """Whether a guard that checks has met no mistake."""
-        return self.mode in _STRICT and self._last_raised is None and not self.collected
+        return self.mode in _STRICT and self._last_told is None and not self.collected
 
     @property
     def modules_checked(self) -> int:

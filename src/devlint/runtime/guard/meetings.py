@@ -19,7 +19,6 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.multiprocessing.reductions import StorageWeakRef
-from torch.overrides import TorchFunctionMode
 
 from devlint.runtime.explaining.stack import owner_of
 from devlint.runtime.guard.agreement import PLAIN
@@ -39,6 +38,7 @@ from devlint.runtime.guard.calls import (
 )
 from devlint.runtime.guard.errors import DeviceMismatchError
 from devlint.runtime.guard.tensors import Plain
+from devlint.runtime.virtual.mode_stack import FAST_PATHS, Onlooker
 from devlint.torchapi import Effect
 
 
@@ -79,7 +79,7 @@ Tell = Callable[[Meeting], None]
 """Is given a meeting, and may raise an error for it."""
 
 
-class Watching(TorchFunctionMode):
+class Watching(Onlooker):
     """Follows tensors while it is on, and tells of each sure meeting."""
 
     def __init__(
@@ -97,6 +97,12 @@ class Watching(TorchFunctionMode):
         # Code of a library has no way of its own for the tensors of a program.
         self._kinds_of_code = frozenset({"program", *(owner_of(each.file) for each in plain)})
         self._is_done = False
+        self._let_go: Callable[[], None] = lambda: None
+
+    def __enter__(self) -> Watching:
+        self._let_go = FAST_PATHS.hold()
+        super().__enter__()
+        return self
 
     def __exit__(
         self,
@@ -105,6 +111,7 @@ class Watching(TorchFunctionMode):
         trace: TracebackType | None,
     ) -> None:
         super().__exit__(kind, error, trace)
+        self._let_go()
         self._stop()
 
     def _stop(self) -> None:

@@ -21,10 +21,11 @@ from devlint.runtime.explain import Explanation, explained
 from devlint.runtime.explaining.lookup import contents, modules_below, tensors_of
 from devlint.runtime.explaining.mistakes import Mistake, described
 from devlint.runtime.explaining.origins import shown_line
-from devlint.runtime.explaining.ownership import Ownership, modules_in
+from devlint.runtime.explaining.ownership import Ownership, things_in
 from devlint.runtime.explaining.stack import (
     ModuleFrame,
     Spot,
+    as_module,
     live,
     modules_at_work,
     owner_of,
@@ -57,7 +58,7 @@ def judge(module: nn.Module, reader: Reader, tell: Callable[[Explanation], None]
     with torch._C.DisableTorchFunction():
         if getattr(module, "_is_replica", False) or is_traced():
             return None
-        if not any(_holds_modules(value) for value in _plain(module)) and not _has_plain(module):
+        if not any(_kept("", value) for value in _plain(module)) and not _has_plain(module):
             return None
         scene = _scene(module, reader)
         found = _unregistered(module, scene)
@@ -94,6 +95,11 @@ def _scene(module: nn.Module, reader: Reader) -> _Surroundings:
     if not any(each is module for each in modules):
         modules.append(module)
     return _Surroundings(stack, Ownership(modules, reader), call, reader)
+
+
+def _outside(me: str, name: str) -> str:
+    """A pattern for an attribute of what isn't called as a class calls its own objects."""
+    return rf"(?<!\bself)(?<!\b{me})\.{name}\b"
 
 
 def _text_of(file: str) -> str:
@@ -139,7 +145,7 @@ def _watching(
         if not _sees_to_devices(scene)
         # Whoever stores or moves it outside of the class has taken care of it.
         and not scene.is_read_outside(
-            rf"(?<!\bself)\.{each.name}\s*(=(?!=)|\.(to|cuda|type)\b)|[\"']{each.name}[\"']"
+            rf"{_outside(each.me, each.name)}\s*(=(?!=)|\.(to|cuda|type)\b)|[\"']{each.name}[\"']"
         )
     ]
     moved = [*registered_tensors(root), *registered_tensors(module)]
@@ -158,21 +164,21 @@ def _watching(
 def _told_of_tensor(meeting: Meeting, owners: Ownership) -> Explanation:
     plain = meeting.plain
     owner, name = plain.owner, plain.name
-    kind = type(owner).__name__
-    headline = f"self.{name} of {kind} is a plain tensor, not a buffer: .to() leaves it on cpu"
+    kind, text = type(owner).__name__, f"{plain.me}.{name}"
+    headline = f"{text} of {kind} is a plain tensor, not a buffer: .to() leaves it on cpu"
     facts = owners.reader.facts(name, plain.tensor)
     lines = [
-        described("tensor", f"self.{name}", facts),
+        described("tensor", text, facts),
         ("kept at", shown_line(plain.file, plain.line)),
         ("used at", shown_line(meeting.file, meeting.line)),
     ]
-    fix = f'let it move with the module: self.register_buffer("{name}", ..., persistent=False)'
+    registered = f'{plain.me}.register_buffer("{name}", ..., persistent=False)'
     mistake = Mistake(
         headline=headline,
-        fix=fix,
+        fix=f"let it move with the module: {registered}",
         rule="unregistered-tensor",
         module=owners.label(owner),
-        argument=f"self.{name}",
+        argument=text,
         devices=("cpu",),
     )
     return explained(mistake, lines, (plain.file, plain.line))
@@ -185,8 +191,22 @@ def _plain(module: nn.Module) -> Iterator[object]:
     return (value for name, value in list(contents(module).items()) if name not in _OWN)
 
 
-def _holds_modules(value: object) -> bool:
-    return type(value) in _CONTAINERS and next(modules_in("", value), None) is not None
+Part = nn.Module | nn.Parameter
+"""What a container may keep from being moved."""
+
+
+def _kept(name: str, value: object) -> list[tuple[str, Part]]:
+    """The modules and parameters in a plain container, with what they are called there."""
+    found: Iterator[tuple[str, Part]] = things_in(name, value, _as_part)
+    return list(found) if type(value) in _CONTAINERS else []
+
+
+def _as_part(value: object) -> Part | None:
+    return value if type(value) is nn.Parameter else as_module(value)
+
+
+def _tensors_in(part: Part) -> Iterator[Tensor]:
+    return iter([part]) if isinstance(part, nn.Parameter) else registered_tensors(part)
 
 
 def _unregistered(module: nn.Module, scene: _Surroundings) -> Explanation | None:
@@ -194,29 +214,31 @@ def _unregistered(module: nn.Module, scene: _Surroundings) -> Explanation | None
     for name, value in list(contents(module).items()):
         if name in _OWN or name.startswith("_") or type(value) not in _CONTAINERS:
             continue
-        kept = list(modules_in(name, value))
+        kept = _kept(name, value)
         if not kept or not _stay_behind([each for _, each in kept], module, scene):
             continue
-        found = container(cast(Any, type(module)), name)
+        holds_tensors = isinstance(kept[0][1], nn.Parameter)
+        found = container(cast(Any, type(module)), name, holds_tensors)
         if found is None or _sees_to_devices(scene):
             continue
         # Whoever reads the container outside of the class may move what is in it.
-        if not scene.is_read_outside(rf"(?<!\bself)\.{name}\b"):
+        if not scene.is_read_outside(_outside(found.me, name)):
             return _told(module, name, value, kept[0], found, scene)
     return None
 
 
-def _stay_behind(kept: list[nn.Module], owner: nn.Module, scene: _Surroundings) -> bool:
-    """Whether modules, all of them, have tensors of their own that nothing has registered."""
+def _stay_behind(kept: list[Part], owner: nn.Module, scene: _Surroundings) -> bool:
+    """Whether modules or parameters, all of them, have tensors that nothing has registered."""
     roots = [*scene.owners.modules, owner]
     registered = {id(each) for root in roots for _, each in modules_below(root)}
     if any(id(each) in registered for each in kept):
         return False
-    kinds = {type(part) for each in kept for _, part in modules_below(each)}
+    modules = [each for each in kept if isinstance(each, nn.Module)]
+    kinds = {type(part) for each in modules for _, part in modules_below(each)}
     if any(moves_itself(cast(Any, kind)) for kind in kinds):
         return False
     known = {id(tensor) for root in roots for tensor in registered_tensors(root)}
-    own = [tensor for each in kept for tensor in registered_tensors(each)]
+    own = [tensor for each in kept for tensor in _tensors_in(each)]
     parameters = [tensor for tensor in own if isinstance(tensor, nn.Parameter)]
     return (
         bool(own)
@@ -236,13 +258,14 @@ def _told(
     module: nn.Module,
     name: str,
     value: object,
-    first: tuple[str, nn.Module],
+    first: tuple[str, Part],
     found: Container,
     scene: _Surroundings,
 ) -> Explanation:
     text, kept = first
     kind, container_kind = type(module).__name__, type(value).__name__
-    wrapper = "nn.ModuleDict" if type(value) is dict else "nn.ModuleList"
+    wrapper = "nn.Parameter" if isinstance(kept, nn.Parameter) else "nn.Module"
+    wrapper += "Dict" if type(value) is dict else "List"
     headline = (
         f"{text} ({type(kept).__name__}), kept in a {container_kind} by {kind}, "
         "isn't registered: .to() leaves it on cpu"
@@ -254,10 +277,10 @@ def _told(
     return explained(
         Mistake(
             headline=headline,
-            fix=f"let them move with the module: self.{name} = {wrapper}(...)",
+            fix=f"let them move with the module: {found.me}.{name} = {wrapper}(...)",
             rule="unregistered-modules",
             module=scene.owners.label(module),
-            argument=f"self.{text}",
+            argument=f"{found.me}.{text}",
             devices=("cpu",),
         ),
         lines,

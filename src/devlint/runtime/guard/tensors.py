@@ -35,6 +35,8 @@ class Plain:
     owner: nn.Module
     name: str
     tensor: Tensor = field(repr=False)
+    me: str
+    """What its class calls it there: `self`."""
     file: str
     line: int
     """Where the attribute is set."""
@@ -72,27 +74,27 @@ def _may_be_left_behind(tensor: Tensor, reader: Reader) -> bool:
 
 
 @lru_cache(maxsize=512)
-def _made_on_cpu(kind: type, name: str) -> tuple[str, int] | None:
-    """File and line where a class makes a tensor on the CPU, whatever device is in use.
+def _made_on_cpu(kind: type, name: str) -> tuple[str, str, int] | None:
+    """Where a class makes a tensor on the CPU, whatever device is in use: `self`, file and line.
 
     Nothing unless that is the only place that stores the attribute, and nothing in the class moves
     it or looks which devices there are.
     """
     methods = methods_of(kind)
-    bound = None if methods is None else binding(methods, name, deep=True)
+    bound = None if methods is None else binding(methods, name)
     if methods is None or bound is None:
         return None
     for method in methods:
-        uses = Uses(method, name, is_tensor=True)
+        uses = Uses(method, name, holds="tensor")
         if uses.moves or _looks_at_devices(method):
             return None
         if any(_may_move(method, methods, call) for call in uses.calls):
             return None
     if bound.method.is_under_with(bound.statement):
         return None
-    if not _makes(bound.method, bound.value):
+    if not makes(bound.method, bound.value):
         return None
-    return bound.method.file, bound.statement.lineno
+    return bound.method.me, bound.method.file, bound.statement.lineno
 
 
 def _looks_at_devices(method: Method) -> bool:
@@ -137,22 +139,22 @@ def _moves_something(function: object, depth: int = 0) -> bool:
     return any(_moves_something(each, depth + 1) for each in called if type(each) is FunctionType)
 
 
-def _makes(method: Method, node: ast.expr | None, depth: int = 0) -> bool:
+def makes(method: Method, node: ast.expr | None, depth: int = 0) -> bool:
     """Whether the value of an expression is a tensor on the CPU, whatever else there is."""
     if node is None or depth > 6:
         return False
     if isinstance(node, ast.Name):
         values = method.assigned(node.id)
-        return bool(values) and all(_makes(method, value, depth + 1) for value in values)
+        return bool(values) and all(makes(method, value, depth + 1) for value in values)
     if isinstance(node, ast.UnaryOp):
-        return _makes(method, node.operand, depth + 1)
+        return makes(method, node.operand, depth + 1)
     if isinstance(node, ast.Subscript):
-        return _makes(method, node.value, depth + 1)
+        return makes(method, node.value, depth + 1)
     if isinstance(node, ast.IfExp):
-        return all(_makes(method, each, depth + 1) for each in (node.body, node.orelse))
+        return all(makes(method, each, depth + 1) for each in (node.body, node.orelse))
     if isinstance(node, ast.BinOp):
         return any(
-            _makes(method, one, depth + 1)
+            makes(method, one, depth + 1)
             and (_is_number(method, other) or not _may_be_scalar(method, one))
             for one, other in ((node.left, node.right), (node.right, node.left))
         )
@@ -170,7 +172,7 @@ def _call_makes(method: Method, call: ast.Call, depth: int) -> bool:
             first = call.args[0]
             items = first.elts if isinstance(first, (ast.List, ast.Tuple)) else [first]
             return any(
-                _makes(method, item, depth + 1)
+                makes(method, item, depth + 1)
                 and (row.effect is Effect.KEEP or not _may_be_scalar(method, item))
                 for item in items
             )
@@ -178,7 +180,7 @@ def _call_makes(method: Method, call: ast.Call, depth: int) -> bool:
     if isinstance(call.func, ast.Attribute):
         row = torchapi.load().get(f"torch.Tensor.{call.func.attr}")
         stays = row is not None and row.effect in (Effect.KEEP, Effect.JOIN)
-        return stays and _makes(method, call.func.value, depth + 1)
+        return stays and makes(method, call.func.value, depth + 1)
     return False
 
 

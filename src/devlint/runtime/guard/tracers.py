@@ -37,17 +37,9 @@ def _is_compiler_in_use() -> bool:
 def may_watch(root: nn.Module) -> bool:
     """Whether a function mode changes nothing of what a model computes.
 
-    Without gradients, torch's attention has a quick way that it leaves if there is a mode; code
-    that is compiled would be compiled again.
+    Code that is compiled would be compiled again.
     """
-    if _is_compiler_in_use():
-        return False
-    for module in root.modules():
-        if isinstance(module, torch.jit.ScriptModule) or hasattr(module, "_orig_mod"):
-            return False
-        if isinstance(module, _QUICK) and not module.training and not torch.is_grad_enabled():
-            return False
-    return True
-
-
-_QUICK = (nn.MultiheadAttention, nn.TransformerEncoder, nn.TransformerEncoderLayer)
+    return not _is_compiler_in_use() and not any(
+        isinstance(module, torch.jit.ScriptModule) or hasattr(module, "_orig_mod")
+        for module in root.modules()
+    )

@@ -21,6 +21,7 @@ from torch import nn
 from devlint.runtime.guard.agreement import is_layer, seems_to_disagree
 from devlint.runtime.guard.compiler import is_compiling, set_compiler, unseen_by_compiler
 from devlint.runtime.guard.errors import DeviceMismatchError, hide
+from devlint.runtime.virtual.api.warned import WARNINGS
 
 Around = AbstractContextManager[Any]
 Plan = Callable[[nn.Module, tuple[Any, ...], dict[str, Any]], "Around | None"]
@@ -74,6 +75,7 @@ class Watch:
         self._lock = threading.RLock()
         self._seen: dict[int, weakref.ref[nn.Module]] = {}
         self._state = _State()
+        self._let_go: Callable[[], None] = lambda: None
         self._original: Any = None
         self._installed: Any = None
 
@@ -105,6 +107,7 @@ class Watch:
         self._original = nn.Module._call_impl
         self._installed = self._checked(self._original, self._state)
         unseen_by_compiler(self._installed.__code__)
+        self._let_go = WARNINGS.hold()
         _exchange(self._original, self._installed)
 
     def _take_off(self) -> None:
@@ -112,6 +115,7 @@ class Watch:
         self._state = _State()
         self._seen.clear()
         _exchange(self._installed, self._original)
+        self._let_go()
         self._installed = None
 
     def _checked(self, original: Any, state: _State) -> Any:

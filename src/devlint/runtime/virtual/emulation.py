@@ -19,8 +19,8 @@ from devlint.runtime.virtual.api import (
     processes,
     profiling,
     storages,
-    warned,
 )
+from devlint.runtime.virtual.api.warned import WARNINGS
 from devlint.runtime.virtual.autograd import Autograd
 from devlint.runtime.virtual.composites import Composites
 from devlint.runtime.virtual.factories import Factories
@@ -149,7 +149,7 @@ class Emulation:
         factories.patch(self._patches)
         autograd.patch(self._patches)
         processes.patch(world, self._patches, start_for_good)
-        warned.patch(self._patches)
+        self._patches.later(WARNINGS.hold())
         if self._extend is not None:
             self._extend(world, self._patches)
         _watch_forks()

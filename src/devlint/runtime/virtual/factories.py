@@ -66,7 +66,8 @@ class Factories:
 
     def make(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run what takes a device or a generator; the real one gets no device but the CPU."""
-        from_tensor = func in _FROM_DATA and bool(args) and isinstance(args[0], Tensor)
+        data = args[0] if args else kwargs.get("data", kwargs.get("obj"))
+        from_tensor = func in _FROM_DATA and isinstance(data, Tensor)
         asked = kwargs.get("device")
         if asked is None and func in self._constructors and not from_tensor:
             asked = torch.utils._device.CURRENT_DEVICE
@@ -86,10 +87,14 @@ class Factories:
             made = self.make(func, args, {**kwargs, "pin_memory": False})
             storage_of(made)._devlint_pinned = True
             return made
-        if from_tensor:
-            copy = func is torch.tensor or bool(kwargs.get("copy"))
-            result = self._moves.move(args[0], target, kwargs.get("dtype"), copy=copy)
-            return result.detach() if func is torch.tensor else result
+        if func is torch.tensor and isinstance(data, Tensor):
+            there = shown_place(data)
+            result = self._make_on(target or there, func, args, {**kwargs, "device": CPU})
+            self._world.copied(there, shown_place(result), data, True)
+            return result
+        if from_tensor and isinstance(data, Tensor):
+            copy = bool(kwargs.get("copy"))
+            return self._moves.move(data, target, kwargs.get("dtype"), copy=copy)
         if target is None:
             if func in self._constructors and func not in _FOLLOWING:
                 return self._make_here(func, args, kwargs)

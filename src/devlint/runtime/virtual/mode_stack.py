@@ -9,6 +9,8 @@ import torch
 import torch.overrides
 from torch.overrides import TorchFunctionMode
 
+from devlint.runtime.virtual.patches import Patches, Shared
+
 modes_on: Callable[[], list[Any]] = torch.overrides._get_current_function_mode_stack  # type: ignore[attr-defined]
 """The modes of this thread, the last pushed last."""
 
@@ -33,8 +35,11 @@ def take_off(is_unwanted: Callable[[Any], bool]) -> None:
         set_modes(kept)
 
 
-def overrides_besides_onlookers(has_torch_function: Callable[[Any], bool]) -> Callable[[Any], bool]:
-    """`torch.overrides.has_torch_function`, which decides whether modules take their fast paths."""
+def _keep_fast_paths(patches: Patches) -> None:
+    """Modules of torch.nn take a fast path where `has_torch_function` says that nothing overrides
+    torch's functions, as onlookers don't.
+    """
+    has_torch_function = torch.overrides.has_torch_function
 
     def asked(relevant_args: Any) -> bool:
         modes = modes_on()
@@ -46,4 +51,8 @@ def overrides_besides_onlookers(has_torch_function: Callable[[Any], bool]) -> Ca
         finally:
             set_modes(modes)
 
-    return asked
+    patches.set(torch.overrides, "has_torch_function", asked)
+
+
+FAST_PATHS = Shared(_keep_fast_paths)
+"""Held by whoever pushes an onlooker."""

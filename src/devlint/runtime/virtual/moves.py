@@ -211,6 +211,9 @@ class Moves:
             options = {"memory_format": torch.preserve_format, **options}
         result = tensor.to(dtype, copy=True, **options)
         put(result, here)
+        if not wait and here is CPU and self._machine.kind.type == "cuda":
+            if result.layout is torch.strided:
+                storage_of(result)._devlint_pinned = True  # CUDA fills it while the host goes on
         self._world.made(result)
         self._world.copied(source, here, tensor, wait)
         return result

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -46,3 +47,31 @@ class Patches:
                 failed = error
         if failed is not None:
             raise failed
+
+
+class Shared:
+    """Changes that several may need at once: the first makes them, the last takes them back.
+
+    Args:
+        make: makes the changes.
+    """
+
+    def __init__(self, make: Callable[[Patches], None]) -> None:
+        self._make = make
+        self._patches = Patches()
+        self._holders = 0
+        self._lock = threading.Lock()
+
+    def hold(self) -> Callable[[], None]:
+        """Have the changes until what is returned is called, once."""
+        with self._lock:
+            if not self._holders:
+                self._make(self._patches)
+            self._holders += 1
+        return self._release
+
+    def _release(self) -> None:
+        with self._lock:
+            self._holders -= 1
+            if not self._holders:
+                self._patches.undo()

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from devlint.runtime.virtual import texts
 from devlint.runtime.virtual.machine import Machine
-from devlint.runtime.virtual.mode_stack import overrides_besides_onlookers
+from devlint.runtime.virtual.mode_stack import FAST_PATHS
 from devlint.runtime.virtual.patches import Patches
 from devlint.runtime.virtual.tags import CPU, put, shown_place, tensors_in
 from devlint.runtime.virtual.world import World, is_ours
@@ -33,8 +33,7 @@ def patch(world: World, patches: Patches) -> None:
     _patch_wrappers(world.machine, patches)
     _patch_nested(world.machine, patches)
     _patch_attention(world, patches)
-    asked = overrides_besides_onlookers(torch.overrides.has_torch_function)
-    patches.set(torch.overrides, "has_torch_function", asked)
+    patches.later(FAST_PATHS.hold())
 
 
 def _patch_default_device(world: World, patches: Patches) -> None:

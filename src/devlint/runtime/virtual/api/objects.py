@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch._streambase import _EventBase, _StreamBase
 
+from devlint.runtime.virtual.arrivals import ARRIVALS
 from devlint.runtime.virtual.machine import Machine
 from devlint.runtime.virtual.patches import Patches
 from devlint.runtime.virtual.world import World
@@ -171,6 +172,7 @@ def _stream_type(streams: Streams) -> type:
             return event
 
         def query(self) -> bool:
+            ARRIVALS.end()  # who is told that all is done needn't wait
             return True
 
         def is_capturing(self) -> bool:
@@ -217,6 +219,7 @@ def _event_type(machine: Machine, synchronize: Callable[[], None]) -> type:
             pass
 
         def query(self) -> bool:
+            ARRIVALS.end()  # who is told that all is done needn't wait
             return True
 
         def synchronize(self) -> None:

@@ -46,7 +46,8 @@ class Public:
     """The module, its submodules, or several of them."""
 
 
-def public(module: ModuleType) -> list[Public]:
+@cache
+def public(module: ModuleType) -> tuple[Public, ...]:
     """What a module such as `torch.cuda`, and its public submodules, have under public names."""
     found: dict[tuple[str, int], Public] = {}
     for owner in _family(module):
@@ -59,10 +60,9 @@ def public(module: ModuleType) -> list[Public]:
                 dotted = f"{owner.__name__}.{name}".removeprefix(f"{module.__name__}.")
                 first = found.get((name, id(value)), Public(dotted, value, ()))
                 found[name, id(value)] = replace(first, owners=(*first.owners, owner))
-    return list(found.values())
+    return tuple(found.values())
 
 
-@cache
 def _family(module: ModuleType) -> tuple[ModuleType, ...]:
     """A module with its public submodules, which are looked for on disk."""
     parts = pkgutil.walk_packages(module.__path__, f"{module.__name__}.")

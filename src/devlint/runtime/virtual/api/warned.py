@@ -1,7 +1,7 @@
-"""Warnings: shown at the lines at which they would be shown without an emulation.
+"""Warnings: shown at the lines at which they would be shown without devlint.
 
 A warning names the line of a frame that is so many calls up the stack, and the modes of an
-emulation put calls of their own between a program and torch.
+emulation or a tracing, and the guard, put calls of their own between a program and torch.
 """
 
 from __future__ import annotations
@@ -15,22 +15,28 @@ from typing import Any
 import torch.overrides
 
 from devlint.runtime.explaining.stack import owner_of
-from devlint.runtime.virtual.patches import Patches
+from devlint.runtime.virtual.patches import Patches, Shared
 
 _HANDING_OVER = torch.overrides.handle_torch_function.__code__
 
 
-def patch(patches: Patches) -> None:
+def _patch(patches: Patches) -> None:
     """Patch what Python calls for each warning that its filters let through."""
     show = getattr(warnings, "_showwarnmsg", None)  # what is public, recording replaces
     if show is not None:
         patches.set(warnings, "_showwarnmsg", _shown_where_it_belongs(show))
 
 
+WARNINGS = Shared(_patch)
+"""Held by whoever puts calls between a program and torch."""
+
+
 def _shown_where_it_belongs(show: Callable[[Any], None]) -> Callable[[Any], None]:
     def shown(message: Any) -> None:
         frames = _frames(sys._getframe(1))
-        to_blame = None if frames[0].f_code is shown.__code__ else _to_blame(message, frames)
+        is_ours = message.category.__module__ == "devlint"
+        is_right = is_ours or frames[0].f_code is shown.__code__
+        to_blame = None if is_right else _to_blame(message, frames)
         if to_blame is None:
             show(message)
             return
@@ -64,13 +70,13 @@ def _to_blame(message: Any, frames: list[FrameType]) -> tuple[FrameType, FrameTy
         ),
         -1,
     )
-    programs = _without_emulation(frames)
+    programs = _without_ours(frames)
     if frames[: level + 1] == programs[: level + 1] or not programs:
         return None
     return frames[level], programs[min(level, len(programs) - 1)]
 
 
-def _without_emulation(frames: list[FrameType]) -> list[FrameType]:
+def _without_ours(frames: list[FrameType]) -> list[FrameType]:
     """The frames of a stack as they would be without modes: each function is called once."""
     kept: list[FrameType] = []
     handed_over = False
