@@ -53,6 +53,30 @@ def test_nothing_is_left_behind_after_an_exception() -> None:
         torch.ones(2, device="cuda")
 
 
+@pytest.mark.parametrize("kind", ["cuda", "xpu"])
+def test_contexts_choose_a_device_and_give_it_back(kind: str) -> None:
+    with devlint.emulate(kind, count=2):
+        module = getattr(torch, kind)
+        beside = torch.ones(1, device=f"{kind}:1")
+        for chosen in (
+            module.device(1), module.device(beside.device), module.device_of(beside),
+            module.stream(module.Stream(device=1)),
+        ):  # fmt: skip
+            with chosen:
+                assert torch.ones(1, device=kind).device == beside.device
+            assert torch.ones(1, device=kind).device.index == 0
+        for kept in (
+            module.device(None), module.device(-1), module.device_of(torch.ones(1)),
+            module.stream(None),
+        ):  # fmt: skip
+            with kept:
+                assert torch.ones(1, device=kind).device.index == 0
+        with pytest.raises(ValueError, match=f"Expected a {kind} device, but got: cpu"):
+            module.device("cpu")
+        with pytest.raises(RuntimeError), module.device(2):
+            pass
+
+
 def test_nothing_is_left_behind_where_entering_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     from devlint.runtime.virtual.api import processes
 

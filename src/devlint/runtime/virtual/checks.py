@@ -75,6 +75,10 @@ class Call:
             device = NEUTRAL
         return Operand(name, tensor, device)
 
+    def accelerator(self, operands: Iterable[Operand]) -> torch.device:
+        """The first one that operands are on; the CPU, where they are on none."""
+        return next((o.device for o in operands if self.machine.owns(o.device)), CPU)
+
     def fail(self, text: str, operands: Iterable[Operand]) -> NoReturn:
         raise device_error(RuntimeError, text, list(operands), self.signature.base)
 
@@ -190,7 +194,7 @@ def iterate(call: Call, operands: list[Operand], scalars: Collection[str], most:
         scalars: names of those that may be 0-dimensional and on the CPU.
         most: how many of them may be.
     """
-    shared = next((o.device for o in operands if call.machine.owns(o.device)), CPU)
+    shared = call.accelerator(operands)
     used = 0
     for operand in operands:
         device = operand.device

@@ -139,7 +139,7 @@ def logical(call: Call, operands: list[Operand]) -> Place:
     """`logical_and` writes into an empty tensor that it makes where the first operand is."""
     self, other, *out = operands
     written = out[0] if out else self
-    shared = next((o.device for o in operands if call.machine.owns(o.device)), CPU)
+    shared = call.accelerator(operands)
     if written.device not in (shared, NEUTRAL):
         call.fail(texts.two_devices(shared, written.device), operands)
     return iterate(call, [self, other], {"self", "other"}, 1)
@@ -180,10 +180,9 @@ def masked_fill(call: Call) -> Place:
 @where_they_differ
 def where(call: Call, operands: list[Operand]) -> Place:
     """All 0-dimensional operands are moved to the first accelerator among them."""
-    target = next((o.device for o in operands if call.machine.owns(o.device)), CPU)
-    large = [operand for operand in operands if operand.tensor.dim() > 0]
-    for operand in large:
-        if operand.device not in (NEUTRAL, target):
+    target = call.accelerator(operands)
+    for operand in operands:
+        if operand.tensor.dim() > 0 and operand.device not in (NEUTRAL, target):
             call.fail(texts.two_devices(target, operand.device), operands)
     return target
 
@@ -246,43 +245,39 @@ def search(call: Call, operands: list[Operand]) -> Place:
 
 def foreach(call: Call) -> Place:
     """Lists of tensors, row by row, as the operator for one tensor; `_foreach_copy_` copies."""
-    lists = []
-    for position, name in call.signature.tensors:
-        value = call.argument(position, name)
-        if isinstance(value, (list, tuple)) and value and isinstance(value[0], Tensor):
-            lists.append([call.operand(name, item) for item in value])
+    base = call.signature.base
+    given = [(name, call.argument(index, name)) for index, name in call.signature.tensors]
+    lists = [
+        [call.operand(name, item) for item in value]
+        for name, value in given
+        if isinstance(value, (list, tuple)) and value and isinstance(value[0], Tensor)
+    ]
     if not lists:
         return NEUTRAL
-    base = call.signature.base
-    _check_scalar(call, lists[0])
+    for name, value in given:
+        if isinstance(value, Tensor):
+            _check_scalar(call, lists[0], call.operand(name, value))
     if not base.startswith("_foreach_copy"):
-        single = _SINGLE.get(base)
+        operator, *names = _SINGLE.get(base, ("",))
         for row in zip(*lists, strict=False):
             if common(row)[1]:
                 continue
-            if single is not None:
-                renamed = [replace(o, name=n) for n, o in zip(single[1:], row, strict=False)]
-                compare(call, renamed, single[0])
+            if operator:
+                renamed = [replace(o, name=name) for name, o in zip(names, row, strict=False)]
+                compare(call, renamed, operator)
             else:
                 iterate(call, list(row), {operand.name for operand in row}, 1)
     return [operand.device for operand in lists[0]]
 
 
-def _check_scalar(call: Call, tensors: list[Operand]) -> None:
+def _check_scalar(call: Call, tensors: list[Operand], scalar: Operand) -> None:
     """One scalar for all, as a tensor: a CPU one is read, another is where the tensors are."""
     first = tensors[0]
-    for position, name in call.signature.tensors:
-        value = call.argument(position, name)
-        if not isinstance(value, Tensor):
-            continue
-        scalar = call.operand(name, value)
-        if not common(tensors)[1]:  # one by one
-            for tensor in tensors:
-                if not common((tensor, scalar))[1]:
-                    iterate(call, [tensor, scalar], {tensor.name, scalar.name}, 1)
-            continue
-        if not call.machine.owns(first.device):
-            continue
+    if not common(tensors)[1]:  # one by one
+        for tensor in tensors:
+            if not common((tensor, scalar))[1]:
+                iterate(call, [tensor, scalar], {tensor.name, scalar.name}, 1)
+    elif call.machine.owns(first.device):
         free = scalar.device is CPU and not call.signature.base.startswith("_foreach_add")
         if not free and scalar.device not in (NEUTRAL, first.device):
             verb = "is expected" if call.signature.base.endswith("_") else "expected"
