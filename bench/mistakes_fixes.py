@@ -58,9 +58,13 @@ def _parsed(text: str) -> ast.stmt | None:
 def is_same(told: str, expected: str) -> bool:
     """Whether a fix is one that was expected, or the piece of it that is to be changed.
 
-    `...` stands for anything, on either side; all ways to name a device count as one.
+    `...` stands for anything, on either side; all ways to name a device count as one, and so do
+    all names that a comprehension can give to what it goes through.
     """
     mine, theirs = _parsed(told), _parsed(expected)
+    for tree in (mine, theirs):
+        for node in () if tree is None else ast.walk(tree):
+            _rename(node)
     if mine is None or theirs is None:
         return False
     wanted = mine.value if isinstance(mine, ast.Expr) else mine
@@ -73,6 +77,20 @@ def is_same(told: str, expected: str) -> bool:
     return is_piece and any(
         _alike(wanted, node) for node in ast.walk(theirs) if isinstance(node, ast.Call)
     )
+
+
+def _rename(node: ast.AST) -> None:
+    """Give the names of a comprehension numbers."""
+    if isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+        stored = [
+            part.id
+            for each in node.generators
+            for part in ast.walk(each.target)
+            if isinstance(part, ast.Name)
+        ]
+        for part in ast.walk(node):
+            if isinstance(part, ast.Name) and part.id in stored:
+                part.id = f"_{stored.index(part.id)}"
 
 
 def _alike(one: Any, other: Any) -> bool:
@@ -117,9 +135,9 @@ def applied(files: Files, code: str, where: Sequence[Place]) -> Iterator[dict[st
         for place in where:
             if place.file not in files:
                 continue
-            text = way(files[place.file], statement, code, place.line)
-            if text is not None and text != files[place.file]:
-                yield {**files, place.file: text}
+            for text in way(files[place.file], statement, code, place.line):
+                if text != files[place.file]:
+                    yield {**files, place.file: text}
 
 
 def _statement_at(text: str, line: int) -> ast.stmt | None:
@@ -144,18 +162,17 @@ def _with(text: str, node: ast.stmt | ast.expr, code: str) -> str:
     return text[:start] + code + text[end:]
 
 
-def _replaced_statement(text: str, told: ast.stmt, code: str, line: int) -> str | None:
+def _replaced_statement(text: str, told: ast.stmt, code: str, line: int) -> Iterator[str]:
     """With the statement that has the same target replaced, or the same call without a target."""
     old = _statement_at(text, line)
     if old is None:
-        return None
+        return
     target = _target(told)
     if target is not None and target == _target(old) and not _reads(told, target):
-        return _with(text, old, _filled(told, old) or code)
-    if isinstance(told, ast.Assign) and isinstance(old, ast.Expr):
+        yield _with(text, old, _filled(told, old) or code)
+    elif isinstance(told, ast.Assign) and isinstance(old, ast.Expr):
         if ast.dump(told.value) == ast.dump(old.value):
-            return _with(text, old, code)
-    return None
+            yield _with(text, old, code)
 
 
 def _filled(told: ast.stmt, old: ast.stmt) -> str:
@@ -210,13 +227,13 @@ def _bare(node: ast.expr) -> str:
     return ast.unparse(_Bare().visit(copy.deepcopy(node)))
 
 
-def _replaced_expression(text: str, told: ast.stmt, code: str, line: int) -> str | None:
-    """With the expression replaced that is the same but for where it is to be."""
+def _replaced_expression(text: str, told: ast.stmt, code: str, line: int) -> Iterator[str]:
+    """With an expression replaced that is the same but for where it is to be."""
     if not isinstance(told, ast.Expr):
-        return None
+        return
     old = _statement_at(text, line)
     if old is None:
-        return None
+        return
     wanted = _bare(told.value)
     nodes = [n for n in ast.walk(old) if isinstance(n, ast.expr)]
     for same in (_bare, ast.unparse):
@@ -224,28 +241,27 @@ def _replaced_expression(text: str, told: ast.stmt, code: str, line: int) -> str
             if same(node) == wanted and ast.unparse(node) != ast.unparse(told.value):
                 if isinstance(getattr(node, "ctx", None), ast.Store):
                     continue
-                return _with(text, node, code)
-    return None
+                yield _with(text, node, code)
 
 
-def _inserted(text: str, told: ast.stmt, code: str, line: int) -> str | None:
+def _inserted(text: str, told: ast.stmt, code: str, line: int) -> Iterator[str]:
     """With a statement before the one that a line is part of; not one that has a gap."""
     if any(_is_any(node) for node in ast.walk(told)):
-        return None
+        return
     call = told.value if isinstance(told, ast.Expr) else None
     in_place = isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)
     if not isinstance(told, ast.Assign) and not (
         in_place and call.func.attr in ("to", "cuda", "cpu", "load_state_dict")
     ):
-        return None
+        return
     old = _statement_at(text, line)
     if old is None:
-        return None
+        return
     lines = text.splitlines(keepends=True)
     first = lines[old.lineno - 1]
     indent = first[: len(first) - len(first.lstrip())]
     if first.lstrip().startswith(("for ", "while ", "def ", "class ", "with ", "@")):
         if old.lineno != line:
-            return None
+            return
     lines.insert(old.lineno - 1, f"{indent}{code}\n")
-    return "".join(lines)
+    yield "".join(lines)

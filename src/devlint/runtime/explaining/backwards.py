@@ -11,7 +11,7 @@ from torch.autograd import Function
 
 from devlint.crashes.messages import Words
 from devlint.runtime.explaining.definitions import definition_of
-from devlint.runtime.explaining.mistakes import Mistake, moved
+from devlint.runtime.explaining.mistakes import Mistake, moved_here
 from devlint.runtime.explaining.origins import place_of, shown_line, verb
 from devlint.runtime.explaining.source import parameters
 from devlint.runtime.explaining.stack import owner_of
@@ -39,7 +39,7 @@ def wrong_gradient(words: Words, operands: Sequence[OperandFacts]) -> Mistake:
         if site is None or (site.file, site.line) != (file, node.lineno):
             lines.append(("returned", shown_line(file, node.lineno)))
         given = parameters(backward.__code__)[1]
-        change = moved(text, f"{given}.device", False)
+        change = moved_here(text, f"{given}.device")
         fix = f"move it where it is returned, at {place_of(file, node.lineno)}: {change}"
     if backward is not None and owner_of(backward.__code__.co_filename) != "program":
         fix = ""  # it is a library's

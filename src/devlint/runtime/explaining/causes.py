@@ -17,7 +17,7 @@ from devlint.runtime.explaining.keeping import (
 from devlint.runtime.explaining.lookup import Named, holder_of
 from devlint.runtime.explaining.mistakes import creation_repair, discarded, moved
 from devlint.runtime.explaining.naming import is_made_at
-from devlint.runtime.explaining.origins import creation, is_for_argument, is_for_module, place_of
+from devlint.runtime.explaining.origins import creation, is_for_argument, is_for_module
 from devlint.runtime.explaining.scene import Scene, is_same, shares_memory
 from devlint.runtime.explaining.targets import device_text
 from devlint.runtime.explaining.wholes import tuple_of, whole
@@ -48,18 +48,18 @@ def cause(
     thrown_away = discarded(scene, named.text, index, other.device) or discarded(
         scene, holder, index, other.device
     )
-    if thrown_away is not None:
-        line, statement = thrown_away
-        where = place_of(scene.stack[index].file, line)
-        return "discarded-move", f"assign the result at {where}: {statement}"
+    if thrown_away:
+        return "discarded-move", thrown_away
     made = creation(scene, facts, named, index) if index >= 0 else None
     is_input = fallback == "input-on-other-device"
     if made is not None and (
         is_for_module(scene, made, facts.site, index)
         or (not is_input and is_for_argument(scene, made, other.device))
     ):
-        return "created-on-default-device", creation_repair(scene, made, other.device, partner)
-    if made is not None and made.in_place and not is_input:
+        if made.index is not None:
+            return "created-on-default-device", creation_repair(scene, made, other.device, partner)
+        fallback = "created-on-default-device"
+    elif made is not None and made.in_place and not is_input:
         return fallback, creation_repair(scene, made, other.device, partner)
     if not named.text:
         inside = _made_inside(scene, facts, other, partner)
@@ -73,15 +73,16 @@ def cause(
     target = device_text(scene, index, other.device, callee, partner)
     before = "move it before the call" if callee else "move it first"
     is_statement = index >= 0 and not scene.source(index).is_in_expression
-    whole_tuple = tuple_of(scene, named.text, index)
-    if is_statement and whole_tuple:
+    whole_tuple = tuple_of(scene, named, index)
+    if whole_tuple:
         each = f"tuple(each.to({target}) for each in {whole_tuple})"
-        return fallback, f"{before}: {whole_tuple} = {each}"
+        is_named = is_statement and whole_tuple.isidentifier()
+        return fallback, f"{before}: {f'{whole_tuple} = ' if is_named else ''}{each}"
     if moved_without:
         before = f"{moved_without} was moved without it, move it as well"
     if is_statement and not holder:
         return fallback, f"{before}: {moved_field(scene, named.text, target, index)}"
-    return fallback, f"{before}: {moved(holder or named.text, target, is_statement)}"
+    return fallback, f"{before}: {moved(scene, holder or named.text, target, index)}"
 
 
 def _kept(scene: Scene, facts: OperandFacts, other: OperandFacts) -> tuple[str, str] | None:
@@ -98,7 +99,7 @@ def _kept(scene: Scene, facts: OperandFacts, other: OperandFacts) -> tuple[str, 
         text, index = address(scene, kept[0])
         text = f"{text}.{kept[1]}" if text else kept[1]
         target = device_text(scene, index, other.device, whole_on(scene, other.device))
-        change = moved(text, target, True)
+        change = moved(scene, text, target, index)
         return "unregistered-tensor", f"{kind} leaves it behind where it is moved: {change}"
     if name == kept[1]:
         return "unregistered-tensor", (

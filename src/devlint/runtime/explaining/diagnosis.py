@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from devlint.crashes.messages import Kind, Words, read_words
+from devlint.crashes.remedies import REMEDIES
 from devlint.runtime.explaining.backwards import wrong_gradient
 from devlint.runtime.explaining.computed import deciding
 from devlint.runtime.explaining.from_text import by_text
@@ -18,7 +19,6 @@ from devlint.runtime.explaining.meetings import meeting
 from devlint.runtime.explaining.mistakes import Mistake, described, discarded, origin
 from devlint.runtime.explaining.naming import because, behind, named_pair
 from devlint.runtime.explaining.optimizers import is_optimizer_at_work, of_optimizer
-from devlint.runtime.explaining.origins import place_of
 from devlint.runtime.explaining.scene import Scene
 from devlint.runtime.explaining.surroundings import surrounding
 from devlint.runtime.operands import OperandFacts, is_tensor, unknown
@@ -55,10 +55,8 @@ def _on_host(scene: Scene, words: Words, operands: Operands) -> Mistake | None:
     if is_numpy:
         is_method = ".numpy(" in scene.failing_text(index)
         rule = "numpy-on-accelerator" if is_method else "accelerator-tensor-in-host-library"
-    if thrown_away is not None:
-        line, statement = thrown_away
-        where = place_of(scene.stack[index].file, line)
-        fix, rule = f"assign the result at {where}: {statement}", "discarded-move"
+    if thrown_away:
+        fix, rule = thrown_away, "discarded-move"
     else:
         is_attached = facts.requires_grad and is_numpy and not text.endswith(".detach()")
         calls = ".detach().cpu()" if is_attached else ".cpu()"
@@ -134,9 +132,8 @@ def _pinned(scene: Scene, words: Words, operands: Operands) -> Mistake | None:
     lines = [described("operand", "" if named is None else text, facts)]
     lines += origin(scene, facts, text, scene.use)
     head = f"{text} is on {facts.device}, and only memory of the host can be pinned"
-    fix = "pin it before it is moved, or leave the pinning out"
-    rule = "pinned-memory-misuse"
-    return _one(scene, head, lines, fix, rule, "" if named is None else text, facts)
+    remedy = REMEDIES["pinned"]
+    return _one(scene, head, lines, remedy.fix, remedy.rule, "" if named is None else text, facts)
 
 
 def _state(scene: Scene, words: Words, operands: Operands) -> Mistake | None:

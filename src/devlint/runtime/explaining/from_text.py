@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 
-from devlint.crashes.messages import Words
+from devlint.crashes.messages import Kind, Words
+from devlint.crashes.remedies import REMEDIES
 from devlint.runtime.explaining.lookup import Named, read
 from devlint.runtime.explaining.mistakes import (
     Mistake,
@@ -16,13 +17,23 @@ from devlint.runtime.explaining.mistakes import (
     moved,
     origin,
 )
-from devlint.runtime.explaining.origins import Creation, creation, place_of, shortened
+from devlint.runtime.explaining.origins import Creation, creation, shortened
 from devlint.runtime.explaining.scene import Scene
 from devlint.runtime.explaining.targets import device_text
 from devlint.runtime.operands import is_tensor, unknown
 
 _INPUTS = frozenset({"mat1", "input", "index", "indices", "mat", "vec1"})
 """What PyTorch calls the argument of a layer."""
+
+
+_HEADS: Mapping[Kind, tuple[str, str]] = {
+    "numpy": ("numpy", "reads a tensor {found} as an array, which needs it on cpu"),
+    "host": ("a call", "reads a tensor {found}, and needs it on cpu"),
+    "index": ("an operation", "indexes a tensor on {home} from another device"),
+    "lengths": ("packing", "takes the lengths of the sequences {found}, not on cpu"),
+    "pinned": ("pinning", "pins a tensor {found}, and only memory of the host can be"),
+}
+"""What is called where the line isn't known, and what it does."""
 
 
 def by_text(scene: Scene, words: Words) -> Mistake | None:
@@ -37,27 +48,16 @@ def _single(scene: Scene, words: Words) -> Mistake | None:
     shown = shortened(scene.failing_text(scene.use), 60)
     where = f"{scene.home_label}: " if scene.home_label else ""
     found = f"on {words.device}" if words.device else "on an accelerator"
-    rule, fix = "", ""
+    if words.kind not in _HEADS:
+        return None
+    rule, fix = REMEDIES[words.kind].rule, REMEDIES[words.kind].fix
+    default, head = _HEADS[words.kind]
     if words.kind == "numpy":
         copied = _copied(scene)
-        is_method = bool(copied) or scene.use < 0
-        rule = "numpy-on-accelerator" if is_method else "accelerator-tensor-in-host-library"
-        fix = f"copy it to the host first: {copied or '.cpu()'}"
-        head = f"{shown or 'numpy'} reads a tensor {found} as an array, which needs it on cpu"
-    elif words.kind == "host":
-        rule, fix = "cpu-only-argument", "copy it to the host first: .cpu()"
-        head = f"{shown or words.operation} reads a tensor {found}, and needs it on cpu"
-    elif words.kind == "index":
-        rule, fix = "index-on-other-device", "move the index to where the tensor is"
-        head = f"{shown or 'an operation'} indexes a tensor on {words.home} from another device"
-    elif words.kind == "lengths":
-        rule, fix = "cpu-only-argument", "copy the lengths to the host: .cpu()"
-        head = f"{shown or 'packing'} takes the lengths of the sequences {found}, not on cpu"
-    elif words.kind == "pinned":
-        fix = "pin it before it is moved, or leave the pinning out"
-        head = f"{shown or 'pinning'} pins a tensor {found}, and only memory of the host can be"
-    else:
-        return None
+        fix = f"copy it to the host first: {copied}" if copied else fix
+        if not copied and scene.use >= 0:
+            rule = "accelerator-tensor-in-host-library"
+    head = f"{shown or words.operation or default} {head.format(found=found, home=words.home)}"
     devices = tuple(device for device in (words.device, words.home) if device)
     return Mistake(
         where + head,
@@ -126,10 +126,8 @@ def _repair(scene: Scene, words: Words, named: Named | None, parts: list[Named])
         what = words.operands[0][0] or "one"
         return fallback, f"bring {what} to {words.home} before this line"
     thrown_away = discarded(scene, named.text, index, words.home)
-    if thrown_away is not None:
-        line, statement = thrown_away
-        where = place_of(scene.stack[index].file, line)
-        return "discarded-move", f"assign the result at {where}: {statement}"
+    if thrown_away:
+        return "discarded-move", thrown_away
     others = [part for part in parts if part.text != named.text]
     partner = others[0] if len(others) == 1 else None
     made = _made(scene, named)
@@ -137,8 +135,7 @@ def _repair(scene: Scene, words: Words, named: Named | None, parts: list[Named])
         return fallback, creation_repair(scene, made, words.home, partner)
     other = None if is_layer else partner
     target = device_text(scene, index, words.home, _callee(scene), other)
-    is_statement = index >= 0 and not scene.source(index).is_in_expression
-    return fallback, f"move it first: {moved(named.text, target, is_statement)}"
+    return fallback, f"move it first: {moved(scene, named.text, target, index)}"
 
 
 def _stranger(scene: Scene, words: Words, parts: list[Named]) -> Named | None:
@@ -152,8 +149,7 @@ def _stranger(scene: Scene, words: Words, parts: list[Named]) -> Named | None:
         left = [
             part
             for part in parts
-            if discarded(scene, part.text, scene.use, words.home) is not None
-            or _made(scene, part) is not None
+            if discarded(scene, part.text, scene.use, words.home) or _made(scene, part) is not None
         ]
         if left:
             return left[0] if len(left) == 1 else None

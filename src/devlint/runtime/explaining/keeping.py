@@ -36,7 +36,7 @@ def moved_field(scene: Scene, text: str, target: str, index: int) -> str:
             return f"{owner} = {owner}._replace({change})"
         if _is_frozen(type(value)):
             return f"{owner} = dataclasses.replace({owner}, {change})"
-    return moved(text, target, True)
+    return moved(scene, text, target, index)
 
 
 def _is_frozen(kind: type) -> bool:
@@ -152,7 +152,7 @@ def kept_repair(
     line = None if made is not None or kept.node is None else stored(scene, kept.node, index)
     if line is not None and line.value is not None:
         made = without_device(line.value, spot, index)
-    if made is not None:
+    if made is not None and made.index is not None:
         return creation_repair(scene, made, device, partner)
     where = place_of(spot.file, kept.line)
     if not kept.text:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from devlint.crashes.messages import Words
 from devlint.runtime.explaining.bindings import assigned
+from devlint.runtime.explaining.lookup import locals_of
 from devlint.runtime.explaining.mistakes import Mistake, described
-from devlint.runtime.explaining.scene import Scene
+from devlint.runtime.explaining.scene import Scene, is_same
 from devlint.runtime.operands import OperandFacts, is_tensor
 
 _MOVES = ("to", "cuda", "cpu", "xpu")
@@ -18,26 +19,29 @@ _MOVES = ("to", "cuda", "cpu", "xpu")
 def not_a_leaf(scene: Scene, words: Words, operands: Sequence[OperandFacts]) -> Mistake | None:
     """An optimizer was given the result of a move; nothing if it is another computation's."""
     facts = _refused(scene)
-    named = None if facts is None or scene.use < 0 else scene.named(facts, scene.use)
-    if facts is None or named is None:
+    if facts is None or scene.use < 0:
         return None
-    found = assigned(scene, named.text, scene.use)
-    call = None if found is None else found.value
-    if found is None or not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)):
-        return None
-    if call.func.attr not in _MOVES:
-        return None
-    first = _moved_first(call, call.func)
-    fix = f"move it before it becomes a parameter: {named.text} = {first}" if first else ""
-    return Mistake(
-        f"{named.text} is the result of a move, and no parameter: an optimizer can't step it",
-        [described("argument", named.text, facts), found.shown()],
-        fix or "move it before it becomes a parameter",
-        "moved-parameter",
-        module=scene.home_label,
-        argument=named.text,
-        devices=(facts.device,),
-    )
+    held = [*scene.operands(scene.use), *locals_of(scene.stack[scene.use])]
+    test = is_same(facts)
+    for text in [each.text for each in held if each.tensor is not None and test(each.tensor)]:
+        found = assigned(scene, text, scene.use)
+        call = None if found is None else found.value
+        way = call.func if isinstance(call, ast.Call) else None
+        if found is not None and isinstance(call, ast.Call) and isinstance(way, ast.Attribute):
+            if way.attr not in _MOVES:
+                continue
+            first = _moved_first(call, way)
+            fix = "move it before it becomes a parameter"
+            return Mistake(
+                f"{text} is the result of a move, and no parameter: an optimizer can't step it",
+                [described("argument", text, facts), found.shown()],
+                f"{fix}: {text} = {first}" if first else fix,
+                "moved-parameter",
+                module=scene.home_label,
+                argument=text,
+                devices=(facts.device,),
+            )
+    return None
 
 
 def _refused(scene: Scene) -> OperandFacts | None:

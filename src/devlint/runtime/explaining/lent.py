@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from devlint.runtime.explaining.lookup import Named, own_tensors, read
+from torch import nn
+
+from devlint.runtime.explaining.lookup import Named, modules_below, own_tensors
 from devlint.runtime.explaining.mistakes import Mistake, described, moved, origin
 from devlint.runtime.explaining.origins import shortened, shown_line
-from devlint.runtime.explaining.scene import Scene, is_same
-from devlint.runtime.explaining.targets import can_be_assigned, device_text
-from devlint.runtime.operands import OperandFacts, is_tensor
+from devlint.runtime.explaining.ownership import Test
+from devlint.runtime.explaining.scene import Scene, is_same, shares_memory
+from devlint.runtime.explaining.targets import device_text
+from devlint.runtime.operands import OperandFacts
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,14 +28,33 @@ class Lent:
 
 def lent(scene: Scene, facts: OperandFacts) -> Lent | None:
     """How a line that calls a module names one of its tensors, other than by way of a module."""
-    test = is_same(facts)
+    same = is_same(facts)
     for frame in reversed(scene.modules):
-        if any(test(tensor) for _, tensor in own_tensors(frame.module)):
-            for index in filter(scene.is_users, range(frame.index - 1, -1, -1)):
-                for named in scene.operands(index):
-                    if named.tensor is not None and test(named.tensor):
-                        return Lent(index, named)
+        if any(same(tensor) for _, tensor in own_tensors(frame.module)):
+            return next(_named(scene, frame.index, same), None)
+    for frame in scene.modules[:1]:
+        for found in _named(scene, frame.index, shares_memory(facts)):
+            key = re.search(r'\["([^"\]]+)"\]$', found.named.text)
+            if key is not None and key[1] in _names(frame.module):
+                return found  # a transform has put a copy of it in a parameter's place
     return None
+
+
+def _named(scene: Scene, before: int, test: Test) -> Iterator[Lent]:
+    """The tensors of the user's lines around a call, the innermost line first."""
+    for index in filter(scene.is_users, range(before - 1, -1, -1)):
+        for named in scene.operands(index):
+            if named.tensor is not None and test(named.tensor):
+                yield Lent(index, named)
+
+
+def _names(root: nn.Module) -> set[str]:
+    """What the parameters and buffers of a module are called."""
+    return {
+        f"{path}.{name}" if path else name
+        for path, module in modules_below(root)
+        for name, _ in own_tensors(module)
+    }
 
 
 def wrongly_lent(scene: Scene, odd: OperandFacts, other: OperandFacts, given: Lent) -> Mistake:
@@ -38,6 +62,7 @@ def wrongly_lent(scene: Scene, odd: OperandFacts, other: OperandFacts, given: Le
     index, text = given.index, given.named.text
     near = scene.named(other, index)
     met = "its input" if near is None else near.text
+    target = device_text(scene, index, other.device, "", near)
     call = shortened(scene.failing_text(index), 60) or "a call"
     lines = [
         described("operand", "" if near is None else met, scene.as_named(other, near)),
@@ -51,20 +76,9 @@ def wrongly_lent(scene: Scene, odd: OperandFacts, other: OperandFacts, given: Le
     return Mistake(
         f"{call} takes {met} on {other.device} and {text} on {odd.device}",
         lines,
-        f"move it first: {_moved(scene, given, device_text(scene, index, other.device, '', near))}",
+        f"move it first: {moved(scene, text, target, index)}",
         "operands-on-other-devices",
         argument=text,
         devices=(odd.device, other.device),
         is_mismatch=True,
     )
-
-
-def _moved(scene: Scene, given: Lent, target: str) -> str:
-    """The statement that moves a tensor, or all of those that are given together."""
-    node = given.named.node
-    text = given.named.text if node is None else scene.source(given.index).text_of(node)
-    held = None if node is None else read(node, scene.stack[given.index])
-    is_all = type(held) is dict and can_be_assigned(text) and all(map(is_tensor, held.values()))
-    if is_all:
-        return f"{text} = {{name: each.to({target}) for name, each in {text}.items()}}"
-    return moved(given.named.text, target, True)

@@ -230,12 +230,12 @@ def _is_number(node: ast.AST, spot: Spot) -> bool:
 def holder_of(node: ast.AST | None, source: Source) -> str:
     """The object with a `to` of its own that a part is taken from, as the program writes it."""
     found = ""
-    while isinstance(node, (ast.Attribute, ast.Subscript)):
-        node = node.value
+    while isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)):
         if source.text_of(node) == own_name(source.spot):
             break
-        if isinstance(node, (ast.Name, ast.Attribute)) and is_movable(read(node, source.spot)):
+        if not isinstance(node, ast.Subscript) and is_movable(read(node, source.spot)):
             found = source.text_of(node)
+        node = None if isinstance(node, ast.Name) else node.value
     return found
 
 

@@ -69,7 +69,9 @@ def _read(scene: Scene, text: str) -> list[OperandFacts]:
         ]
         places = {facts.device for facts in found}
         if "meta" in places:
-            return []  # there is nothing that could be moved
+            if "meta" in text:
+                return []  # there is nothing that could be moved
+            continue  # the module has its own again that were replaced for a call
         if len(places) > 1:
             return found
         source = scene.source(index)

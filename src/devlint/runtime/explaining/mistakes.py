@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from devlint.runtime.explaining.bindings import assigned
 from devlint.runtime.explaining.definitions import parsed
 from devlint.runtime.explaining.lookup import Named
+from devlint.runtime.explaining.objects import is_array, moves_itself
 from devlint.runtime.explaining.origins import (
     Creation,
     argument_on,
@@ -19,7 +20,7 @@ from devlint.runtime.explaining.origins import (
 )
 from devlint.runtime.explaining.scene import Scene
 from devlint.runtime.explaining.targets import can_be_assigned, device_text
-from devlint.runtime.operands import OperandFacts, Site
+from devlint.runtime.operands import OperandFacts, Site, is_tensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,10 @@ def origin(
     scene: Scene, facts: OperandFacts | None, text: str, index: int
 ) -> list[tuple[str, str]]:
     """The lines that say where a tensor was made and moved, or its name got its value."""
-    if facts is not None and (facts.site is not None or facts.moved is not None):
+    last = None if facts is None else facts.moved or facts.site
+    is_noted = last is not None and not _is_in_use(scene, last, index)
+    found = None if is_noted else assigned(scene, text, index)
+    if facts is not None and last is not None and found is None:
         site, change = facts.site, facts.moved
         lines = []
         if site is not None and not _is_same_line(site, change):
@@ -59,8 +63,13 @@ def origin(
         if change is not None:
             lines.append(("moved at", shown_line(change.file, change.line)))
         return lines
-    found = assigned(scene, text, index)
     return [] if found is None else [found.shown()]
+
+
+def _is_in_use(scene: Scene, site: Site, index: int) -> bool:
+    """Whether a tensor was made by the line that names it: it is a copy of what is named."""
+    spot = scene.stack[index]
+    return (site.file, site.line) == (spot.file, spot.line)
 
 
 def _is_same_line(site: Site, other: Site | None) -> bool:
@@ -76,10 +85,30 @@ def since(facts: OperandFacts) -> str:
     return f"on {facts.device}, {label} {place_of(site.file, site.line)}"
 
 
-def moved(text: str, target: str, is_statement: bool) -> str:
-    """The statement, or the expression, that moves a value."""
-    if is_statement and can_be_assigned(text):
+def moved(scene: Scene, text: str, target: str, index: int) -> str:
+    """The statement, or the expression, that moves what a frame's line has.
+
+    An expression where a line has no room for a statement, or where assigning the result would
+    lose what is moved: a leaf that is trained, an object whose `to` changes itself.
+    """
+    value = scene.value(text, index)
+    owner = text.rpartition("[")[0]
+    held = scene.value(owner, index)
+    can_stay = index >= 0 and not scene.source(index).is_in_expression and can_be_assigned(text)
+    if is_array(value):
+        made = f"torch.as_tensor({text}, device={target})"
+        return f"{text} = {made}" if can_stay else made
+    if can_stay and type(held) is dict and text.endswith('"]') and is_tensor(value):
+        if len(held) > 1 and all(scene.is_on(each, scene.device(value)) for each in held.values()):
+            return f"{owner} = {{name: each.to({target}) for name, each in {owner}.items()}}"
+    is_trained = is_tensor(value) and value.is_leaf and value.requires_grad
+    if can_stay and not is_trained and not moves_itself(value):
         return f"{text} = {text}.to({target})"
+    return moved_here(text, target)
+
+
+def moved_here(text: str, target: str) -> str:
+    """The expression that moves a value."""
     tree = parsed(f"({text})")
     node = tree.body[0] if tree is not None and tree.body else None
     value = node.value if isinstance(node, ast.Expr) else None
@@ -89,9 +118,7 @@ def moved(text: str, target: str, is_statement: bool) -> str:
 
 def creation_repair(scene: Scene, made: Creation, device: str, other: Named | None) -> str:
     """How a tensor is made in the right place at once."""
-    if made.index is None:
-        where = place_of(made.file, made.line)
-        return f"make it in the right place: give {ast.unparse(made.call.func)} device= at {where}"
+    assert made.index is not None
     spot = scene.stack[made.index]
     argument = argument_on(scene, made.index, device)
     if argument:
@@ -104,17 +131,18 @@ def creation_repair(scene: Scene, made: Creation, device: str, other: Named | No
     return f"make it in the right place{where}: {with_device(made, target)}"
 
 
-def discarded(scene: Scene, text: str, index: int, device: str) -> tuple[int, str] | None:
-    """The line that moves a value to a device and throws the result away."""
+def discarded(scene: Scene, text: str, index: int, device: str) -> str:
+    """The repair of a line that moves a value to a device and throws the result away."""
     if index < 0 or not text:
-        return None
+        return ""
     source = scene.source(index)
     call = source.discarded_move(text)
     if call is None or not isinstance(call.func, ast.Attribute):
-        return None
+        return ""
     to_host = call.func.attr == "cpu"
     if to_host != (device == "cpu") and call.func.attr != "to":
-        return None
+        return ""
     if call.func.attr in ("type", "type_as") or not scene.may_be_device(call, index):
-        return None
-    return call.lineno, f"{text} = {source.text_of(call)}"
+        return ""
+    where = place_of(source.spot.file, call.lineno)
+    return f"assign the result at {where}: {text} = {source.text_of(call)}"

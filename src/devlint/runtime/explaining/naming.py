@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from devlint.runtime.explaining.arguments import argument_for
 from devlint.runtime.explaining.computed import deciding
-from devlint.runtime.explaining.lookup import MISSING, Named, contents, read
+from devlint.runtime.explaining.lookup import MISSING, Named, contents, read, tensors_of
+from devlint.runtime.explaining.objects import is_movable
 from devlint.runtime.explaining.ownership import Test
 from devlint.runtime.explaining.scene import Scene, is_same, shares_memory
 from devlint.runtime.explaining.source import parameters
@@ -46,12 +47,16 @@ def named_pair(
 
 
 def kept_inside(scene: Scene, facts: OperandFacts) -> Named | None:
-    """Of a method of an object of torch, a tensor that the object keeps: `dist.loc`."""
+    """Of a method of an object that isn't a module, a tensor that the object keeps: `dist.loc`."""
     call = scene.source(scene.use).failing if scene.use >= 0 else None
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
         return None
     owner, text = call.func.value, scene.source(scene.use).text_of(call.func.value)
     value = read(owner, scene.stack[scene.use])
+    if is_movable(value):
+        kept = tensors_of(text, value, objects=True)
+        same = (n.text for n in kept if n.tensor is not None and is_same(facts)(n.tensor))
+        return next((Named(name, None, owner) for name in same), None)
     if not is_distribution(value):
         return None
     for test in (is_same(facts), shares_memory(facts)):

@@ -5,6 +5,7 @@ Dictionaries and slots are read, and no method, property or descriptor of a prog
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator, Mapping
 from types import FunctionType, MemberDescriptorType
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 from torch import nn
 from torch.nn.utils.rnn import PackedSequence
 
+from devlint.runtime.explaining.definitions import definition_of
 from devlint.runtime.operands import is_tensor
 
 _WIDTH = 64
@@ -52,6 +54,25 @@ def is_movable(value: object) -> bool:
         return False
     found = next((vars(base)["to"] for base in kind.__mro__ if "to" in vars(base)), None)
     return type(found) is FunctionType
+
+
+def moves_itself(value: object) -> bool:
+    """Whether an object's own method `to` gives nothing back."""
+    if not is_movable(value):
+        return False
+    method = next(vars(base)["to"] for base in type(value).__mro__ if "to" in vars(base))
+    tree = definition_of(method.__code__)
+    parts = [] if tree is None else list(ast.walk(tree))
+    returns = [part for part in parts if isinstance(part, ast.Return)]
+    return bool(parts) and not any(part.value is not None for part in returns)
+
+
+def is_array(value: object) -> bool:
+    """Whether a value is numbers that aren't in a tensor yet: an array, or a list of them."""
+    kind = type(value)
+    if is_tensor(value) or issubclass(kind, nn.Module):
+        return False
+    return hasattr(kind, "__array_interface__") or kind in (list, tuple, int, float)
 
 
 def is_plain_object(value: object) -> bool:

@@ -105,7 +105,7 @@ def _at_site(scene: Scene, site: Site) -> Creation | None:
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     if any(_moves(node) or _says_device(node) for node in calls):
         return None
-    made = [node for node in calls if _name(node) in _CONSTRUCTORS.split()]
+    made = [node for node in calls if name_of(node) in _CONSTRUCTORS.split()]
     return Creation(site.file, site.line, made[0], None) if len(made) == 1 else None
 
 
@@ -136,7 +136,8 @@ def _says_device(call: ast.Call) -> bool:
     return any(keyword.arg in ("device", None) for keyword in call.keywords)
 
 
-def _name(call: ast.Call) -> str:
+def name_of(call: ast.Call) -> str:
+    """The name of the function, or of the method, that is called."""
     return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
 
 
@@ -174,7 +175,7 @@ def argument_on(scene: Scene, index: int, device: str) -> str:
 
 def with_device(made: Creation, device: str) -> str:
     """The call with the keyword that it lacks."""
-    if _name(made.call) in ("from_numpy", "Tensor") or _name(made.call).endswith("Tensor"):
+    if name_of(made.call) in ("from_numpy", "Tensor") or name_of(made.call).endswith("Tensor"):
         return f"{ast.unparse(made.call)}.to({device})"
     keyword = ast.keyword("device", ast.parse(device, mode="eval").body)
     keywords = [*made.call.keywords, keyword]

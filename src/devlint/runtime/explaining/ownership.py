@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import SimpleNamespace
@@ -95,11 +95,11 @@ class Ownership:
 
     def of_tensor(self, test: Test) -> tuple[nn.Module, str] | None:
         """The module at work that a parameter or buffer belongs to, and its name there."""
-        for module in reversed(self.modules):
-            for name, tensor in own_tensors(module):
-                if test(tensor):
-                    return module, name
-        return None
+        return _of(reversed(self.modules), test)
+
+    def of_part(self, test: Test) -> tuple[nn.Module, str] | None:
+        """Of the parts of the modules at work: a method can work on what these have."""
+        return _of((part for _, part in self._tree), test)
 
     def plain_attribute(self, test: Test) -> tuple[nn.Module, str, Tensor] | None:
         """The module at work that keeps a tensor without having registered it."""
@@ -136,6 +136,10 @@ class Ownership:
             for _, tensor in own_tensors(part)
             if tensor.dim() > 0
         )
+
+
+def _of(modules: Iterable[nn.Module], test: Test) -> tuple[nn.Module, str] | None:
+    return next(((m, name) for m in modules for name, t in own_tensors(m) if test(t)), None)
 
 
 def path_below(root: nn.Module, module: nn.Module) -> str | None:

@@ -8,7 +8,7 @@ from devlint.crashes.messages import Words
 from devlint.runtime.explaining.bindings import assigned, wrapped
 from devlint.runtime.explaining.mistakes import Mistake
 from devlint.runtime.explaining.scene import Scene
-from devlint.runtime.explaining.targets import can_be_assigned, device_text
+from devlint.runtime.explaining.targets import accelerator, can_be_assigned, device_text
 
 _RULE = "wrapped-before-move"
 
@@ -60,8 +60,17 @@ def _made(scene: Scene, words: Words, call: ast.Call | None) -> Mistake:
         _RULE,
         module=scene.home_label,
         argument=name,
-        devices=(words.device,) if words.device else (),
+        devices=tuple(device for device in (words.device, _wanted(scene)) if device),
     )
+
+
+def _wanted(scene: Scene) -> str:
+    """The device of the first of the `device_ids` that the wrapper was given."""
+    held = (spot.names.get("device_ids") for spot in scene.stack[scene.use + 1 :])
+    ids = next((value for value in held if type(value) is list and value), [""])
+    if type(ids[0]) is int:
+        return f"{accelerator()}:{ids[0]}"
+    return str(ids[0])
 
 
 def _first(scene: Scene, ids: ast.expr) -> str:

@@ -50,5 +50,6 @@ def _as_sides(
 
 
 def _owner(scene: Scene, facts: OperandFacts) -> Owner | None:
-    owner = scene.owners.of_tensor(is_same(facts)) or scene.owners.of_tensor(shares_memory(facts))
+    same, alike, owners = is_same(facts), shares_memory(facts), scene.owners
+    owner = owners.of_tensor(same) or owners.of_tensor(alike) or owners.of_part(alike)
     return None if owner is None or lent(scene, facts) is not None else owner

@@ -10,9 +10,13 @@ from typing import TypeGuard
 from devlint.crashes.messages import Kind, Words
 from devlint.crashes.remedies import FIND_OUT, REMEDIES
 from devlint.runtime.explaining.bindings import assigned
-from devlint.runtime.explaining.mistakes import Mistake
+from devlint.runtime.explaining.causes import cause
+from devlint.runtime.explaining.mistakes import Mistake, described, origin
+from devlint.runtime.explaining.origins import name_of
 from devlint.runtime.explaining.replicas import replica
 from devlint.runtime.explaining.scene import Scene
+from devlint.runtime.explaining.targets import accelerator
+from devlint.runtime.operands import unknown
 
 
 class _DeviceName(ast.Constant):
@@ -33,7 +37,7 @@ def _load(scene: Scene, words: Words) -> Mistake:
     place = words.device if is_asked and words.number else "cpu"
     shown = f'torch.load(..., map_location="{place}")'
     call = _failing_call(scene)
-    if call is not None and _name_of(call) == "load":
+    if call is not None and name_of(call) == "load":
         keywords = [k for k in call.keywords if k.arg != "map_location"]
         given = [*call.args[1:2], *(k.value for k in call.keywords if k.arg == "map_location")]
         found = assigned(scene, ast.unparse(given[0]), scene.use) if given else None
@@ -68,7 +72,7 @@ def _missing(scene: Scene, words: Words) -> Mistake:
     text = scene.failing_text(scene.use)
     parts = [] if node is None else list(ast.walk(node))
     rule, fix = "", REMEDIES["missing"].fix
-    if any(isinstance(p, ast.Call) and _name_of(p) == "cuda" for p in parts):
+    if any(isinstance(p, ast.Call) and name_of(p) == "cuda" for p in parts):
         rule = "hardcoded-cuda-call"
         fix = f"move it with .to(device), where device = {FIND_OUT}"
     elif "torch.cuda." in text:
@@ -102,54 +106,26 @@ def _is_device_name(node: ast.AST) -> TypeGuard[_DeviceName]:
     )
 
 
-def _fork(scene: Scene, words: Words) -> Mistake:
-    return Mistake(
-        f"a forked process uses {words.device}, which its parent has used already",
-        (),
-        REMEDIES["fork"].fix,
-        REMEDIES["fork"].rule,
-        devices=(words.device,),
-    )
-
-
-def _empty(scene: Scene, words: Words) -> Mistake:
-    return Mistake(
-        f"{scene.failing_text(scene.use) or 'a move'} copies from meta, where tensors have no data",
-        (),
-        REMEDIES["empty"].fix,
-        module=scene.home_label,
-        devices=("meta",),
-    )
-
-
 def _backend(scene: Scene, words: Words) -> Mistake:
-    device = words.device
-    call = scene.failing_text(scene.use)
+    device, index = words.device, scene.use
+    rule, fix = REMEDIES["backend"].rule if device == "cpu" else "", REMEDIES["backend"].fix
+    name, lines = "", list[tuple[str, str]]()
+    for named in scene.operands(index) if index >= 0 else ():
+        if named.tensor is not None and scene.is_on(named.tensor, device):
+            name, facts = named.text, scene.reader.facts(named.text, named.tensor)
+            lines = [described("operand", name, facts), *origin(scene, facts, name, index)]
+            if rule:
+                home = unknown("", accelerator())
+                _, fix = cause(scene, facts, named, index, home, None, "", rule)
+            break
     return Mistake(
-        f"{call or 'a collective'} was given a tensor on {device}, for which the process group "
-        "has no backend",
-        (),
-        REMEDIES["backend"].fix,
-        REMEDIES["backend"].rule if device == "cpu" else "",
+        f"{scene.failing_text(index) or 'a collective'} was given {name or 'a tensor'} on "
+        f"{device}, for which the process group has no backend",
+        lines,
+        fix,
+        rule,
+        argument=name,
         devices=(device,),
-    )
-
-
-def _parameters(scene: Scene, words: Words) -> Mistake:
-    return Mistake(
-        f"{scene.failing_text(scene.use) or 'a function'} takes parameters of one device, and "
-        "got some of several",
-        (),
-        REMEDIES["parameters"].fix,
-    )
-
-
-def _optimizer(scene: Scene, words: Words) -> Mistake:
-    return Mistake(
-        "a parameter, its gradient and the optimizer's state for it aren't all on one device",
-        (),
-        REMEDIES["optimizer"].fix,
-        REMEDIES["optimizer"].rule,
     )
 
 
@@ -164,17 +140,37 @@ def _fused(scene: Scene, words: Words) -> Mistake:
     )
 
 
+_HEADS: Mapping[Kind, str] = {
+    "fork": "a forked process uses {device}, which its parent has used already",
+    "empty": "{call} copies from meta, where tensors have no data",
+    "parameters": "{call} takes parameters of one device, and got some of several",
+    "optimizer": "a parameter, its gradient and the optimizer's state for it aren't all on one "
+    "device",
+}
+
+
+def _plain(scene: Scene, words: Words) -> Mistake:
+    """What the frames have no more to say of than what was called."""
+    call = scene.failing_text(scene.use) or "a call"
+    is_place = words.kind in ("fork", "empty")
+    return Mistake(
+        _HEADS[words.kind].format(call=call, device=words.device),
+        (),
+        REMEDIES[words.kind].fix,
+        REMEDIES[words.kind].rule,
+        module=scene.home_label if words.kind == "empty" else "",
+        devices=(words.device,) if is_place else (),
+    )
+
+
 _TELLERS: Mapping[Kind, Callable[[Scene, Words], Mistake]] = {
     "load": _load,
     "missing": _missing,
     "ordinal": _ordinal,
-    "fork": _fork,
-    "empty": _empty,
     "backend": _backend,
     "replica": replica,
-    "parameters": _parameters,
-    "optimizer": _optimizer,
     "fused": _fused,
+    **dict.fromkeys(_HEADS, _plain),
 }
 
 
@@ -185,7 +181,3 @@ def _failing(scene: Scene) -> ast.AST | None:
 def _failing_call(scene: Scene) -> ast.Call | None:
     node = _failing(scene)
     return node if isinstance(node, ast.Call) else None
-
-
-def _name_of(call: ast.Call) -> str:
-    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")

@@ -103,6 +103,12 @@ def _is_set(scene: Scene, index: int, name: str, line: int) -> bool:
     return all(found < line for found in sets)
 
 
+def accelerator() -> str:
+    """The kind of accelerator that this process has, or would have."""
+    found = getattr(torch._C, "_get_accelerator", lambda: torch.device("cuda"))().type
+    return "cuda" if found == "cpu" else str(found)
+
+
 _DEVICE = type(torch.device("cpu"))  # an emulation has another object for `torch.device`
 
 

@@ -61,14 +61,14 @@ def left_behind(scene: Scene, sides: Sides, owner: nn.Module) -> Mistake:
         lines += [] if any(text == line for _, text in lines) else [("passed at", line)]
     made = "" if sides.odd.site else made_module(scene, owner, sides.other.device)
     lines.append(("model", f"on {sides.odd.device}, {made}" if made else since(sides.odd)))
-    own = scene.named(sides.odd, scene.use) if scene.use >= 0 and given is None else None
+    text = address(scene, owner)[0] if given is None or not given.text else given.text
     return Mistake(
         f"{head} on {sides.other.device}",
         lines,
         fix,
         rule,
         module=label,
-        argument=(own.text if own else "") if given is None else given.text or given.position,
+        argument=text or ("" if given is None else given.position),
         devices=(sides.odd.device, sides.other.device),
         is_mismatch=True,
     )

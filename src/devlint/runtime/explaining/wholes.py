@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from devlint.runtime.explaining.lookup import SAME_PLACE, Named, read
+from devlint.runtime.explaining.lookup import MISSING, SAME_PLACE, Named, read
 from devlint.runtime.explaining.scene import Scene
 from devlint.runtime.explaining.source import Source
 from devlint.runtime.explaining.stack import Spot
@@ -42,9 +42,11 @@ def _works_in_place(method: str) -> bool:
     return method.endswith("_") and not method.endswith("__")
 
 
-def tuple_of(scene: Scene, text: str, index: int) -> str:
+def tuple_of(scene: Scene, named: Named, index: int) -> str:
     """The tuple that a tensor is an item of: nothing can be assigned to its items."""
-    match = re.fullmatch(r"([A-Za-z_][\w.]*)\[\d+\]", text)
+    match = re.fullmatch(r"(.+)\[\d+\]", named.text)
     if match is None or index < 0:
         return ""
-    return match[1] if type(scene.value(match[1], index)) is tuple else ""
+    value = scene.value(match[1], index)
+    is_result = value is MISSING and named.node is None and match[1].endswith(")")
+    return match[1] if is_result or type(value) is tuple else ""
