@@ -18,6 +18,7 @@ from torch.nn.utils.rnn import PackedSequence
 
 from devlint.runtime.explaining.lookup import own_tensors
 from devlint.runtime.operands import Reader
+from devlint.runtime.virtual.running import running_world
 
 _PLAIN = tuple(getattr(nn, name) for name in ("Parameter", "Buffer") if hasattr(nn, name))
 PLAIN = frozenset({Tensor, *_PLAIN})
@@ -67,8 +68,15 @@ def seems_to_disagree(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str
     count only where there are no parameters. What it passes over PyTorch doesn't, and where it
     asks in vain `disagreement` decides.
     """
-    if _mode_count():  # which would be asked for each device
+    if not _mode_count():
+        return _differ(module, args, kwargs)
+    if running_world() is not None:
         return bool(module._parameters or module._buffers)
+    with torch._C.DisableTorchFunction():  # modes would be asked for each device
+        return _differ(module, args, kwargs)
+
+
+def _differ(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     place: int | None = None
     for own in (module._parameters, module._buffers):
         for tensor in own.values():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import importlib
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -15,6 +14,7 @@ import torch.utils._device
 from torch import Tensor
 
 from devlint.runtime.virtual import texts
+from devlint.runtime.virtual.errors import Operand, device_error
 from devlint.runtime.virtual.machine import Machine
 from devlint.runtime.virtual.mode_stack import FAST_PATHS
 from devlint.runtime.virtual.patches import Patches
@@ -83,21 +83,41 @@ def _patch_data_parallel(machine: Machine, patches: Patches) -> None:
         assert found is not None
         return found
 
-    def scatter(
-        tensor: Tensor, devices: Any = None, chunk_sizes: Any = None, dim: int = 0,
-        streams: Any = None, *, out: Any = None,
-    ) -> tuple[Tensor, ...]:  # fmt: skip
-        chunks = (
-            tensor.split(list(chunk_sizes), dim) if chunk_sizes else tensor.chunk(len(devices), dim)
-        )
-        return tuple(chunk.to(device(d)) for chunk, d in zip(chunks, devices, strict=False))
+    def pieces(tensor: Tensor, sizes: Any, count: int, dim: int) -> tuple[Tensor, ...]:
+        return tensor.split(list(sizes), dim) if sizes else tensor.chunk(count, dim)
 
-    def gather(tensors: Any, dim: int = 0, destination: Any = None, *, out: Any = None) -> Tensor:
+    def scatter(
+        tensor: Tensor, devices: Any, chunk_sizes: Any, dim: int, streams: Any
+    ) -> list[Tensor]:
+        chunks = pieces(tensor, chunk_sizes, len(devices), dim)
+        return [chunk.to(device(d)) for chunk, d in zip(chunks, devices, strict=False)]
+
+    def scatter_out(tensor: Tensor, out: Any, dim: int, streams: Any) -> list[Tensor]:
+        chunks = pieces(tensor, [each.size(dim) for each in out], len(out), dim)
+        return [written(i, *each) for i, each in enumerate(zip(out, chunks, strict=True))]
+
+    def broadcast(tensor: Tensor, devices: Any) -> tuple[Tensor, ...]:
+        return tuple(tensor.to(device(d)) for d in devices)
+
+    def broadcast_out(tensor: Tensor, out: Any) -> tuple[Tensor, ...]:
+        return tuple(written(i, each, tensor) for i, each in enumerate(out))
+
+    def written(index: int, out: Tensor, tensor: Tensor) -> Tensor:
+        found = shown_place(out)
+        if not machine.owns(found):
+            text = (
+                "Expected all output tensors to be CUDA tensors, but output tensor at index "
+                f"{index} has device '{found}'"
+            )
+            raise device_error(RuntimeError, text, [Operand("out", out, found)], "out")
+        return out.copy_(tensor)
+
+    def gather(tensors: Any, dim: int, destination: Any) -> Tensor:
         target = CPU if destination in (-1, "cpu") else device(destination)
         return torch.cat([tensor.to(target) for tensor in tensors], dim)
 
-    def broadcast(tensor: Tensor, devices: Any = None, *, out: Any = None) -> tuple[Tensor, ...]:
-        return tuple(tensor.to(device(d)) for d in devices)
+    def gather_out(tensors: Any, out: Tensor, dim: int) -> Tensor:
+        return out.copy_(torch.cat([tensor.to(shown_place(out)) for tensor in tensors], dim))
 
     def broadcast_coalesced(tensors: Any, devices: Any, buffer_size: int = 0) -> Any:
         return [[tensor.to(device(d)) for tensor in tensors] for d in devices]
@@ -110,13 +130,12 @@ def _patch_data_parallel(machine: Machine, patches: Patches) -> None:
     def reduce_add_coalesced(inputs: Any, destination: Any = None, buffer_size: int = 0) -> Any:
         return tuple(reduce_add(row, destination) for row in zip(*inputs, strict=True))
 
-    functions: dict[str, Callable[..., Any]] = {
-        "scatter": scatter, "gather": gather, "broadcast": broadcast,
-        "broadcast_coalesced": broadcast_coalesced, "reduce_add": reduce_add,
-        "reduce_add_coalesced": reduce_add_coalesced,
-    }  # fmt: skip
+    bindings = (
+        scatter, scatter_out, broadcast, broadcast_out, gather, gather_out, broadcast_coalesced
+    )  # fmt: skip
+    patches.replace(torch._C, {f"_{function.__name__}": function for function in bindings})
     for module in (torch.nn.parallel.comm, torch.cuda.comm):
-        patches.replace(module, functions)
+        patches.replace(module, {f.__name__: f for f in (reduce_add, reduce_add_coalesced)})
 
 
 def _patch_compilers(world: World, patches: Patches) -> None:
