@@ -51,6 +51,7 @@ def _single(scene: Scene, words: Words) -> Mistake | None:
     if words.kind not in _HEADS:
         return None
     rule, fix = REMEDIES[words.kind].rule, REMEDIES[words.kind].fix
+    rule = "" if words.kind == "pinned" else rule  # nobody has seen what was pinned
     default, head = _HEADS[words.kind]
     if words.kind == "numpy":
         copied = _copied(scene)
