@@ -53,6 +53,14 @@ def pairs():
 
 def as_array(x):
     return x.numpy()
+
+def of_twice(model, x):
+    return model.linear(x * 2)
+
+class Stack(nn.Sequential):
+    def __init__(self):
+        self.size = torch.zeros(3)
+        super().__init__(nn.Linear(3, 3))
 """
 
 TESTS = """
@@ -62,7 +70,7 @@ import numpy as np
 import pytest
 import torch
 from helpers import inputs
-from package import Agent, Net, as_array, ones_like, pairs, total
+from package import Agent, Net, Stack, as_array, of_twice, ones_like, pairs, total
 from torch.utils.data import DataLoader
 
 
@@ -90,6 +98,14 @@ def test_total(model, x):
 
 def test_total_again(model, x):
     total(model, x * 2)
+
+@pytest.mark.parametrize("make", [torch.Tensor, torch.FloatTensor])
+def test_types_that_are_called(model, make):
+    assert of_twice(model, make([1, 2, 3])).shape == (3,)
+    assert of_twice(model, make(2, 3)).shape == (2, 3)
+
+def test_container():
+    assert Stack()(torch.ones(3)).shape == (3,)
 
 def test_returned_from_the_host(x):
     assert (ones_like(x) * x).shape == (2, 3)
