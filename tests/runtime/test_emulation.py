@@ -413,6 +413,7 @@ def test_compiling_runs_eagerly_and_says_so() -> None:
         assert model(torch.ones(3, device="cuda")).is_cuda
         with pytest.raises(RuntimeError, match=MATCH):
             model(torch.ones(1, 3))
+        torch.compiler.reset()
         assert emulation.limits == {"torch.compile: the code runs eagerly": 2}
 
 

@@ -210,21 +210,21 @@ class FunctionMode(Onlooker):
         if func in self.placeless or self.is_over:
             return func(*args, **kwargs) if kwargs else func(*args)
         handler = self.handlers.get(func)
-        if self.again is not None:
-            return self._persistent(handler or self.usual, func, args, kwargs or {})
-        if handler is not None:
-            return handler(func, args, kwargs or {})
-        return self.usual(func, args, kwargs) if kwargs else self.run(func, args, _NOTHING)
+        if handler is None:
+            return self.usual(func, args, kwargs) if kwargs else self.run(func, args, _NOTHING)
+        return self._persistent(handler, func, args, kwargs or {})
 
     def _persistent(
         self, handler: Handler, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        """Run a function again as long as something is done about its errors."""
+        """Run a function, again as long as something is done about its errors."""
+        if self.again is None:
+            return handler(func, args, kwargs)
         while True:
             try:
                 return handler(func, args, kwargs)
             except Exception:
-                if self.again is None or not self.again(args, kwargs):
+                if not self.again(args, kwargs):
                     raise
 
     def usual(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -239,7 +239,7 @@ class FunctionMode(Onlooker):
         if kwargs and where is not MIXED:
             where = survey(kwargs.values(), where)
         if where is MIXED:
-            return self.checked(func, args, kwargs)
+            return self._persistent(self.checked, func, args, kwargs)
         if self._thread.unusual:
             return self._unusually(func, args, kwargs, where)
         if where is None or where is CPU:
