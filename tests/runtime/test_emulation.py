@@ -417,6 +417,15 @@ def test_compiling_runs_eagerly_and_says_so() -> None:
         assert emulation.limits == {"torch.compile: the code runs eagerly": 2}
 
 
+def test_sparse_tensors_are_made_by_their_old_types() -> None:
+    with devlint.emulate("cuda"):
+        indices, values = torch.tensor([[0, 1]], device="cuda"), torch.ones(2, device="cuda")
+        made = torch.cuda.sparse.FloatTensor(indices, values, torch.Size([3]))
+        assert made.to_dense().tolist() == [1, 1, 0]
+        assert made.is_cuda
+        assert isinstance(made, torch.cuda.sparse.FloatTensor)
+
+
 def test_an_extension_is_told_of(tmp_path: Path) -> None:
     from importlib.machinery import ExtensionFileLoader
     from importlib.util import spec_from_file_location

@@ -133,7 +133,6 @@ def _patch_compilers(world: World, patches: Patches) -> None:
 
     patches.set(torch, "compile", run_eagerly)
     patches.set(importlib.import_module("torch.export"), "export", refuse)
-    patches.set(torch.compiler, "reset", lambda: None)  # asks CUDA's allocator about its graphs
     patches.set(torch.nn.Module, "compile", lambda module, *args, **kwargs: run_eagerly(module))
     compiled: Any = torch.jit.script
 

@@ -61,6 +61,8 @@ class Surface:
             patches.set(module, name, self._legacy_type(name, dtype))
             if hasattr(torch, name):
                 patches.set(torch, name, _host_type(name, getattr(torch, name)))
+            if hasattr(getattr(module, "sparse", None), name):
+                patches.set(module.sparse, name, self._legacy_sparse_type(name, dtype))
 
     def _functions(self) -> dict[str, Any]:
         machine, streams = self._machine, self._streams
@@ -152,6 +154,9 @@ class Surface:
         if torch.version.cuda is None:
             patches.set(torch.version, "cuda", "12.8")
         patches.set(torch.backends.cuda, "is_built", lambda: True)
+        if not hasattr(torch._C, "_cuda_CUDAAllocator_AllocatorState"):
+            # torch's compiler, which it imports to forget what was compiled, asks for it by name.
+            patches.set(torch._C, "_cuda_CUDAAllocator_AllocatorState", object)
         # The weights of RNNs aren't packed for cuDNN: they are in the CPU's memory.
         patches.set(torch.backends.cudnn, "is_acceptable", lambda tensor: False)
         patches.set(torch.backends.cudnn, "is_available", lambda: True)
@@ -251,6 +256,15 @@ class Surface:
             return torch.empty(args or (0,), dtype=dtype, device=kind)
 
         return _tensor_type(f"torch.{kind}.{name}", dtype, make)
+
+    def _legacy_sparse_type(self, name: str, dtype: torch.dtype) -> type:
+        """`torch.cuda.sparse.FloatTensor` and its like."""
+        kind = self._machine.kind.type
+
+        def make(*args: Any) -> torch.Tensor:
+            return torch.sparse_coo_tensor(*args, dtype=dtype, device=kind)
+
+        return _tensor_type(f"torch.{kind}.sparse.{name}", dtype, make)
 
 
 class _StreamContext:
