@@ -417,6 +417,16 @@ def test_compiling_runs_eagerly_and_says_so() -> None:
         assert emulation.limits == {"torch.compile: the code runs eagerly": 2}
 
 
+def test_a_program_is_traced_to_a_graph() -> None:
+    class Joined(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.cat([x, torch.stack([x, x]).sum(0)])
+
+    with devlint.emulate("cuda"):
+        traced = torch.fx.symbolic_trace(Joined())
+        assert traced(torch.ones(2, device="cuda")).tolist() == [1, 1, 2, 2]
+
+
 def test_sparse_tensors_are_made_by_their_old_types() -> None:
     with devlint.emulate("cuda"):
         indices, values = torch.tensor([[0, 1]], device="cuda"), torch.ones(2, device="cuda")

@@ -71,6 +71,7 @@ import pytest
 import torch
 from helpers import inputs
 from package import Agent, Net, Stack, as_array, of_twice, ones_like, pairs, total
+from package.testing import checked
 from torch.utils.data import DataLoader
 
 
@@ -145,6 +146,9 @@ def test_parameters(model, value):
 def test_helper(model):
     model(inputs())
 
+def test_helper_of_the_package(model):
+    checked(model, torch.ones(3))
+
 def test_printed():
     assert repr(torch.ones(1)) == "tensor([1.])"
 
@@ -180,6 +184,14 @@ class TestNet(unittest.TestCase):
 
     def test_total(self):
         total(self.model, self.x[None])
+"""
+
+TESTING = """
+import torch
+
+def checked(model, x):
+    scale = torch.full((3,), 2.0)
+    assert torch.equal(model.linear(scale * x), model.linear(2 * x))
 """
 
 HELPERS = "import torch\n\ndef inputs():\n    return torch.zeros(1, 3)\n"
@@ -219,6 +231,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (installed / "entry_points.txt").write_text(f"[pytest11]\ndevlint = {PLUGIN}\n")
     files = {
         "package/__init__.py": PROJECT,
+        "package/testing.py": TESTING,
         "tests/test_package.py": TESTS,
         "tests/helpers.py": HELPERS,
         "pytest.ini": "[pytest]\n",
