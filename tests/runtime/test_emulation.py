@@ -427,8 +427,10 @@ def test_a_program_is_traced_to_a_graph() -> None:
         assert traced(torch.ones(2, device="cuda")).tolist() == [1, 1, 2, 2]
 
 
-def test_sparse_tensors_are_made_by_their_old_types() -> None:
+def test_tensors_are_made_by_their_old_types() -> None:
     with devlint.emulate("cuda"):
+        for sizes in ((2, 3), (torch.Size([2, 3]),)):
+            assert torch.cuda.FloatTensor(*sizes).shape == (2, 3)
         indices, values = torch.tensor([[0, 1]], device="cuda"), torch.ones(2, device="cuda")
         made = torch.cuda.sparse.FloatTensor(indices, values, torch.Size([3]))
         assert made.to_dense().tolist() == [1, 1, 0]

@@ -251,9 +251,9 @@ class Surface:
         kind = self._machine.kind.type
 
         def make(*args: Any) -> torch.Tensor:
-            if len(args) == 1 and not isinstance(args[0], int):
+            if len(args) == 1 and not isinstance(args[0], (int, torch.Size)):
                 return torch.tensor(args[0], dtype=dtype, device=kind)
-            return torch.empty(args or (0,), dtype=dtype, device=kind)
+            return torch.empty(*(args or (0,)), dtype=dtype, device=kind)
 
         return _tensor_type(f"torch.{kind}.{name}", dtype, make)
 
