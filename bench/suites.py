@@ -13,7 +13,8 @@ installed into a folder beside it. Each suite runs twice, with one thread and th
 Runs are kept in suites_runs.jsonl, a line a package. Whether a cause is a mistake of the package,
 so that a user meets it who has moved the model and its inputs, is written by two readers in
 suites_labels.jsonl: {"package", "version", "file", "line", "message", "reader1", "reader2", "why"},
-the readers' words being "real" or "false". The marks are taken from both files.
+the readers' words being "real" or "false", or null as long as the second hasn't read it: then the
+first one's counts, and the table says how many are so. The marks are taken from both files.
 """
 
 from __future__ import annotations
@@ -120,7 +121,7 @@ class Marks:
     left: float
     """The share of tests that aren't taken along."""
     real: float | None
-    """The share of causes that both readers call real; None where there is no cause."""
+    """The share of causes that the readers call real; None where there is no cause."""
     time: float
     """Time on the device by that on the CPU."""
 
@@ -139,11 +140,11 @@ def marks(runs: Sequence[Run], real: Mapping[str, set[Place]]) -> Marks:
 
 
 def real_causes(lines: Iterable[str]) -> dict[str, set[Place]]:
-    """By package, what both readers call a mistake of the package."""
+    """By package, what all who have read it call a mistake of the package."""
     found: dict[str, set[Place]] = {}
     for line in lines:
         label = json.loads(line)
-        if label.get("reader1") == label.get("reader2") == "real":
+        if {label["reader1"], label["reader2"] or label["reader1"]} == {"real"}:
             place = label["file"], label["line"], label["message"]
             found.setdefault(label["package"], set()).add(place)
     return found
@@ -350,6 +351,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if shown:
         labels = LABELS.read_text().splitlines() if LABELS.exists() else []
         print(table(shown, real_causes(labels)))
+        alone = sum(json.loads(label)["reader2"] is None for label in labels)
+        print(f"{alone} of {len(labels)} causes were read by one reader only.")
     return 0
 
 

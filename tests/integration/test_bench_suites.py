@@ -18,7 +18,7 @@ def line(test: str, outcome: str, *places: suites.Place, reason: str = "") -> di
     return {"test": test, "outcome": outcome, "causes": causes, "reason": reason}
 
 
-def label(place: suites.Place, first: str, second: str) -> str:
+def label(place: suites.Place, first: str, second: str | None) -> str:
     file, at, message = place
     said = {"file": file, "line": at, "message": message, "reader1": first, "reader2": second}
     return json.dumps({"package": "package", "version": "1.0", **said})
@@ -47,8 +47,11 @@ def test_only_tests_that_pass_on_the_cpu_count(run: suites.Run) -> None:
     assert run.causes == {REAL: 1, FALSE: 1}
 
 
-def test_the_marks_take_a_cause_for_real_that_both_readers_do(run: suites.Run) -> None:
-    labels = [label(REAL, "real", "real"), label(FALSE, "real", "false")]
+@pytest.mark.parametrize("second", ["real", None])
+def test_the_marks_take_a_cause_for_real_that_all_readers_do(
+    run: suites.Run, second: str | None
+) -> None:
+    labels = [label(REAL, "real", second), label(FALSE, "real", "false")]
     found = suites.marks([run], suites.real_causes(labels))
     assert found == suites.Marks(right=2 / 6, left=1 / 6, real=1 / 2, time=1.5)
 
