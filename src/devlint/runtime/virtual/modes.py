@@ -228,8 +228,9 @@ class FunctionMode(Onlooker):
                     raise
 
     def usual(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Run a function that has no handler; any may take a device or a generator."""
-        if kwargs.get("device") is not None or kwargs.get("generator") is not None:
+        """Run a function that has no handler; any may take a device, a generator, or pin."""
+        placed = kwargs.get("device") is not None or kwargs.get("generator") is not None
+        if placed or kwargs.get("pin_memory"):
             return self.handlers[torch.empty](func, args, kwargs)
         return self.run(func, args, kwargs)
 
