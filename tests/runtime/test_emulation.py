@@ -417,6 +417,23 @@ def test_compiling_runs_eagerly_and_says_so() -> None:
         assert emulation.limits == {"torch.compile: the code runs eagerly": 2}
 
 
+def test_what_acts_like_a_tensor_computes_where_its_tensors_are() -> None:
+    class Scaled:
+        def __init__(self, tensor: torch.Tensor) -> None:
+            self.tensor = tensor
+
+        @classmethod
+        def __torch_function__(cls, func: Any, types: Any, args: Any, kwargs: Any = None) -> Any:
+            tensors = [each.tensor if isinstance(each, cls) else each for each in args]
+            return func(*tensors) * torch.ones(2, device=tensors[0].device)
+
+    with devlint.emulate("cuda"):
+        x, y = torch.ones(2, device="cuda"), torch.ones(2)
+        assert torch.add(x, Scaled(x)).is_cuda
+        with pytest.raises(RuntimeError, match=MATCH):
+            torch.add(y, Scaled(x))
+
+
 def test_a_program_is_traced_to_a_graph() -> None:
     class Joined(nn.Module):
         def forward(self, x: torch.Tensor) -> torch.Tensor:

@@ -207,7 +207,15 @@ class FunctionMode(Onlooker):
         args: tuple[Any, ...] = (),
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
-        if func in self.placeless or self.is_over:
+        if self.is_over:
+            return func(*args, **kwargs) if kwargs else func(*args)
+        for kind in types:
+            if not issubclass(kind, Tensor):  # its own code makes and moves tensors
+                with self:
+                    result = kind.__torch_function__(func, types, args, kwargs or {})
+                if result is not NotImplemented:
+                    return result
+        if func in self.placeless:
             return func(*args, **kwargs) if kwargs else func(*args)
         handler = self.handlers.get(func)
         if handler is None:

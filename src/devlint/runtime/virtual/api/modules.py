@@ -44,6 +44,9 @@ class Surface:
         patches.set(torch.random, "manual_seed", torch.manual_seed)
         patches.set(torch, "set_rng_state", self._random.from_host(torch.set_rng_state))
         patches.set(torch.random, "set_rng_state", torch.set_rng_state)
+        for name in texts.LEGACY_TYPES:
+            if hasattr(torch, name):
+                patches.set(torch, name, _host_type(name, getattr(torch, name)))
         if kind == "mps":
             self._patch_mps(patches)
         else:
@@ -59,8 +62,6 @@ class Surface:
         stand_in(module, self._functions(), self._world.limit, patches)
         for name, dtype in texts.LEGACY_TYPES.items():
             patches.set(module, name, self._legacy_type(name, dtype))
-            if hasattr(torch, name):
-                patches.set(torch, name, _host_type(name, getattr(torch, name)))
             if hasattr(getattr(module, "sparse", None), name):
                 patches.set(module.sparse, name, self._legacy_sparse_type(name, dtype))
 
