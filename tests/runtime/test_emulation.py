@@ -437,7 +437,46 @@ def test_compiling_runs_eagerly_and_says_so() -> None:
         assert model(torch.ones(3, device="cuda")).is_cuda
         with pytest.raises(RuntimeError, match=MATCH):
             model(torch.ones(1, 3))
+        torch.compiler.reset()
         assert emulation.limits == {"torch.compile: the code runs eagerly": 2}
+
+
+def test_what_acts_like_a_tensor_computes_where_its_tensors_are() -> None:
+    class Scaled:
+        def __init__(self, tensor: torch.Tensor) -> None:
+            self.tensor = tensor
+
+        @classmethod
+        def __torch_function__(cls, func: Any, types: Any, args: Any, kwargs: Any = None) -> Any:
+            tensors = [each.tensor if isinstance(each, cls) else each for each in args]
+            return func(*tensors) * torch.ones(2, device=tensors[0].device)
+
+    with devlint.emulate("cuda"):
+        x, y = torch.ones(2, device="cuda"), torch.ones(2)
+        assert torch.add(x, Scaled(x)).is_cuda
+        with pytest.raises(RuntimeError, match=MATCH):
+            torch.add(y, Scaled(x))
+
+
+def test_a_program_is_traced_to_a_graph() -> None:
+    class Joined(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.cat([x, torch.stack([x, x]).sum(0)])
+
+    with devlint.emulate("cuda"):
+        traced = torch.fx.symbolic_trace(Joined())
+        assert traced(torch.ones(2, device="cuda")).tolist() == [1, 1, 2, 2]
+
+
+def test_tensors_are_made_by_their_old_types() -> None:
+    with devlint.emulate("cuda"):
+        for sizes in ((2, 3), (torch.Size([2, 3]),)):
+            assert torch.cuda.FloatTensor(*sizes).shape == (2, 3)
+        indices, values = torch.tensor([[0, 1]], device="cuda"), torch.ones(2, device="cuda")
+        made = torch.cuda.sparse.FloatTensor(indices, values, torch.Size([3]))
+        assert made.to_dense().tolist() == [1, 1, 0]
+        assert made.is_cuda
+        assert isinstance(made, torch.cuda.sparse.FloatTensor)
 
 
 def test_an_extension_is_told_of(tmp_path: Path) -> None:

@@ -55,6 +55,14 @@ def pairs():
 
 def as_array(x):
     return x.numpy()
+
+def of_twice(model, x):
+    return model.linear(x * 2)
+
+class Stack(nn.Sequential):
+    def __init__(self):
+        self.size = torch.zeros(3)
+        super().__init__(nn.Linear(3, 3))
 """
 
 TESTS = """
@@ -64,7 +72,8 @@ import numpy as np
 import pytest
 import torch
 from helpers import inputs
-from package import Agent, Net, as_array, ones_like, pairs, total
+from package import Agent, Net, Stack, as_array, of_twice, ones_like, pairs, total
+from package.testing import checked
 from torch.utils.data import DataLoader
 
 
@@ -92,6 +101,14 @@ def test_total(model, x):
 
 def test_total_again(model, x):
     total(model, x * 2)
+
+@pytest.mark.parametrize("make", [torch.Tensor, torch.FloatTensor])
+def test_types_that_are_called(model, make):
+    assert of_twice(model, make([1, 2, 3])).shape == (3,)
+    assert of_twice(model, make(2, 3)).shape == (2, 3)
+
+def test_container():
+    assert Stack()(torch.ones(3)).shape == (3,)
 
 def test_returned_from_the_host(x):
     assert (ones_like(x) * x).shape == (2, 3)
@@ -130,6 +147,9 @@ def test_parameters(model, value):
 
 def test_helper(model):
     model(inputs())
+
+def test_helper_of_the_package(model):
+    checked(model, torch.ones(3))
 
 def test_printed():
     assert repr(torch.ones(1)) == "tensor([1.])"
@@ -230,6 +250,14 @@ def shifted(x):
     return x + torch.arange(2)
 """
 
+TESTING = """
+import torch
+
+def checked(model, x):
+    scale = torch.full((3,), 2.0)
+    assert torch.equal(model.linear(scale * x), model.linear(2 * x))
+"""
+
 HELPERS = "import torch\n\ndef inputs():\n    return torch.zeros(1, 3)\n"
 
 BLAMED = [
@@ -268,6 +296,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (installed / "entry_points.txt").write_text(f"[pytest11]\ndevlint = {PLUGIN}\n")
     files = {
         "package/__init__.py": PROJECT,
+        "package/testing.py": TESTING,
         "tests/test_package.py": TESTS,
         "tests/helpers.py": HELPERS,
         "other/test_other.py": OTHER_TESTS,

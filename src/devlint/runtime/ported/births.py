@@ -27,6 +27,7 @@ from devlint.runtime.virtual.tags import (
     shown_place,
     tensors_in,
 )
+from devlint.runtime.virtual.texts import LEGACY_TYPES
 from devlint.runtime.virtual.world import World
 
 _MADE_OF_HOST = (torch.from_numpy, torch.frombuffer, torch.load)
@@ -57,6 +58,22 @@ class Births:
         for make in _MADE_OF_HOST:
             name = make.__name__
             patches.set(torch, name, self._brought(getattr(torch, name)))
+        for name in LEGACY_TYPES:
+            if hasattr(torch, name):
+                kind = getattr(torch, name)
+                patches.set(kind, "__new__", self._brought(kind.__new__))
+        patches.set(Tensor, "__init__", self._initialised())
+
+    def _initialised(self) -> Callable[..., None]:
+        """`torch.Tensor(...)` calls it, which no mode sees; that of objects does nothing."""
+
+        def __init__(tensor: Tensor, *args: Any, **kwargs: Any) -> None:  # noqa: N807
+            if type(tensor) is Tensor:
+                side, _ = self._code.asking(sys._getframe(1))
+                with torch._C.DisableTorchFunction():
+                    self._bring(side, tensor, args)
+
+        return __init__
 
     def _born(self, handler: Handler) -> Handler:
         def born(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -102,14 +119,19 @@ class Births:
 
     def _is_near(self, device: torch.device) -> bool:
         """Whether the project's functions, from here to the test, have something at hand that is
-        on the device, so that they could make a tensor there."""
+        on the device, so that they could make a tensor there.
+
+        What the constructor of a module makes, `.to()` is there for.
+        """
         for frame in self._code.below_test(sys._getframe(1)):
             values = arguments(frame)
             if any(shown_place(each).type == device.type for each in tensors_in(values)):
                 return True
-            modules = filter(None, map(as_module, values))
+            modules = [module for module in map(as_module, values) if module is not None]
             if any(_place_of(module).type == device.type for module in modules):
                 return True
+            if frame.f_code.co_name == "__init__" and values and as_module(values[0]) is not None:
+                return False
         return False
 
     def _read(self, handler: Handler) -> Handler:

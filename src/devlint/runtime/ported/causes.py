@@ -30,6 +30,8 @@ def judge(error: BaseException, code: Code, notes: Notes) -> Mismatch | NotPorte
     link = told.error if told is not None else next(reversed(links), None)
     if link is None:
         return None
+    if isinstance(link, NotImplementedError) and text_of(link).endswith("can't be emulated"):
+        return NotPorted(f"meets a limit of devlint: {text_of(link)}")
     site = _blamed(raised(link.__traceback__), getattr(link, "devlint_operands", ()), code)
     if site is None:
         return NotPorted("brings devices together itself")

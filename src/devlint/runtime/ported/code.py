@@ -15,8 +15,8 @@ from devlint.runtime.explaining.stack import owner_of
 
 Side = Literal["test", "project", "library", "between"]
 
-_FOLDERS = re.compile(r"tests?|testing|unit_?tests?")
-"""Folders of tests and of what they share."""
+_SHARED = re.compile(r"_?tests?|_?testing|unit_?tests?")
+"""Folders of tests and of what they share, and modules of a package that are called so."""
 _PACKAGES = ("site-packages", "dist-packages")
 _BETWEEN = frozenset(
     {"numpy", "pytest", "_pytest", "pluggy", "hypothesis", "xdist", "execnet", "parameterized"}
@@ -112,7 +112,8 @@ class Code:
         inside = path.parts[path.parts.index(package) :] if package else path.parts
         if any(fnmatch(path.name, pattern) for pattern in self._patterns):
             return "test"
-        return "test" if any(map(_FOLDERS.fullmatch, inside[:-1])) else "project"
+        names = (*inside[:-1], path.stem) if inside[1:] else ()
+        return "test" if any(map(_SHARED.fullmatch, names)) else "project"
 
 
 def _package(parts: Sequence[str]) -> str:

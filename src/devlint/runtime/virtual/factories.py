@@ -82,9 +82,9 @@ class Factories:
                 again = functions.handlers.get(func, functions.usual)
                 return again(func, args, {**kwargs, "generator": None})
         if kwargs.get("pin_memory"):
-            if target is not None and target is not CPU:
-                raise RuntimeError("Only dense CPU tensors can be pinned")
             made = self.make(func, args, {**kwargs, "pin_memory": False})
+            if shown_place(made) is not CPU:
+                raise RuntimeError("Only dense CPU tensors can be pinned")
             storage_of(made)._devlint_pinned = True
             return made
         if func is torch.tensor and isinstance(data, Tensor):

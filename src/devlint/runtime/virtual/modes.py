@@ -209,24 +209,32 @@ class FunctionMode(Onlooker):
         args: tuple[Any, ...] = (),
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
-        if func in self.placeless or self.is_over:
+        if self.is_over:
+            return func(*args, **kwargs) if kwargs else func(*args)
+        for kind in types:
+            if not issubclass(kind, Tensor):  # its own code makes and moves tensors
+                with self:
+                    result = kind.__torch_function__(func, types, args, kwargs or {})
+                if result is not NotImplemented:
+                    return result
+        if func in self.placeless:
             return func(*args, **kwargs) if kwargs else func(*args)
         handler = self.handlers.get(func)
-        if self.again is not None:
-            return self._persistent(handler or self.usual, func, args, kwargs or {})
-        if handler is not None:
-            return handler(func, args, kwargs or {})
-        return self.usual(func, args, kwargs) if kwargs else self.run(func, args, _NOTHING)
+        if handler is None:
+            return self.usual(func, args, kwargs) if kwargs else self.run(func, args, _NOTHING)
+        return self._persistent(handler, func, args, kwargs or {})
 
     def _persistent(
         self, handler: Handler, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        """Run a function again as long as something is done about its errors."""
+        """Run a function, again as long as something is done about its errors."""
+        if self.again is None:
+            return handler(func, args, kwargs)
         while True:
             try:
                 return handler(func, args, kwargs)
             except Exception:
-                if self.again is None or not self.again(args, kwargs):
+                if not self.again(args, kwargs):
                     raise
 
     def surround(
@@ -239,8 +247,9 @@ class FunctionMode(Onlooker):
                 self.handlers[function] = around(self.handlers.get(function, self.usual))
 
     def usual(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Run a function that has no handler; any may take a device or a generator."""
-        if kwargs.get("device") is not None or kwargs.get("generator") is not None:
+        """Run a function that has no handler; any may take a device, a generator, or pin."""
+        placed = kwargs.get("device") is not None or kwargs.get("generator") is not None
+        if placed or kwargs.get("pin_memory"):
             return self.handlers[torch.empty](func, args, kwargs)
         return self.run(func, args, kwargs)
 
@@ -250,7 +259,7 @@ class FunctionMode(Onlooker):
         if kwargs and where is not MIXED:
             where = survey(kwargs.values(), where)
         if where is MIXED:
-            return self.checked(func, args, kwargs)
+            return self._persistent(self.checked, func, args, kwargs)
         if self._thread.unusual:
             return self._unusually(func, args, kwargs, where)
         if where is None or where is CPU:

@@ -10,6 +10,7 @@ from types import CodeType
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from devlint.runtime.explaining.stack import owner_of, users_frame
 from devlint.runtime.virtual.machine import Machine
@@ -57,8 +58,10 @@ class World:
         self.limit(f"operator {name}: its device rule isn't known, so element-wise is assumed")
 
     def made(self, tensor: Any) -> Any:
-        """Note where a tensor was made or moved; returns it."""
-        note_site(tensor, users_line())
+        """Note where a tensor was made or moved; returns it, or what stands for one while a
+        program is traced."""
+        if isinstance(tensor, Tensor):
+            note_site(tensor, users_line())
         return tensor
 
     def copied(self, source: torch.device, target: torch.device, tensor: Any, wait: bool) -> None:

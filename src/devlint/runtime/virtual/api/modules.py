@@ -48,6 +48,9 @@ class Surface:
         patches.set(torch.random, "manual_seed", torch.manual_seed)
         patches.set(torch, "set_rng_state", self._random.from_host(torch.set_rng_state))
         patches.set(torch.random, "set_rng_state", torch.set_rng_state)
+        for name in texts.LEGACY_TYPES:
+            if hasattr(torch, name):
+                patches.set(torch, name, _host_type(name, getattr(torch, name)))
         if kind == "mps":
             self._patch_mps(patches)
         else:
@@ -65,8 +68,8 @@ class Surface:
         stand_in(module, self._functions(), self._world.limit, patches)
         for name, dtype in texts.LEGACY_TYPES.items():
             patches.set(module, name, self._legacy_type(name, dtype))
-            if hasattr(torch, name):
-                patches.set(torch, name, _host_type(name, getattr(torch, name)))
+            if hasattr(getattr(module, "sparse", None), name):
+                patches.set(module.sparse, name, self._legacy_sparse_type(name, dtype))
 
     def _functions(self) -> dict[str, Any]:
         machine, streams = self._machine, self._streams
@@ -153,6 +156,9 @@ class Surface:
         if torch.version.cuda is None:
             patches.set(torch.version, "cuda", "12.8")
         patches.set(torch.backends.cuda, "is_built", lambda: True)
+        if not hasattr(torch._C, "_cuda_CUDAAllocator_AllocatorState"):
+            # torch's compiler, which it imports to forget what was compiled, asks for it by name.
+            patches.set(torch._C, "_cuda_CUDAAllocator_AllocatorState", object)
         # The weights of RNNs aren't packed for cuDNN: they are in the CPU's memory.
         patches.set(torch.backends.cudnn, "is_acceptable", lambda tensor: False)
         patches.set(torch.backends.cudnn, "is_available", lambda: True)
@@ -215,11 +221,20 @@ class Surface:
         kind = self._machine.kind.type
 
         def make(*args: Any) -> torch.Tensor:
-            if len(args) == 1 and not isinstance(args[0], int):
+            if len(args) == 1 and not isinstance(args[0], (int, torch.Size)):
                 return torch.tensor(args[0], dtype=dtype, device=kind)
-            return torch.empty(args or (0,), dtype=dtype, device=kind)
+            return torch.empty(*(args or (0,)), dtype=dtype, device=kind)
 
         return _tensor_type(f"torch.{kind}.{name}", dtype, make)
+
+    def _legacy_sparse_type(self, name: str, dtype: torch.dtype) -> type:
+        """`torch.cuda.sparse.FloatTensor` and its like."""
+        kind = self._machine.kind.type
+
+        def make(*args: Any) -> torch.Tensor:
+            return torch.sparse_coo_tensor(*args, dtype=dtype, device=kind)
+
+        return _tensor_type(f"torch.{kind}.sparse.{name}", dtype, make)
 
 
 def _host_type(name: str, real: Any) -> type:

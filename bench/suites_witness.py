@@ -1,0 +1,86 @@
+"""A plugin of pytest for suites.py: writes a line for each test, with what devlint makes of it."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+_ORDER = ("skipped", "passed", "left", "cause", "failed")
+"""Of what a test comes to by its parts, the last one counts."""
+
+
+class Witness:
+    """Keeps what came of the tests, and writes it at the end.
+
+    Args:
+        file: where to.
+        port: devlint's plugin, if the tests run on a device.
+    """
+
+    def __init__(self, file: Path, port: Any) -> None:
+        self._file = file
+        self._port = port
+        self._tests: dict[str, dict[str, Any]] = {}
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self) -> None:
+        """The same random numbers in both runs, though a test before it has failed in one."""
+        random.seed(0)
+        np.random.seed(0)
+        torch.manual_seed(0)
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, Any, None]:
+        """Take down a part of a test: its fixtures, itself, a subtest."""
+        outcome = yield
+        report: pytest.TestReport = outcome.get_result()
+        part: dict[str, Any] = {"outcome": report.outcome}
+        if report.outcome != "passed" and call.excinfo is not None and self._port is not None:
+            part |= self._judged(call.excinfo.value)
+        if part["outcome"] == "failed":
+            part["error"] = str(report.longrepr)[-2000:]
+        before = self._tests.get(item.nodeid)
+        causes = [*(before or {}).get("causes", ()), *part.get("causes", ())]
+        if before is None or _ORDER.index(part["outcome"]) >= _ORDER.index(before["outcome"]):
+            skipped = before is not None and before["outcome"] == "skipped"
+            if not (skipped and part["outcome"] == "passed"):  # after it, its fixtures end
+                self._tests[item.nodeid] = part
+        self._tests[item.nodeid]["causes"] = causes
+
+    def _judged(self, error: BaseException) -> dict[str, Any]:
+        """What devlint's plugin says of an error, in the words of this bench."""
+        from devlint.runtime.ported.causes import NotPorted, judge
+
+        found = judge(error, self._port.code, self._port.port.notes)
+        if found is None:
+            return {}
+        if isinstance(found, NotPorted):
+            return {"outcome": "left", "reason": found.reason}
+        said = {"message": found.message, "explanation": found.explanation}
+        return {"outcome": "cause", "causes": [{"file": found.file, "line": found.line, **said}]}
+
+    def pytest_sessionfinish(self) -> None:
+        """Write it."""
+        with self._file.open("w") as file:
+            for name, part in self._tests.items():
+                file.write(json.dumps({"test": name, **part}) + "\n")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Declare where to write."""
+    parser.addoption("--witness", type=Path)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Begin."""
+    port = config.pluginmanager.get_plugin("devlint_port")
+    config.pluginmanager.register(Witness(config.getoption("witness"), port))
