@@ -56,6 +56,9 @@ def pairs():
 def as_array(x):
     return x.numpy()
 
+def shuffled(x, generator):
+    return x[torch.randperm(len(x), generator=generator, device=x.device)]
+
 def of_twice(model, x):
     return model.linear(x * 2)
 
@@ -72,7 +75,9 @@ import numpy as np
 import pytest
 import torch
 from helpers import inputs
-from package import Agent, Net, Stack, as_array, of_twice, ones_like, pairs, total
+from package import (
+    Agent, Net, Stack, as_array, of_twice, ones_like, pairs, shuffled, total,
+)
 from package.testing import checked
 from torch.utils.data import DataLoader
 
@@ -130,6 +135,11 @@ def test_module_in_an_object():
 
 def test_array(x):
     as_array(x)
+
+def test_generator(x):
+    numbers = torch.Generator().manual_seed(0)
+    loader = DataLoader(x, shuffle=True, generator=numbers)
+    assert torch.cat(list(loader)).shape == shuffled(x, numbers).shape == (2, 3)
 
 def test_where_it_is(x):
     assert x.device == torch.device("cpu")

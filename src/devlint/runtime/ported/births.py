@@ -63,6 +63,7 @@ class Births:
                 kind = getattr(torch, name)
                 patches.set(kind, "__new__", self._brought(kind.__new__))
         patches.set(Tensor, "__init__", self._initialised())
+        patches.set(torch.Generator, "__new__", self._generator(torch.Generator.__new__))
 
     def _initialised(self) -> Callable[..., None]:
         """`torch.Tensor(...)` calls it, which no mode sees; that of objects does nothing."""
@@ -74,6 +75,19 @@ class Births:
                     self._bring(side, tensor, args)
 
         return __init__
+
+    def _generator(self, make: Callable[..., Any]) -> Callable[..., Any]:
+        """A test's generator is wherever numbers are asked of it: in a sampler on the host, and for
+        what the project makes on the device."""
+
+        def __new__(cls: type, *args: Any, **kwargs: Any) -> Any:  # noqa: N807
+            if args or kwargs or self._code.asking(sys._getframe(1))[0] != "test":
+                return make(cls, *args, **kwargs)
+            made: Any = torch._C.Generator.__new__(cls)  # type: ignore[arg-type]
+            made._devlint_device, made._devlint_fits_any = CPU, True
+            return made
+
+        return __new__
 
     def _born(self, handler: Handler) -> Handler:
         def born(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -44,6 +44,8 @@ _PLACELESS = (
     attribute("data").__set__,  # takes the storage of another tensor, and its device with it
 )  # fmt: skip
 """Functions that give back a number, a shape or the tensor itself, wherever it is."""
+_COMPUTED = frozenset({"T", "mT", "H", "mH", "real", "imag"})
+"""Attributes that are computed: of a sparse tensor they share no memory with it."""
 
 
 class Moves:
@@ -81,8 +83,12 @@ class Moves:
 
     def placeless(self) -> set[Any]:
         """What needs no handling: attributes, and functions that only look at a tensor."""
-        parts = vars(torch._C.TensorBase).values()
-        return {*_PLACELESS, *(part.__get__ for part in parts if hasattr(part, "__set__"))}
+        attributes = {
+            part.__get__
+            for name, part in vars(torch._C.TensorBase).items()
+            if hasattr(part, "__set__") and name not in _COMPUTED
+        }
+        return {*_PLACELESS, *attributes}
 
     # --- where a tensor is
 
