@@ -477,6 +477,8 @@ def test_tensors_are_made_by_their_old_types() -> None:
         assert made.to_dense().tolist() == [1, 1, 0]
         assert made.is_cuda
         assert isinstance(made, torch.cuda.sparse.FloatTensor)
+        assert torch.cuda.sparse.FloatTensor(2, 3).shape == (2, 3)
+        assert torch.cuda.sparse.FloatTensor().is_sparse
 
 
 def test_an_extension_is_told_of(tmp_path: Path) -> None:

@@ -232,7 +232,10 @@ class Surface:
         kind = self._machine.kind.type
 
         def make(*args: Any) -> torch.Tensor:
-            return torch.sparse_coo_tensor(*args, dtype=dtype, device=kind)
+            if any(isinstance(each, torch.Tensor) for each in args):
+                return torch.sparse_coo_tensor(*args, dtype=dtype, device=kind)
+            layout = torch.sparse_coo
+            return torch.empty(*(args or (0,)), dtype=dtype, layout=layout, device=kind)
 
         return _tensor_type(f"torch.{kind}.sparse.{name}", dtype, make)
 
