@@ -4,43 +4,46 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from devlint.runtime.ported.code import Code
-from devlint.runtime.virtual.mode_stack import Onlooker
+from devlint.runtime.virtual.modes import Handler
+from devlint.runtime.virtual.running import running_world
 from devlint.runtime.virtual.tags import CPU, shown_place, tensors_in
 
 
-class Lines(Onlooker):
-    """Notes, for each line of the project that calls torch, whether that was ever on the device.
+class Lines(dict[Any, Handler]):
+    """The emulation's handlers; a call is noted when it is looked up, so no frame is added to it.
 
     Args:
+        handlers: those that there are.
         code: whose code is whose.
     """
 
-    def __init__(self, code: Code) -> None:
-        super().__init__()
+    def __init__(self, handlers: Mapping[Any, Handler], code: Code) -> None:
+        super().__init__(handlers)
         self._code = code
         self.on_device: dict[tuple[str, int], bool] = {}
 
-    def __torch_function__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
-    ) -> Any:
-        kwargs = kwargs or {}
-        side, frame = self._code.asking(sys._getframe(1))
+    def get(self, func: Any, default: Any = None) -> Any:
+        """The handler of a function that the frame above is called for."""
+        caller = sys._getframe(1)
+        side, frame = self._code.asking(caller)
         if side == "project" and frame is not None:
             place = frame.f_code.co_filename, frame.f_lineno
             if not self.on_device.get(place):
-                tensors = tensors_in((*args, *kwargs.values()))
+                given = caller.f_locals.get("args") or (), caller.f_locals.get("kwargs") or {}
+                tensors = tensors_in(given)
                 self.on_device[place] = any(shown_place(each) is not CPU for each in tensors)
-        return func(*args, **kwargs)
+        return super().get(func, default)
 
 
 class Plugin:
-    """Notes lines while tests run, and writes them at the end.
+    """Notes lines, and writes them at the end.
 
     Args:
         file: where to.
@@ -49,13 +52,8 @@ class Plugin:
 
     def __init__(self, file: Path, code: Code) -> None:
         self._file = file
-        self._lines = Lines(code)
-
-    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
-    def pytest_runtest_protocol(self) -> Any:
-        """See the calls of a test and of its fixtures."""
-        with self._lines:
-            yield
+        functions = running_world().functions
+        self._lines = functions.handlers = Lines(functions.handlers, code)
 
     def pytest_sessionfinish(self) -> None:
         """Write it."""

@@ -30,6 +30,7 @@ from devlint.runtime.virtual.tags import (
     NEUTRAL,
     NO_STORAGE,
     PLAIN,
+    TENSORLESS,
     is_tagged,
     place,
     put,
@@ -44,11 +45,6 @@ Handler = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
 MIXED = torch.device("meta", 126)
 """Said of tensors that are on more than one device."""
 
-_SKIPPED = frozenset(
-    {int, float, bool, str, type(None), slice, type(...), torch.dtype, complex, torch.Size}
-)
-"""Types of arguments that hold no tensor."""
-
 
 def survey(values: Any, where: torch.device | None = None) -> torch.device | None:
     """The one device of all tensors among some values, `MIXED`, or nothing if there is none."""
@@ -59,7 +55,7 @@ def survey(values: Any, where: torch.device | None = None) -> torch.device | Non
                 found = storage_of(value)._devlint_device
             except NO_STORAGE:
                 found = place(value)
-        elif kind in _SKIPPED:
+        elif kind in TENSORLESS:
             continue
         elif kind is tuple or kind is list:
             found = survey(value, where)

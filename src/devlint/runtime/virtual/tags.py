@@ -25,6 +25,11 @@ PLAIN = (
 )
 """The types whose storage holds their data."""
 
+TENSORLESS = frozenset(
+    {int, float, bool, str, type(None), slice, type(...), torch.dtype, complex, torch.Size}
+)
+"""Types of arguments that hold no tensor."""
+
 NO_STORAGE = (NotImplementedError, RuntimeError)
 """What asking for a storage raises: sparse tensors, and wrappers of functorch."""
 
@@ -183,7 +188,8 @@ def tensors_in(values: Iterable[Any]) -> Iterator[Tensor]:
         if isinstance(value, Tensor):
             yield value
         elif isinstance(value, (list, tuple)):
-            yield from tensors_in(value)
+            if not TENSORLESS.issuperset(map(type, value)):  # data: as many numbers as there are
+                yield from tensors_in(value)
         elif isinstance(value, dict):
             yield from tensors_in(value.values())
 
