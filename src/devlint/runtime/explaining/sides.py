@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from torch import nn
 
 from devlint.runtime.explaining.lent import lent
+from devlint.runtime.explaining.ownership import Test
 from devlint.runtime.explaining.scene import Scene, is_same, shares_memory
 from devlint.runtime.operands import OperandFacts
 
@@ -27,7 +28,9 @@ class Sides:
 
 def choose_sides(scene: Scene, operands: Sequence[OperandFacts]) -> Sides | None:
     """Of operands in several places, the one that is taken to be wrong, and one that it met."""
-    owners = [(facts, _owner(scene, facts)) for facts in operands]
+    owners = [(facts, _owner(scene, facts, scene.owners.of_tensor)) for facts in operands]
+    if not any(owner for _, owner in owners):  # there may be many parts: the last to be asked
+        owners = [(facts, _owner(scene, facts, scene.owners.of_part)) for facts in operands]
     free = [pair for pair in owners if pair[1] is None]
     owned = [(facts, owner) for facts, owner in owners if owner is not None]
     for kept in sorted(owned, key=lambda pair: "weight" not in pair[1][1]):
@@ -49,7 +52,6 @@ def _as_sides(
     return Sides(odd[0], other[0], odd[1], other[1])
 
 
-def _owner(scene: Scene, facts: OperandFacts) -> Owner | None:
-    same, alike, owners = is_same(facts), shares_memory(facts), scene.owners
-    owner = owners.of_tensor(same) or owners.of_tensor(alike) or owners.of_part(alike)
+def _owner(scene: Scene, facts: OperandFacts, of: Callable[[Test], Owner | None]) -> Owner | None:
+    owner = of(is_same(facts)) or of(shares_memory(facts))
     return None if owner is None or lent(scene, facts) is not None else owner
