@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch.distributed as dist
+from torch.distributed import distributed_c10d
 
 
 @contextmanager
@@ -17,18 +18,19 @@ def groups_end_last() -> Iterator[None]:
     What lets go of a group's last reference ends it, and waits for its threads. Where Python lets
     go, it gives its lock away meanwhile; a `DistributedDataParallel` that outlives the call of
     `destroy_process_group` keeps the lock, which those threads may ask for: both wait forever. Such
-    a model may be part of a circle, so that not even its last name's end is its own.
+    a model may be part of a circle, so that not even its last name's end is its own. So it is with
+    the groups of a device mesh, which nobody begins by name: all that there are at an end are kept.
     """
-    begin, kept = dist.init_process_group, []
+    end, kept = dist.destroy_process_group, []
 
-    def begin_and_keep(*args: Any, **kwargs: Any) -> None:
-        begin(*args, **kwargs)
-        kept.append(dist.group.WORLD)
+    def keep_and_end(*args: Any, **kwargs: Any) -> None:
+        kept.extend(distributed_c10d._world.pg_map)
+        end(*args, **kwargs)
 
-    dist.init_process_group = begin_and_keep
+    dist.destroy_process_group = keep_and_end
     try:
         yield
     finally:
-        dist.init_process_group = begin
+        dist.destroy_process_group = end
         if kept:
             gc.collect()

@@ -194,6 +194,7 @@ def test_processes_that_train_together(tmp_path: Path) -> None:
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
         stderr=subprocess.PIPE,
         text=True,
+        timeout=300,
     )
     assert done.returncode == 0, done.stderr
     for rank in range(2):
