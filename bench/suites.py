@@ -62,7 +62,8 @@ class Suite:
     name: str
     version: str
     set: str
-    """"seen" or "held out"."""
+    """"seen"; "held out", first run when the feature was done; or "fresh", first run after what
+    those had shown was worked in."""
     tests: tuple[str, ...]
     """Files and folders, from the root of the package's archive."""
     options: tuple[str, ...] = ()
@@ -322,7 +323,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run suites, keep what came of them, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--only", nargs="+", metavar="PACKAGE")
-    parser.add_argument("--set", choices=("seen", "held out"))
+    parser.add_argument("--set", choices=("seen", "held out", "fresh"))
     parser.add_argument("--cache", type=Path, default=packages.default_cache() / "suites")
     parser.add_argument("--runs", type=Path, default=RUNS, help="where what came of them is kept")
     parser.add_argument("--limit", type=float, default=580, help="seconds for a run of a suite")
