@@ -12,6 +12,7 @@ import pickle
 import subprocess
 import sys
 import threading
+import warnings
 import weakref
 from collections.abc import Callable
 from pathlib import Path
@@ -24,6 +25,7 @@ import torch.multiprocessing
 import torch.nn.functional as F
 from runtime.surface import changes, surface
 from torch import nn
+from torch.nn.utils._per_sample_grad import call_for_per_sample_grads
 
 import devlint
 from devlint.runtime.tracing import Tracing
@@ -377,6 +379,28 @@ def test_torchscript_runs_eagerly_and_traces_as_ever() -> None:
         assert traced(x).is_cuda
         with pytest.raises(RuntimeError, match=MATCH):
             traced(x.cpu())
+
+
+class Checked(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        torch._assert(x.shape[-1] == 3, "three are wanted")
+        return x * 2
+
+
+def test_a_tracer_does_not_warn_of_what_is_scripted() -> None:
+    with devlint.emulate("cuda"), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", DeprecationWarning)
+        x = torch.ones(2, 3, device="cuda")
+        traced = torch.jit.trace(nn.Sequential(torch.jit.script(Checked())), x)
+        assert traced(x).is_cuda
+
+
+def test_gradients_of_single_samples_are_with_their_parameters() -> None:
+    with devlint.emulate("cuda"):
+        model = nn.Linear(3, 2).cuda()
+        call_for_per_sample_grads(model)(torch.ones(4, 3, device="cuda")).sum().backward()
+        assert all(each.grad_sample.is_cuda for each in model.parameters())
 
 
 def _double_and_add(model: nn.Module, answers: Any) -> None:

@@ -6,6 +6,7 @@ import functools
 import itertools
 import sys
 from collections.abc import Callable, Sequence
+from types import FrameType
 from typing import Any
 
 import torch
@@ -13,9 +14,11 @@ import torch.utils._device
 from torch import Tensor, nn
 
 from devlint.runtime.explaining.stack import as_module
-from devlint.runtime.ported.code import Code
-from devlint.runtime.ported.holdings import arguments, note_near
+from devlint.runtime.operands import Site, is_tensor
+from devlint.runtime.ported.code import Code, Side
+from devlint.runtime.ported.holdings import arguments, leaves, note_near
 from devlint.runtime.ported.notes import Notes
+from devlint.runtime.ported.wishes import is_default, is_settable, names_cpu, note_settable
 from devlint.runtime.virtual.modes import Handler
 from devlint.runtime.virtual.patches import Patches
 from devlint.runtime.virtual.tags import (
@@ -34,6 +37,7 @@ _MADE_OF_HOST = (torch.from_numpy, torch.frombuffer, torch.load)
 """Functions of torch, that no mode sees, which bring tensors from the host."""
 _LOOKS = (real_device, attribute("is_cpu").__get__, Tensor.get_device, torch.get_device)
 """What tells where a tensor is."""
+_BY_NAME = "asks for the CPU by name"
 
 
 class Births:
@@ -52,6 +56,7 @@ class Births:
             handlers[function] = self._born(handlers[function])
         for function in (Tensor.numpy, Tensor.__array__):
             handlers[function] = self._read(handlers[function])
+        handlers[Tensor.to] = self._moved(handlers[Tensor.to])
         for function in _LOOKS:
             handlers[function] = self._looked(handlers[function])
         handlers[Tensor.__repr__] = _as_on_cpu
@@ -70,9 +75,9 @@ class Births:
 
         def __init__(tensor: Tensor, *args: Any, **kwargs: Any) -> None:  # noqa: N807
             if type(tensor) is Tensor:
-                side, _ = self._code.asking(sys._getframe(1))
+                asking = self._code.asking(sys._getframe(1))
                 with torch._C.DisableTorchFunction():
-                    self._bring(side, tensor, args)
+                    self._bring(asking, tensor, args)
 
         return __init__
 
@@ -93,30 +98,57 @@ class Births:
         def born(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             asked = kwargs.get("device")
             side, frame = self._code.asking(sys._getframe(1))
-            if side == "test" and str(asked).startswith("cpu"):
-                self._notes.add(frame, "asks for the CPU by name")
+            if side == "test" and names_cpu(asked):
+                if frame is not None and is_default(frame):
+                    asked = kwargs["device"] = None
+                else:
+                    self._notes.add(frame, _BY_NAME)
+                    self._notes.on_host = _BY_NAME
             result = handler(func, args, kwargs)
             if asked is None and torch.utils._device.CURRENT_DEVICE is None:
-                self._bring(side, result, (*args, *kwargs.values()))
+                self._bring((side, frame), result, (*args, *kwargs.values()))
+            elif side == "project" and names_cpu(asked):
+                self._sent_to_host(result)
             return result
 
         return born
+
+    def _moved(self, handler: Handler) -> Handler:
+        def moved(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            result = handler(func, args, kwargs)
+            asked = kwargs.get("device", args[1] if args[1:] else None)
+            if names_cpu(asked) and self._code.asking(sys._getframe(1))[0] == "project":
+                self._sent_to_host(result)
+            return result
+
+        return moved
+
+    def _sent_to_host(self, result: Any) -> None:
+        """Note what the project has put on the CPU by the name that a test has left or given."""
+        frames = [*self._code.below_test(sys._getframe(1))]
+        if frames and is_settable(frames[-1]):
+            self._notes.on_host = "leaves a device of the project at the CPU"
+            for tensor in tensors_in((result,)):
+                note_settable(tensor)
 
     def _brought(self, make: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(make)
         def brought(*args: Any, **kwargs: Any) -> Any:
             result = make(*args, **kwargs)
             if kwargs.get("map_location") is None:
-                side, _ = self._code.asking(sys._getframe(1))
+                asking = self._code.asking(sys._getframe(1))
                 with torch._C.DisableTorchFunction():
-                    self._bring(side, result, ())
+                    self._bring(asking, result, ())
             return result
 
         return brought
 
-    def _bring(self, side: str, result: Any, given: Sequence[Any]) -> None:
+    def _bring(
+        self, asking: tuple[Side, FrameType | None], result: Any, given: Sequence[Any]
+    ) -> None:
         """Put what a test has made on the device; of the project's, note what could be there."""
-        if side not in ("test", "project"):
+        side, frame = asking
+        if frame is None or side not in ("test", "project"):
             return
         known = {id(tensor) for tensor in tensors_in(given)}
         device = self._world.machine.current
@@ -124,29 +156,30 @@ class Births:
             if id(tensor) in known or place(tensor) is not CPU:
                 continue
             if side == "project":
-                if self._is_near(device):
-                    note_near(tensor)
+                site = self._notes.near(frame, functools.partial(self._near, device))
+                if site is not None:
+                    note_near(tensor, site)
             elif tensor.dtype is torch.float64 and not self._float64:
                 self._notes.add(sys._getframe(2), "makes tensors of float64")
             elif not (tensor.is_meta or tensor.is_pinned()):
                 put(tensor, device)
 
-    def _is_near(self, device: torch.device) -> bool:
-        """Whether the project's functions, from here to the test, have something at hand that is
-        on the device, so that they could make a tensor there.
+    def _near(self, device: torch.device) -> Site | None:
+        """The line of the innermost of the project's functions, from here to the test, that has
+        something at hand that is on the device, so that it could have a tensor made there.
 
         What the constructor of a module makes, `.to()` is there for.
         """
         for frame in self._code.below_test(sys._getframe(1)):
             values = arguments(frame)
-            if any(shown_place(each).type == device.type for each in tensors_in(values)):
-                return True
-            modules = [module for module in map(as_module, values) if module is not None]
-            if any(_place_of(module).type == device.type for module in modules):
-                return True
+            for value in leaves(values):
+                module = as_module(value)
+                place_of = shown_place(value) if is_tensor(value) else _place_of(module)
+                if place_of.type == device.type:
+                    return Site.of(frame.f_code, frame.f_lineno)
             if frame.f_code.co_name == "__init__" and values and as_module(values[0]) is not None:
-                return False
-        return False
+                return None
+        return None
 
     def _read(self, handler: Handler) -> Handler:
         def read(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -165,10 +198,10 @@ class Births:
         return looked
 
 
-def _place_of(module: nn.Module) -> torch.device:
+def _place_of(module: nn.Module | None) -> torch.device:
     """Where the first tensor is that a module registers; the CPU where it has none, or isn't made
     yet."""
-    if "_parameters" not in vars(module):
+    if module is None or "_parameters" not in vars(module):
         return CPU
     first = next(itertools.chain(module.parameters(), module.buffers()), None)
     return CPU if first is None else shown_place(first)

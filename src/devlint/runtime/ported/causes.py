@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from dis import opmap
 
 from devlint.crashes.messages import may_be_about_devices
 from devlint.runtime.collected import Mismatch
@@ -32,9 +33,17 @@ def judge(error: BaseException, code: Code, notes: Notes) -> Mismatch | NotPorte
         return None
     if isinstance(link, NotImplementedError) and text_of(link).endswith("can't be emulated"):
         return NotPorted(f"meets a limit of devlint: {text_of(link)}")
-    site = _blamed(raised(link.__traceback__), getattr(link, "devlint_operands", ()), code)
+    stack, operands = raised(link.__traceback__), getattr(link, "devlint_operands", ())
+    if stack and _is_raise(stack[-1]):
+        return NotPorted("meets an error that isn't PyTorch's")
+    site = _blamed(stack, operands, code)
     if site is None:
         return NotPorted("brings devices together itself")
+    strays = [facts.site for facts in operands if facts.device == "cpu"]
+    if not any(each and code.side_of(each.file) == "project" for each in strays):
+        if notes.on_host:
+            return NotPorted(notes.on_host)
+        site = notes.handed or site
     if told is None:
         first_line = text_of(link).partition("\n")[0]
         return Mismatch.unexplained(site.file, site.line, first_line, "failed")
@@ -64,3 +73,8 @@ def _blamed(stack: list[Spot], operands: tuple[OperandFacts, ...], code: Code) -
             break
     sites = (facts.site for facts in operands if facts.device == "cpu")
     return next((s for s in sites if s and code.side_of(s.file) == "project"), None)
+
+
+def _is_raise(spot: Spot) -> bool:
+    """Whether a line has raised an error itself, by a statement."""
+    return spot.code.co_code[spot.instruction] == opmap["RAISE_VARARGS"]

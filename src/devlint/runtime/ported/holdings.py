@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import FrameType, FunctionType, ModuleType
 from typing import Any
 
 from torch import Tensor, nn
 
 from devlint.runtime.explaining.stack import Spot, as_module
-from devlint.runtime.operands import is_tensor, memory_of
+from devlint.runtime.operands import Site, is_tensor, memory_of
 from devlint.runtime.ported.code import Code
 from devlint.runtime.virtual.tags import NO_STORAGE, carrier_of
 
@@ -18,6 +18,8 @@ _DEPTH = 4
 """How many containers and objects inside each other are looked into."""
 _MOST = 10_000
 """Values that are looked at."""
+_FEW = 8
+"""Values of a container that stand for all that are in it."""
 _CLOSED = (type, ModuleType, FunctionType, FrameType)
 """Types of objects that are passed around and not held."""
 
@@ -64,7 +66,7 @@ class Holdings:
                 else:
                     self._look_at(_items(value), depth - 1, are_own)
                     own = are_own and self._is_of_test(type(value))
-                    self._look_at(_attributes(value), depth - 1, own)
+                    self._look_at(attributes(value), depth - 1, own)
 
     def _is_of_test(self, kind: type) -> bool:
         """Whether a class is written in a test, as a `TestCase` is."""
@@ -76,19 +78,20 @@ class Holdings:
 _NEAR = "_devlint_near"
 
 
-def note_near(tensor: Tensor) -> None:
-    """Note that the project has made a tensor on the CPU though it had something at hand that is
-    on the device."""
+def note_near(tensor: Tensor, site: Site) -> None:
+    """Note that the project has made a tensor on the CPU at a line of a function that had
+    something at hand that is on the device."""
     with contextlib.suppress(*NO_STORAGE):
-        carrier_of(tensor).__dict__[_NEAR] = True
+        carrier_of(tensor).__dict__[_NEAR] = site
 
 
-def is_near(tensor: Tensor) -> bool:
-    """Whether that was noted."""
+def near_site(tensor: Tensor) -> Site | None:
+    """The line, where that was noted."""
     try:
-        return _NEAR in carrier_of(tensor).__dict__
+        site: Site | None = carrier_of(tensor).__dict__.get(_NEAR)
     except NO_STORAGE:
-        return False
+        return None
+    return site
 
 
 def is_registered(module: nn.Module, tensor: Tensor) -> bool:
@@ -110,6 +113,16 @@ def arguments(frame: FrameType) -> list[object]:
     return [names.get(name) for name in code.co_varnames[:count]]
 
 
+def leaves(values: Iterable[object], depth: int = _DEPTH) -> Iterator[object]:
+    """Values and what is in containers among them; of a long one, the first few."""
+    for value in values:
+        items = _items(value) if depth else []
+        if items:
+            yield from leaves(items[:_FEW], depth - 1)
+        else:
+            yield value
+
+
 def _items(value: object) -> list[object]:
     """What is in a container of Python's own."""
     if issubclass(type(value), dict):
@@ -119,7 +132,7 @@ def _items(value: object) -> list[object]:
     return list(value) if type(value) in (list, set, frozenset) else []  # type: ignore[call-overload]
 
 
-def _attributes(value: object) -> list[object]:
+def attributes(value: object) -> list[object]:
     """What an object keeps under names; it isn't asked, since it may run code of its own."""
     if issubclass(type(value), _CLOSED):
         return []

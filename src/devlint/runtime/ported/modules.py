@@ -9,11 +9,12 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
-from devlint.runtime.explaining.stack import Spot
+from devlint.runtime.explaining.stack import Spot, as_module
 from devlint.runtime.ported.code import Code
-from devlint.runtime.ported.holdings import is_near
+from devlint.runtime.ported.holdings import arguments, leaves, near_site
 from devlint.runtime.ported.notes import Notes
 from devlint.runtime.virtual.patches import Patches
 from devlint.runtime.virtual.tags import CPU, put, shown_place, tensors_in
@@ -51,18 +52,43 @@ class Modules:
         def made(module: nn.Module, *args: Any, **kwargs: Any) -> None:
             constructor = _outermost_constructor(sys._getframe(1), module)
             if constructor is not None and self._code.asking(constructor.f_back)[0] == "test":
-                constructor.f_trace = _AtEnd(constructor.f_trace, weakref.ref(module), self.move)
+                at_end = functools.partial(self._built, self._sent_to_host(constructor))
+                constructor.f_trace = _AtEnd(constructor.f_trace, weakref.ref(module), at_end)
             init(module, *args, **kwargs)
 
         return made
 
+    def _sent_to_host(self, constructor: FrameType) -> list[Tensor]:
+        """Put the tensors on the CPU that a module of the project is made with: whoever moves it
+        makes it there. With a module among them that is on the device, it is made on the device."""
+        given = arguments(constructor)[1:]
+        if self._code.side_of(constructor.f_code.co_filename) == "test":
+            return []
+        if any(as_module(value) is not None for value in leaves(given)):
+            return []
+        device = self._world.machine.current
+        with torch._C.DisableTorchFunction():
+            found = [each for each in tensors_in(given) if shown_place(each) is device]
+            for tensor in found:
+                put(tensor, CPU)
+        return found
+
+    def _built(self, given: list[Tensor], module: nn.Module) -> None:
+        """The constructor of a module has ended."""
+        self.move(module)
+        for tensor in given:
+            put(tensor, self._world.machine.current)
+
     def _called(self, call: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(call)
         def called(module: nn.Module, *args: Any, **kwargs: Any) -> Any:
-            if self._code.asking(sys._getframe(1))[0] == "test":
+            side, frame = self._code.asking(sys._getframe(1))
+            if side == "test" and frame is not None and not _is_method_of_module(frame):
                 self.move(module)
-                for tensor in tensors_in((*args, *kwargs.values())):
+                given = list(tensors_in((*args, *kwargs.values())))
+                for tensor in given:
                     self.bring(tensor)
+                self._notes.handed = next(filter(None, map(near_site, given)), None)
             return call(module, *args, **kwargs)
 
         return called
@@ -70,7 +96,7 @@ class Modules:
     def bring(self, tensor: Tensor) -> bool:
         """Put a tensor that a test holds on the device, unless the project should have. Returns
         whether it has moved."""
-        if tensor.is_meta or shown_place(tensor) is not CPU or is_near(tensor):
+        if tensor.is_meta or shown_place(tensor) is not CPU or near_site(tensor):
             return False
         put(tensor, self._world.machine.current)
         if tensor.is_leaf and tensor.grad is not None:
@@ -98,6 +124,12 @@ class _AtEnd:
         module = self._module()
         if module is not None and "_parameters" in vars(module):
             self._move(module)
+
+
+def _is_method_of_module(frame: FrameType) -> bool:
+    """Whether a module is at work: what it calls has been moved with it, or stays with it where
+    whoever has called it wants it."""
+    return as_module(next(iter(arguments(frame)), None)) is not None
 
 
 def _outermost_constructor(frame: FrameType, module: nn.Module) -> FrameType | None:

@@ -151,7 +151,8 @@ class Autograd:
         apply = own or torch._C._FunctionBase.__dict__["apply"]
 
         def run(cls: Any, *args: Any, **kwargs: Any) -> Any:
-            result = apply.__get__(None, cls)(*args, **kwargs)
+            with self._world.modes():  # they are off in what subclasses of tensors do
+                result = apply.__get__(None, cls)(*args, **kwargs)
             outputs = result if isinstance(result, tuple) else (result,)
             with torch._C.DisableTorchFunction():
                 node = next(

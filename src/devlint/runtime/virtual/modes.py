@@ -178,8 +178,8 @@ class FunctionMode(Onlooker):
         self.handlers: dict[Any, Handler] = {}
         self.placeless: set[Any] = set()
         """Functions to which it makes no difference where tensors are."""
-        self.again: Callable[[tuple[Any, ...], dict[str, Any]], bool] | None = None
-        """Asked, with the arguments of a call that has raised, whether it is to be made again."""
+        self.again: Callable[[Exception, tuple[Any, ...], dict[str, Any]], bool] | None = None
+        """Asked, with the error of a call and its arguments, whether it is to be made again."""
         self.is_over = False
         """Threads may keep the mode after the emulation has ended: then it does nothing."""
 
@@ -229,8 +229,8 @@ class FunctionMode(Onlooker):
         while True:
             try:
                 return handler(func, args, kwargs)
-            except Exception:
-                if not self.again(args, kwargs):
+            except Exception as error:
+                if not self.again(error, args, kwargs):
                     raise
 
     def surround(

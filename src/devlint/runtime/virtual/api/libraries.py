@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import sys
+import warnings
 from typing import Any
 
 import torch
@@ -23,6 +24,10 @@ from devlint.runtime.virtual.world import World, is_ours
 
 _REAL_TYPES = {name: getattr(torch, name) for name in texts.LEGACY_TYPES if hasattr(torch, name)}
 """`torch.FloatTensor` and its like, also while others stand in their places."""
+
+_TRACER_WARNING: type[Warning] = torch.jit.TracerWarning  # type: ignore[attr-defined]
+_SCRIPTED = "_devlint_scripted"
+"""What modules have that TorchScript would have compiled."""
 
 
 def patch(world: World, patches: Patches) -> None:
@@ -160,9 +165,21 @@ def _patch_compilers(world: World, patches: Patches) -> None:
             frames = 1 + kwargs.pop("_frames_up", 0)
             return compiled(obj, *args, _frames_up=frames, **kwargs)
         world.limit("torch.jit.script: the code runs eagerly")
+        if isinstance(obj, torch.nn.Module):
+            obj.__dict__[_SCRIPTED] = True
         return obj
 
     patches.set(torch.jit, "script", script)
+    traced = torch.nn.Module._slow_forward
+
+    def slow_forward(module: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
+        if _SCRIPTED not in module.__dict__:
+            return traced(module, *args, **kwargs)
+        with warnings.catch_warnings():  # a tracer doesn't look into what is scripted
+            warnings.simplefilter("ignore", _TRACER_WARNING)
+            return traced(module, *args, **kwargs)
+
+    patches.set(torch.nn.Module, "_slow_forward", slow_forward)
 
 
 def _patch_wrappers(machine: Machine, patches: Patches) -> None:

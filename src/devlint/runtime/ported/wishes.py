@@ -1,0 +1,73 @@
+"""Devices that a caller may name: a parameter or an attribute that names the CPU.
+
+A test for the CPU leaves such a default as it is; whoever wants an accelerator names it there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import gc
+import inspect
+from types import CodeType, FrameType, FunctionType
+
+import torch
+from torch import Tensor
+
+from devlint.runtime.explaining.stack import Spot
+from devlint.runtime.operands import is_tensor
+from devlint.runtime.ported.holdings import arguments, attributes
+from devlint.runtime.virtual.tags import NO_STORAGE, carrier_of
+
+
+def names_cpu(value: object) -> bool:
+    """Whether a value is the name of the CPU."""
+    if type(value) is torch.device:
+        return value.type == "cpu"
+    return type(value) is str and value.partition(":")[0] == "cpu"
+
+
+def is_default(frame: FrameType) -> bool:
+    """Whether a parameter of a function has the CPU as its default, and has it still."""
+    names = Spot(frame, 0, 0).names
+    return any(names_cpu(names.get(name)) for name in _cpu_defaults(frame.f_code))
+
+
+def is_settable(called: FrameType) -> bool:
+    """Whether who calls a function may name another device than the CPU: by an argument, or by an
+    attribute of one. What has a `.to()` is moved by it instead."""
+    for value in arguments(called):
+        if names_cpu(value):
+            return True
+        has_move = is_tensor(value) or callable(inspect.getattr_static(value, "to", None))
+        if not has_move and any(map(names_cpu, attributes(value))):
+            return True
+    return False
+
+
+@functools.lru_cache(maxsize=1024)
+def _cpu_defaults(code: CodeType) -> tuple[str, ...]:
+    """The parameters whose defaults name the CPU. A frame doesn't know its function."""
+    functions = (each for each in gc.get_referrers(code) if type(each) is FunctionType)
+    function = next(functions, None)
+    if function is None:
+        return ()
+    parameters = inspect.signature(function, follow_wrapped=False).parameters.values()
+    return tuple(each.name for each in parameters if names_cpu(each.default))
+
+
+_SETTABLE = "_devlint_settable"
+
+
+def note_settable(tensor: Tensor) -> None:
+    """Note that a tensor is on the CPU because a caller hasn't named another device."""
+    with contextlib.suppress(*NO_STORAGE):
+        carrier_of(tensor).__dict__[_SETTABLE] = True
+
+
+def was_settable(tensor: Tensor) -> bool:
+    """Whether that was noted."""
+    try:
+        return _SETTABLE in carrier_of(tensor).__dict__
+    except NO_STORAGE:
+        return False
