@@ -19,7 +19,7 @@ from devlint.runtime.explaining.meetings import meeting
 from devlint.runtime.explaining.mistakes import Mistake, described, discarded, origin
 from devlint.runtime.explaining.naming import because, behind, named_pair
 from devlint.runtime.explaining.optimizers import is_optimizer_at_work, of_optimizer
-from devlint.runtime.explaining.scene import Scene
+from devlint.runtime.explaining.scene import Scene, is_same
 from devlint.runtime.explaining.surroundings import surrounding
 from devlint.runtime.operands import OperandFacts, is_tensor, unknown
 
@@ -85,8 +85,8 @@ def _index(scene: Scene, words: Words, operands: Operands) -> Mistake | None:
         if len(strangers) != 1 or not bases:
             return None
         base, index = bases[0], strangers[0]
-    if scene.inside is not None:
-        return meeting(scene, (base, index), words.text)  # the index is a library's
+    if scene.inside is not None or scene.owners.plain_attribute(is_same(base)) is not None:
+        return meeting(scene, (base, index), words.text)  # the index is a library's, or right
     its_name, name = named_pair(scene, base, index)
     base_text = its_name.text if its_name is not None else "the tensor"
     text = name.text if name is not None else "the index"

@@ -10,7 +10,7 @@ import torch
 from devlint.crashes.messages import Words
 from devlint.runtime.explaining.bindings import assigned
 from devlint.runtime.explaining.lookup import contents, read
-from devlint.runtime.explaining.mistakes import Mistake, origin
+from devlint.runtime.explaining.mistakes import Mistake
 from devlint.runtime.explaining.origins import place_of
 from devlint.runtime.explaining.scene import Scene
 from devlint.runtime.explaining.source import parameters
@@ -22,8 +22,10 @@ def generator_elsewhere(scene: Scene, words: Words) -> Mistake:
     wanted, found = words.home, words.device
     written = _keyword(scene) or _name_of_generator(scene)
     lines = [("generator", f"{written}: on {found}")] if written else []
-    lines += origin(scene, None, written, scene.use) if written else []
-    target = device_text(scene, scene.use, wanted)
+    made = assigned(scene, written, scene.use) if written else None
+    lines += [] if made is None else [made.shown()]
+    index = scene.use if made is None else scene.running_at(made.file, made.line, scene.use)
+    target = device_text(scene, index, wanted, line=0 if made is None else made.line)
     new = f"torch.Generator(device={target})"
     head = f"the generator is on {found}, but the numbers are to be on {wanted}"
     fix = f"make it for that device: {new}"

@@ -40,10 +40,25 @@ def named_pair(
             names[index] = _only_one_on(scene, facts.device, written)
         if names[index] is None:
             names[index] = _computed_on(scene, facts, computed)
+    names = [named or _by_place(scene, facts) for named, facts in zip(names, pair, strict=True)]
     left = [named for named in computed if named not in names]
     if len(computed) == 2 and len(left) == 1 and names.count(None) == 1:
         names = [named or left[0] for named in names]
     return names[0], names[1]
+
+
+def _by_place(scene: Scene, facts: OperandFacts) -> Named | None:
+    """The side of an operator, or of an index, by what PyTorch calls it."""
+    source = scene.source(scene.use)
+    node = source.failing
+    side: ast.expr | None = None
+    if isinstance(node, ast.BinOp):
+        side = {"self": node.left, "other": node.right}.get(facts.name)
+    elif isinstance(node, ast.Subscript):
+        side = {"self": node.value, "indices": node.slice}.get(facts.name)
+    elif isinstance(node, ast.Compare) and len(node.ops) == 1:
+        side = {"self": node.left, "other": node.comparators[0]}.get(facts.name)
+    return None if side is None else written(scene, source.text_of(side), side, scene.use)
 
 
 def kept_inside(scene: Scene, facts: OperandFacts) -> Named | None:

@@ -89,6 +89,13 @@ class Scene:
         """The user's innermost frame from one on outwards; -1 if there is none."""
         return next((i for i in range(index, -1, -1) if self.is_users(i)), -1)
 
+    def running_at(self, file: str, line: int, default: int) -> int:
+        """The innermost frame whose function has a line; `default` where none has."""
+        for index in range(len(self.stack) - 1, -1, -1):
+            if self.stack[index].file == file and self.source(index).statement_at(line):
+                return index
+        return default
+
     @cached_property
     def inside(self) -> Spot | None:
         """Where a library is that the failing line has called, if it has called one."""

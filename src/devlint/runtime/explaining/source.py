@@ -91,7 +91,7 @@ class Source:
 
     @property
     def is_in_expression(self) -> bool:
-        """Whether what fails is in a comprehension or a lambda: there are no statements there."""
+        """Whether what fails is a part of something that a statement before it can't stand for."""
         if self.spot.code.co_name.startswith("<") and self.spot.code.co_name != "<module>":
             return True
         return any(
@@ -161,8 +161,9 @@ def _own_nodes(tree: ast.AST, code: CodeType) -> Iterator[ast.AST]:
 
 
 _EXPRESSION_SCOPES = (
-    ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Lambda
+    ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Lambda, ast.IfExp, ast.BoolOp
 )  # fmt: skip
+"""What runs its parts in other places, at other times, or not at all."""
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 

@@ -33,14 +33,17 @@ def surrounding(scene: Scene, words: Words) -> Mistake | None:
 
 def _load(scene: Scene, words: Words) -> Mistake:
     missing = f"{words.device}:{words.number}" if words.number else words.device
+    inside = [i for i, spot in enumerate(scene.stack) if "map_location" in spot.names]
+    index = scene.users_frame(inside[0] if inside else len(scene.stack) - 1)
     is_asked, lines = _asks_for(scene, missing), list[tuple[str, str]]()
     place = words.device if is_asked and words.number else "cpu"
     shown = f'torch.load(..., map_location="{place}")'
-    call = _failing_call(scene)
+    call = scene.source(index).failing if index >= 0 else None
+    call = call if isinstance(call, ast.Call) else None
     if call is not None and name_of(call) == "load":
         keywords = [k for k in call.keywords if k.arg != "map_location"]
         given = [*call.args[1:2], *(k.value for k in call.keywords if k.arg == "map_location")]
-        found = assigned(scene, ast.unparse(given[0]), scene.use) if given else None
+        found = assigned(scene, ast.unparse(given[0]), index) if given else None
         lines = [] if found is None else [found.shown()]
         keyword = ast.keyword("map_location", ast.Constant(place))
         shown = ast.unparse(ast.Call(call.func, call.args[:1], [*keywords, keyword]))
@@ -60,10 +63,11 @@ def _load(scene: Scene, words: Words) -> Mistake:
 
 def _asks_for(scene: Scene, missing: str) -> bool:
     """Whether the program has named a place itself, or it stood in the file."""
-    held = (spot.names.get("map_location") for spot in scene.stack[scene.use + 1 :])
-    asked = next((value for value in held if value is not None), None)
-    places = list(asked.values()) if type(asked) is dict else [asked]
-    return any(missing in (str(place), f"{place}:0") for place in places)
+    held = (spot.names.get("location") for spot in scene.stack if spot.owner == "torch")
+    stored = next((place for place in held if type(place) is str), None)
+    if stored is None:
+        return False
+    return missing not in (stored, f"{stored}:0", stored.partition(":")[0])
 
 
 def _missing(scene: Scene, words: Words) -> Mistake:
@@ -176,8 +180,3 @@ _TELLERS: Mapping[Kind, Callable[[Scene, Words], Mistake]] = {
 
 def _failing(scene: Scene) -> ast.AST | None:
     return scene.source(scene.use).failing if scene.use >= 0 else None
-
-
-def _failing_call(scene: Scene) -> ast.Call | None:
-    node = _failing(scene)
-    return node if isinstance(node, ast.Call) else None
