@@ -136,7 +136,3 @@ def parts_of(node: ast.expr | None) -> Iterator[str]:
             if text not in seen:
                 seen.add(text)
                 yield text
-
-
-def walk(node: ast.expr | None) -> Iterator[ast.AST]:
-    return iter(()) if node is None else ast.walk(node)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import torch
 
@@ -15,9 +15,10 @@ from devlint.runtime.explaining.origins import place_of
 from devlint.runtime.explaining.scene import Scene
 from devlint.runtime.explaining.source import parameters
 from devlint.runtime.explaining.targets import device_text
+from devlint.runtime.operands import OperandFacts
 
 
-def generator_elsewhere(scene: Scene, words: Words) -> Mistake:
+def generator_elsewhere(scene: Scene, words: Words, operands: Sequence[OperandFacts]) -> Mistake:
     """The program's generator is elsewhere, or it has given none and torch has made one."""
     wanted, found = words.home, words.device
     written = _keyword(scene) or _name_of_generator(scene)
