@@ -205,8 +205,8 @@ def _of_argument(scene: Scene, name: str, index: int, steps: int) -> Line | None
         if "args" not in (*code.co_varnames, *code.co_freevars):
             return None  # it doesn't hand on what it was given
         outer -= 1
-    call = scene.source(outer).failing if outer >= 0 else None
-    if not isinstance(call, ast.Call):
+    call = scene.failing_call(outer)
+    if call is None:
         return None
     if outer == index - 1 and not _is_call_of(call, scene.stack[outer], scene.stack[index].code):
         return None

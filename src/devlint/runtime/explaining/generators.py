@@ -55,12 +55,9 @@ def generator_elsewhere(scene: Scene, words: Words, operands: Sequence[OperandFa
 
 def _keyword(scene: Scene) -> str:
     """What the failing line gives as `generator=`."""
-    if scene.use < 0:
-        return ""
-    source = scene.source(scene.use)
-    for node in ast.walk(source.failing) if source.failing is not None else ():
+    for node in scene.failing_nodes(scene.use):
         if isinstance(node, ast.keyword) and node.arg == "generator":
-            return source.text_of(node.value)
+            return scene.source(scene.use).text_of(node.value)
     return ""
 
 
@@ -84,15 +81,15 @@ def _calls_without(scene: Scene) -> Iterator[tuple[ast.Call, str]]:
     """The call of the user's that could have given a generator, and where it is if elsewhere."""
     if scene.use < 0 or scene.use + 1 >= len(scene.stack):
         return
-    spot, failing = scene.stack[scene.use], scene.source(scene.use).failing
-    if isinstance(failing, ast.Call) and "generator" in parameters(scene.stack[scene.use + 1].code):
+    spot, failing = scene.stack[scene.use], scene.failing_call(scene.use)
+    if failing is not None and "generator" in parameters(scene.stack[scene.use + 1].code):
         yield failing, ""
     for inner in reversed(scene.stack[scene.use + 1 :]):
         maker = inner.names.get("self")
         if "generator" not in contents(maker):
             continue
         texts = [name for name, value in spot.names.items() if value is maker]
-        for node in ast.walk(failing) if failing is not None else ():
+        for node in scene.failing_nodes(scene.use):
             if isinstance(node, (ast.Name, ast.Attribute)):
                 if any(part is maker for part in contents(read(node, spot)).values()):
                     texts.append(ast.unparse(node))

@@ -63,8 +63,8 @@ def _by_place(scene: Scene, facts: OperandFacts) -> Named | None:
 
 def kept_inside(scene: Scene, facts: OperandFacts) -> Named | None:
     """Of a method of an object that isn't a module, a tensor that the object keeps: `dist.loc`."""
-    call = scene.source(scene.use).failing if scene.use >= 0 else None
-    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+    call = scene.failing_call(scene.use)
+    if call is None or not isinstance(call.func, ast.Attribute):
         return None
     owner, text = call.func.value, scene.source(scene.use).text_of(call.func.value)
     value = read(owner, scene.stack[scene.use])
@@ -155,9 +155,9 @@ def _handed(scene: Scene, facts: OperandFacts) -> Named | None:
     """The argument of a function of others that an operand is, or is computed from."""
     if scene.use + 1 >= len(scene.stack):
         return None
-    call, spot = scene.source(scene.use).failing, scene.stack[scene.use + 1]
+    call, spot = scene.failing_call(scene.use), scene.stack[scene.use + 1]
     names = parameters(spot.code)
-    if not isinstance(call, ast.Call) or names[:1] == ("self",):
+    if call is None or names[:1] == ("self",):
         return None
     held = [(name, spot.names.get(name)) for name in names]
     tensors = [(name, value) for name, value in held if is_tensor(value)]

@@ -69,8 +69,8 @@ def of_optimizer(scene: Scene, met: Mistake) -> Mistake:
 
 def _name(scene: Scene) -> str:
     """How the failing line writes the optimizer."""
-    call = scene.source(scene.use).failing if scene.use >= 0 else None
-    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+    call = scene.failing_call(scene.use)
+    if call is None or not isinstance(call.func, ast.Attribute):
         return ""
     return scene.source(scene.use).text_of(call.func.value)
 

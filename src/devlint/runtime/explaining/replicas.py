@@ -17,8 +17,7 @@ _RULE = "wrapped-before-move"
 
 def replica(scene: Scene, words: Words, operands: Sequence[OperandFacts]) -> Mistake:
     """A wrapper has refused a module, when it was made or when it was called."""
-    call = scene.source(scene.use).failing if scene.use >= 0 else None
-    call = call if isinstance(call, ast.Call) else None
+    call = scene.failing_call(scene.use)
     return _called(scene, words, call) if words.home else _made(scene, words, call)
 
 

@@ -106,20 +106,6 @@ class Source:
 
     # --- what stands before
 
-    def binding(self, name: str) -> Binding | None:
-        """The one statement that gives a name its value; nothing if there isn't just one."""
-        if self.tree is None or name in parameters(self.spot.code):
-            return None
-        found = [node for node in self.nodes if binds(node, name)]
-        if len(found) != 1:
-            return None
-        for node in self.nodes:
-            if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
-                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-                if len(targets) == 1 and targets[0] is found[0]:
-                    return Binding(node.lineno, node.value)
-        return None
-
     def discarded_move(self, written: str) -> ast.Call | None:
         """The call above that moves the value so written, and whose result is thrown away."""
         found = None
@@ -140,14 +126,6 @@ class Source:
             and line < getattr(node, "lineno", 0) < self.spot.line
             for node in self.nodes
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Binding:
-    """A statement `name = value`."""
-
-    line: int
-    value: ast.expr
 
 
 def _own_nodes(tree: ast.AST, code: CodeType) -> Iterator[ast.AST]:

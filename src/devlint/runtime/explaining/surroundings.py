@@ -24,8 +24,7 @@ def not_loaded(scene: Scene, words: Words, operands: Sequence[OperandFacts]) -> 
     is_asked, lines = _asks_for(scene, missing), list[tuple[str, str]]()
     place = words.device if is_asked and words.number else "cpu"
     shown = f'torch.load(..., map_location="{place}")'
-    call = scene.source(index).failing if index >= 0 else None
-    call = call if isinstance(call, ast.Call) else None
+    call = scene.failing_call(index)
     if call is not None and name_of(call) == "load":
         keywords = [k for k in call.keywords if k.arg != "map_location"]
         given = [*call.args[1:2], *(k.value for k in call.keywords if k.arg == "map_location")]
