@@ -137,7 +137,7 @@ def _meeting(scene: Scene, words: Words) -> Said:
     if scene.steps:
         head = f"{scene.text} works on parameters, gradients and states of {home} and {device}"
         return Said(head, REMEDIES["optimizer"])
-    parts = list(parts_of(scene.node))
+    parts = [ast.unparse(part) for part in parts_of(scene.node)]
     what = scene.text or words.operation or "an operation"
     lines: list[tuple[str, str]] = []
     if name:

@@ -9,6 +9,7 @@ from types import ModuleType
 
 from devlint.crashes.messages import Words
 from devlint.crashes.remedies import said_of
+from devlint.crashes.scene import parts_of
 from devlint.runtime.explaining.lookup import Named, read
 from devlint.runtime.explaining.mistakes import (
     Mistake,
@@ -156,9 +157,8 @@ def _callee(scene: Scene) -> str:
     """How the failing line writes the layer that it called."""
     if not _is_layer(scene) or scene.use < 0:
         return ""
-    source = scene.source(scene.use)
-    node = source.failing
-    return source.text_of(node.func) if isinstance(node, ast.Call) else ""
+    call = scene.failing_call(scene.use)
+    return "" if call is None else scene.source(scene.use).text_of(call.func)
 
 
 def _parts(scene: Scene, index: int) -> Iterator[Named]:
@@ -167,26 +167,11 @@ def _parts(scene: Scene, index: int) -> Iterator[Named]:
         return
     source = scene.source(index)
     node = source.failing
-    if isinstance(node, (ast.Assign, ast.AugAssign, ast.Return, ast.Expr)):
-        waiting: list[ast.AST | None] = [node.value]
-        if isinstance(node, ast.AugAssign):
-            waiting.append(node.target)
-    else:
-        waiting = [node]
-    seen: set[str] = set()
-    while waiting:
-        part = waiting.pop(0)
-        if isinstance(part, (ast.BinOp, ast.Compare)):
-            waiting += ast.iter_child_nodes(part)
-        elif isinstance(part, ast.Call) and (part is node or len(seen) == 0):
-            receiver = part.func.value if isinstance(part.func, ast.Attribute) else None
-            waiting += [receiver, *part.args, *(keyword.value for keyword in part.keywords)]
-        elif isinstance(part, (ast.List, ast.Tuple)):
-            waiting += part.elts
-        elif isinstance(part, (ast.Name, ast.Attribute, ast.Subscript)):
-            value = read(part, source.spot)
-            text = source.text_of(part)
-            is_other = issubclass(type(value), (ModuleType, type, bool, int, float, str))
-            if text not in seen and text != "self" and not is_other:
-                seen.add(text)
-                yield Named(text, value if is_tensor(value) else None, part)
+    if isinstance(node, ast.AugAssign):
+        node = ast.BinOp(node.target, node.op, node.value)
+    elif isinstance(node, ast.stmt):
+        node = getattr(node, "value", None)
+    for part in parts_of(node):
+        value = read(part, source.spot)
+        if not issubclass(type(value), (ModuleType, type, bool, int, float, str)):
+            yield Named(source.text_of(part), value if is_tensor(value) else None, part)
