@@ -273,7 +273,7 @@ def test_an_error_without_a_traceback() -> None:
             "torch.cuda.is_available() is False.",
             "DEV106",
         ),
-        ("x.to(device)", "RuntimeError: CUDA error: invalid device ordinal", "DEV104"),
+        ("x.to('cuda:7')", "RuntimeError: CUDA error: invalid device ordinal", "DEV104"),
     ],
 )
 def test_other_kinds(line: str, message: str, code: str) -> None:

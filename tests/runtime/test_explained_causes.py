@@ -12,6 +12,8 @@ import pytest
 import devlint
 from devlint.runtime.explain import Explanation
 from devlint.runtime.explaining.caught import explain_error
+from devlint.runtime.operands import Reader
+from devlint.runtime.virtual.tags import shown_place
 
 HEAD = "import torch\nfrom torch import nn\n"
 
@@ -35,6 +37,20 @@ def told(folder: Path, program: str, kind: type[Exception] = RuntimeError) -> Ex
     with pytest.raises(kind) as caught:
         run(code)
     found = explain_error(caught.value)
+    assert found is not None
+    return found.explanation
+
+
+def told_without_notes(folder: Path, program: str) -> Explanation:
+    """The same where nobody has noted what the operands were, as on a real accelerator."""
+    code = HEAD + textwrap.dedent(program).strip()
+    (folder / "train.py").write_text(code, "utf-8")
+    linecache.clearcache()
+    with devlint.emulate("cuda", 2):
+        with pytest.raises(RuntimeError) as caught:
+            exec(compile(code, "train.py", "exec"), {"__name__": "__main__"})
+        vars(caught.value).clear()
+        found = explain_error(caught.value, (), Reader(shown_place, lambda tensor: None))
     assert found is not None
     return found.explanation
 
@@ -132,6 +148,10 @@ def test_of_computed_operands_the_one_that_can_be_it(folder: Path, line: str, na
         ('map_location="cuda:5"', "hardcoded-device-index"),
         ('map_location={"cpu": "cuda:5"}', "hardcoded-device-index"),
         ('torch.device("cuda", number)', ""),
+        (
+            "lambda x, where: torch.serialization.default_restore_location(x, 'cuda:5')",
+            "hardcoded-device-index",
+        ),
     ],
 )
 def test_a_place_that_the_program_has_asked_for(folder: Path, given: str, rule: str) -> None:
@@ -146,6 +166,50 @@ def test_a_place_that_the_program_has_asked_for(folder: Path, given: str, rule: 
     fixed = "torch.load('w.pt', map_location=\"cuda\")"
     assert found.fix == f"load them to a device that is there: {fixed}"
     runs(program, f'torch.load("w.pt", {given})', fixed)
+
+
+# --- what a fix may be written for
+
+
+def test_a_value_that_is_not_there_yet_is_moved_where_it_is_used(folder: Path) -> None:
+    program = """
+        best = None
+        for step in range(2):
+            x = torch.ones(3).cuda()
+            best = x.cpu() if best is None else torch.maximum(best, x)
+    """
+    found = told(folder, program)
+    assert found.fix == "move it first: best.to(x.device)"
+    runs(program, "torch.maximum(best, x)", "torch.maximum(best.to(x.device), x)")
+
+
+def test_what_a_model_keeps_is_moved_rather_than_its_index(folder: Path) -> None:
+    program = """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.masses = torch.ones(4)
+            def forward(self, at):
+                return self.masses[at.view(-1)]
+        Net()(torch.tensor([1, 2], device="cuda"))
+    """
+    found = told(folder, program)
+    assert found.rule == "unregistered-tensor"
+    assert 'self.register_buffer("masses"' in found.fix
+
+
+# --- what an operator takes
+
+
+@pytest.mark.parametrize("sign", ["-", "<"])
+def test_the_sides_of_an_operator_are_named(folder: Path, sign: str) -> None:
+    program = f"""
+        def parts(x):
+            return x, 1
+        assert (parts(torch.ones(3).cuda())[0] {sign} parts(torch.ones(3))[0]).all(), "apart"
+    """
+    found = told(folder, program)
+    assert found.argument == "parts(torch.ones(3))[0]"
 
 
 # --- wrappers
@@ -220,6 +284,29 @@ def test_a_state_that_the_program_has_put_elsewhere(
     runs(program, "    opt.step()", f"    {fix}\n    opt.step()")
 
 
+def test_a_state_of_which_nobody_has_noted_where_it_came_from(folder: Path) -> None:
+    put = 'state["exp_avg"].cpu()'
+    found = told_without_notes(folder, STEPS.format(kind="Adam", more="", key="exp_avg", put=put))
+    assert (found.argument, found.devices) == ("exp_avg", ("cpu", "cuda:0"))
+    assert found.fix.endswith("opt.load_state_dict(opt.state_dict())")
+
+
+def test_a_number_that_is_counted_in_place_is_an_operand(folder: Path) -> None:
+    program = """
+        class Count(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("total", torch.tensor(0.0))
+            def update(self, x):
+                self.total += x
+        count = Count()
+        count.update(torch.tensor(1.0).cuda())
+    """
+    found = told_without_notes(folder, program)
+    assert found.headline == "Count is on cpu, but met x on cuda:0"
+    assert found.fix == 'move the module before the call: count.to("cuda:0")'
+
+
 # --- loaders
 
 
@@ -251,6 +338,25 @@ def test_data_on_an_accelerator_is_not_pinned(folder: Path, data: str) -> None:
     fixed = "DataLoader(data, batch_size=2)"
     assert found.fix == f"leave the pinning out at train.py:12: {fixed}"
     runs(program, "DataLoader(data, batch_size=2, pin_memory=True)", fixed)
+
+
+def test_a_generator_that_a_decorated_method_was_given(folder: Path) -> None:
+    program = """
+        class Painter:
+            def __init__(self, device):
+                self.device = device
+            @torch.no_grad()
+            def paint(self, seed):
+                return torch.randn(3, generator=seed, device=self.device)
+        device = torch.device("cuda")
+        generator = torch.Generator().manual_seed(4)
+        Painter(device).paint(generator)
+    """
+    found = told(folder, program)
+    made = "train.py:10  generator = torch.Generator().manual_seed(4)"
+    assert dict(found.lines)["made at"] == made
+    assert found.fix == "make it for that device: torch.Generator(device=device)"
+    runs(program, "torch.Generator()", "torch.Generator(device=device)")
 
 
 @pytest.mark.parametrize(

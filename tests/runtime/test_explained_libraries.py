@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import linecache
 import sys
+import sysconfig
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,7 @@ from devlint.runtime.explaining.caught import explain_error
 LIBRARY = """
 import importlib.util
 import sys
+import sysconfig
 import tempfile
 import torch
 from torch import nn
@@ -156,6 +158,23 @@ def test_a_module_of_a_library_is_moved_by_who_made_it(folder: Path, mode: str) 
     runs(folder, program.replace("count.update", "count.to(x.device)\n        count.update"))
 
 
+def test_a_module_is_moved_and_not_one_of_its_parameters(folder: Path) -> None:
+    program = """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.nodes, self.gather = nn.Embedding(4, 2), acme.Gather(2)
+            def forward(self, at):
+                return self.gather(self.nodes.weight, at)
+        net = Net()
+        net(torch.tensor([1, 2], device="cuda"))
+    """
+    found = told(folder, program)
+    assert found.headline.startswith("gather (Gather) received args[0] on cpu")
+    assert found.fix.startswith("move the module before the call: net.to(")
+    runs(folder, program.replace("Net()\n", 'Net().to("cuda")\n'))
+
+
 def test_the_whole_is_moved_that_a_module_of_a_library_is_a_part_of(folder: Path) -> None:
     found = told(
         folder,
@@ -277,3 +296,25 @@ def test_an_index_that_a_library_has_made_is_not_to_blame(folder: Path) -> None:
     )
     assert found.argument == "x"
     assert found.fix == "move it first: x = x.to(weights.device)"
+
+
+# --- scripts that an installer has written
+
+
+def test_a_script_that_an_installer_has_written_is_not_the_users(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scripts = sysconfig.get_path("scripts")
+    about = folder / "site-packages" / "acme-1.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: acme\nVersion: 1\n", "utf-8")
+    (about / "entry_points.txt").write_text("[console_scripts]\nacme-fit = acme:fit\n", "utf-8")
+    code = "import acme\nacme.noisy(acme.torch.ones(2).cuda())\n"
+    for name, file in (("acme-fit", "__init__.py"), ("acme-own", "acme-own")):
+        with pytest.raises(RuntimeError) as caught, devlint.emulate("cuda", 2):
+            exec(compile(code, str(Path(scripts) / name), "exec"), {"__name__": "__main__"})
+        vars(caught.value).clear()
+        assert caught.value.__traceback__ is not None
+        found = explain_error(caught.value.with_traceback(caught.value.__traceback__.tb_next))
+        assert found is not None
+        assert Path(found.explanation.place[0]).name == file

@@ -1,11 +1,13 @@
-"""The fix of a mistake of which only the kind is known, and the rule that reports it."""
+"""What PyTorch's text says of a call by itself: a headline, the rule that reports it, and a fix."""
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from devlint.crashes.messages import Kind
+from devlint.crashes.messages import Kind, Words
 
 FIND_OUT = '"cuda" if torch.cuda.is_available() else "cpu"'
 """A device that is there."""
@@ -17,6 +19,106 @@ class Remedy:
 
     rule: str
     fix: str
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What is said of a mistake."""
+
+    headline: str
+    remedy: Remedy
+    lines: tuple[tuple[str, str], ...] = ()
+    argument: str = ""
+
+
+def said_of(words: Words, call: str, node: ast.AST | None) -> Said:
+    """What the text says of a call, as its line writes it, and of its tree."""
+    parts = [] if node is None else list(ast.walk(node))
+    if words.kind in _SAYERS:
+        return _SAYERS[words.kind](words, call, parts)
+    return _plain(words, call)
+
+
+def _plain(words: Words, call: str) -> Said:
+    found = f"on {words.device}" if words.device else "on an accelerator"
+    head = _HEADS.get(words.kind, "{call} failed because of devices").format(
+        call=call or words.operation or "an operation",
+        found=found,
+        device=words.device or "an accelerator",
+        home=words.home or "one device",
+    )
+    return Said(head, REMEDIES[words.kind])
+
+
+_HEADS: Mapping[Kind, str] = {
+    "index": "{call} indexes a tensor on {home} from another device",
+    "host": "{call} reads a tensor {found}, and needs it on cpu",
+    "generator": "{call} draws numbers on {home} with a generator {found}",
+    "pinned": "{call} pins a tensor {found}, and only memory of the host can be pinned",
+    "lengths": "{call} takes the lengths of the sequences {found}, not on cpu",
+    "state": "{call} takes the state of random numbers, which is needed on cpu",
+    "optimizer": "{call} works on a parameter, a gradient and a state that aren't all on one "
+    "device",
+    "fused": "{call} steps parameters of an accelerator only, and got one {found}",
+    "gradient": "{call} gave a gradient {found}, and its tensor is on {home}",
+    "leaf": "{call} got the result of a move, which is no parameter",
+    "replica": "{call} wants a module in one place, and a part of it is {found}",
+    "parameters": "{call} takes parameters of one device, and got some of several",
+    "load": "{call} reads a file with tensors {found}, which isn't there",
+    "missing": "{call} needs {device}, which this machine or this torch doesn't have",
+    "fork": "a forked process uses {device}, which its parent has used already",
+    "empty": "{call} copies from meta, where tensors have no data",
+    "backend": "{call} was given a tensor {found}, for which the process group has no backend",
+}
+
+
+def _missing(words: Words, call: str, parts: list[ast.AST]) -> Said:
+    said = _plain(words, call or "the program")
+    names = [getattr(part.func, "attr", "") for part in parts if isinstance(part, ast.Call)]
+    if "cuda" in names:
+        fix = f"move it with .to(device), where device = {FIND_OUT}"
+        return Said(said.headline, Remedy("hardcoded-cuda-call", fix))
+    if "torch.cuda." in call:
+        fix = "ask before: if torch.cuda.is_available():"
+        return Said(said.headline, Remedy("unguarded-cuda-api", fix))
+    rule = "hardcoded-cuda-device" if devices_named(parts) else ""
+    return Said(said.headline, Remedy(rule, said.remedy.fix))
+
+
+def _ordinal(words: Words, call: str, parts: list[ast.AST]) -> Said:
+    named = devices_named(parts)
+    asked = named[0] if len(named) == 1 and ":" in named[0] else ""
+    head = f"{asked or 'the accelerator that is asked for'} isn't there: its number is too high"
+    remedy = REMEDIES["ordinal"]
+    return Said(head, remedy if asked else Remedy("", remedy.fix), (), asked)
+
+
+def devices_named(parts: list[ast.AST]) -> list[str]:
+    """The accelerators that a line names."""
+    return [
+        part.value
+        for part in parts
+        if isinstance(part, ast.Constant)
+        and isinstance(part.value, str)
+        and re.fullmatch(r"(cuda|xpu|hpu)(:\d+)?", part.value) is not None
+    ]
+
+
+def _numpy(words: Words, call: str, parts: list[ast.AST]) -> Said:
+    where = f"on {words.device}" if words.device else "on an accelerator"
+    for node in parts:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            if node.func.attr == "numpy":
+                text = " ".join(ast.unparse(node.func.value).split())
+                copied = f"{text.removesuffix('.detach()')}.detach().cpu().numpy()"
+                remedy = Remedy("numpy-on-accelerator", f"copy it to the host first: {copied}")
+                return Said(f"{text} is {where}, numpy needs it on cpu", remedy, (), text)
+    rule = "accelerator-tensor-in-host-library" if call else "numpy-on-accelerator"
+    head = f"{call or 'numpy'} reads a tensor {where} as an array, which needs it on cpu"
+    return Said(head, Remedy(rule, REMEDIES["numpy"].fix))
+
+
+_SAYERS = {"missing": _missing, "ordinal": _ordinal, "numpy": _numpy}
 
 
 REMEDIES: Mapping[Kind, Remedy] = {

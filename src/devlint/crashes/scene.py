@@ -114,8 +114,8 @@ def parsed(text: str) -> ast.expr | None:
     return node.value if isinstance(node, ast.Expr) else None
 
 
-def parts_of(node: ast.expr | None) -> Iterator[str]:
-    """What an expression works on, as it is written."""
+def parts_of(node: ast.AST | None) -> Iterator[ast.expr]:
+    """What an expression works on, each once."""
     waiting: list[ast.AST] = [] if node is None else [node]
     seen: set[str] = set()
     while waiting:
@@ -135,8 +135,4 @@ def parts_of(node: ast.expr | None) -> Iterator[str]:
             text = ast.unparse(part)
             if text not in seen:
                 seen.add(text)
-                yield text
-
-
-def walk(node: ast.expr | None) -> Iterator[ast.AST]:
-    return iter(()) if node is None else ast.walk(node)
+                yield part

@@ -16,7 +16,7 @@ from devlint import rulebook
 from devlint.crashes.lines import lines_of
 from devlint.crashes.messages import Words, read_words
 from devlint.crashes.pytest_failures import failures_in
-from devlint.crashes.remedies import FIND_OUT, REMEDIES, Remedy
+from devlint.crashes.remedies import REMEDIES, Remedy, Said, said_of
 from devlint.crashes.scene import (
     LONGEST_SOURCE,
     Scene,
@@ -25,7 +25,6 @@ from devlint.crashes.scene import (
     parsed,
     parts_of,
     shown,
-    walk,
 )
 from devlint.crashes.tracebacks import Crash, crashes_in
 
@@ -93,7 +92,7 @@ _MOST_ALONE = 1000
 def _told(crash: Crash, words: Words, count: int) -> Told:
     own = own_line(crash.frames)
     scene = Scene(own, crash.frames)
-    said = _SAYERS.get(words.kind, _plain)(scene, words)
+    said = _meeting(scene, words) if words.kind == "meeting" else _of_call(scene, words)
     lines = [*said.lines]
     if crash.sender:
         lines.insert(0, ("raised in", crash.sender))
@@ -126,81 +125,19 @@ def _told(crash: Crash, words: Words, count: int) -> Told:
 # --- what it says
 
 
-@dataclass(frozen=True, slots=True)
-class _Said:
-    headline: str
-    remedy: Remedy
-    lines: tuple[tuple[str, str], ...] = ()
-    argument: str = ""
+def _of_call(scene: Scene, words: Words) -> Said:
+    return said_of(words, scene.text, scene.node)
 
 
-def _plain(scene: Scene, words: Words) -> _Said:
-    where = f" on {words.device}" if words.device else ""
-    what = scene.text or words.operation or "an operation"
-    return _Said(f"{what} {_WHAT.get(words.kind, 'failed because of devices')}{where}", _of(words))
-
-
-_WHAT = {
-    "index": "indexes a tensor from another device: the index is",
-    "host": "reads a tensor on the host, which is",
-    "generator": "draws numbers on another device than the generator's, which is",
-    "pinned": "pins a tensor, and only memory of the host can be pinned: it is",
-    "lengths": "takes the lengths of the sequences, which are needed on cpu: they are",
-    "state": "takes the state of random numbers, which is needed on cpu",
-    "optimizer": "works on a parameter, a gradient and a state that aren't all on one device",
-    "fused": "steps parameters of an accelerator only, and got one",
-    "gradient": "gave a gradient on another device than its tensor's: it is",
-    "leaf": "got the result of a move, which is no parameter",
-    "replica": "wants a module in one place, and a part of it is",
-    "parameters": "takes parameters of one device, and got some of several",
-    "load": "reads a file with tensors of a device that isn't there: they are",
-    "missing": "needs a device that this machine, or this torch, doesn't have: it is",
-    "ordinal": "asks for a device whose number is too high: it is",
-    "fork": "uses a device in a forked process, whose parent has used it already: it is",
-    "empty": "copies from meta, where tensors have no data",
-    "backend": "was given a tensor for which the process group has no backend: it is",
-}
-
-
-def _of(words: Words) -> Remedy:
-    return REMEDIES[words.kind]
-
-
-def _missing(scene: Scene, words: Words) -> _Said:
-    said = _plain(scene, words)
-    if re.search(r"\.cuda\(\)", scene.text):
-        fix = f"move it with .to(device), where device = {FIND_OUT}"
-        return _Said(said.headline, Remedy("hardcoded-cuda-call", fix))
-    if "torch.cuda." in scene.text:
-        fix = "ask before: if torch.cuda.is_available():"
-        return _Said(said.headline, Remedy("unguarded-cuda-api", fix))
-    named = re.search(r"[\"'](?:cuda|xpu|hpu)(?::\d{1,3})?[\"']", scene.text)
-    return _Said(said.headline, Remedy("hardcoded-cuda-device" if named else "", _of(words).fix))
-
-
-def _numpy(scene: Scene, words: Words) -> _Said:
-    where = f"on {words.device}" if words.device else "on an accelerator"
-    for node in walk(scene.node):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            if node.func.attr == "numpy":
-                text = ast.unparse(node.func.value)
-                copied = f"{text.removesuffix('.detach()')}.detach().cpu().numpy()"
-                remedy = Remedy("numpy-on-accelerator", f"copy it to the host first: {copied}")
-                return _Said(f"{text} is {where}, numpy needs it on cpu", remedy, (), text)
-    rule = "accelerator-tensor-in-host-library" if scene.text else "numpy-on-accelerator"
-    head = f"{scene.text or 'numpy'} reads a tensor {where} as an array, which needs it on cpu"
-    return _Said(head, Remedy(rule, _of(words).fix))
-
-
-def _meeting(scene: Scene, words: Words) -> _Said:
+def _meeting(scene: Scene, words: Words) -> Said:
     if not (words.device and words.home):
         head = f"{scene.text or words.operation or 'an operation'} takes tensors of several devices"
-        return _Said(head, _of(words))
+        return Said(head, REMEDIES["meeting"])
     (name, device), (_, home) = words.operands[:2]
     if scene.steps:
         head = f"{scene.text} works on parameters, gradients and states of {home} and {device}"
-        return _Said(head, REMEDIES["optimizer"])
-    parts = list(parts_of(scene.node))
+        return Said(head, REMEDIES["optimizer"])
+    parts = [ast.unparse(part) for part in parts_of(scene.node)]
     what = scene.text or words.operation or "an operation"
     lines: list[tuple[str, str]] = []
     if name:
@@ -212,23 +149,23 @@ def _meeting(scene: Scene, words: Words) -> _Said:
             head = f"{callee} received {parts[0]} on {device}; its parameters are on {home}"
             lines += _made(scene, parts[0])
             fix = f"move it before the call: {parts[0]}.to(next({callee}.parameters()).device)"
-            return _Said(head, Remedy("input-on-other-device", fix), tuple(lines), parts[0])
+            return Said(head, Remedy("input-on-other-device", fix), tuple(lines), parts[0])
         head = f"{what} has its input and its parameters on {device} and {home}"
         fix = f"move what is on {device} to {home} before this line: the input, or the module"
-        return _Said(head, Remedy("input-on-other-device", fix), tuple(lines))
+        return Said(head, Remedy("input-on-other-device", fix), tuple(lines))
     strays = [part for part in parts if _makes_on_cpu(scene, part)] if device == "cpu" else []
     if len(strays) == 1:
         stray, others = strays[0], [part for part in parts if part not in strays]
         lines += _made(scene, stray)
         target = f"{others[0]}.device" if len(others) == 1 else f'"{home}"'
         head = f"{what} takes {stray} on {device} and another tensor on {home}"
-        remedy = Remedy(_of(words).rule, f"move it first: {stray}.to({target})")
-        return _Said(head, remedy, tuple(lines), stray)
+        remedy = Remedy(REMEDIES["meeting"].rule, f"move it first: {stray}.to({target})")
+        return Said(head, remedy, tuple(lines), stray)
     head = f"{what} takes tensors on {home} and {device}"
     if parts:
         lines.append(("takes", ", ".join(parts)))
     fix = f"bring the one on {device} to {home} before this line"
-    return _Said(head, Remedy(_of(words).rule, fix), tuple(lines))
+    return Said(head, Remedy(REMEDIES["meeting"].rule, fix), tuple(lines))
 
 
 def _made(scene: Scene, name: str) -> list[tuple[str, str]]:
@@ -254,6 +191,3 @@ def _makes_on_cpu(scene: Scene, text: str) -> bool:
         and ast.unparse(call.func).removeprefix("torch.") in _MAKERS
         and not any(keyword.arg == "device" for keyword in call.keywords)
     )
-
-
-_SAYERS = {"meeting": _meeting, "numpy": _numpy, "missing": _missing}

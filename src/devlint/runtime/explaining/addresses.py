@@ -27,7 +27,7 @@ def written_callee(scene: Scene, frame: ModuleFrame) -> tuple[str, int]:
 def written_with(scene: Scene, module: nn.Module, index: int) -> tuple[str, str] | None:
     """What a frame's line calls a module, or what it is a part of, and its path there."""
     source = scene.source(index)
-    for node in ast.walk(source.failing) if source.failing is not None else ():
+    for node in scene.failing_nodes(index):
         if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)):
             path = path_in(read(node, scene.stack[index]), module)
             if path is not None:

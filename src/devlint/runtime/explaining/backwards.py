@@ -13,12 +13,13 @@ from devlint.crashes.messages import Words
 from devlint.runtime.explaining.definitions import definition_of
 from devlint.runtime.explaining.mistakes import Mistake, moved_here
 from devlint.runtime.explaining.origins import place_of, shown_line, verb
+from devlint.runtime.explaining.scene import Scene
 from devlint.runtime.explaining.source import parameters
 from devlint.runtime.explaining.stack import owner_of
 from devlint.runtime.operands import OperandFacts
 
 
-def wrong_gradient(words: Words, operands: Sequence[OperandFacts]) -> Mistake:
+def wrong_gradient(scene: Scene, words: Words, operands: Sequence[OperandFacts]) -> Mistake:
     """What a backward has returned, as its source tells it."""
     name = words.operation.removesuffix("Backward")
     kind = _kind(name)

@@ -23,8 +23,6 @@ from devlint.runtime.operands import is_tensor
 
 _STEPS = 6
 """Functions that a value is followed through."""
-_WAYS = ("_wrapped_call_impl", "_call_impl", "inner")
-"""Functions of torch between a module's call and its `forward`."""
 
 
 def assigned(scene: Scene, text: str, index: int) -> Line | None:
@@ -203,16 +201,19 @@ def _of_argument(scene: Scene, name: str, index: int, steps: int) -> Line | None
     """Of a parameter: what the calling line has for it."""
     outer = index - 1
     while outer >= 0 and scene.stack[outer].owner == "torch":
-        if scene.stack[outer].code.co_name not in _WAYS:
-            return None
+        code = scene.stack[outer].code
+        if "args" not in (*code.co_varnames, *code.co_freevars):
+            return None  # it doesn't hand on what it was given
         outer -= 1
-    call = scene.source(outer).failing if outer >= 0 else None
-    if not isinstance(call, ast.Call):
+    call = scene.failing_call(outer)
+    if call is None:
         return None
     if outer == index - 1 and not _is_call_of(call, scene.stack[outer], scene.stack[index].code):
         return None
     names = parameters(scene.stack[index].code)
-    is_bound = outer != index - 1 or _is_bound(call, scene.stack[outer], scene.stack[index].code)
+    is_bound = bool(own_name(scene.stack[index]))
+    if outer == index - 1:
+        is_bound = _is_bound(call, scene.stack[outer], scene.stack[index].code)
     for keyword in call.keywords:
         if keyword.arg == name:
             return _of(scene, keyword.value, outer, steps)

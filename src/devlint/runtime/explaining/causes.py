@@ -19,7 +19,9 @@ from devlint.runtime.explaining.mistakes import creation_repair, discarded, move
 from devlint.runtime.explaining.naming import is_made_at
 from devlint.runtime.explaining.origins import creation, is_for_argument, is_for_module
 from devlint.runtime.explaining.scene import Scene, is_same, shares_memory
+from devlint.runtime.explaining.sides import Sides
 from devlint.runtime.explaining.targets import device_text
+from devlint.runtime.explaining.unmoved import why_behind
 from devlint.runtime.explaining.wholes import tuple_of, whole
 from devlint.runtime.operands import OperandFacts
 
@@ -39,6 +41,9 @@ def cause(
     kept = _kept(scene, facts, other)
     if kept is not None:
         return kept
+    owner = scene.owners.of_part(is_same(facts))
+    if owner is not None:  # a parameter is where its module is
+        return why_behind(scene, Sides(facts, other, owner, None), owner[0], None)[:2]
     if index >= 0:
         named = whole(named, scene.source(index))
     if not holder and index >= 0:

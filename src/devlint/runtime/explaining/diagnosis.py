@@ -19,8 +19,9 @@ from devlint.runtime.explaining.meetings import meeting
 from devlint.runtime.explaining.mistakes import Mistake, described, discarded, origin
 from devlint.runtime.explaining.naming import because, behind, named_pair
 from devlint.runtime.explaining.optimizers import is_optimizer_at_work, of_optimizer
-from devlint.runtime.explaining.scene import Scene
-from devlint.runtime.explaining.surroundings import surrounding
+from devlint.runtime.explaining.replicas import replica
+from devlint.runtime.explaining.scene import Scene, is_same
+from devlint.runtime.explaining.surroundings import not_loaded, without_backend
 from devlint.runtime.operands import OperandFacts, is_tensor, unknown
 
 Operands = Sequence[OperandFacts]
@@ -32,9 +33,8 @@ def diagnose(scene: Scene, text: str, operands: Operands) -> Mistake | None:
     if words is None:
         return None
     teller = _TELLERS.get(words.kind)
-    if teller is None:
-        return surrounding(scene, words)
-    return teller(scene, words, operands) or by_text(scene, words)
+    found = None if teller is None else teller(scene, words, operands)
+    return found or by_text(scene, words)
 
 
 def _on_host(scene: Scene, words: Words, operands: Operands) -> Mistake | None:
@@ -85,8 +85,8 @@ def _index(scene: Scene, words: Words, operands: Operands) -> Mistake | None:
         if len(strangers) != 1 or not bases:
             return None
         base, index = bases[0], strangers[0]
-    if scene.inside is not None:
-        return meeting(scene, (base, index), words.text)  # the index is a library's
+    if scene.inside is not None or scene.owners.plain_attribute(is_same(base)) is not None:
+        return meeting(scene, (base, index), words.text)  # the index is a library's, or right
     its_name, name = named_pair(scene, base, index)
     base_text = its_name.text if its_name is not None else "the tensor"
     text = name.text if name is not None else "the index"
@@ -111,14 +111,6 @@ def _index(scene: Scene, words: Words, operands: Operands) -> Mistake | None:
         devices=(index.device, base.device),
         is_mismatch=True,
     )
-
-
-def _generator(scene: Scene, words: Words, operands: Operands) -> Mistake:
-    return generator_elsewhere(scene, words)
-
-
-def _gradient(scene: Scene, words: Words, operands: Operands) -> Mistake:
-    return wrong_gradient(words, operands)
 
 
 def _pinned(scene: Scene, words: Words, operands: Operands) -> Mistake | None:
@@ -237,11 +229,14 @@ _TELLERS: Mapping[Kind, Callable[[Scene, Words, Operands], Mistake | None]] = {
     "index": _index,
     "numpy": _on_host,
     "host": _on_host,
-    "generator": _generator,
-    "gradient": _gradient,
+    "generator": generator_elsewhere,
+    "gradient": wrong_gradient,
     "pinned": _pinned,
     "lengths": _lengths,
     "state": _state,
     "leaf": not_a_leaf,
+    "load": not_loaded,
+    "backend": without_backend,
+    "replica": replica,
 }
-"""Kinds that are about tensors; the rest is about the surroundings."""
+"""Kinds of which frames know more than the text."""

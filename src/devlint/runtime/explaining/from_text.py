@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
-from devlint.crashes.messages import Kind, Words
-from devlint.crashes.remedies import REMEDIES
+from devlint.crashes.messages import Words
+from devlint.crashes.remedies import said_of
+from devlint.crashes.scene import parts_of
 from devlint.runtime.explaining.lookup import Named, read
 from devlint.runtime.explaining.mistakes import (
     Mistake,
@@ -26,62 +27,31 @@ _INPUTS = frozenset({"mat1", "input", "index", "indices", "mat", "vec1"})
 """What PyTorch calls the argument of a layer."""
 
 
-_HEADS: Mapping[Kind, tuple[str, str]] = {
-    "numpy": ("numpy", "reads a tensor {found} as an array, which needs it on cpu"),
-    "host": ("a call", "reads a tensor {found}, and needs it on cpu"),
-    "index": ("an operation", "indexes a tensor on {home} from another device"),
-    "lengths": ("packing", "takes the lengths of the sequences {found}, not on cpu"),
-    "pinned": ("pinning", "pins a tensor {found}, and only memory of the host can be"),
-}
-"""What is called where the line isn't known, and what it does."""
-
-
 def by_text(scene: Scene, words: Words) -> Mistake | None:
     """Say what the text of an error tells, and what the failing line looks like."""
+    if words.kind in ("state", "leaf"):
+        return None  # other mistakes have the same text
     if words.kind != "meeting":
         return _single(scene, words)
     return _meeting(scene, words) if words.device and words.home else None
 
 
-def _single(scene: Scene, words: Words) -> Mistake | None:
-    """Of one tensor that the host wants, or that is an index."""
-    shown = shortened(scene.failing_text(scene.use), 60)
-    where = f"{scene.home_label}: " if scene.home_label else ""
-    found = f"on {words.device}" if words.device else "on an accelerator"
-    if words.kind not in _HEADS:
-        return None
-    rule, fix = REMEDIES[words.kind].rule, REMEDIES[words.kind].fix
-    rule = "" if words.kind == "pinned" else rule  # nobody has seen what was pinned
-    default, head = _HEADS[words.kind]
-    if words.kind == "numpy":
-        copied = _copied(scene)
-        fix = f"copy it to the host first: {copied}" if copied else fix
-        if not copied and scene.use >= 0:
-            rule = "accelerator-tensor-in-host-library"
-    head = f"{shown or words.operation or default} {head.format(found=found, home=words.home)}"
-    devices = tuple(device for device in (words.device, words.home) if device)
+def _single(scene: Scene, words: Words) -> Mistake:
+    """Of one call."""
+    node = scene.source(scene.use).failing if scene.use >= 0 else None
+    said = said_of(words, shortened(scene.failing_text(scene.use), 60), node)
+    rule = "" if words.kind == "pinned" else said.remedy.rule  # nobody has seen what was pinned
+    asked = said.argument if words.kind == "ordinal" else ""
     return Mistake(
-        where + head,
+        f"{scene.home_label}: {said.headline}" if scene.home_label else said.headline,
         (),
-        fix,
+        said.remedy.fix,
         rule,
         module=scene.home_label,
-        devices=devices,
+        argument=said.argument,
+        devices=tuple(device for device in (asked or words.device, words.home) if device),
         is_mismatch=words.kind == "index",
     )
-
-
-def _copied(scene: Scene) -> str:
-    """The failing `.numpy()` with a copy to the host before it."""
-    if scene.use < 0:
-        return ""
-    source = scene.source(scene.use)
-    for node in ast.walk(source.failing) if source.failing is not None else ():
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            if node.func.attr == "numpy":
-                text = source.text_of(node.func.value).removesuffix(".detach()")
-                return f"{text}.detach().cpu().numpy()"
-    return ""
 
 
 def _meeting(scene: Scene, words: Words) -> Mistake:
@@ -187,9 +157,8 @@ def _callee(scene: Scene) -> str:
     """How the failing line writes the layer that it called."""
     if not _is_layer(scene) or scene.use < 0:
         return ""
-    source = scene.source(scene.use)
-    node = source.failing
-    return source.text_of(node.func) if isinstance(node, ast.Call) else ""
+    call = scene.failing_call(scene.use)
+    return "" if call is None else scene.source(scene.use).text_of(call.func)
 
 
 def _parts(scene: Scene, index: int) -> Iterator[Named]:
@@ -198,26 +167,11 @@ def _parts(scene: Scene, index: int) -> Iterator[Named]:
         return
     source = scene.source(index)
     node = source.failing
-    if isinstance(node, (ast.Assign, ast.AugAssign, ast.Return, ast.Expr)):
-        waiting: list[ast.AST | None] = [node.value]
-        if isinstance(node, ast.AugAssign):
-            waiting.append(node.target)
-    else:
-        waiting = [node]
-    seen: set[str] = set()
-    while waiting:
-        part = waiting.pop(0)
-        if isinstance(part, (ast.BinOp, ast.Compare)):
-            waiting += ast.iter_child_nodes(part)
-        elif isinstance(part, ast.Call) and (part is node or len(seen) == 0):
-            receiver = part.func.value if isinstance(part.func, ast.Attribute) else None
-            waiting += [receiver, *part.args, *(keyword.value for keyword in part.keywords)]
-        elif isinstance(part, (ast.List, ast.Tuple)):
-            waiting += part.elts
-        elif isinstance(part, (ast.Name, ast.Attribute, ast.Subscript)):
-            value = read(part, source.spot)
-            text = source.text_of(part)
-            is_other = issubclass(type(value), (ModuleType, type, bool, int, float, str))
-            if text not in seen and text != "self" and not is_other:
-                seen.add(text)
-                yield Named(text, value if is_tensor(value) else None, part)
+    if isinstance(node, ast.AugAssign):
+        node = ast.BinOp(node.target, node.op, node.value)
+    elif isinstance(node, ast.stmt):
+        node = getattr(node, "value", None)
+    for part in parts_of(node):
+        value = read(part, source.spot)
+        if not issubclass(type(value), (ModuleType, type, bool, int, float, str)):
+            yield Named(source.text_of(part), value if is_tensor(value) else None, part)

@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import torch
 
 from devlint.crashes.messages import Words
 from devlint.runtime.explaining.bindings import assigned
 from devlint.runtime.explaining.lookup import contents, read
-from devlint.runtime.explaining.mistakes import Mistake, origin
+from devlint.runtime.explaining.mistakes import Mistake
 from devlint.runtime.explaining.origins import place_of
 from devlint.runtime.explaining.scene import Scene
 from devlint.runtime.explaining.source import parameters
 from devlint.runtime.explaining.targets import device_text
+from devlint.runtime.operands import OperandFacts
 
 
-def generator_elsewhere(scene: Scene, words: Words) -> Mistake:
+def generator_elsewhere(scene: Scene, words: Words, operands: Sequence[OperandFacts]) -> Mistake:
     """The program's generator is elsewhere, or it has given none and torch has made one."""
     wanted, found = words.home, words.device
     written = _keyword(scene) or _name_of_generator(scene)
     lines = [("generator", f"{written}: on {found}")] if written else []
-    lines += origin(scene, None, written, scene.use) if written else []
-    target = device_text(scene, scene.use, wanted)
+    made = assigned(scene, written, scene.use) if written else None
+    lines += [] if made is None else [made.shown()]
+    index = scene.use if made is None else scene.running_at(made.file, made.line, scene.use)
+    target = device_text(scene, index, wanted, line=0 if made is None else made.line)
     new = f"torch.Generator(device={target})"
     head = f"the generator is on {found}, but the numbers are to be on {wanted}"
     fix = f"make it for that device: {new}"
@@ -52,12 +55,9 @@ def generator_elsewhere(scene: Scene, words: Words) -> Mistake:
 
 def _keyword(scene: Scene) -> str:
     """What the failing line gives as `generator=`."""
-    if scene.use < 0:
-        return ""
-    source = scene.source(scene.use)
-    for node in ast.walk(source.failing) if source.failing is not None else ():
+    for node in scene.failing_nodes(scene.use):
         if isinstance(node, ast.keyword) and node.arg == "generator":
-            return source.text_of(node.value)
+            return scene.source(scene.use).text_of(node.value)
     return ""
 
 
@@ -81,15 +81,15 @@ def _calls_without(scene: Scene) -> Iterator[tuple[ast.Call, str]]:
     """The call of the user's that could have given a generator, and where it is if elsewhere."""
     if scene.use < 0 or scene.use + 1 >= len(scene.stack):
         return
-    spot, failing = scene.stack[scene.use], scene.source(scene.use).failing
-    if isinstance(failing, ast.Call) and "generator" in parameters(scene.stack[scene.use + 1].code):
+    spot, failing = scene.stack[scene.use], scene.failing_call(scene.use)
+    if failing is not None and "generator" in parameters(scene.stack[scene.use + 1].code):
         yield failing, ""
     for inner in reversed(scene.stack[scene.use + 1 :]):
         maker = inner.names.get("self")
         if "generator" not in contents(maker):
             continue
         texts = [name for name, value in spot.names.items() if value is maker]
-        for node in ast.walk(failing) if failing is not None else ():
+        for node in scene.failing_nodes(scene.use):
             if isinstance(node, (ast.Name, ast.Attribute)):
                 if any(part is maker for part in contents(read(node, spot)).values()):
                     texts.append(ast.unparse(node))

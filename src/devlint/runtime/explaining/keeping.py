@@ -16,9 +16,9 @@ from devlint.runtime.explaining.origins import (
     with_device,
     without_device,
 )
-from devlint.runtime.explaining.reaching import reaching
+from devlint.runtime.explaining.reaching import assigned_to, setter_of
 from devlint.runtime.explaining.scene import Scene
-from devlint.runtime.explaining.source import Source, binds
+from devlint.runtime.explaining.source import Source
 from devlint.runtime.explaining.stack import own_name
 from devlint.runtime.explaining.targets import can_be_assigned, device_text
 from devlint.runtime.operands import is_tensor
@@ -101,7 +101,7 @@ def kept_and_written(scene: Scene, name: str, index: int) -> Kept | None:
     if index < 0 or not name.isidentifier():
         return None
     source = scene.source(index)
-    setter = reaching(source, [node for node in source.nodes if binds(node, name)])
+    setter = setter_of(source, name)
     if setter is None or not any(_writes(node, name) for node in source.nodes):
         return None
     if isinstance(setter, (ast.For, ast.AsyncFor)):
@@ -172,14 +172,15 @@ def distribution_repair(scene: Scene, text: str, device: str, index: int) -> str
     if not owner or owner == own_name(scene.stack[index]):
         return ""
     source = scene.source(index)
-    binding = source.binding(owner) if owner.isidentifier() else None
+    binding = assigned_to(source, owner)
     if binding is None:
         found = assigned(scene, owner, index)
         where = "" if found is None else f" at {place_of(found.file, found.line)}"
         return f"make {owner} of tensors on {device}{where}"
-    where = place_of(source.spot.file, binding.line)
-    target = device_text(scene, index, device, line=binding.line)
-    call = _made_on(binding.value, device, target, scene, index)
+    line, value = binding
+    where = place_of(source.spot.file, line)
+    target = device_text(scene, index, device, line=line)
+    call = _made_on(value, device, target, scene, index)
     if not call:
         return f"make {owner} of tensors on {device} at {where}"
     return f"make it in the right place at {where}: {call}"

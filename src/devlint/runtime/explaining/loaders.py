@@ -52,7 +52,7 @@ def _loaders(scene: Scene) -> Iterator[tuple[str, object]]:
     if scene.use < 0:
         return
     spot, source = scene.stack[scene.use], scene.source(scene.use)
-    for node in ast.walk(source.failing) if source.failing is not None else ():
+    for node in scene.failing_nodes(scene.use):
         if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)):
             value = read(node, spot)
             if issubclass(type(value), DataLoader):

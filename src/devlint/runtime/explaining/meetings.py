@@ -65,7 +65,7 @@ def _read(scene: Scene, text: str) -> list[OperandFacts]:
         found = [
             scene.reader.facts(named.text, named.tensor)
             for named in written
-            if named.tensor is not None and named.tensor.dim() > 0
+            if named.tensor is not None and not _may_be_anywhere(scene, named, index)
         ]
         places = {facts.device for facts in found}
         if "meta" in places:
@@ -86,6 +86,14 @@ def _read(scene: Scene, text: str) -> list[OperandFacts]:
         if len(places) == len(computed) == 1 and elsewhere and index == scene.use:
             return [*found, unknown(computed[0].text, elsewhere[0])]
     return []
+
+
+def _may_be_anywhere(scene: Scene, named: Named, index: int) -> bool:
+    """Whether an operand is a number of the CPU that the line only reads."""
+    node = scene.source(index).failing
+    is_target = isinstance(node, ast.AugAssign) and node.target is named.node
+    is_number = named.tensor is not None and named.tensor.dim() == 0
+    return is_number and scene.is_on(named.tensor, "cpu") and not is_target
 
 
 _DEVICE = re.compile(r"\b(?:cpu|(?:cuda|xpu|mps):\d+)\b")

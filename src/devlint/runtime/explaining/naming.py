@@ -40,16 +40,31 @@ def named_pair(
             names[index] = _only_one_on(scene, facts.device, written)
         if names[index] is None:
             names[index] = _computed_on(scene, facts, computed)
+    names = [named or _by_place(scene, facts) for named, facts in zip(names, pair, strict=True)]
     left = [named for named in computed if named not in names]
     if len(computed) == 2 and len(left) == 1 and names.count(None) == 1:
         names = [named or left[0] for named in names]
     return names[0], names[1]
 
 
+def _by_place(scene: Scene, facts: OperandFacts) -> Named | None:
+    """The side of an operator, or of an index, by what PyTorch calls it."""
+    source = scene.source(scene.use)
+    node = source.failing
+    side: ast.expr | None = None
+    if isinstance(node, ast.BinOp):
+        side = {"self": node.left, "other": node.right}.get(facts.name)
+    elif isinstance(node, ast.Subscript):
+        side = {"self": node.value, "indices": node.slice}.get(facts.name)
+    elif isinstance(node, ast.Compare) and len(node.ops) == 1:
+        side = {"self": node.left, "other": node.comparators[0]}.get(facts.name)
+    return None if side is None else written(scene, source.text_of(side), side, scene.use)
+
+
 def kept_inside(scene: Scene, facts: OperandFacts) -> Named | None:
     """Of a method of an object that isn't a module, a tensor that the object keeps: `dist.loc`."""
-    call = scene.source(scene.use).failing if scene.use >= 0 else None
-    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+    call = scene.failing_call(scene.use)
+    if call is None or not isinstance(call.func, ast.Attribute):
         return None
     owner, text = call.func.value, scene.source(scene.use).text_of(call.func.value)
     value = read(owner, scene.stack[scene.use])
@@ -140,9 +155,9 @@ def _handed(scene: Scene, facts: OperandFacts) -> Named | None:
     """The argument of a function of others that an operand is, or is computed from."""
     if scene.use + 1 >= len(scene.stack):
         return None
-    call, spot = scene.source(scene.use).failing, scene.stack[scene.use + 1]
+    call, spot = scene.failing_call(scene.use), scene.stack[scene.use + 1]
     names = parameters(spot.code)
-    if not isinstance(call, ast.Call) or names[:1] == ("self",):
+    if call is None or names[:1] == ("self",):
         return None
     held = [(name, spot.names.get(name)) for name in names]
     tensors = [(name, value) for name, value in held if is_tensor(value)]

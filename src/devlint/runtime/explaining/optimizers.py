@@ -39,19 +39,22 @@ def of_optimizer(scene: Scene, met: Mistake) -> Mistake:
     found = assigned(scene, name, scene.use)
     made = [] if found is None else [("optimizer", found.place())]
     for key, state, parameter in _strays(scene):
-        facts = scene.reader.facts(key, state)
+        facts, home = scene.reader.facts(key, state), scene.device(parameter)
+        again = f": {name}.load_state_dict({name}.state_dict())" if name else ""
+        fix, rule = f"bring the state to where its parameters are{again}", _REMEDY.rule
         if _was_put_there(scene, facts):
-            again = f": {name}.load_state_dict({name}.state_dict())" if name else ""
-            home = scene.device(parameter)
-            return Mistake(
-                f"{call} has {key}, a state of a parameter on {home}, on {facts.device}",
-                [described("state", key, facts), *origin(scene, facts, "", -1), *made],
-                f"bring the state to where its parameters are{again}",
-                "operands-on-other-devices",
-                argument=key,
-                devices=(facts.device, home),
-                is_mismatch=True,
-            )
+            rule = "operands-on-other-devices"
+        else:
+            fix = f"move the model before the optimizer is made, or its state now{again}"
+        return Mistake(
+            f"{call} has {key}, a state of a parameter on {home}, on {facts.device}",
+            [described("state", key, facts), *origin(scene, facts, "", -1), *made],
+            fix,
+            rule,
+            argument=key,
+            devices=(facts.device, home),
+            is_mismatch=True,
+        )
     places = " and ".join(sorted(set(met.devices)))
     head = f"{call} works on parameters, gradients and states of {places}"
     return replace(
@@ -66,8 +69,8 @@ def of_optimizer(scene: Scene, met: Mistake) -> Mistake:
 
 def _name(scene: Scene) -> str:
     """How the failing line writes the optimizer."""
-    call = scene.source(scene.use).failing if scene.use >= 0 else None
-    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+    call = scene.failing_call(scene.use)
+    if call is None or not isinstance(call.func, ast.Attribute):
         return ""
     return scene.source(scene.use).text_of(call.func.value)
 

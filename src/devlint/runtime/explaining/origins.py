@@ -13,6 +13,7 @@ import torch
 
 from devlint.runtime.explaining.definitions import line_of
 from devlint.runtime.explaining.lookup import Named, read
+from devlint.runtime.explaining.reaching import assigned_to
 from devlint.runtime.explaining.scene import Scene
 from devlint.runtime.explaining.source import MOVES
 from devlint.runtime.explaining.stack import Spot, as_module, is_method_of
@@ -84,11 +85,8 @@ def creation(scene: Scene, facts: OperandFacts, named: Named | None, index: int)
             return replace(made, in_place=True)
     if facts.site is not None:
         return _at_site(scene, facts.site)
-    if isinstance(node, ast.Name) or (named is not None and named.text.isidentifier()):
-        binding = source.binding(named.text if named is not None else "")
-        if binding is not None:
-            return without_device(binding.value, spot, index)
-    return None
+    binding = None if named is None else assigned_to(source, named.text)
+    return None if binding is None else without_device(binding[1], spot, index)
 
 
 def _at_site(scene: Scene, site: Site) -> Creation | None:

@@ -117,16 +117,15 @@ class Ownership:
         One of its parts can be left out.
         """
         left_out = [] if without is None else [part for _, part in modules_below(without)]
-        found: str | None = None
-        for _, part in modules_below(module):
-            if any(part is each for each in left_out):
-                continue
-            for _, tensor in own_tensors(part):
-                device = str(self.reader.device(tensor)) if tensor.dim() > 0 else found
-                if found is not None and device != found:
-                    return None
-                found = device
-        return found
+        tensors = [
+            (tensor.dim() > 0, str(self.reader.device(tensor)))
+            for _, part in modules_below(module)
+            if not any(part is each for each in left_out)
+            for _, tensor in own_tensors(part)
+        ]
+        # A number may be anywhere, unless there is nothing else.
+        places = {device for is_large, device in tensors if is_large} or {d for _, d in tensors}
+        return places.pop() if len(places) == 1 else None
 
     def has_any_on(self, device: str, module: nn.Module | None = None) -> bool:
         """Whether anything of a module, or of the outermost one, is on a device."""

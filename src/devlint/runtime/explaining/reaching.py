@@ -4,11 +4,26 @@ from __future__ import annotations
 
 import ast
 
-from devlint.runtime.explaining.source import MOVES, Source
+from devlint.runtime.explaining.source import MOVES, Source, binds
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _WITHS = (ast.With, ast.AsyncWith)
 Parents = dict[ast.AST, ast.AST]
+
+
+def setter_of(source: Source, name: str) -> ast.stmt | None:
+    """The one statement whose value a name has in the failing one, if that is sure."""
+    return reaching(source, [node for node in source.nodes if binds(node, name)])
+
+
+def assigned_to(source: Source, name: str) -> tuple[int, ast.expr] | None:
+    """The value of a name in the failing statement, and the line that assigns it."""
+    setter = setter_of(source, name)
+    if not isinstance(setter, (ast.Assign, ast.AnnAssign)) or setter.value is None:
+        return None
+    targets = setter.targets if isinstance(setter, ast.Assign) else [setter.target]
+    is_whole = len(targets) == 1 and isinstance(targets[0], ast.Name)
+    return (setter.lineno, setter.value) if is_whole else None
 
 
 def reaching(source: Source, sets: list[ast.AST]) -> ast.stmt | None:

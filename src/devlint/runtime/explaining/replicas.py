@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
 from devlint.crashes.messages import Words
 from devlint.runtime.explaining.bindings import assigned, wrapped
 from devlint.runtime.explaining.mistakes import Mistake
 from devlint.runtime.explaining.scene import Scene
 from devlint.runtime.explaining.targets import accelerator, can_be_assigned, device_text
+from devlint.runtime.operands import OperandFacts
 
 _RULE = "wrapped-before-move"
 
 
-def replica(scene: Scene, words: Words) -> Mistake:
+def replica(scene: Scene, words: Words, operands: Sequence[OperandFacts]) -> Mistake:
     """A wrapper has refused a module, when it was made or when it was called."""
-    call = scene.source(scene.use).failing if scene.use >= 0 else None
-    call = call if isinstance(call, ast.Call) else None
+    call = scene.failing_call(scene.use)
     return _called(scene, words, call) if words.home else _made(scene, words, call)
 
 

@@ -89,6 +89,13 @@ class Scene:
         """The user's innermost frame from one on outwards; -1 if there is none."""
         return next((i for i in range(index, -1, -1) if self.is_users(i)), -1)
 
+    def running_at(self, file: str, line: int, default: int) -> int:
+        """The innermost frame whose function has a line; `default` where none has."""
+        for index in range(len(self.stack) - 1, -1, -1):
+            if self.stack[index].file == file and self.source(index).statement_at(line):
+                return index
+        return default
+
     @cached_property
     def inside(self) -> Spot | None:
         """Where a library is that the failing line has called, if it has called one."""
@@ -127,6 +134,16 @@ class Scene:
 
     # --- names
 
+    def failing_call(self, index: int) -> ast.Call | None:
+        """The call that fails in a frame's line."""
+        node = self.source(index).failing if index >= 0 else None
+        return node if isinstance(node, ast.Call) else None
+
+    def failing_nodes(self, index: int) -> Iterator[ast.AST]:
+        """What fails in a frame's line, and its parts."""
+        node = self.source(index).failing if index >= 0 else None
+        return iter(()) if node is None else ast.walk(node)
+
     def operands(self, index: int) -> list[Named]:
         """What the failing expression of a frame works on."""
         source = self.source(index)
@@ -147,7 +164,7 @@ class Scene:
     def _parts(self, index: int) -> Iterator[Named]:
         """The tensors that the failing expression of a frame names, in whatever place."""
         source = self.source(index)
-        for node in ast.walk(source.failing) if source.failing is not None else ():
+        for node in self.failing_nodes(index):
             if isinstance(node, (ast.Name, ast.Attribute)):
                 value = read(node, self.stack[index])
                 if is_tensor(value):
@@ -221,13 +238,10 @@ class Scene:
 
     def call_of(self, module: nn.Module, index: int) -> ast.Call | None:
         """The expression of a frame's line that calls a module."""
-        found = self.source(index).failing
-        if found is None:
-            return None
-        for node in ast.walk(found):
+        for node in self.failing_nodes(index):
             if isinstance(node, ast.Call) and read(node.func, self.stack[index]) is module:
                 return node
-        return found if isinstance(found, ast.Call) else None
+        return self.failing_call(index)
 
     def entry(self, facts: OperandFacts, made_here: bool) -> Passed | None:
         """The outermost line of the program that gives a tensor to a module.

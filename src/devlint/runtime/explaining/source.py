@@ -91,7 +91,7 @@ class Source:
 
     @property
     def is_in_expression(self) -> bool:
-        """Whether what fails is in a comprehension or a lambda: there are no statements there."""
+        """Whether what fails is a part of something that a statement before it can't stand for."""
         if self.spot.code.co_name.startswith("<") and self.spot.code.co_name != "<module>":
             return True
         return any(
@@ -105,20 +105,6 @@ class Source:
         return [] if self.tree is None else list(_own_nodes(self.tree, self.spot.code))
 
     # --- what stands before
-
-    def binding(self, name: str) -> Binding | None:
-        """The one statement that gives a name its value; nothing if there isn't just one."""
-        if self.tree is None or name in parameters(self.spot.code):
-            return None
-        found = [node for node in self.nodes if binds(node, name)]
-        if len(found) != 1:
-            return None
-        for node in self.nodes:
-            if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
-                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-                if len(targets) == 1 and targets[0] is found[0]:
-                    return Binding(node.lineno, node.value)
-        return None
 
     def discarded_move(self, written: str) -> ast.Call | None:
         """The call above that moves the value so written, and whose result is thrown away."""
@@ -142,14 +128,6 @@ class Source:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Binding:
-    """A statement `name = value`."""
-
-    line: int
-    value: ast.expr
-
-
 def _own_nodes(tree: ast.AST, code: CodeType) -> Iterator[ast.AST]:
     """All nodes of a function, or of a module, without those of the functions inside."""
     waiting: list[ast.AST] = [tree]
@@ -161,8 +139,9 @@ def _own_nodes(tree: ast.AST, code: CodeType) -> Iterator[ast.AST]:
 
 
 _EXPRESSION_SCOPES = (
-    ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Lambda
+    ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Lambda, ast.IfExp, ast.BoolOp
 )  # fmt: skip
+"""What runs its parts in other places, at other times, or not at all."""
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 

@@ -7,6 +7,7 @@ import sysconfig
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from importlib.metadata import entry_points
 from inspect import CO_OPTIMIZED
 from pathlib import Path
 from types import CodeType, FrameType, FunctionType, TracebackType
@@ -30,6 +31,7 @@ _DEVLINT = _folder(str(Path(__file__).parents[2]))
 _PYTHON = tuple(
     _folder(path) for path in {sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")}
 )
+_SCRIPTS = _folder(sysconfig.get_path("scripts"))
 _PACKAGES = ("site-packages", "dist-packages")
 
 
@@ -44,7 +46,13 @@ def owner_of(file: str) -> Owner:
         return "library"
     if file.startswith(_PYTHON) or file.startswith("<frozen "):
         return "python"
-    return "program"
+    return "library" if file.startswith(_SCRIPTS) and _is_entry_point(file) else "program"
+
+
+def _is_entry_point(file: str) -> bool:
+    """Whether an installer has written a script, which only calls a function of a package."""
+    name = Path(file.removeprefix(_SCRIPTS)).parts[0].removesuffix(".exe")
+    return bool(entry_points(group="console_scripts", name=name))
 
 
 def owner_of_frame(frame: FrameType) -> Owner:

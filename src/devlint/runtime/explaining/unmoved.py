@@ -55,7 +55,7 @@ def left_behind(scene: Scene, sides: Sides, owner: nn.Module) -> Mistake:
         met = scene.as_named(sides.other, named)
         lines = [described("operand", "" if named is None else named.text, met)]
     lines += origin(scene, sides.other, "", -1)
-    rule, fix, index = _why_behind(scene, sides, owner, given)
+    rule, fix, index = why_behind(scene, sides, owner, given)
     if 0 <= index != scene.use:
         line = shown_line(scene.stack[index].file, scene.stack[index].line)
         lines += [] if any(text == line for _, text in lines) else [("passed at", line)]
@@ -92,7 +92,7 @@ def _registered(scene: Scene, holder: Holder) -> str:
     return f"{instead}: {kept} = nn.ModuleDict(dict({items}))"
 
 
-def _why_behind(
+def why_behind(
     scene: Scene, sides: Sides, owner: nn.Module, given: Passed | None
 ) -> tuple[str, str, int]:
     """The rule, the repair, and the frame whose line calls the module, if the repair is there."""
