@@ -41,13 +41,7 @@ class CollectingMode(TracingMode):
         super().__init__(log, tell)
         self._collection = collection
 
-    def __torch_function__(
-        self,
-        func: Any,
-        types: Any,
-        args: tuple[Any, ...] = (),
-        kwargs: dict[str, Any] | None = None,
-    ) -> Any:
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         try:
             return super().__torch_function__(func, types, args, kwargs)
         except Exception as error:

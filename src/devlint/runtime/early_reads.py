@@ -21,10 +21,10 @@ from devlint.runtime.explaining.origins import shown_line
 from devlint.runtime.explaining.scene import Scene
 from devlint.runtime.explaining.stack import live
 from devlint.runtime.guard.calls import named
-from devlint.runtime.operands import Reader
+from devlint.runtime.operands import NO_STORAGE, Reader
 from devlint.runtime.virtual.arrivals import ARRIVALS, Begun, Early, version_of
-from devlint.runtime.virtual.tags import NO_STORAGE, carrier_of, tensors_in
-from devlint.runtime.virtual.waits import VALUES
+from devlint.runtime.virtual.tags import carrier_of, tensors_in
+from devlint.runtime.waits import VALUES
 from devlint.torchapi import Effect
 
 _READING = frozenset({*VALUES, Tensor.tolist, Tensor.__repr__})

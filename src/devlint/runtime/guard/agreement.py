@@ -8,31 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import islice, takewhile
-from typing import Any
+from itertools import takewhile
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn.modules import module as module_room
-from torch.nn.utils.rnn import PackedSequence
 
-from devlint.runtime.explaining.lookup import own_tensors
+from devlint.runtime.explaining.lookup import own_tensors, tensors_of
 from devlint.runtime.operands import Reader
 from devlint.runtime.virtual.running import running_world
-
-_PLAIN = tuple(getattr(nn, name) for name in ("Parameter", "Buffer") if hasattr(nn, name))
-PLAIN = frozenset({Tensor, *_PLAIN})
-"""Types of tensors that are where they say: not fake, distributed or not yet initialised."""
-
-_SIMPLE = frozenset({type(None), int, float, bool, str, torch.dtype, torch.device, torch.Size})
-"""Types of arguments that hold no tensor."""
+from devlint.runtime.virtual.tags import PLAIN, TENSORLESS
 
 _ROOM = "torch.nn.modules."
-
-_DEPTH = 3
-"""Of containers that are looked into."""
-_WIDTH = 64
-"""Items of a container that are looked at."""
 
 _mode_count: Callable[[], int] = torch._C._len_torch_function_stack
 
@@ -95,7 +83,9 @@ def _differ(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
         if kind is Tensor:
             if value.get_device() != place:
                 return True
-        elif kind not in _SIMPLE and any(t.get_device() != place for _, t in _tensors("", value)):
+        elif kind not in TENSORLESS and any(
+            t.get_device() != place for _, t in _tensors("", value)
+        ):
             return True
     return False
 
@@ -163,23 +153,8 @@ def _counts(tensor: Tensor, reader: Reader) -> bool:
         return False
 
 
-def _tensors(name: str, value: Any, depth: int = 0) -> Iterator[tuple[str, Tensor]]:
+def _tensors(name: str, value: Any) -> Iterator[tuple[str, Tensor]]:
     """The plain tensors in an argument of a layer. Nothing of the program is run to find them."""
-    kind = type(value)
-    if kind in PLAIN:
-        yield name, value
-    elif kind in _SIMPLE or depth >= _DEPTH:
-        return
-    elif issubclass(kind, PackedSequence):
-        yield from _tensors(
-            f"{name}.data", tuple.__getitem__(value, 0)
-        )  # its sizes stay on the CPU
-    elif issubclass(kind, (list, tuple)):
-        base = list if issubclass(kind, list) else tuple
-        for index, item in enumerate(islice(base.__iter__(value), _WIDTH)):
-            if type(item) not in _SIMPLE:
-                yield from _tensors(f"{name}[{index}]", item, depth + 1)
-    elif issubclass(kind, dict):
-        for key in list(islice(dict.__iter__(value), _WIDTH)):
-            if type(key) in _SIMPLE:
-                yield from _tensors(f"{name}[{key!r}]", dict.get(value, key), depth + 1)
+    for found in tensors_of(name, value):
+        if type(found.tensor) in PLAIN:
+            yield found.text, cast(Tensor, found.tensor)

@@ -30,13 +30,13 @@ from devlint.runtime.explaining.stack import (
     modules_at_work,
     owner_of,
 )
-from devlint.runtime.guard.agreement import PLAIN
 from devlint.runtime.guard.containers import Container, container, moves_itself
 from devlint.runtime.guard.meetings import Meeting, Watching
 from devlint.runtime.guard.tensors import plain_tensors, registered_tensors
 from devlint.runtime.guard.tracers import is_traced, may_watch
 from devlint.runtime.guard.watch import Around
 from devlint.runtime.operands import Reader
+from devlint.runtime.virtual.tags import PLAIN
 
 _OWN = frozenset("_parameters _buffers _modules _flat_weights".split())
 """What torch keeps in the dictionary of a module."""

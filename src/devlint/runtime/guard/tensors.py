@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from types import BuiltinFunctionType, CodeType, FunctionType
@@ -11,12 +11,12 @@ from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
-from torch.overrides import resolve_name
 
 from devlint import torchapi
 from devlint.runtime.explaining.lookup import contents, modules_below, own_tensors
 from devlint.runtime.explaining.stack import owner_of
 from devlint.runtime.guard.attributes import MOVERS, Uses, binding
+from devlint.runtime.guard.calls import named
 from devlint.runtime.guard.sources import Method, methods_of
 from devlint.runtime.operands import Reader, memory_of
 from devlint.torchapi import Dims, Effect, Row
@@ -271,28 +271,4 @@ _SEQUENCES = {"list", "tuple", "List", "Tuple", "Sequence"}
 
 def _row(function: Any) -> Row | None:
     """What is known of a function of torch."""
-    if not isinstance(function, (FunctionType, BuiltinFunctionType, type)) and not callable(
-        function
-    ):
-        return None
-    name = _NAMES.get(function) if isinstance(function, type) else None
-    try:
-        name = name or _torch_name(function)
-    except TypeError:  # can't be hashed
-        return None
-    return torchapi.load().get(name) if name else None
-
-
-_NAMES: dict[Any, str] = {torch.Tensor: "torch.Tensor"}
-for _name in "FloatTensor DoubleTensor HalfTensor LongTensor IntTensor BoolTensor".split():
-    _NAMES[getattr(torch, _name)] = f"torch.{_name}"
-
-
-@lru_cache(maxsize=1024)
-def _torch_name(function: Any) -> str:
-    """The dotted name of a function of torch; empty for others."""
-    name = str(resolve_name(function) or "")
-    if name:
-        return name
-    own = getattr(function, "__name__", "")
-    return f"torch.{own}" if own and vars(torch).get(own) is function else ""
+    return named(function)[1] if isinstance(function, Hashable) and callable(function) else None

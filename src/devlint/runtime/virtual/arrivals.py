@@ -15,8 +15,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from devlint.runtime.operands import Site
-from devlint.runtime.virtual.tags import NO_STORAGE, PLAIN, is_wrapped, storage_of, tensors_in
+from devlint.runtime.operands import NO_STORAGE, Site
+from devlint.runtime.virtual.tags import PLAIN, is_wrapped, storage_of, tensors_in
 
 
 @dataclass(frozen=True, slots=True)

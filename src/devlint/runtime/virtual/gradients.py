@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from devlint.runtime.operands import NO_STORAGE
 from devlint.runtime.virtual import texts
 from devlint.runtime.virtual.errors import Operand, device_error
 from devlint.runtime.virtual.machine import Machine
@@ -15,7 +16,6 @@ from devlint.runtime.virtual.modes import Handler
 from devlint.runtime.virtual.tags import (
     CPU,
     NEUTRAL,
-    NO_STORAGE,
     PLAIN,
     attribute,
     is_tagged,

@@ -14,6 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from devlint.runtime.operands import NO_STORAGE
+
 CPU = torch.device("cpu")
 NEUTRAL = torch.device("meta", 127)
 """Made by C++ for itself within one call (`at::zeros(..., input.options())`): fits any device."""
@@ -29,9 +31,6 @@ TENSORLESS = frozenset(
     {int, float, bool, str, type(None), slice, type(...), torch.dtype, complex, torch.Size}
 )
 """Types of arguments that hold no tensor."""
-
-NO_STORAGE = (NotImplementedError, RuntimeError)
-"""What asking for a storage raises: sparse tensors, and wrappers of functorch."""
 
 storage_of: Callable[[Tensor], Any] = torch._C.TensorBase.untyped_storage
 """The storage of a tensor: one Python object as long as the storage lives."""
