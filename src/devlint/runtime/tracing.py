@@ -14,8 +14,7 @@ import threading
 from devlint.runtime.collected import Collection
 from devlint.runtime.collecting import CollectingMode
 from devlint.runtime.early_reads import Tell
-from devlint.runtime.operands import Reader
-from devlint.runtime.tracing_mode import READER, TracingMode
+from devlint.runtime.tracing_mode import TracingMode
 from devlint.runtime.tracing_surroundings import SURROUNDINGS, push, remove
 from devlint.runtime.transfers import TransferLog
 from devlint.runtime.virtual.running import RUNNING
@@ -45,11 +44,6 @@ class Tracing:
         self._lock = threading.Lock()
         self._entered = 0
         self._mode: TracingMode | None = None
-
-    @property
-    def reader(self) -> Reader:
-        """Tells where tensors are, were made and were last moved, also after leaving."""
-        return READER
 
     def __enter__(self) -> Tracing:
         with self._lock:

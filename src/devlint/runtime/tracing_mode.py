@@ -17,7 +17,8 @@ from torch import Tensor
 
 from devlint.runtime.early_reads import Readers, Tell
 from devlint.runtime.explaining.stack import users_frame
-from devlint.runtime.operands import NO_STORAGE, Reader, Site, is_tensor
+from devlint.runtime.operands import NO_STORAGE, Site, is_tensor
+from devlint.runtime.reader import place
 from devlint.runtime.transfers import TransferLog, is_pinned
 from devlint.runtime.virtual.arrivals import ARRIVALS, asking
 from devlint.runtime.virtual.mode_stack import Onlooker
@@ -29,28 +30,14 @@ from devlint.runtime.virtual.tags import (
     TENSORLESS,
     Spot,
     carrier_of,
-    moved_site,
     note_making,
     note_move,
-    real_device,
-    shown_place,
-    site,
     storage_of,
 )
 from devlint.runtime.waits import Waits, is_accelerator
 
 _MOVES = ("to", "cuda", "cpu", "xpu", "ipu", "hpu", "mtia", "type", "type_as")
 _FROM_DATA = (torch.tensor, torch.as_tensor, torch.asarray)
-
-
-def place(tensor: Tensor) -> torch.device:
-    """Where a tensor is, or pretends to be."""
-    with torch._C.DisableTorchFunction():
-        return real_device(tensor) if running_world() is None else shown_place(tensor)
-
-
-READER = Reader(place, site, moved_site)
-"""What a tracing knows of tensors."""
 
 
 def programs_spot(frame: FrameType | None) -> Spot | None:
@@ -76,7 +63,7 @@ class TracingMode(Onlooker):
     def __init__(self, log: TransferLog, tell: Tell) -> None:
         super().__init__()
         self.log = log
-        self.readers = Readers(READER, tell)
+        self.readers = Readers(tell)
         self._handlers = self._all_handlers()
         self.is_on = True
         """Threads may keep a mode after the tracing has ended: then it does nothing."""
@@ -241,11 +228,5 @@ def _carrier(tensor: Tensor) -> Any:
 
 def _shares(storage: Any, args: tuple[Any, ...]) -> bool:
     """Whether a storage is that of an argument: not all that share memory are views."""
-    for each in args:
-        if type(each) not in TENSORLESS and is_tensor(each):
-            try:
-                if storage_of(each) is storage:
-                    return True
-            except NO_STORAGE:
-                continue
-    return False
+    tensors = (each for each in args if type(each) not in TENSORLESS and is_tensor(each))
+    return any(_carrier(each) is storage for each in tensors)

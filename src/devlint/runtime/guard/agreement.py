@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn.modules import module as module_room
 
 from devlint.runtime.explaining.lookup import own_tensors, tensors_of
-from devlint.runtime.operands import Reader
+from devlint.runtime.reader import place
 from devlint.runtime.virtual.running import running_world
 from devlint.runtime.virtual.tags import PLAIN, TENSORLESS
 
@@ -102,16 +102,16 @@ class Disagreement:
 
 
 def disagreement(
-    module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], reader: Reader
+    module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Disagreement | None:
     """What a layer has or gets that isn't where its first parameter is, if that is an error."""
     if not is_layer(type(module)) or _is_changed_by_others(module):
         return None
-    own = [(name, t) for name, t in own_tensors(module) if _counts(t, reader)]
+    own = [(name, t) for name, t in own_tensors(module) if _counts(t)]
     if not own:
         return None
     first, home = own[0]
-    device = reader.device(home)
+    device = place(home)
     given = [
         *((f"args[{index}]", value) for index, value in enumerate(args)),
         *kwargs.items(),
@@ -123,7 +123,7 @@ def disagreement(
         for found in _tensors(name, value)
     )
     for name, tensor in (*own[1:], *inputs):
-        if _counts(tensor, reader) and reader.device(tensor) != device:
+        if _counts(tensor) and place(tensor) != device:
             return Disagreement(name, tensor, first, home)
     return None
 
@@ -143,12 +143,12 @@ def _is_left_to_torch(module: nn.Module, name: str) -> bool:
     return isinstance(module, nn.MultiheadAttention) and name in ("args[5]", "attn_mask")
 
 
-def _counts(tensor: Tensor, reader: Reader) -> bool:
+def _counts(tensor: Tensor) -> bool:
     """Whether a tensor has to be where the others are."""
     if type(tensor) not in PLAIN:
         return False
     try:
-        return tensor.dim() > 0 and tensor.numel() > 0 and reader.device(tensor).type != "meta"
+        return tensor.dim() > 0 and tensor.numel() > 0 and place(tensor).type != "meta"
     except (NotImplementedError, RuntimeError):  # what has no size has no place either
         return False
 

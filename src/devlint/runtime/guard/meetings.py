@@ -37,7 +37,7 @@ from devlint.runtime.guard.calls import (
 from devlint.runtime.guard.errors import DeviceMismatchError
 from devlint.runtime.guard.tensors import Plain
 from devlint.runtime.virtual.mode_stack import FAST_PATHS, Onlooker
-from devlint.runtime.virtual.tags import PLAIN, is_wrapped, storage_of, tensors_in
+from devlint.runtime.virtual.tags import own_storage, tensors_in
 from devlint.torchapi import Effect
 
 
@@ -148,12 +148,12 @@ class Watching(Onlooker):
         plain: Plain | None = None,
         unsure: Meeting | None = None,
     ) -> None:
-        storage = _storage(tensor)
+        storage = own_storage(tensor)
         if storage is not None:
             self._memory[storage._cdata] = _Followed(kind, StorageWeakRef(storage), plain, unsure)
 
     def _of(self, tensor: Tensor) -> _Followed | None:
-        storage = _storage(tensor)
+        storage = own_storage(tensor)
         return None if storage is None else self._memory.get(storage._cdata)
 
     def _new(
@@ -270,10 +270,3 @@ class Watching(Onlooker):
     def _say(self, meeting: Meeting | None) -> None:
         if meeting is not None:
             self._tell(meeting)
-
-
-def _storage(tensor: Tensor) -> Any:
-    """What a tensor shares with its views; nothing for tensors of unusual kinds."""
-    if type(tensor) not in PLAIN or tensor.layout is not torch.strided:
-        return None
-    return None if is_wrapped(tensor) else storage_of(tensor)

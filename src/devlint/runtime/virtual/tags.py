@@ -162,6 +162,14 @@ def note_making(tensor: Tensor, where: Spot | None) -> None:
     _notes(tensor).setdefault("_devlint_made", where)
 
 
+def own_storage(tensor: Tensor) -> Any:
+    """The storage of an ordinary tensor, which bears its tag; nothing for other tensors."""
+    try:
+        return storage_of(tensor) if type(tensor) in PLAIN else None
+    except NO_STORAGE:
+        return None
+
+
 def _notes(tensor: Tensor) -> dict[str, Any]:
     """What is noted on the storage of a tensor; of one without storage, nothing can be."""
     try:
