@@ -65,29 +65,34 @@ def seems_to_disagree(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str
 
 
 def _differ(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    place: int | None = None
+    home: int | None = None
     for own in (module._parameters, module._buffers):
         for tensor in own.values():
             if type(tensor) in PLAIN:
                 found = tensor.get_device()  # type: ignore[union-attr]
-                if place is None:
-                    place = found
-                elif found != place:
+                if home is None:
+                    home = found
+                elif found != home:
                     return True
-        if place is not None:
+        if home is not None:
             break
     else:
         return False
     for value in (*args, *kwargs.values()) if kwargs else args:
         kind = type(value)
         if kind is Tensor:
-            if value.get_device() != place:
+            if value.get_device() != home:
                 return True
-        elif kind not in TENSORLESS and any(
-            t.get_device() != place for _, t in _tensors("", value)
-        ):
+        elif kind not in TENSORLESS and _is_elsewhere(value, home):
             return True
     return False
+
+
+def _is_elsewhere(value: Any, home: int | None) -> bool:
+    """Whether a tensor in an argument is on another device."""
+    if type(value) is tuple and all(type(each) is Tensor for each in value):  # an LSTM's state
+        return any(each.get_device() != home for each in value)
+    return any(tensor.get_device() != home for _, tensor in _tensors("", value))
 
 
 @dataclass(frozen=True, slots=True)
