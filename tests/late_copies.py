@@ -42,11 +42,11 @@ class LateCopies:
             yield
 
     def copied(self, source: torch.device, target: torch.device, tensor: Any, wait: bool) -> None:
-        """The emulation has copied: on its way to the accelerator, behind all earlier copies."""
-        if wait or target.type != "cpu":
+        """The program has copied: on its way to the accelerator, behind all earlier copies."""
+        if source != target and (wait or target.type != "cpu"):
             self.waited("copy", tensor)
 
-    def waited(self, what: str, tensor: Any) -> None:
+    def waited(self, what: str, tensor: Any = None) -> None:
         """The host has waited."""
         with torch._C.DisableTorchFunction():
             for late, values in self._pending:

@@ -1076,8 +1076,8 @@ def test_the_examples_of_the_rules_are_judged_as_the_rules_judge_them(
 def _guards_off() -> None:
     from devlint.runtime.guard.watch import WATCH
 
-    for watcher in WATCH._state.watchers:
-        WATCH.remove(watcher)
+    for guard in WATCH._state.guards:
+        guard.remove()
 
 
 # --- nothing changes

@@ -29,10 +29,10 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from devlint import emulate, guard
 from devlint.runtime import transfers
+from devlint.runtime.reader import READER
 from devlint.runtime.tracing import Tracing
 from devlint.runtime.tracing_mode import TracingMode
 from devlint.runtime.transfers import TransferLog
-from devlint.runtime.virtual.tags import shown_place
 
 T = TypeVar("T")
 
@@ -41,11 +41,10 @@ def stack() -> list[Any]:
     return torch.overrides._get_current_function_mode_stack()
 
 
-def lines(tensor: Tensor, tracing: Tracing | None = None) -> tuple[int | None, int | None]:
+def lines(tensor: Tensor) -> tuple[int | None, int | None]:
     """Where a tensor was made, and where it was moved."""
-    reader = (tracing or Tracing()).reader
     with torch._C.DisableTorchFunction():
-        facts = reader.facts("x", tensor)
+        facts = READER.facts("x", tensor)
     for site in (facts.site, facts.moved):
         assert site is None or site.file == __file__
     return facts.site and facts.site.line, facts.moved and facts.moved.line
@@ -156,9 +155,9 @@ def test_the_line_is_the_programs_not_torchs(tmp_path: Path) -> None:
     linecache.clearcache()
     names: dict[str, Any] = {}
     exec(compile(source, str(tmp_path / "model.py"), "exec"), names)
-    with Tracing() as tracing:
+    with Tracing():
         y = names["make"](nn.Sequential(nn.Linear(2, 2), nn.ReLU()), torch.ones(2))
-    site = tracing.reader.facts("y", y).site
+    site = READER.facts("y", y).site
     assert site is not None
     assert (Path(site.file).name, site.line, site.function) == ("model.py", 4, "make")
 
@@ -219,24 +218,6 @@ def test_an_error_of_the_emulation_tells_both() -> None:
 # --- transfers
 
 
-def noted_as_if_real(action: Callable[[Named], object]) -> TransferLog:
-    """What is noted where no emulation takes part in it."""
-    log = TransferLog()
-
-    def data_place(tensor: Tensor) -> torch.device:
-        with torch._C.DisableTorchFunction():
-            return shown_place(tensor)
-
-    with emulate("cuda", count=2):
-        x = torch.arange(100_000, dtype=torch.float32).reshape(1000, 100) + 1
-        y = x.cuda()
-        counts = torch.ones(1000, dtype=torch.int64).cuda()
-        names = Named(x, y, counts.sum(), y > 5, counts)
-        with TracingMode(log, lambda explanation: None, data_place):
-            action(names)
-    return log
-
-
 def whole(log: TransferLog) -> list[tuple[int, int, int, dict[str, int]]]:
     return [(line.waits, line.copies, line.bytes, dict(line.what)) for line in log.lines]
 
@@ -249,7 +230,7 @@ ALL = {
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_real_devices_are_told_as_emulated_ones(name: str) -> None:
+def test_an_emulation_with_a_log_notes_what_a_tracing_notes(name: str) -> None:
     log, counted = TransferLog(), TransferLog()
     with emulate("cuda", count=2, transfers=log):
         with log.paused():
@@ -259,8 +240,17 @@ def test_real_devices_are_told_as_emulated_ones(name: str) -> None:
             names = Named(x, y, counts.sum(), y > 5, counts)
         with Tracing(counted):
             ALL[name](names)
-    assert whole(noted_as_if_real(ALL[name])) == whole(log)
-    assert not counted  # the emulation has a log of its own
+    assert whole(counted) == whole(log)
+
+
+@pytest.mark.parametrize("first", ["emulation", "tracing"])
+def test_a_log_that_is_given_twice_notes_once(first: str) -> None:
+    log = TransferLog()
+    outer, inner = emulate("cuda", transfers=log), Tracing(log)
+    both: tuple[Any, Any] = (outer, inner) if first == "emulation" else (inner, outer)
+    with both[0], both[1]:
+        torch.ones(3).cuda().sum().item()
+    assert whole(log) == [(2, 1, 12, {"cpu to cuda:0": 1, "item": 1})]
 
 
 @pytest.mark.parametrize("first", ["emulation", "tracing"])
@@ -652,12 +642,12 @@ def untouched() -> Iterator[None]:
 @pytest.mark.usefixtures("untouched")
 def test_nesting() -> None:
     with Tracing() as outer:
-        with Tracing() as inner:
+        with Tracing():
             x, line = torch.ones(2), here()
         with outer:
             assert len(stack()) == 1
-        assert lines(torch.ones(2), outer) == (here(), None)
-    assert lines(x, inner) == lines(x, outer) == (line, None)
+        assert lines(torch.ones(2)) == (here(), None)
+    assert lines(x) == (line, None)
 
 
 @pytest.mark.usefixtures("untouched")

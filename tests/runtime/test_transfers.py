@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from devlint import emulate
 from devlint.runtime.timeline import BUCKETS, Timeline
 from devlint.runtime.transfers import TransferLog
-from devlint.runtime.virtual.waits import CHECKS
+from devlint.runtime.waits import CHECKS
 
 HOST_TO_DEVICE, DEVICE_TO_HOST = "cpu to cuda:0", "cuda:0 to cpu"
 

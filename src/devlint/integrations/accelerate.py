@@ -13,7 +13,6 @@ from typing import Any
 
 from devlint.integrations.training import name_process
 from devlint.runtime.guard import Guard
-from devlint.runtime.operands import Reader
 
 
 def guard_accelerator(
@@ -41,7 +40,7 @@ class _AcceleratorGuard(Guard):
         super().__init__((), mode, when, batches)
         self._accelerator = accelerator
 
-    def told(self, error: Exception, reader: Reader | None = None) -> Exception:
-        raised = super().told(error, reader)
+    def told(self, error: Exception) -> Exception:
+        raised = super().told(error)
         name_process(raised, self._accelerator.process_index, self._accelerator.num_processes)
         return raised

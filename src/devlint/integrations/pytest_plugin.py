@@ -154,7 +154,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     error = told = call.excinfo.value
     is_emulated = EMULATION in item.config.stash
     if is_emulated:
-        _runtime("program").hide_emulation(error)
+        _runtime("guard.tracebacks").tidy(error)
     guard = item.stash.get(_GUARD, None) or _explaining(item)
     if guard is not None and guard.mode != "off":
         told = _told(guard, error)

@@ -9,6 +9,7 @@ from devlint.runtime.explaining.notes import NAME, add_note, held_by
 from devlint.runtime.explaining.stack import live
 from devlint.runtime.guard import Guard
 from devlint.runtime.guard.tracebacks import chain, tidy
+from devlint.runtime.reader import READER
 
 
 class TrainingGuard(Guard):
@@ -39,7 +40,7 @@ class TrainingGuard(Guard):
         """Add to an error what is known of it, where something else will go on with the error."""
         if isinstance(error, Exception) and self.mode != "off":
             tidy(error)
-            tell(error, live(), self.reader)
+            tell(error, live(), READER)
 
 
 def name_process(error: BaseException, index: int, count: int) -> None:

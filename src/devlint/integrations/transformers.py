@@ -20,7 +20,6 @@ from torch import nn
 from devlint.integrations.training import TrainingGuard
 from devlint.runtime.explaining.stack import live
 from devlint.runtime.guard.uncaught import explained
-from devlint.runtime.operands import Reader
 
 _transformers: Any = importlib.import_module("transformers")
 
@@ -87,9 +86,9 @@ class _UntilAnError(TrainingGuard):
         if self.mode != "off":
             stack.enter_context(explained(self.told))
 
-    def told(self, error: Exception, reader: Reader | None = None) -> Exception:
+    def told(self, error: Exception) -> Exception:
         try:
-            return super().told(error, reader)
+            return super().told(error)
         finally:
             if self._is_in_trainers_thread():
                 self.remove()

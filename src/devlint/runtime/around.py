@@ -123,9 +123,14 @@ class Around:
         from devlint.runtime.virtual import emulate
 
         try:
-            return emulate(kind, transfers=self.log)
+            return emulate(kind, transfers=None if self._is_traced else self.log)
         except ValueError as error:
             raise CannotRunError(str(error)) from None
+
+    @property
+    def _is_traced(self) -> bool:
+        """Whether the guard notes copies, and so the emulation needn't."""
+        return self.request.guard in ("trace", "collect")
 
     def _guard(self) -> None:
         from devlint.runtime.guard import Guard
@@ -140,7 +145,7 @@ class Around:
         self.guard = guard = Guard(
             (),
             mode,
-            transfers=self.log if mode in ("trace", "collect") else None,
+            transfers=self.log if self._is_traced else None,
             collected=None if self.gathering is None else self.gathering.collection,
         )
         self.undo.enter_context(guard)

@@ -20,7 +20,8 @@ from devlint.runtime.collected import Collection, Mismatch
 from devlint.runtime.early_reads import Tell
 from devlint.runtime.explaining.caught import explain_error
 from devlint.runtime.explaining.stack import live
-from devlint.runtime.tracing_mode import READER, TracingMode, place
+from devlint.runtime.reader import READER, place
+from devlint.runtime.tracing_mode import TracingMode
 from devlint.runtime.transfers import TransferLog
 
 _RUN_THE_PROGRAM = frozenset({Tensor.backward, torch.autograd.backward, torch.autograd.grad})
@@ -41,13 +42,7 @@ class CollectingMode(TracingMode):
         super().__init__(log, tell)
         self._collection = collection
 
-    def __torch_function__(
-        self,
-        func: Any,
-        types: Any,
-        args: tuple[Any, ...] = (),
-        kwargs: dict[str, Any] | None = None,
-    ) -> Any:
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         try:
             return super().__torch_function__(func, types, args, kwargs)
         except Exception as error:

@@ -21,10 +21,11 @@ from devlint.runtime.explaining.origins import shown_line
 from devlint.runtime.explaining.scene import Scene
 from devlint.runtime.explaining.stack import live
 from devlint.runtime.guard.calls import named
-from devlint.runtime.operands import Reader
+from devlint.runtime.operands import NO_STORAGE
+from devlint.runtime.reader import READER, place
 from devlint.runtime.virtual.arrivals import ARRIVALS, Begun, Early, version_of
-from devlint.runtime.virtual.tags import NO_STORAGE, carrier_of, tensors_in
-from devlint.runtime.virtual.waits import VALUES
+from devlint.runtime.virtual.tags import carrier_of, tensors_in
+from devlint.runtime.waits import VALUES
 from devlint.torchapi import Effect
 
 _READING = frozenset({*VALUES, Tensor.tolist, Tensor.__repr__})
@@ -41,12 +42,10 @@ class Readers:
     """What has read copies too early, as one tracing sees it.
 
     Args:
-        reader: how tensors are asked where they are.
         tell: is told of each.
     """
 
-    def __init__(self, reader: Reader, tell: Tell) -> None:
-        self._reader = reader
+    def __init__(self, tell: Tell) -> None:
         self._tell = tell
         self._arrays: list[weakref.finalize[Any, Any]] = []
         self._waits = 0
@@ -94,7 +93,7 @@ class Readers:
         is_move = row is not None and row.effect in (Effect.MOVE, Effect.MOVE_IN_PLACE)
         if is_move or func in _MOVING:
             # A copy back to the accelerator comes behind this one, in the order of the stream.
-            return any(self._reader.device(each).type == "cpu" for each in made)
+            return any(place(each).type == "cpu" for each in made)
         return bool(made)
 
     def _watch(self, array: Any, early: Early) -> None:
@@ -109,8 +108,8 @@ class Readers:
             self._tell(told)
 
     def _told(self, early: Early, verb: str) -> Explanation:
-        begun, scene = early.begun, Scene(live(), self._reader)
-        facts = self._reader.facts("", early.tensor)
+        begun, scene = early.begun, Scene(live(), READER)
+        facts = READER.facts("", early.tensor)
         found = scene.named(facts, scene.use) if scene.use >= 0 else None
         text = "" if found is None else found.text
         started = shown_line(begun.site.file, begun.site.line)

@@ -10,7 +10,7 @@ from typing import Any, TypeGuard, cast
 import torch
 from torch import Tensor
 
-_NO_STORAGE = (NotImplementedError, RuntimeError)
+NO_STORAGE = (NotImplementedError, RuntimeError)
 """What asking for a storage or a shape raises: sparse and nested tensors, wrappers of functorch."""
 
 
@@ -98,7 +98,7 @@ def memory_of(tensor: Tensor) -> int | None:
     """What a tensor shares with its views and with nothing else, while it lives."""
     try:
         return int(torch._C.TensorBase.untyped_storage(tensor)._cdata)
-    except _NO_STORAGE:
+    except NO_STORAGE:
         return None
 
 
@@ -106,7 +106,7 @@ def shape_of(tensor: Tensor) -> tuple[int, ...] | None:
     """The lengths of a tensor's dimensions, if it has any that are fixed."""
     try:
         return tuple(int(length) for length in tensor.shape)
-    except (*_NO_STORAGE, AttributeError):  # lengths that differ from row to row
+    except (*NO_STORAGE, AttributeError):  # lengths that differ from row to row
         return None
 
 

@@ -25,7 +25,7 @@ from typing import Any
 
 from devlint.runtime.around import Around, CannotRunError, Request, in_words
 
-__all__ = ["CannotRunError", "Request", "hide_emulation", "in_words", "run"]
+__all__ = ["CannotRunError", "Request", "in_words", "run"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,10 +215,3 @@ def _of_program(trace: TracebackType | None) -> TracebackType | None:
             break
         entry = entry.tb_next
     return entry
-
-
-def hide_emulation(error: BaseException) -> None:
-    """End the tracebacks of an error, and of those it came from, where PyTorch's would end."""
-    from devlint.runtime.guard.tracebacks import tidy
-
-    tidy(error)

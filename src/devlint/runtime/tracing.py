@@ -10,17 +10,14 @@ first thread does nothing until it is.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 
 from devlint.runtime.collected import Collection
 from devlint.runtime.collecting import CollectingMode
 from devlint.runtime.early_reads import Tell
-from devlint.runtime.operands import Reader
-from devlint.runtime.tracing_mode import READER, TracingMode
+from devlint.runtime.tracing_mode import TracingMode
 from devlint.runtime.tracing_surroundings import SURROUNDINGS, push, remove
 from devlint.runtime.transfers import TransferLog
-from devlint.runtime.virtual.running import running_world, share_log
-from devlint.runtime.virtual.waits import install
+from devlint.runtime.virtual.running import RUNNING
 
 
 class Tracing:
@@ -30,7 +27,7 @@ class Tracing:
     the storages of tensors. Compiled code runs as if there were no tracing.
 
     Args:
-        log: where transfers are noted. An emulation that has a log of its own keeps that.
+        log: where transfers are noted; where it has a part in another tracing, each only once.
         collection: where device mistakes are noted, if the program is to go on after them.
         tell: is told of copies to the host that are read before they have arrived.
     """
@@ -47,12 +44,6 @@ class Tracing:
         self._lock = threading.Lock()
         self._entered = 0
         self._mode: TracingMode | None = None
-        self._undo: list[Callable[[], object]] = []
-
-    @property
-    def reader(self) -> Reader:
-        """Tells where tensors are, were made and were last moved, also after leaving."""
-        return READER
 
     def __enter__(self) -> Tracing:
         with self._lock:
@@ -75,19 +66,15 @@ class Tracing:
 
     def _begin(self) -> None:
         collection, log, tell = self.collection, self.log, self._tell
+        if any(log is each for each in RUNNING.logs):
+            log = TransferLog()
         self._mode = (
             TracingMode(log, tell) if collection is None else CollectingMode(log, tell, collection)
         )
         SURROUNDINGS.enter(self._mode)
-        self._undo.append(share_log(self.log))
-        world = running_world()
-        if world is not None and world.transfers is None:
-            self._undo.append(install(world, self.log))
 
     def _end(self) -> None:
         mode, self._mode = self._mode, None
-        while self._undo:
-            self._undo.pop()()
         if mode is not None:
             mode.readers.close()
             mode.is_on = False

@@ -8,7 +8,7 @@ microsecond: only the code and the offset of an instruction are kept.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import FrameType
 from typing import Any
 
@@ -17,7 +17,8 @@ from torch import Tensor
 
 from devlint.runtime.early_reads import Readers, Tell
 from devlint.runtime.explaining.stack import users_frame
-from devlint.runtime.operands import Reader, Site, is_tensor
+from devlint.runtime.operands import NO_STORAGE, Site, is_tensor
+from devlint.runtime.reader import place
 from devlint.runtime.transfers import TransferLog, is_pinned
 from devlint.runtime.virtual.arrivals import ARRIVALS, asking
 from devlint.runtime.virtual.mode_stack import Onlooker
@@ -25,39 +26,18 @@ from devlint.runtime.virtual.modes import Handler
 from devlint.runtime.virtual.running import running_world
 from devlint.runtime.virtual.tags import (
     CPU,
-    NO_STORAGE,
     PLAIN,
+    TENSORLESS,
     Spot,
     carrier_of,
-    moved_site,
     note_making,
     note_move,
-    real_device,
-    shown_place,
-    site,
     storage_of,
 )
-from devlint.runtime.virtual.waits import Ground, Waits
+from devlint.runtime.waits import Waits, is_accelerator
 
 _MOVES = ("to", "cuda", "cpu", "xpu", "ipu", "hpu", "mtia", "type", "type_as")
 _FROM_DATA = (torch.tensor, torch.as_tensor, torch.asarray)
-_SKIPPED = frozenset({int, float, bool, str, tuple, list, type(None), torch.dtype})
-"""Types of arguments that are no tensors."""
-
-
-def place(tensor: Tensor) -> torch.device:
-    """Where a tensor is, or pretends to be."""
-    with torch._C.DisableTorchFunction():
-        return real_device(tensor) if running_world() is None else shown_place(tensor)
-
-
-READER = Reader(place, site, moved_site)
-"""What a tracing knows of tensors."""
-
-
-def is_accelerator(device: torch.device) -> bool:
-    """Whether a device has memory of its own."""
-    return device.type not in ("cpu", "meta")
 
 
 def programs_spot(frame: FrameType | None) -> Spot | None:
@@ -67,44 +47,29 @@ def programs_spot(frame: FrameType | None) -> Spot | None:
 
 
 def _data_place(tensor: Tensor) -> torch.device:
-    """Where the data of a tensor really is; fake tensors have none."""
-    with torch._C.DisableTorchFunction():
-        return CPU if _is_fake(tensor) else real_device(tensor)
-
-
-def _is_fake(tensor: Tensor) -> bool:
-    return type(tensor) not in PLAIN and hasattr(tensor, "fake_mode")
+    """Where the data of a tensor is; fake tensors have none."""
+    is_fake = type(tensor) not in PLAIN and hasattr(tensor, "fake_mode")
+    return CPU if is_fake else place(tensor)
 
 
 class TracingMode(Onlooker):
-    """Notes where tensors are made and moved, and on real devices what is copied and waited for.
-
-    The transfers of an emulation are noted by the emulation itself: all its tensors are really on
-    the CPU, so that nothing is noted twice.
+    """Notes where tensors are made and moved, what is copied and what is waited for.
 
     Args:
         log: where transfers are noted.
         tell: is told of copies to the host that are read before they have arrived.
-        data_place: where the data of a tensor is.
     """
 
-    def __init__(
-        self,
-        log: TransferLog,
-        tell: Tell,
-        data_place: Callable[[Tensor], torch.device] = _data_place,
-    ) -> None:
+    def __init__(self, log: TransferLog, tell: Tell) -> None:
         super().__init__()
         self.log = log
-        self.readers = Readers(READER, tell)
-        self._data_place = data_place
+        self.readers = Readers(tell)
         self._handlers = self._all_handlers()
         self.is_on = True
         """Threads may keep a mode after the tracing has ended: then it does nothing."""
 
     def _all_handlers(self) -> Mapping[Any, Handler]:
-        waits = Waits(Ground(self.log, self._data_place, is_accelerator, self.run))
-        found = dict(waits.handlers())
+        found = dict(Waits(self.log, _data_place, self.run).handlers())
         for function in _FROM_DATA:
             found[function] = self._from_data(found[function])
         for name in _MOVES:
@@ -115,13 +80,7 @@ class TracingMode(Onlooker):
         found[Tensor.__repr__] = self.print
         return found
 
-    def __torch_function__(
-        self,
-        func: Any,
-        types: Any,
-        args: tuple[Any, ...] = (),
-        kwargs: dict[str, Any] | None = None,
-    ) -> Any:
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if not self.is_on:
             return func(*args, **kwargs) if kwargs else func(*args)
         if not ARRIVALS.under_way:
@@ -193,7 +152,7 @@ class TracingMode(Onlooker):
     def move(self, func: Any, args: Any, kwargs: Any) -> Any:
         """`.to` and its like, which may give back the tensor itself."""
         tensor = args[0]
-        source, data = place(tensor), self._data_place(tensor)
+        source, data = place(tensor), _data_place(tensor)
         result = func(*args, **kwargs)
         if result is tensor or not isinstance(result, Tensor):
             return result
@@ -203,7 +162,7 @@ class TracingMode(Onlooker):
         with torch._C.DisableTorchFunction():
             note_move(result, tensor, programs_spot(sys._getframe(1)))
         waits = _waits(args, kwargs)
-        self.log.copied(data, self._data_place(result), tensor, waits)
+        self.log.copied(data, _data_place(result), tensor, waits)
         if not waits:
             self._begin(result, source)
         return result
@@ -230,7 +189,7 @@ class TracingMode(Onlooker):
         target = args[0] if args else kwargs.get("self")
         result = func(*args, **kwargs)
         if isinstance(source, Tensor) and isinstance(target, Tensor):
-            there, here = self._data_place(source), self._data_place(target)
+            there, here = _data_place(source), _data_place(target)
             waits = _waits(args[2:], kwargs)
             self.log.copied(there, here, source, waits)
             # CUDA itself waits for a copy into memory that isn't pinned.
@@ -242,11 +201,11 @@ class TracingMode(Onlooker):
 
     def numpy(self, func: Any, args: Any, kwargs: Any) -> Any:
         result = func(*args, **kwargs)
-        self.log.copied(self._data_place(args[0]), CPU, args[0], True)
+        self.log.copied(_data_place(args[0]), CPU, args[0], True)
         return result
 
     def print(self, func: Any, args: Any, kwargs: Any) -> Any:
-        if is_accelerator(self._data_place(args[0])):
+        if is_accelerator(_data_place(args[0])):
             self.log.waited("print", args[0])
         return func(*args, **kwargs)
 
@@ -269,11 +228,5 @@ def _carrier(tensor: Tensor) -> Any:
 
 def _shares(storage: Any, args: tuple[Any, ...]) -> bool:
     """Whether a storage is that of an argument: not all that share memory are views."""
-    for each in args:
-        if type(each) not in _SKIPPED and is_tensor(each):
-            try:
-                if storage_of(each) is storage:
-                    return True
-            except NO_STORAGE:
-                continue
-    return False
+    tensors = (each for each in args if type(each) not in TENSORLESS and is_tensor(each))
+    return any(_carrier(each) is storage for each in tensors)

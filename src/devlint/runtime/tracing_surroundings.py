@@ -11,7 +11,6 @@ import os
 import sys
 import threading
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from types import FrameType
 from typing import Any
 
@@ -20,13 +19,14 @@ import torch.overrides
 from torch import Tensor
 
 from devlint.runtime.guard.compiler import unseen_by_compiler
-from devlint.runtime.tracing_mode import TracingMode, is_accelerator, programs_spot
+from devlint.runtime.tracing_mode import TracingMode, programs_spot
 from devlint.runtime.virtual.api.warned import WARNINGS
 from devlint.runtime.virtual.arrivals import ARRIVALS
 from devlint.runtime.virtual.mode_stack import FAST_PATHS, modes_on, set_modes, take_off
 from devlint.runtime.virtual.patches import Patches
-from devlint.runtime.virtual.running import running_world
+from devlint.runtime.virtual.running import RUNNING, running_world
 from devlint.runtime.virtual.tags import CPU, note_making
+from devlint.runtime.waits import is_accelerator
 
 _DYNAMO = "torch._dynamo.eval_frame"
 
@@ -74,12 +74,6 @@ def _drop_ended() -> None:
         take_off(lambda each: each in ended)
 
 
-def _emulation_below() -> AbstractContextManager[None]:
-    """Let an emulation see this thread's calls first: a mode pushed on it sees its errors."""
-    world = running_world()
-    return nullcontext() if world is None else world.modes()
-
-
 class Surroundings:
     """Changes of torch that hold while there is a tracing."""
 
@@ -94,11 +88,13 @@ class Surroundings:
             if not self._modes:
                 self._patch()
             self._modes.append(mode)
+            RUNNING.logs.append(mode.log)
 
     def leave(self, mode: TracingMode) -> None:
         """Care for a mode no longer."""
         with self._lock:
             self._modes.remove(mode)
+            RUNNING.logs = [each.log for each in self._modes]
             if not self._modes:
                 self._patches.undo()
 
@@ -125,10 +121,9 @@ class Surroundings:
         bootstrap = threading.Thread._bootstrap_inner  # type: ignore[attr-defined]
 
         def seen(thread: threading.Thread) -> None:
-            with _emulation_below():
-                for mode in list(self._modes):
-                    push(mode)
-                bootstrap(thread)
+            for mode in list(self._modes):
+                push(mode)
+            bootstrap(thread)
 
         self._patches.set(threading.Thread, "_bootstrap_inner", seen)
 
@@ -140,16 +135,15 @@ class Surroundings:
         engine = torch.autograd.graph._engine_run_backward
 
         def run(*args: Any, **kwargs: Any) -> Any:
-            with _emulation_below():
-                stack = modes_on()
-                missing = [mode for mode in _thread.seeing if mode.is_on and mode not in stack]
-                if not missing or _thread.aside:
-                    return engine(*args, **kwargs)
-                set_modes([*stack, *missing])
-                try:
-                    return engine(*args, **kwargs)
-                finally:
-                    take_off(lambda mode: mode in missing)
+            stack = modes_on()
+            missing = [mode for mode in _thread.seeing if mode.is_on and mode not in stack]
+            if not missing or _thread.aside:
+                return engine(*args, **kwargs)
+            set_modes([*stack, *missing])
+            try:
+                return engine(*args, **kwargs)
+            finally:
+                take_off(lambda mode: mode in missing)
 
         self._patches.set(torch.autograd, "_engine_run_backward", run)
         self._patches.set(torch.autograd.graph, "_engine_run_backward", run)
@@ -212,19 +206,9 @@ class Surroundings:
         owners += [getattr(kind, name, None) for kind in kinds for name in ("Stream", "Event")]
         for owner in owners:
             if hasattr(owner, "synchronize"):
-                self._patches.set(owner, "synchronize", self._noting_waits(owner.synchronize))
+                self._patches.set(owner, "synchronize", _noting_waits(owner.synchronize))
             if hasattr(owner, "query"):
                 self._patches.set(owner, "query", _noting_success(owner.query))
-
-    def _noting_waits(self, synchronize: Callable[..., Any]) -> Callable[..., Any]:
-        def wait(*args: Any, **kwargs: Any) -> Any:
-            result = synchronize(*args, **kwargs)
-            if running_world() is None:
-                for mode in list(self._modes):
-                    mode.log.waited("synchronize")
-            return result
-
-        return wait
 
     def _patch_storages(self) -> None:
         """Saving a tensor copies its storage to the host."""
@@ -234,11 +218,22 @@ class Surroundings:
         def to_host(storage: Any) -> Any:
             result = cpu(storage)
             if running_world() is None and is_accelerator(storage.device):
-                for mode in list(self._modes):
-                    mode.log.copied(storage.device, CPU, storage, True)
+                for log in RUNNING.logs:
+                    log.copied(storage.device, CPU, storage, True)
             return result
 
         self._patches.set(base, "cpu", to_host)
+
+
+def _noting_waits(synchronize: Callable[..., Any]) -> Callable[..., Any]:
+    def wait(*args: Any, **kwargs: Any) -> Any:
+        result = synchronize(*args, **kwargs)
+        if running_world() is None:  # an emulation's notes it itself
+            for log in RUNNING.logs:
+                log.waited("synchronize")
+        return result
+
+    return wait
 
 
 def _noting_success(query: Callable[..., bool]) -> Callable[..., bool]:

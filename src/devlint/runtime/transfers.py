@@ -23,10 +23,10 @@ from devlint import escaping
 from devlint.runtime.explaining.definitions import line_of
 from devlint.runtime.explaining.origins import place_of, shortened
 from devlint.runtime.explaining.stack import owner_of
-from devlint.runtime.operands import Site
+from devlint.runtime.operands import NO_STORAGE, Site
 from devlint.runtime.timeline import Timeline
 from devlint.runtime.virtual.arrivals import ARRIVALS
-from devlint.runtime.virtual.tags import NO_STORAGE, parts_of
+from devlint.runtime.virtual.tags import parts_of
 
 WAITS = "waits"
 """The row of the timeline that counts waits; the others are bytes by direction."""

@@ -8,31 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import islice, takewhile
-from typing import Any
+from itertools import takewhile
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn.modules import module as module_room
-from torch.nn.utils.rnn import PackedSequence
 
-from devlint.runtime.explaining.lookup import own_tensors
-from devlint.runtime.operands import Reader
+from devlint.runtime.explaining.lookup import own_tensors, tensors_of
+from devlint.runtime.reader import place
 from devlint.runtime.virtual.running import running_world
-
-_PLAIN = tuple(getattr(nn, name) for name in ("Parameter", "Buffer") if hasattr(nn, name))
-PLAIN = frozenset({Tensor, *_PLAIN})
-"""Types of tensors that are where they say: not fake, distributed or not yet initialised."""
-
-_SIMPLE = frozenset({type(None), int, float, bool, str, torch.dtype, torch.device, torch.Size})
-"""Types of arguments that hold no tensor."""
+from devlint.runtime.virtual.tags import PLAIN, TENSORLESS
 
 _ROOM = "torch.nn.modules."
-
-_DEPTH = 3
-"""Of containers that are looked into."""
-_WIDTH = 64
-"""Items of a container that are looked at."""
 
 _mode_count: Callable[[], int] = torch._C._len_torch_function_stack
 
@@ -77,27 +65,34 @@ def seems_to_disagree(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str
 
 
 def _differ(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    place: int | None = None
+    home: int | None = None
     for own in (module._parameters, module._buffers):
         for tensor in own.values():
             if type(tensor) in PLAIN:
                 found = tensor.get_device()  # type: ignore[union-attr]
-                if place is None:
-                    place = found
-                elif found != place:
+                if home is None:
+                    home = found
+                elif found != home:
                     return True
-        if place is not None:
+        if home is not None:
             break
     else:
         return False
     for value in (*args, *kwargs.values()) if kwargs else args:
         kind = type(value)
         if kind is Tensor:
-            if value.get_device() != place:
+            if value.get_device() != home:
                 return True
-        elif kind not in _SIMPLE and any(t.get_device() != place for _, t in _tensors("", value)):
+        elif kind not in TENSORLESS and _is_elsewhere(value, home):
             return True
     return False
+
+
+def _is_elsewhere(value: Any, home: int | None) -> bool:
+    """Whether a tensor in an argument is on another device."""
+    if type(value) is tuple and all(type(each) is Tensor for each in value):  # an LSTM's state
+        return any(each.get_device() != home for each in value)
+    return any(tensor.get_device() != home for _, tensor in _tensors("", value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,16 +107,16 @@ class Disagreement:
 
 
 def disagreement(
-    module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], reader: Reader
+    module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Disagreement | None:
     """What a layer has or gets that isn't where its first parameter is, if that is an error."""
     if not is_layer(type(module)) or _is_changed_by_others(module):
         return None
-    own = [(name, t) for name, t in own_tensors(module) if _counts(t, reader)]
+    own = [(name, t) for name, t in own_tensors(module) if _counts(t)]
     if not own:
         return None
     first, home = own[0]
-    device = reader.device(home)
+    device = place(home)
     given = [
         *((f"args[{index}]", value) for index, value in enumerate(args)),
         *kwargs.items(),
@@ -133,7 +128,7 @@ def disagreement(
         for found in _tensors(name, value)
     )
     for name, tensor in (*own[1:], *inputs):
-        if _counts(tensor, reader) and reader.device(tensor) != device:
+        if _counts(tensor) and place(tensor) != device:
             return Disagreement(name, tensor, first, home)
     return None
 
@@ -153,33 +148,18 @@ def _is_left_to_torch(module: nn.Module, name: str) -> bool:
     return isinstance(module, nn.MultiheadAttention) and name in ("args[5]", "attn_mask")
 
 
-def _counts(tensor: Tensor, reader: Reader) -> bool:
+def _counts(tensor: Tensor) -> bool:
     """Whether a tensor has to be where the others are."""
     if type(tensor) not in PLAIN:
         return False
     try:
-        return tensor.dim() > 0 and tensor.numel() > 0 and reader.device(tensor).type != "meta"
+        return tensor.dim() > 0 and tensor.numel() > 0 and place(tensor).type != "meta"
     except (NotImplementedError, RuntimeError):  # what has no size has no place either
         return False
 
 
-def _tensors(name: str, value: Any, depth: int = 0) -> Iterator[tuple[str, Tensor]]:
+def _tensors(name: str, value: Any) -> Iterator[tuple[str, Tensor]]:
     """The plain tensors in an argument of a layer. Nothing of the program is run to find them."""
-    kind = type(value)
-    if kind in PLAIN:
-        yield name, value
-    elif kind in _SIMPLE or depth >= _DEPTH:
-        return
-    elif issubclass(kind, PackedSequence):
-        yield from _tensors(
-            f"{name}.data", tuple.__getitem__(value, 0)
-        )  # its sizes stay on the CPU
-    elif issubclass(kind, (list, tuple)):
-        base = list if issubclass(kind, list) else tuple
-        for index, item in enumerate(islice(base.__iter__(value), _WIDTH)):
-            if type(item) not in _SIMPLE:
-                yield from _tensors(f"{name}[{index}]", item, depth + 1)
-    elif issubclass(kind, dict):
-        for key in list(islice(dict.__iter__(value), _WIDTH)):
-            if type(key) in _SIMPLE:
-                yield from _tensors(f"{name}[{key!r}]", dict.get(value, key), depth + 1)
+    for found in tensors_of(name, value):
+        if type(found.tensor) in PLAIN:
+            yield found.text, cast(Tensor, found.tensor)

@@ -6,7 +6,7 @@ Whatever may be more than it seems counts as the harmless case.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -114,6 +114,26 @@ def reads(methods: tuple[Method, ...], name: str) -> tuple[str, int] | None:
     return None
 
 
+_PARTS: Mapping[type, tuple[str, ...]] = {
+    **dict.fromkeys((ast.Attribute, ast.Subscript, ast.Starred, ast.NamedExpr), ("value",)),
+    **dict.fromkeys((ast.List, ast.Tuple, ast.Set), ("elts",)),
+    **dict.fromkeys((ast.ListComp, ast.SetComp, ast.GeneratorExp), ("elt",)),
+    ast.BoolOp: ("values",),
+    ast.Dict: ("values",),
+    ast.DictComp: ("value",),
+    ast.IfExp: ("body", "orelse"),
+}
+
+
+def parts_of(node: ast.AST | None) -> list[ast.expr]:
+    """The expressions whose value the value of an expression is, or is a part of, or holds."""
+    found: list[ast.expr] = []
+    for name in _PARTS.get(type(node), ()):
+        part = getattr(node, name)
+        found += part if isinstance(part, list) else [part]
+    return found
+
+
 @dataclass(frozen=True)
 class Uses:
     """What one method does with an attribute, or with a local name that it is bound to."""
@@ -143,16 +163,8 @@ class Uses:
         names = self._names if names is None else names
         if isinstance(node, ast.Name):
             return node.id in names
-        if isinstance(node, ast.Attribute):
-            return self.method.is_attribute(node, self.name) or self.refers(node.value, names)
-        if isinstance(node, (ast.Subscript, ast.Starred, ast.NamedExpr)):
-            return self.refers(node.value, names)
-        if isinstance(node, ast.IfExp):
-            return self.refers(node.body, names) or self.refers(node.orelse, names)
-        if isinstance(node, (ast.List, ast.Tuple, ast.Set)):
-            return any(self.refers(item, names) for item in node.elts)
-        if isinstance(node, (ast.BoolOp, ast.Dict)):
-            return any(self.refers(item, names) for item in node.values)
+        if node is not None and self.method.is_attribute(node, self.name):
+            return True
         if isinstance(node, ast.BinOp):
             sides = node.left, node.right
             found = [self.refers(side, names) for side in sides]
@@ -164,16 +176,12 @@ class Uses:
                 is_it or isinstance(side, ast.Constant)
                 for is_it, side in zip(found, sides, strict=True)
             )
-        if isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp)):
-            return self.refers(node.elt, names)
-        if isinstance(node, ast.DictComp):
-            return self.refers(node.value, names)
         if isinstance(node, ast.Call):
             if isinstance(node.func, ast.Name) and node.func.id in _SAME_THINGS:
                 return any(self.refers(arg, names) for arg in node.args)
             if isinstance(node.func, ast.Attribute) and node.func.attr in _VIEWS:
                 return self.refers(node.func.value, names)
-        return False
+        return any(self.refers(part, names) for part in parts_of(node))
 
     def is_it(self, node: ast.AST) -> bool:
         """Whether a node is the attribute, or the local name of it."""

@@ -14,6 +14,7 @@ from torch.overrides import resolve_name
 
 from devlint import torchapi
 from devlint.runtime.explaining.stack import owner_of
+from devlint.runtime.virtual.tags import tensors_in
 from devlint.torchapi import Effect, Row
 
 DEVICE = "torch.Tensor.device.__get__"
@@ -30,7 +31,7 @@ _MOVING = frozenset({
 @lru_cache(maxsize=2048)
 def named(func: Any) -> tuple[str, Row | None]:
     """The dotted name of a function, and what is known of it."""
-    name = resolve_name(func) or ""
+    name = "torch.Tensor" if func is Tensor else resolve_name(func) or ""
     return name, torchapi.load().get(name) if name else None
 
 
@@ -57,21 +58,13 @@ def arguments(
     for parameter in operands:
         for way in parameter:
             if way == "*":
-                yield from tensors(args)
+                yield from tensors_in(args)
             elif way == "self":
-                yield from tensors(args[:1])
+                yield from tensors_in(args[:1])
             elif isinstance(way, int):
-                yield from tensors(args[first + way : first + way + 1] if way >= 0 else ())
+                yield from tensors_in(args[first + way : first + way + 1] if way >= 0 else ())
             elif way in kwargs:
-                yield from tensors((kwargs[way],))
-
-
-def tensors(values: Iterable[Any], depth: int = 0) -> Iterator[Tensor]:
-    for value in values:
-        if isinstance(value, Tensor):
-            yield value
-        elif depth < 3 and isinstance(value, (list, tuple)):
-            yield from tensors(value, depth + 1)
+                yield from tensors_in((kwargs[way],))
 
 
 # --- the program's frames

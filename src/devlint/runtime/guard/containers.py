@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from torch import nn
 
-from devlint.runtime.guard.attributes import MOVERS, Binding, Uses, binding, reads, setup
+from devlint.runtime.guard.attributes import MOVERS, Binding, Uses, binding, parts_of, reads, setup
 from devlint.runtime.guard.sources import Method, methods_of
 from devlint.runtime.guard.tensors import makes
 
@@ -92,27 +92,17 @@ def _hides_one(value: ast.expr | None, methods: tuple[Method, ...], name: str) -
 
 def _is_container(method: Method, value: ast.expr | None) -> bool:
     """Whether an expression makes a container, and all that is in it."""
-    if isinstance(value, (ast.List, ast.Tuple)):
-        return all(_is_made(method, item) for item in value.elts)
-    if isinstance(value, ast.Dict):
-        return all(_is_made(method, item) for item in value.values)
-    if isinstance(value, (ast.ListComp, ast.GeneratorExp)):
-        return _is_made(method, value.elt)
-    if isinstance(value, ast.DictComp):
-        return _is_made(method, value.value)
+    if isinstance(value, _DISPLAYS):
+        return all(_is_made(method, item) for item in parts_of(value))
     if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult):
         return _is_container(method, value.left)
     if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add):
         return all(_is_container(method, side) for side in (value.left, value.right))
     if isinstance(value, ast.Call) and method.value_of(value.func) in (list, tuple, dict):
         items = (*value.args, *(keyword.value for keyword in value.keywords))
-        if all(isinstance(item, _DISPLAYS) for item in value.args):
-            return all(
-                _is_container(method, item)
-                if isinstance(item, _DISPLAYS)
-                else _is_made(method, item)
-                for item in items
-            )
+        return all(isinstance(item, _DISPLAYS) for item in value.args) and all(
+            _is_made(method, item) for item in items
+        )
     return False
 
 

@@ -25,7 +25,7 @@ from devlint.runtime.guard.agreement import disagreement
 from devlint.runtime.guard.errors import DeviceMismatchError, EarlyReadWarning
 from devlint.runtime.guard.tracebacks import tidy
 from devlint.runtime.guard.watch import WATCH, Around
-from devlint.runtime.operands import REAL, Reader
+from devlint.runtime.reader import READER
 from devlint.runtime.transfers import TransferLog
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -72,10 +72,11 @@ class Guard:
         """Whether it prints what it has collected: otherwise somebody else does."""
         self._models = [weakref.ref(model) for model in models]
         self._first = batches if when == "first-batches" else 0
+        self._calls: dict[int, int] = {}
+        """How often each outermost module was called, by `id`: modules needn't be hashable."""
         self._lock = threading.RLock()
         self._entered: list[ExitStack] = []
         """What the last one to leave undoes, and nothing for each of the others."""
-        self._tracing: Any = None
         self._last_told: Explanation | None = None
         self._warned: set[str] = set()
 
@@ -97,12 +98,11 @@ class Guard:
             if collects and self._tells:
                 self.collected = Collection()
             collection = self.collected if collects else None
-            tracing = Tracing(self.transfers, collection, self._read_early)
-            self._tracing = stack.enter_context(tracing)
+            stack.enter_context(Tracing(self.transfers, collection, self._read_early))
         if self.mode in _STRICT:
-            watcher = _Watcher(self)
-            WATCH.add(watcher)
-            stack.callback(WATCH.remove, watcher)
+            self._calls.clear()
+            WATCH.add(self)
+            stack.callback(WATCH.remove, self)
 
     def __exit__(
         self,
@@ -113,12 +113,11 @@ class Guard:
         with self._lock:
             if not self._entered:
                 return
-            reader = self.reader
             self._entered.pop().close()
             is_over = not self._entered
         raised = error
         if isinstance(error, Exception) and self.mode != "off":
-            raised = self.told(error, reader)
+            raised = self.told(error)
             tidy(raised)
         if is_over and self._tells:
             self.tell_collected()
@@ -155,21 +154,15 @@ class Guard:
 
     # --- what it says
 
-    @property
-    def reader(self) -> Reader:
-        """How tensors are asked where they are."""
-        return self._tracing.reader if self._tracing is not None else current_reader()
-
-    def told(self, error: Exception, reader: Reader | None = None) -> Exception:
+    def told(self, error: Exception) -> Exception:
         """What is to be raised in the place of an error: itself with a note, or a clearer one."""
-        reader = self.reader if reader is None else reader
         if self.mode in _STRICT and type(error) is RuntimeError:
-            found = explain_error(error, live(), reader)
+            found = explain_error(error, live(), READER)
             if found is not None and found.error is error and found.explanation.is_mismatch:
                 self._raised(found.explanation)
                 clearer = DeviceMismatchError.of(found.explanation, str(error))
                 return clearer.with_traceback(error.__traceback__)
-        self._raised(tell(error, live(), reader))
+        self._raised(tell(error, live(), READER))
         return error
 
     def _raised(self, explanation: Explanation | None) -> None:
@@ -206,6 +199,50 @@ class Guard:
                 return True
         return False
 
+    # --- what it does with the calls of modules
+
+    @property
+    def counts_calls(self) -> bool:
+        """Whether it is to be told of calls that have ended."""
+        return bool(self._first)
+
+    def disagrees(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """A layer is called, and what it has and gets may not be on one device."""
+        if self.mode == "collect":
+            return  # the operators of the layer say so, where what they are given can be moved
+        found = disagreement(module, args, kwargs)
+        if found is not None and self.covers(module):
+            raise mismatch((found.name, found.tensor), (found.own_name, found.own))
+
+    def called_first(self, module: nn.Module) -> Around | None:
+        """A module that isn't torch's own is called for the first time."""
+        return structure.judge(module, self._found) if self.covers(module) else None
+
+    def _found(self, explanation: Explanation) -> None:
+        """Tell of what would stay behind, now or at the end."""
+        if self.mode != "collect":
+            raise DeviceMismatchError.of(explanation)
+        self.collected.add(Mismatch.of(explanation, "noted"))
+
+    def failed(self, error: Exception) -> Exception:
+        """A module's call has raised; returns what is to be raised instead."""
+        if hasattr(error, "devlint_told") or not self.covers():
+            return error
+        raised = self.told(error)
+        with suppress(AttributeError, TypeError):  # an error that takes no attributes
+            raised.devlint_told = True  # type: ignore[attr-defined]
+        return raised
+
+    def returned(self, module: nn.Module) -> None:
+        """A call that didn't come from another module has ended."""
+        if not self._first or not self.covers(module):
+            return
+        self._calls[id(module)] = self._calls.get(id(module), 0) + 1
+        if min(self._calls.values()) >= self._first:
+            WATCH.remove(self)
+
+    # --- what it tells at the end
+
     def tell_collected(self) -> None:
         """Print the mistakes that the program has gone on after."""
         write(sys.stderr, rank_line() + self.collected.text() if self.collected else "")
@@ -221,59 +258,13 @@ class Guard:
         return WATCH.count_checked()
 
 
-class _Watcher:
-    """What a strict guard does with the calls of modules."""
-
-    def __init__(self, guard: Guard) -> None:
-        self._guard = guard
-        self.counts_calls = bool(guard._first)
-        self._calls: dict[int, int] = {}
-        """How often each outermost module was called, by `id`: modules needn't be hashable."""
-
-    def disagrees(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        if self._guard.mode == "collect":
-            return  # the operators of the layer say so, where what they are given can be moved
-        reader = self._guard.reader
-        found = disagreement(module, args, kwargs, reader)
-        if found is not None and self._guard.covers(module):
-            raise mismatch(reader, (found.name, found.tensor), (found.own_name, found.own))
-
-    def called_first(self, module: nn.Module) -> Around | None:
-        guard = self._guard
-        return structure.judge(module, guard.reader, self._found) if guard.covers(module) else None
-
-    def _found(self, explanation: Explanation) -> None:
-        """Tell of what would stay behind, now or at the end."""
-        if self._guard.mode != "collect":
-            raise DeviceMismatchError.of(explanation)
-        self._guard.collected.add(Mismatch.of(explanation, "noted"))
-
-    def failed(self, error: Exception) -> Exception:
-        if hasattr(error, "devlint_told") or not self._guard.covers():
-            return error
-        raised = self._guard.told(error)
-        with suppress(AttributeError, TypeError):  # an error that takes no attributes
-            raised.devlint_told = True  # type: ignore[attr-defined]
-        return raised
-
-    def returned(self, module: nn.Module) -> None:
-        guard = self._guard
-        if not guard._first or not guard.covers(module):
-            return
-        self._calls[id(module)] = self._calls.get(id(module), 0) + 1
-        if min(self._calls.values()) >= guard._first:
-            WATCH.remove(self)
-
-
 _SAME_DEVICE = "Expected all tensors to be on the same device"
 
 
-def mismatch(
-    reader: Reader, stray: tuple[str, Tensor], own: tuple[str, Tensor]
-) -> DeviceMismatchError:
+def mismatch(stray: tuple[str, Tensor], own: tuple[str, Tensor]) -> DeviceMismatchError:
     """The error for a layer whose tensors are on two devices, as the calling line sees it."""
-    operands = [reader.facts(*stray), reader.facts(*own)]
-    explanation = explain(live(), _SAME_DEVICE, operands, reader)
+    operands = [READER.facts(*stray), READER.facts(*own)]
+    explanation = explain(live(), _SAME_DEVICE, operands, READER)
     if explanation is None:
         first, second = operands
         return DeviceMismatchError(f"{first.name} is {first}; {second.name} is {second}")
@@ -285,13 +276,3 @@ def check_mode(mode: str) -> None:
     if mode not in MODES:
         choices = f"{', '.join(MODES[:-1])} or {MODES[-1]}"
         raise ValueError(f"{mode!r} is no mode of the guard: choose {choices}")
-
-
-def current_reader() -> Reader:
-    """How tensors are asked where they are: an emulation that is on has its own answers."""
-    running = sys.modules.get("devlint.runtime.virtual.running")
-    if running is None or running.running_world() is None:
-        return REAL
-    from devlint.runtime.virtual.errors import READER
-
-    return READER

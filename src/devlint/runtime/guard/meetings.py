@@ -21,7 +21,6 @@ from torch import Tensor
 from torch.multiprocessing.reductions import StorageWeakRef
 
 from devlint.runtime.explaining.stack import owner_of
-from devlint.runtime.guard.agreement import PLAIN
 from devlint.runtime.guard.calls import (
     ASKS_FOR_DEVICE,
     CHOOSES,
@@ -34,11 +33,11 @@ from devlint.runtime.guard.calls import (
     is_asked_by_torch,
     may_move,
     named,
-    tensors,
 )
 from devlint.runtime.guard.errors import DeviceMismatchError
 from devlint.runtime.guard.tensors import Plain
 from devlint.runtime.virtual.mode_stack import FAST_PATHS, Onlooker
+from devlint.runtime.virtual.tags import own_storage, tensors_in
 from devlint.torchapi import Effect
 
 
@@ -118,13 +117,7 @@ class Watching(Onlooker):
         self._is_done = True
         self._memory.clear()
 
-    def __torch_function__(
-        self,
-        func: Any,
-        types: Any,
-        args: tuple[Any, ...] = (),
-        kwargs: dict[str, Any] | None = None,
-    ) -> Any:
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         if self._is_done:
             return func(*args, **kwargs)
@@ -155,12 +148,12 @@ class Watching(Onlooker):
         plain: Plain | None = None,
         unsure: Meeting | None = None,
     ) -> None:
-        storage = _storage(tensor)
+        storage = own_storage(tensor)
         if storage is not None:
             self._memory[storage._cdata] = _Followed(kind, StorageWeakRef(storage), plain, unsure)
 
     def _of(self, tensor: Tensor) -> _Followed | None:
-        storage = _storage(tensor)
+        storage = own_storage(tensor)
         return None if storage is None else self._memory.get(storage._cdata)
 
     def _new(
@@ -169,7 +162,7 @@ class Watching(Onlooker):
         """What follows the results of a call, those that aren't followed already."""
 
         def settle(result: Any) -> None:
-            for tensor in tensors((result,)):
+            for tensor in tensors_in((result,)):
                 known = self._of(tensor)
                 if known is None:
                     self._follow(tensor, kind, plain, unsure)
@@ -180,7 +173,7 @@ class Watching(Onlooker):
 
     def _forget(self, result: Any) -> None:
         """Results may be somewhere else; on the CPU they are often what was to be moved."""
-        for tensor in tensors((result,)):
+        for tensor in tensors_in((result,)):
             self._follow(tensor, None)
 
     # --- what functions do
@@ -197,7 +190,7 @@ class Watching(Onlooker):
         if name in INDEXING:
             return self._indexed(args)
         if row is None:
-            return self._computed(tensors((*args, *kwargs.values())))
+            return self._computed(tensors_in((*args, *kwargs.values())))
         if row.effect is Effect.JOIN:
             return self._joined(arguments(row.operands, name, args, kwargs))
         if row.effect is Effect.INDEX:
@@ -207,7 +200,7 @@ class Watching(Onlooker):
         if row.effect is Effect.CREATE_LIKE:
             return self._computed(arguments((row.like,), name, args, kwargs))
         if row.effect in (Effect.OPAQUE, Effect.OVERLAY):
-            return self._computed(tensors((*args, *kwargs.values())))
+            return self._computed(tensors_in((*args, *kwargs.values())))
         return None
 
     def _joined(self, operands: Iterable[Tensor]) -> Callable[[Any], None] | None:
@@ -240,7 +233,7 @@ class Watching(Onlooker):
         of = self._of(args[0])
         if of is None or of.kind is None:
             return None
-        indices = [self._of(t) for t in tensors(args[1:2]) if t.dim() > 0]
+        indices = [self._of(t) for t in tensors_in(args[1:2]) if t.dim() > 0]
         if of.kind is Kind.BEHIND:
             if any(each is not None and each.kind is Kind.MOVED for each in indices):
                 self._say(self._meeting(of))
@@ -263,7 +256,7 @@ class Watching(Onlooker):
         if asking and (name != DEVICE or any_names(LOOKS_AT_TYPE, asking)):
             self._stop()
             return
-        for tensor in tensors(args):
+        for tensor in tensors_in(args):
             known = self._of(tensor)
             if known is not None and known.kind is Kind.BEHIND:
                 known.kind = None
@@ -277,12 +270,3 @@ class Watching(Onlooker):
     def _say(self, meeting: Meeting | None) -> None:
         if meeting is not None:
             self._tell(meeting)
-
-
-def _storage(tensor: Tensor) -> Any:
-    """What a tensor shares with its views; nothing for tensors of unusual kinds."""
-    if type(tensor) not in PLAIN or tensor.layout is not torch.strided:
-        return None
-    if torch._C._functorch.is_functorch_wrapped_tensor(tensor):
-        return None
-    return torch._C.TensorBase.untyped_storage(tensor)

@@ -30,13 +30,13 @@ from devlint.runtime.explaining.stack import (
     modules_at_work,
     owner_of,
 )
-from devlint.runtime.guard.agreement import PLAIN
 from devlint.runtime.guard.containers import Container, container, moves_itself
 from devlint.runtime.guard.meetings import Meeting, Watching
 from devlint.runtime.guard.tensors import plain_tensors, registered_tensors
 from devlint.runtime.guard.tracers import is_traced, may_watch
 from devlint.runtime.guard.watch import Around
-from devlint.runtime.operands import Reader
+from devlint.runtime.reader import READER, place
+from devlint.runtime.virtual.tags import PLAIN
 
 _OWN = frozenset("_parameters _buffers _modules _flat_weights".split())
 """What torch keeps in the dictionary of a module."""
@@ -44,7 +44,7 @@ _OWN = frozenset("_parameters _buffers _modules _flat_weights".split())
 _CONTAINERS = (list, tuple, dict)
 
 
-def judge(module: nn.Module, reader: Reader, tell: Callable[[Explanation], None]) -> Around | None:
+def judge(module: nn.Module, tell: Callable[[Explanation], None]) -> Around | None:
     """Look at a module that is about to be called for the first time.
 
     Returns what its call is to run in, where only that can show whether plain tensors of it, or of
@@ -52,7 +52,6 @@ def judge(module: nn.Module, reader: Reader, tell: Callable[[Explanation], None]
 
     Args:
         module: the module.
-        reader: how tensors are asked where they are.
         tell: is given what is found, and may raise an error for it.
     """
     with torch._C.DisableTorchFunction():
@@ -60,7 +59,7 @@ def judge(module: nn.Module, reader: Reader, tell: Callable[[Explanation], None]
             return None
         if not any(_kept("", value) for value in _plain(module)) and not _has_plain(module):
             return None
-        scene = _scene(module, reader)
+        scene = _scene(module)
         found = _unregistered(module, scene)
         if found is not None:
             tell(found)
@@ -74,7 +73,6 @@ class _Surroundings:
     stack: Sequence[Spot]
     owners: Ownership
     call: ModuleFrame | None
-    reader: Reader
 
     def is_read_outside(self, pattern: str) -> bool:
         """Whether the program's source matches, in any file that is at work or has its modules."""
@@ -87,14 +85,14 @@ class _Surroundings:
         return any(re.search(pattern, _text_of(file)) for file in files)
 
 
-def _scene(module: nn.Module, reader: Reader) -> _Surroundings:
+def _scene(module: nn.Module) -> _Surroundings:
     stack = live()
     at_work = modules_at_work(stack)
     call = next((frame for frame in reversed(at_work) if frame.module is module), None)
     modules = [frame.module for frame in at_work]
     if not any(each is module for each in modules):
         modules.append(module)
-    return _Surroundings(stack, Ownership(modules, reader), call, reader)
+    return _Surroundings(stack, Ownership(modules, READER), call)
 
 
 def _outside(me: str, name: str) -> str:
@@ -141,7 +139,7 @@ def _watching(
         return None
     plain = [
         each
-        for each in plain_tensors(module, scene.reader)
+        for each in plain_tensors(module)
         if not _sees_to_devices(scene)
         # Whoever stores or moves it outside of the class has taken care of it.
         and not scene.is_read_outside(
@@ -149,7 +147,7 @@ def _watching(
         )
     ]
     moved = [*registered_tensors(root), *registered_tensors(module)]
-    if not plain or not all(_is_on_cpu(tensor, scene.reader) for tensor in moved):
+    if not plain or not all(_is_on_cpu(tensor) for tensor in moved):
         return None
     if not (may_watch(root) and may_watch(module)):
         return None
@@ -166,7 +164,7 @@ def _told_of_tensor(meeting: Meeting, owners: Ownership) -> Explanation:
     owner, name = plain.owner, plain.name
     kind, text = type(owner).__name__, f"{plain.me}.{name}"
     headline = f"{text} of {kind} is a plain tensor, not a buffer: .to() leaves it on cpu"
-    facts = owners.reader.facts(name, plain.tensor)
+    facts = READER.facts(name, plain.tensor)
     lines = [
         described("tensor", text, facts),
         ("kept at", shown_line(plain.file, plain.line)),
@@ -243,15 +241,15 @@ def _stay_behind(kept: list[Part], owner: nn.Module, scene: _Surroundings) -> bo
     return (
         bool(own)
         and not any(id(tensor) in known for tensor in own)
-        and all(_is_on_cpu(tensor, scene.reader) for tensor in own)
-        and all(_is_on_cpu(tensor, scene.reader) for tensor in registered_tensors(owner))
+        and all(_is_on_cpu(tensor) for tensor in own)
+        and all(_is_on_cpu(tensor) for tensor in registered_tensors(owner))
         # Frozen ones are often kept aside on purpose.
         and (not parameters or any(tensor.requires_grad for tensor in parameters))
     )
 
 
-def _is_on_cpu(tensor: Tensor, reader: Reader) -> bool:
-    return type(tensor) in PLAIN and reader.device(tensor).type == "cpu"
+def _is_on_cpu(tensor: Tensor) -> bool:
+    return type(tensor) in PLAIN and place(tensor).type == "cpu"
 
 
 def _told(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import re
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from types import BuiltinFunctionType, CodeType, FunctionType
@@ -11,14 +12,15 @@ from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
-from torch.overrides import resolve_name
 
 from devlint import torchapi
 from devlint.runtime.explaining.lookup import contents, modules_below, own_tensors
 from devlint.runtime.explaining.stack import owner_of
-from devlint.runtime.guard.attributes import MOVERS, Uses, binding
+from devlint.runtime.guard.attributes import MOVERS, Uses, binding, parts_of
+from devlint.runtime.guard.calls import named
 from devlint.runtime.guard.sources import Method, methods_of
-from devlint.runtime.operands import Reader, memory_of
+from devlint.runtime.operands import memory_of
+from devlint.runtime.reader import place
 from devlint.torchapi import Dims, Effect, Row
 
 _HOST_MODULES = ("numpy", "math")
@@ -42,12 +44,12 @@ class Plain:
     """Where the attribute is set."""
 
 
-def plain_tensors(root: nn.Module, reader: Reader) -> Iterator[Plain]:
+def plain_tensors(root: nn.Module) -> Iterator[Plain]:
     """The tensors of a module, and of those below it, that their classes make on the CPU."""
     registered: set[int | None] | None = None
     for _, module in modules_below(root):
         for name, value in list(contents(module).items()):
-            if type(value) is not Tensor or not _may_be_left_behind(value, reader):
+            if type(value) is not Tensor or not _may_be_left_behind(value):
                 continue
             if registered is None:
                 registered = {memory_of(tensor) for tensor in registered_tensors(root)}
@@ -63,13 +65,13 @@ def registered_tensors(root: nn.Module) -> Iterator[Tensor]:
             yield tensor
 
 
-def _may_be_left_behind(tensor: Tensor, reader: Reader) -> bool:
+def _may_be_left_behind(tensor: Tensor) -> bool:
     return (
         tensor.layout is torch.strided
         and not tensor.is_quantized
         and tensor.dim() > 0
         and tensor.numel() > 0
-        and reader.device(tensor).type == "cpu"
+        and place(tensor).type == "cpu"
     )
 
 
@@ -148,10 +150,8 @@ def makes(method: Method, node: ast.expr | None, depth: int = 0) -> bool:
         return bool(values) and all(makes(method, value, depth + 1) for value in values)
     if isinstance(node, ast.UnaryOp):
         return makes(method, node.operand, depth + 1)
-    if isinstance(node, ast.Subscript):
-        return makes(method, node.value, depth + 1)
-    if isinstance(node, ast.IfExp):
-        return all(makes(method, each, depth + 1) for each in (node.body, node.orelse))
+    if isinstance(node, (ast.Subscript, ast.IfExp)):
+        return all(makes(method, part, depth + 1) for part in parts_of(node))
     if isinstance(node, ast.BinOp):
         return any(
             makes(method, one, depth + 1)
@@ -215,12 +215,11 @@ def _is_on_host(method: Method, node: ast.expr | None, depth: int) -> bool:
     """Whether an expression holds several numbers, and no tensor that is elsewhere."""
     if node is None or depth > 6:
         return False
-    if isinstance(node, (ast.List, ast.Tuple)):
-        return bool(node.elts) and all(
-            _is_number(method, each) or _is_on_host(method, each, depth + 1) for each in node.elts
+    if isinstance(node, (ast.List, ast.Tuple, ast.ListComp)):
+        items = parts_of(node)
+        return bool(items) and all(
+            _is_number(method, each) or _is_on_host(method, each, depth + 1) for each in items
         )
-    if isinstance(node, ast.ListComp):
-        return _is_number(method, node.elt) or _is_on_host(method, node.elt, depth + 1)
     if isinstance(node, ast.BinOp):
         return any(_is_on_host(method, each, depth + 1) for each in (node.left, node.right))
     if isinstance(node, ast.Call):
@@ -257,12 +256,8 @@ def _is_sequence(annotation: ast.expr | None, default: ast.expr | None) -> bool:
         return annotation is None or "Tensor" not in ast.unparse(annotation)
     if annotation is None:
         return False
-    text = (
-        ast.unparse(annotation).rpartition(".")[2]
-        if "[" not in ast.unparse(annotation)
-        else (ast.unparse(annotation))
-    )
-    words = set(text.replace("[", " ").replace("]", " ").replace(",", " ").split())
+    text = ast.unparse(annotation)
+    words = set(re.findall(r"[\w.]+", text if "[" in text else text.rpartition(".")[2]))
     return words <= _SEQUENCES | {"float", "int", "..."} and bool(words & _SEQUENCES)
 
 
@@ -271,28 +266,4 @@ _SEQUENCES = {"list", "tuple", "List", "Tuple", "Sequence"}
 
 def _row(function: Any) -> Row | None:
     """What is known of a function of torch."""
-    if not isinstance(function, (FunctionType, BuiltinFunctionType, type)) and not callable(
-        function
-    ):
-        return None
-    name = _NAMES.get(function) if isinstance(function, type) else None
-    try:
-        name = name or _torch_name(function)
-    except TypeError:  # can't be hashed
-        return None
-    return torchapi.load().get(name) if name else None
-
-
-_NAMES: dict[Any, str] = {torch.Tensor: "torch.Tensor"}
-for _name in "FloatTensor DoubleTensor HalfTensor LongTensor IntTensor BoolTensor".split():
-    _NAMES[getattr(torch, _name)] = f"torch.{_name}"
-
-
-@lru_cache(maxsize=1024)
-def _torch_name(function: Any) -> str:
-    """The dotted name of a function of torch; empty for others."""
-    name = str(resolve_name(function) or "")
-    if name:
-        return name
-    own = getattr(function, "__name__", "")
-    return f"torch.{own}" if own and vars(torch).get(own) is function else ""
+    return named(function)[1] if isinstance(function, Hashable) and callable(function) else None

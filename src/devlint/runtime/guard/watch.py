@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
@@ -23,28 +23,12 @@ from devlint.runtime.guard.compiler import is_compiling, set_compiler, unseen_by
 from devlint.runtime.guard.errors import DeviceMismatchError, hide
 from devlint.runtime.virtual.api.warned import WARNINGS
 
+if TYPE_CHECKING:
+    from devlint.runtime.guard.guard import Guard
+
 Around = AbstractContextManager[Any]
 Plan = Callable[[nn.Module, tuple[Any, ...], dict[str, Any]], "Around | None"]
 """What is done before a call of a module of one class; may give what the call is to run in."""
-
-
-class Watcher(Protocol):
-    """Who wants to know of calls."""
-
-    counts_calls: bool
-    """Whether it wants to know of calls that have ended."""
-
-    def disagrees(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """A layer is called, and what it has and gets may not be on one device."""
-
-    def called_first(self, module: nn.Module) -> Around | None:
-        """A module that isn't torch's own is called for the first time."""
-
-    def failed(self, error: Exception) -> Exception:
-        """A module's call has raised; returns what is to be raised instead."""
-
-    def returned(self, module: nn.Module) -> None:
-        """A call that didn't come from another module has ended."""
 
 
 @dataclass
@@ -52,9 +36,9 @@ class _State:
     """What one replacement knows. Who keeps the function when it is taken off keeps an idle one."""
 
     plans: dict[type, Plan | None] = field(default_factory=dict)
-    watchers: tuple[Watcher, ...] = ()
+    guards: tuple[Guard, ...] = ()
     counts: bool = False
-    """Whether any of the watchers wants to know of calls that have ended."""
+    """Whether any of the guards wants to know of calls that have ended."""
     checked: set[int] = field(default_factory=set)
     """The modules that have been looked at, by `id`."""
 
@@ -79,28 +63,28 @@ class Watch:
         self._original: Any = None
         self._installed: Any = None
 
-    def add(self, watcher: Watcher) -> None:
-        """Watch for somebody, too."""
+    def add(self, guard: Guard) -> None:
+        """Watch for a guard, too."""
         with self._lock:
             self._seen.clear()  # what isn't new any more is new to this one
-            self._change((*self._state.watchers, watcher))
+            self._change((*self._state.guards, guard))
 
-    def remove(self, watcher: Watcher) -> None:
-        """Watch no more for somebody; where nobody is left, torch is as it was."""
+    def remove(self, guard: Guard) -> None:
+        """Watch no more for a guard; where none is left, torch is as it was."""
         with self._lock:
-            self._change(tuple(w for w in self._state.watchers if w is not watcher))
+            self._change(tuple(w for w in self._state.guards if w is not guard))
 
     def count_checked(self) -> int:
         """How many modules have been looked at since calls are watched."""
         return len(self._state.checked)
 
-    def _change(self, watchers: tuple[Watcher, ...]) -> None:
+    def _change(self, guards: tuple[Guard, ...]) -> None:
         """Others may have put something around the function that stands there, so it stays."""
-        self._state.watchers = watchers
-        self._state.counts = any(watcher.counts_calls for watcher in watchers)
-        if watchers and self._installed is None:
+        self._state.guards = guards
+        self._state.counts = any(guard.counts_calls for guard in guards)
+        if guards and self._installed is None:
             self._put_on()
-        elif not watchers and self._installed is not None:
+        elif not guards and self._installed is not None:
             self._take_off()
 
     def _put_on(self) -> None:
@@ -124,7 +108,7 @@ class Watch:
         thread = _PerThread()
 
         def new_class(module: nn.Module, args: Any, kwargs: Any) -> Around | None:
-            if not state.watchers:
+            if not state.guards:
                 _exchange(_call_impl, original)  # somebody has put back what was taken off
                 return None
             plan = state.plans[type(module)] = self._plan(type(module), state)
@@ -170,8 +154,8 @@ class Watch:
                 if counts:
                     thread.depth -= 1
             if counts and not thread.depth:
-                for watcher in state.watchers:
-                    _asked(watcher.returned, self)
+                for guard in state.guards:
+                    _asked(guard.returned, self)
             return result
 
         return _call_impl
@@ -188,8 +172,8 @@ class Watch:
         def agree(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
             note(id(module))
             if seems_to_disagree(module, args, kwargs):
-                for watcher in state.watchers:
-                    _asked(watcher.disagrees, module, args, kwargs)
+                for guard in state.guards:
+                    _asked(guard.disagrees, module, args, kwargs)
 
         return agree
 
@@ -200,15 +184,15 @@ class Watch:
             return None
         state.checked.add(key)
         seen_modules[key] = weakref.ref(module, lambda _: seen_modules.pop(key, None))
-        for watcher in state.watchers:
-            around: Around | None = _asked(watcher.called_first, module)
+        for guard in state.guards:
+            around: Around | None = _asked(guard.called_first, module)
             if around is not None:
                 return around
         return None
 
 
 def _asked(question: Callable[..., Any], *details: Any) -> Any:
-    """Ask a watcher something. Its error is told; that it couldn't tell ends no program."""
+    """Ask a guard something. Its error is told; that it couldn't tell ends no program."""
     try:
         with torch._C.DisableTorchFunction():  # modes and subclasses of the program aren't asked
             return question(*details)
@@ -221,8 +205,8 @@ def _asked(question: Callable[..., Any], *details: Any) -> Any:
 def _failed(error: Exception, state: _State) -> Exception:
     """What is to be raised for an error of a call: itself, if nobody knows better."""
     hide(error)
-    for watcher in state.watchers:
-        raised = _asked(watcher.failed, error)
+    for guard in state.guards:
+        raised = _asked(guard.failed, error)
         if isinstance(raised, Exception) and raised is not error:
             return raised
     return error

@@ -10,9 +10,9 @@ from typing import Any
 from torch import Tensor, nn
 
 from devlint.runtime.explaining.stack import Spot, as_module
-from devlint.runtime.operands import Site, is_tensor, memory_of
+from devlint.runtime.operands import NO_STORAGE, Site, is_tensor, memory_of
 from devlint.runtime.ported.code import Code
-from devlint.runtime.virtual.tags import NO_STORAGE, carrier_of
+from devlint.runtime.virtual.tags import carrier_of
 
 _DEPTH = 4
 """How many containers and objects inside each other are looked into."""

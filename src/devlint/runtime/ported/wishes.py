@@ -15,9 +15,9 @@ import torch
 from torch import Tensor
 
 from devlint.runtime.explaining.stack import Spot
-from devlint.runtime.operands import is_tensor
+from devlint.runtime.operands import NO_STORAGE, is_tensor
 from devlint.runtime.ported.holdings import arguments, attributes
-from devlint.runtime.virtual.tags import NO_STORAGE, carrier_of
+from devlint.runtime.virtual.tags import carrier_of
 
 
 def names_cpu(value: object) -> bool:

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from devlint.runtime.operands import Site
-from devlint.runtime.virtual.tags import NO_STORAGE, PLAIN, is_wrapped, storage_of, tensors_in
+from devlint.runtime.virtual.tags import own_storage, tensors_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Arrivals:
 
     def begin(self, copy: Tensor, source: torch.device, site: Site, has_come: Any) -> None:
         """A copy has been asked for."""
-        storage = _storage(copy)
+        storage = own_storage(copy)
         if storage is not None and copy.numel():
             storage._devlint_begun = Begun(site, source, self._waits, has_come)
             self._last = self._waits
@@ -66,7 +66,7 @@ class Arrivals:
 
     def of(self, tensor: Tensor) -> Begun | None:
         """The copy that a tensor shares its memory with, if that is under way."""
-        found: Begun | None = getattr(_storage(tensor), "_devlint_begun", None)
+        found: Begun | None = getattr(own_storage(tensor), "_devlint_begun", None)
         return found if found is not None and self.is_under_way(found) else None
 
     def is_under_way(self, begun: Begun) -> bool:
@@ -95,15 +95,6 @@ def asking(device: torch.device) -> Callable[[], bool] | None:
         return stream.query  # type: ignore[no-any-return]
     # A graph is spoiled by the question while it is captured.
     return lambda: torch.cuda.is_current_stream_capturing() or stream.query()
-
-
-def _storage(tensor: Tensor) -> Any:
-    if type(tensor) not in PLAIN or is_wrapped(tensor):
-        return None
-    try:
-        return storage_of(tensor)
-    except NO_STORAGE:
-        return None
 
 
 def version_of(tensor: Tensor) -> int:

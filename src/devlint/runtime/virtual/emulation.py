@@ -30,7 +30,6 @@ from devlint.runtime.virtual.machine import Machine
 from devlint.runtime.virtual.moves import Moves
 from devlint.runtime.virtual.patches import Patches
 from devlint.runtime.virtual.running import RUNNING
-from devlint.runtime.virtual.waits import install
 from devlint.runtime.virtual.world import World
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -108,10 +107,7 @@ class Emulation:
                     f"an emulation of {RUNNING.world.machine.spec} is on already, entered in "
                     f"thread {RUNNING.thread!r}, and all threads share the one: leave it first"
                 )
-            log = self.transfers
-            if log is None and RUNNING.logs:
-                (log,) = RUNNING.logs[-1]
-            world = self._world = World(Machine(self.spec), log)
+            world = self._world = World(Machine(self.spec))
             RUNNING.world, RUNNING.thread = world, threading.current_thread().name
         try:
             self._turn_on(world)
@@ -139,8 +135,6 @@ class Emulation:
         for part in (moves, factories, Host(world), autograd, Composites(world)):
             handlers.update(part.handlers())
         autocast.patch(world, self._patches)
-        if world.transfers is not None:
-            install(world, world.transfers)  # around those that there are
         world.functions.placeless = moves.placeless() - set(handlers)
         for api in (
             storages, objects, modules, libraries, profiling, optimizers, distributed, exchange,
@@ -154,6 +148,10 @@ class Emulation:
             self._extend(world, self._patches)
         _watch_forks()
         world.functions.__enter__()
+        if self.transfers is not None:
+            from devlint.runtime.tracing import Tracing
+
+            self._patches.later(Tracing(self.transfers).__enter__().__exit__)
 
     def _turn_off(self) -> None:
         """Any thread may do that, and other threads see nothing of the emulation from then on."""

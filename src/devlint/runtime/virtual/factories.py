@@ -90,7 +90,7 @@ class Factories:
         if func is torch.tensor and isinstance(data, Tensor):
             there = shown_place(data)
             result = self._make_on(target or there, func, args, {**kwargs, "device": CPU})
-            self._world.copied(there, shown_place(result), data, True)
+            self._world.copied(there, shown_place(result))
             return result
         if from_tensor and isinstance(data, Tensor):
             copy = bool(kwargs.get("copy"))

@@ -15,14 +15,12 @@ from devlint.runtime.virtual.modes import Handler
 from devlint.runtime.virtual.tags import (
     CPU,
     NEUTRAL,
-    NO_STORAGE,
-    PLAIN,
     attribute,
     is_tagged,
+    own_storage,
     place,
     put,
     shown_place,
-    storage_of,
 )
 
 
@@ -41,7 +39,7 @@ class Gradients:
         if gradient is None:
             return None
         tensor = args[0]
-        storage, owner = _storage(gradient), _storage(tensor)
+        storage, owner = own_storage(gradient), own_storage(tensor)
         if storage is not None and owner is not None:
             found = storage.__dict__.get("_devlint_device")
             if found is not None and found is owner._devlint_device:
@@ -80,7 +78,7 @@ def known_place(machine: Machine, tensor: Tensor) -> torch.device:
     found = place(tensor)
     if found is not CPU or not machine.thread.engine or is_tagged(tensor):
         return found
-    return CPU if getattr(_storage(tensor), "_devlint_pinned", False) else NEUTRAL
+    return CPU if getattr(own_storage(tensor), "_devlint_pinned", False) else NEUTRAL
 
 
 def known_operand(machine: Machine, name: str, tensor: Tensor) -> Operand:
@@ -98,7 +96,7 @@ def _remember(gradient: Tensor, device: torch.device, is_given: bool = False) ->
     Of those that the engine lets share memory, each is where its own tensor is, so that it matters
     which one it was; what a program has assigned is where it is.
     """
-    storage = _storage(gradient)
+    storage = own_storage(gradient)
     if storage is not None:
         storage._devlint_device = device
         storage._devlint_gradient = _GIVEN if is_given else gradient._cdata
@@ -106,17 +104,7 @@ def _remember(gradient: Tensor, device: torch.device, is_given: bool = False) ->
 
 def _stays(gradient: Tensor) -> bool:
     """Whether it is known where this very gradient is."""
-    storage = _storage(gradient)
+    storage = own_storage(gradient)
     if storage is None:
         return False
     return storage.__dict__.get("_devlint_gradient") in (_GIVEN, gradient._cdata)
-
-
-def _storage(tensor: Tensor) -> Any:
-    """What bears the tag of an ordinary tensor; of others, nothing."""
-    if type(tensor) in PLAIN and tensor.layout is torch.strided:
-        try:
-            return storage_of(tensor)
-        except NO_STORAGE:
-            pass
-    return None

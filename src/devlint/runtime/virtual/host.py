@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -48,7 +47,7 @@ class Host:
         found = shown_place(tensor)
         if not self._machine.owns(found):
             return func(*args, **kwargs)
-        self._world.copied(found, CPU, tensor, True)
+        self._world.copied(found, CPU)
         return tensor.detach().clone().resolve_conj().resolve_neg().numpy()
 
     def array(self, func: Any, args: Any, kwargs: Any) -> Any:
@@ -71,10 +70,7 @@ class Host:
         """Printing says the device that the tensor pretends to be on."""
         if not self._machine.owns(shown_place(args[0])):
             return func(*args, **kwargs)
-        log = self._world.transfers
-        if log is not None:
-            log.waited("print", args[0])  # once, though torch asks for each of the numbers
-        with self._world.modes(), nullcontext() if log is None else log.paused():
+        with self._world.modes():
             return torch._tensor_str._str(args[0], **kwargs)
 
     def format(self, func: Any, args: Any, kwargs: Any) -> Any:

@@ -187,6 +187,29 @@ def where(call: Call, operands: list[Operand]) -> Place:
     return target
 
 
+def beside_first(call: Call) -> Place:
+    """Each is compared with the first one, by the function itself and in words of its own."""
+    first, *others = call.operands()
+    for index, other in enumerate(others, 1):
+        if other.differs_from(first):
+            text = _BESIDE_FIRST[call.signature.base].format(
+                first.device, other.device, index=index, name=other.name
+            )
+            call.fail(text, [first, other])
+    return first.device
+
+
+_BESIDE_FIRST = {
+    "block_diag": "torch.block_diag: input tensors must all be on the same device. Input 0 is on "
+    "device {0} and input {index} is on device {1}",
+    "cholesky_solve": "Expected b and A to be on the same device, but found b on {0} and A on {1} "
+    "instead.",
+    "segment_reduce": "Expected data.get_device() == {name}_value.get_device() to be true, but got "
+    "false.  (Could this error message be improved?  If so, please report an enhancement request "
+    "to PyTorch.)",
+}
+
+
 def index_fill(call: Call) -> Place:
     """The value is read from wherever it is."""
     self = call.operand("self", call.args[0])
@@ -203,29 +226,6 @@ def addcmul(call: Call, operands: list[Operand]) -> Place:
         if operand.device is CPU:
             call.fail(texts.addcmul_scalar(operand.name), operands)
     return shared
-
-
-@where_they_differ
-def cholesky_solve(call: Call, operands: list[Operand]) -> Place:
-    right, left = operands[:2]
-    call.fail(
-        f"Expected b and A to be on the same device, but found b on {right.device} and A on "
-        f"{left.device} instead.",
-        operands,
-    )
-
-
-def block_diagonal(call: Call) -> Place:
-    operands = call.operands()
-    first = operands[0]
-    for index, operand in enumerate(operands):
-        if operand.differs_from(first):
-            call.fail(
-                "torch.block_diag: input tensors must all be on the same device. Input 0 is on "
-                f"device {first.device} and input {index} is on device {operand.device}",
-                operands,
-            )
-    return first.device
 
 
 @where_they_differ
@@ -285,23 +285,6 @@ def _check_scalar(call: Call, tensors: list[Operand], scalar: Operand) -> None:
             call.fail(text, [first, scalar])
 
 
-def segments(call: Call) -> Place:
-    """Lengths and offsets are given by keyword only, and compared by the function itself."""
-    data = call.operand("data", call.args[0])
-    for name in ("lengths", "indices", "offsets"):
-        value = call.kwargs.get(name)
-        if isinstance(value, Tensor):
-            found = call.operand(name, value)
-            if found.differs_from(data):
-                call.fail(
-                    f"Expected data.get_device() == {name}_value.get_device() to be true, but got "
-                    "false.  (Could this error message be improved?  If so, please report an "
-                    "enhancement request to PyTorch.)",
-                    [data, found],
-                )
-    return data.device
-
-
 _SINGLE = {
     f"_foreach_{name}{end}": (f"clamp_{limit}{end}.Tensor", "self", limit)
     for name, limit in (
@@ -347,8 +330,7 @@ _BY_NAME: dict[Rule, str] = {
     same: "stack _scaled_dot_product_flash_attention_for_cpu",
     addcmul: "addcmul addcmul_",
     batch_norm: "native_batch_norm _native_batch_norm_legit",
-    block_diagonal: "block_diag",
-    cholesky_solve: "cholesky_solve",
+    beside_first: " ".join(_BESIDE_FIRST),
     convolution: "convolution _convolution mkldnn_convolution",
     copy: "copy_ copy",
     embedding: "embedding",
@@ -361,7 +343,6 @@ _BY_NAME: dict[Rule, str] = {
     matrix_vector: "mv",
     packed: "_pack_padded_sequence",
     search: "searchsorted.Tensor searchsorted.Scalar",
-    segments: "segment_reduce",
     sparse_tensor: "_sparse_coo_tensor_with_dims_and_tensors",
     where: "where.self where.self_out",
 }

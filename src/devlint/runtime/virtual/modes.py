@@ -19,16 +19,16 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from devlint.runtime.operands import NO_STORAGE
 from devlint.runtime.virtual.checks import Call, Signature
 from devlint.runtime.virtual.errors import Operand, device_error
 from devlint.runtime.virtual.machine import Machine
-from devlint.runtime.virtual.mode_stack import Onlooker, modes_on, take_off
+from devlint.runtime.virtual.mode_stack import Onlooker, modes_on, set_modes, take_off
 from devlint.runtime.virtual.precision import in_single_precision, without_autocast
 from devlint.runtime.virtual.signatures import signature_of
 from devlint.runtime.virtual.tags import (
     CPU,
     NEUTRAL,
-    NO_STORAGE,
     PLAIN,
     TENSORLESS,
     is_tagged,
@@ -99,13 +99,7 @@ class DispatchMode(TorchDispatchMode):
     def _should_skip_dynamo(cls) -> bool:
         return False  # the wrapper that hides the mode from torch.compile costs more than the mode
 
-    def __torch_dispatch__(
-        self,
-        func: Any,
-        types: Any,
-        args: tuple[Any, ...] = (),
-        kwargs: Mapping[str, Any] | None = None,
-    ) -> Any:
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         signature = self._signatures.get(func)
         if signature is None:
@@ -184,9 +178,12 @@ class FunctionMode(Onlooker):
         """Threads may keep the mode after the emulation has ended: then it does nothing."""
 
     def __enter__(self) -> FunctionMode:
-        take_off(lambda mode: isinstance(mode, FunctionMode) and mode.is_over)
+        """See this thread's calls, after the onlookers, which see what is raised here."""
+        modes = [m for m in modes_on() if not (isinstance(m, FunctionMode) and m.is_over)]
+        looking = (i for i, mode in enumerate(modes) if _looks_on(mode))
+        place = next(looking, len(modes))
+        set_modes([*modes[:place], self, *modes[place:]])
         self._thread.seen += 1
-        super().__enter__()
         return self
 
     def __exit__(self, *details: object) -> None:
@@ -198,13 +195,7 @@ class FunctionMode(Onlooker):
         self.is_over = True
         take_off(lambda mode: mode is self)
 
-    def __torch_function__(
-        self,
-        func: Any,
-        types: Any,
-        args: tuple[Any, ...] = (),
-        kwargs: dict[str, Any] | None = None,
-    ) -> Any:
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if self.is_over:
             return func(*args, **kwargs) if kwargs else func(*args)
         for kind in types:
@@ -312,6 +303,10 @@ class FunctionMode(Onlooker):
     def is_on(self) -> bool:
         """Whether this thread's calls come here."""
         return any(mode is self for mode in modes_on())
+
+
+def _looks_on(mode: object) -> bool:
+    return isinstance(mode, Onlooker) and not isinstance(mode, FunctionMode)
 
 
 def resolve_neutral(

@@ -8,13 +8,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from devlint.runtime.operands import NO_STORAGE
 from devlint.runtime.virtual import texts
 from devlint.runtime.virtual.errors import Operand, device_error
 from devlint.runtime.virtual.modes import Handler
 from devlint.runtime.virtual.tags import (
     CPU,
     NEUTRAL,
-    NO_STORAGE,
     PLAIN,
     argument,
     attribute,
@@ -221,7 +221,7 @@ class Moves:
             if result.layout is torch.strided:
                 storage_of(result)._devlint_pinned = True  # CUDA fills it while the host goes on
         self._world.made(result)
-        self._world.copied(source, here, tensor, wait)
+        self._world.copied(source, here)
         return result
 
     def refuse_float64(self) -> None:
@@ -239,7 +239,7 @@ class Moves:
             return self._world.functions.run(func, args, kwargs)
         there, here = shown_place(source), shown_place(tensor)
         result = func(*args, **kwargs)
-        self._world.copied(there, here, source, not argument(args, kwargs, 2, "non_blocking"))
+        self._world.copied(there, here)
         return result
 
     # --- memory that is pinned or shared

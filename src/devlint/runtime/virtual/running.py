@@ -1,23 +1,22 @@
-"""The one emulation that is on: torch is one for the whole process."""
+"""What is on, of which there is one for the whole process as there is one torch."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from typing import Any
 
 from devlint.runtime.virtual.world import World
 
 
 class Running:
-    """Which emulation is on, and the logs of those who wait for one."""
+    """Which emulation is on, and where transfers are noted."""
 
     def __init__(self) -> None:
         self.world: World | None = None
         self.thread = ""
         """The name of the thread that has entered it."""
-        self.logs: list[list[Any]] = []
-        """In the last of them an emulation notes its transfers that has no log of its own."""
+        self.logs: list[Any] = []
+        """Those of the tracings that are on, for what no mode sees."""
         self.lock = threading.RLock()
         """Reentrant: a generator that holds an emulation may be thrown away at any moment."""
         self.watches_forks = False
@@ -29,17 +28,3 @@ RUNNING = Running()
 def running_world() -> World | None:
     """The emulation that is on, if one is."""
     return RUNNING.world
-
-
-def share_log(log: Any) -> Callable[[], None]:
-    """Give a log to the emulations that begin from now on, until what is returned is called.
-
-    Those who share logs may end in another order than they have begun.
-    """
-    entry = [log]  # one log may be shared twice
-    RUNNING.logs.append(entry)
-
-    def take_back() -> None:
-        RUNNING.logs = [each for each in RUNNING.logs if each is not entry]
-
-    return take_back

@@ -14,6 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from devlint.runtime.operands import NO_STORAGE
+
 CPU = torch.device("cpu")
 NEUTRAL = torch.device("meta", 127)
 """Made by C++ for itself within one call (`at::zeros(..., input.options())`): fits any device."""
@@ -29,9 +31,6 @@ TENSORLESS = frozenset(
     {int, float, bool, str, type(None), slice, type(...), torch.dtype, complex, torch.Size}
 )
 """Types of arguments that hold no tensor."""
-
-NO_STORAGE = (NotImplementedError, RuntimeError)
-"""What asking for a storage raises: sparse tensors, and wrappers of functorch."""
 
 storage_of: Callable[[Tensor], Any] = torch._C.TensorBase.untyped_storage
 """The storage of a tensor: one Python object as long as the storage lives."""
@@ -161,6 +160,14 @@ def note_move(tensor: Tensor, source: Tensor, where: Spot | None) -> None:
 def note_making(tensor: Tensor, where: Spot | None) -> None:
     """Remember where a tensor was made, unless something was noted of it before."""
     _notes(tensor).setdefault("_devlint_made", where)
+
+
+def own_storage(tensor: Tensor) -> Any:
+    """The storage of an ordinary tensor, which bears its tag; nothing for other tensors."""
+    try:
+        return storage_of(tensor) if type(tensor) in PLAIN else None
+    except NO_STORAGE:
+        return None
 
 
 def _notes(tensor: Tensor) -> dict[str, Any]:

@@ -37,8 +37,6 @@ class World:
     """One emulation at work."""
 
     machine: Machine
-    transfers: Any = None
-    """Notes copies between devices, where somebody wants them."""
     limits: dict[str, int] = field(default_factory=dict)
     """What the program used that isn't emulated, and how often."""
     copies: int = 0
@@ -64,13 +62,9 @@ class World:
             note_site(tensor, users_line())
         return tensor
 
-    def copied(self, source: torch.device, target: torch.device, tensor: Any, wait: bool) -> None:
-        """Note a copy between devices."""
-        if source is target:
-            return
-        self.copies += 1
-        if self.transfers is not None:
-            self.transfers.copied(source, target, tensor, wait)
+    def copied(self, source: torch.device, target: torch.device) -> None:
+        """Count a copy between devices, if it is one."""
+        self.copies += source is not target
 
     @contextmanager
     def modes(self) -> Iterator[None]:

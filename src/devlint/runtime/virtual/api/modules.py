@@ -18,6 +18,7 @@ from devlint.runtime.virtual.api.randomness import Randomness
 from devlint.runtime.virtual.api.surface import stand_in
 from devlint.runtime.virtual.machine import Machine, real_device_type
 from devlint.runtime.virtual.patches import Patches
+from devlint.runtime.virtual.running import RUNNING
 from devlint.runtime.virtual.world import World
 
 
@@ -205,8 +206,8 @@ class Surface:
 
     def synchronize(self, device: Any = None) -> None:
         self._machine.resolve(self._machine.kind.type if device is None else device)
-        if self._world.transfers is not None:
-            self._world.transfers.waited("synchronize", None)
+        for log in RUNNING.logs:
+            log.waited("synchronize")
 
     def _exchange(self, index: int) -> int:
         """Choose a device, unless the index is negative; returns the one that was chosen before."""

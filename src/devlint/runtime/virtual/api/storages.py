@@ -8,6 +8,7 @@ import torch
 
 from devlint.runtime.virtual.errors import Operand, device_error
 from devlint.runtime.virtual.patches import Patches
+from devlint.runtime.virtual.running import RUNNING
 from devlint.runtime.virtual.tags import CPU, NEUTRAL, STORAGE_DEFAULTS, shown_place
 from devlint.runtime.virtual.world import World
 
@@ -39,7 +40,9 @@ def patch(world: World, patches: Patches) -> None:
     def copied(storage: Any, target: torch.device) -> Any:
         copy = make(torch.UntypedStorage, storage.nbytes(), device=target)
         copy.copy_(storage)
-        world.copied(storage.device, target, storage, True)
+        world.copied(storage.device, target)
+        for log in RUNNING.logs:
+            log.copied(storage.device, target, storage, True)
         return copy
 
     def to(storage: Any, *, device: Any, non_blocking: bool = False) -> Any:

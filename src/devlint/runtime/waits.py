@@ -1,24 +1,22 @@
 """What makes the host wait for an accelerator, or copies behind the program's back.
 
-Only installed where transfers are noted, on emulated accelerators and on real ones. Copies that a
-program asks for are noted where moves are handled; here is what asks for a value, and what can't
-go on without one: how many elements are chosen, how large the result is. What PyTorch's
-documentation says of a function is believed.
+Copies that a program asks for are noted where moves are (`tracing_mode`); here is what asks for a
+value, and what can't go on without one: how many elements are chosen, how large the result is. What
+PyTorch's documentation says of a function is believed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from devlint.runtime.transfers import TransferLog
 from devlint.runtime.virtual.modes import Handler
-from devlint.runtime.virtual.tags import CPU, argument, shown_place, tensors_in
-from devlint.runtime.virtual.world import World
+from devlint.runtime.virtual.tags import CPU, argument, tensors_in
 
 VALUES = (
     Tensor.item, Tensor.__bool__, Tensor.__int__, Tensor.__float__, Tensor.__complex__,
@@ -71,51 +69,26 @@ _INTEGERS = (torch.int8, torch.int16, torch.int32, torch.int64)
 _MASKS = (torch.bool, torch.uint8)
 
 
-@dataclass(frozen=True)
-class Ground:
-    """What the handlers stand on: emulated accelerators or real ones."""
-
-    log: Any
-    """A `TransferLog`."""
-    place: Callable[[Tensor], torch.device]
-    """Where a tensor is."""
-    owns: Callable[[torch.device], bool]
-    """Whether a device is an accelerator."""
-    go_on: Handler
-    """Does what would be done if nothing were noted."""
-
-
-def install(world: World, log: Any) -> Callable[[], None]:
-    """Let an emulation note its copies and waits in a log; returns what ends that."""
-    functions = world.functions
-    others, placeless = dict(functions.handlers), functions.placeless
-
-    def go_on(func: Any, args: Any, kwargs: Any) -> Any:
-        return others.get(func, functions.usual)(func, args, kwargs)
-
-    world.transfers = log
-    found = Waits(Ground(log, shown_place, world.machine.owns, go_on)).handlers()
-    functions.handlers.update(found)
-    functions.placeless = placeless - set(found)
-
-    def remove() -> None:
-        world.transfers = None
-        for function in found:
-            functions.handlers.pop(function, None)
-        functions.handlers.update(others)
-        functions.placeless = placeless
-
-    return remove
+def is_accelerator(device: torch.device) -> bool:
+    """Whether a device has memory of its own."""
+    return device.type not in ("cpu", "meta")
 
 
 class Waits:
-    """Handlers that note, and then do what would be done without them."""
+    """Handlers that note, and do what would be done without them.
 
-    def __init__(self, ground: Ground) -> None:
-        self._log = ground.log
-        self._place = ground.place
-        self._owns = ground.owns
-        self._go_on = ground.go_on
+    Args:
+        log: where they note it.
+        place: tells where a tensor is.
+        go_on: calls a function.
+    """
+
+    def __init__(
+        self, log: TransferLog, place: Callable[[Tensor], torch.device], go_on: Handler
+    ) -> None:
+        self._log = log
+        self._place = place
+        self._go_on = go_on
 
     def handlers(self) -> Mapping[Any, Handler]:
         """What is handled, by function."""
@@ -129,7 +102,7 @@ class Waits:
         }
 
     def _is_away(self, value: Any) -> bool:
-        return isinstance(value, Tensor) and self._owns(self._place(value))
+        return isinstance(value, Tensor) and is_accelerator(self._place(value))
 
     # --- functions
 
@@ -183,7 +156,7 @@ class Waits:
             if self._is_away(index):
                 self._log.waited("index", index)  # it is made a number of Python's
         elif index.dtype in _MASKS:
-            if self._owns(here) and not is_number:  # a number is filled in under the mask
+            if is_accelerator(here) and not is_number:  # a number is filled in under the mask
                 self._log.waited("index with a mask", index)
-        elif self._owns(here) and not self._is_away(index):
+        elif is_accelerator(here) and not self._is_away(index):
             self._log.copied(CPU, here, index, True)
