@@ -937,7 +937,7 @@ def test_a_layer_in_a_replica(program: Path) -> None:
     assert told is not None
     assert told.headline == "self.fc received x on cpu; its parameters are on cuda:0"
     assert told.rule == "input-on-other-device"
-    assert told.fix == "move it first: x = x.to(next(self.fc.parameters()).device)"
+    assert told.fix == "move it before the call: x = x.to(next(self.fc.parameters()).device)"
 
 
 def test_an_array_in_a_worker(program: Path) -> None:

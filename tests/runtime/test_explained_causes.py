@@ -163,7 +163,7 @@ def test_a_place_that_the_program_has_asked_for(folder: Path, given: str, rule: 
     found = told(folder, program)
     assert found.headline == "map_location asks for cuda:5, which this process doesn't have"
     assert found.rule == rule
-    fixed = "torch.load('w.pt', map_location=\"cuda\")"
+    fixed = 'torch.load("w.pt", map_location="cuda")'
     assert found.fix == f"load them to a device that is there: {fixed}"
     runs(program, f'torch.load("w.pt", {given})', fixed)
 

@@ -41,7 +41,8 @@ def cause(
     kept = _kept(scene, facts, other)
     if kept is not None:
         return kept
-    owner = scene.owners.of_part(is_same(facts))
+    is_part = isinstance(named.node, ast.Attribute)
+    owner = scene.owners.of_part(is_same(facts)) if is_part else None
     if owner is not None:  # a parameter is where its module is
         return why_behind(scene, Sides(facts, other, owner, None), owner[0], None)[:2]
     if index >= 0:
@@ -64,7 +65,7 @@ def cause(
         if made.index is not None:
             return "created-on-default-device", creation_repair(scene, made, other.device, partner)
         fallback = "created-on-default-device"
-    elif made is not None and made.in_place and not is_input:
+    elif made is not None and not is_input and (made.in_place or not facts.dtype):
         return fallback, creation_repair(scene, made, other.device, partner)
     if not named.text:
         inside = _made_inside(scene, facts, other, partner)

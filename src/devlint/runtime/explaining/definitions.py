@@ -59,6 +59,12 @@ def _goes_on(line: str, indentation: int) -> bool:
     return not line.strip() or _indentation(line) > indentation
 
 
+def code_of(node: ast.AST) -> str:
+    """A piece of a program as text, with double quotes."""
+    text = ast.unparse(node)
+    return text if '"' in text else text.replace("'", '"')
+
+
 def parsed(text: str) -> ast.Module | None:
     """The tree of a text; what Python warns of in a program's text it has warned of before."""
     try:

@@ -10,17 +10,15 @@ from types import ModuleType
 from devlint.crashes.messages import Words
 from devlint.crashes.remedies import said_of
 from devlint.crashes.scene import parts_of
+from devlint.runtime.explaining.causes import cause
 from devlint.runtime.explaining.lookup import Named, read
 from devlint.runtime.explaining.mistakes import (
     Mistake,
-    creation_repair,
     discarded,
-    moved,
     origin,
 )
 from devlint.runtime.explaining.origins import Creation, creation, shortened
 from devlint.runtime.explaining.scene import Scene
-from devlint.runtime.explaining.targets import device_text
 from devlint.runtime.operands import is_tensor, unknown
 
 _INPUTS = frozenset({"mat1", "input", "index", "indices", "mat", "vec1"})
@@ -96,17 +94,10 @@ def _repair(scene: Scene, words: Words, named: Named | None, parts: list[Named])
     if named is None:
         what = words.operands[0][0] or "one"
         return fallback, f"bring {what} to {words.home} before this line"
-    thrown_away = discarded(scene, named.text, index, words.home)
-    if thrown_away:
-        return "discarded-move", thrown_away
     others = [part for part in parts if part.text != named.text]
-    partner = others[0] if len(others) == 1 else None
-    made = _made(scene, named)
-    if made is not None and not is_layer:
-        return fallback, creation_repair(scene, made, words.home, partner)
-    other = None if is_layer else partner
-    target = device_text(scene, index, words.home, _callee(scene), other)
-    return fallback, f"move it first: {moved(scene, named.text, target, index)}"
+    partner = others[0] if len(others) == 1 and not is_layer else None
+    odd, met = unknown(named.text, words.device), unknown("", words.home)
+    return cause(scene, odd, named, index, met, partner, _callee(scene), fallback)
 
 
 def _stranger(scene: Scene, words: Words, parts: list[Named]) -> Named | None:

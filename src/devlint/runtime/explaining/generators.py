@@ -9,6 +9,7 @@ import torch
 
 from devlint.crashes.messages import Words
 from devlint.runtime.explaining.bindings import assigned
+from devlint.runtime.explaining.definitions import code_of
 from devlint.runtime.explaining.lookup import contents, read
 from devlint.runtime.explaining.mistakes import Mistake
 from devlint.runtime.explaining.origins import place_of
@@ -35,8 +36,7 @@ def generator_elsewhere(scene: Scene, words: Words, operands: Sequence[OperandFa
         if call is not None:
             node, where = call
             keyword = ast.keyword("generator", ast.parse(new, mode="eval").body)
-            changed = ast.unparse(ast.Call(node.func, node.args, [*node.keywords, keyword]))
-            changed = changed if '"' in changed else changed.replace("'", '"')
+            changed = code_of(ast.Call(node.func, node.args, [*node.keywords, keyword]))
             head = (
                 f"{ast.unparse(node.func)} takes a generator on {found} where it is given none, "
                 f"and makes numbers on {wanted}, the default device"

@@ -6,6 +6,7 @@ import ast
 from dataclasses import dataclass
 
 from devlint.runtime.explaining.bindings import assigned, stored
+from devlint.runtime.explaining.definitions import code_of
 from devlint.runtime.explaining.lookup import MISSING, Named, read, tensors_of
 from devlint.runtime.explaining.mistakes import creation_repair, moved
 from devlint.runtime.explaining.naming import is_distribution
@@ -200,10 +201,7 @@ def _made_on(node: ast.expr, device: str, target: str, scene: Scene, index: int)
         if value is not None
     ]
     changed = ast.Call(node.func, [arg for arg in args if arg is not None], keywords)
-    text = ast.unparse(changed)
-    if text == ast.unparse(node):
-        return ""
-    return text if '"' in text else text.replace("'", '"')
+    return "" if ast.unparse(changed) == ast.unparse(node) else code_of(changed)
 
 
 def _argument_on(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from devlint.crashes.messages import Words
 from devlint.runtime.explaining.bindings import assigned
+from devlint.runtime.explaining.definitions import code_of
 from devlint.runtime.explaining.lookup import locals_of
 from devlint.runtime.explaining.mistakes import Mistake, described
 from devlint.runtime.explaining.scene import Scene, is_same
@@ -61,7 +62,7 @@ def _moved_first(move: ast.Call, way: ast.Attribute) -> str:
         return ""
     if ast.unparse(made.func).rpartition(".")[2] == "Parameter" and made.args:
         inner = ast.Call(ast.Attribute(made.args[0], way.attr), move.args, move.keywords)
-        return ast.unparse(ast.Call(made.func, [inner, *made.args[1:]], made.keywords))
+        return code_of(ast.Call(made.func, [inner, *made.args[1:]], made.keywords))
     if not any(keyword.arg == "requires_grad" for keyword in made.keywords):
         return ""
     if any(keyword.arg == "device" for keyword in made.keywords):
@@ -70,4 +71,4 @@ def _moved_first(move: ast.Call, way: ast.Attribute) -> str:
     if len(move.args) > 1 or move.keywords or (way.attr == "to" and not move.args):
         return ""
     keywords = [*made.keywords, ast.keyword("device", where)]
-    return ast.unparse(ast.Call(made.func, made.args, keywords)).replace("'", '"')
+    return code_of(ast.Call(made.func, made.args, keywords))

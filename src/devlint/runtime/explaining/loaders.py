@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from torch.utils.data import DataLoader
 
 from devlint.runtime.explaining.bindings import assigned
+from devlint.runtime.explaining.definitions import code_of
 from devlint.runtime.explaining.lookup import Named, contents, read, tensors_of
 from devlint.runtime.explaining.mistakes import Mistake, described, origin
 from devlint.runtime.explaining.origins import place_of
@@ -35,7 +36,7 @@ def pinned_by_loader(scene: Scene, facts: OperandFacts) -> Mistake | None:
         lines.append(("loader", made.place()))
         if isinstance(made.value, ast.Call):
             rest = [k for k in made.value.keywords if k.arg != "pin_memory"]
-            call = ast.unparse(ast.Call(made.value.func, made.value.args, rest))
+            call = code_of(ast.Call(made.value.func, made.value.args, rest))
             fix = f"leave the pinning out at {place_of(made.file, made.line)}: {call}"
     return Mistake(
         f"{text} pins its batches, which are on {facts.device}: only memory of the host can be",

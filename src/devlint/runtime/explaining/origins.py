@@ -11,7 +11,7 @@ from types import FunctionType
 
 import torch
 
-from devlint.runtime.explaining.definitions import line_of
+from devlint.runtime.explaining.definitions import code_of, line_of
 from devlint.runtime.explaining.lookup import Named, read
 from devlint.runtime.explaining.reaching import assigned_to
 from devlint.runtime.explaining.scene import Scene
@@ -174,7 +174,7 @@ def argument_on(scene: Scene, index: int, device: str) -> str:
 def with_device(made: Creation, device: str) -> str:
     """The call with the keyword that it lacks."""
     if name_of(made.call) in ("from_numpy", "Tensor") or name_of(made.call).endswith("Tensor"):
-        return f"{ast.unparse(made.call)}.to({device})"
+        return f"{code_of(made.call)}.to({device})"
     keyword = ast.keyword("device", ast.parse(device, mode="eval").body)
     keywords = [*made.call.keywords, keyword]
-    return ast.unparse(ast.Call(made.call.func, made.call.args, keywords))
+    return code_of(ast.Call(made.call.func, made.call.args, keywords))

@@ -9,6 +9,7 @@ from devlint.crashes.messages import Words
 from devlint.crashes.remedies import REMEDIES, devices_named
 from devlint.runtime.explaining.bindings import assigned
 from devlint.runtime.explaining.causes import cause
+from devlint.runtime.explaining.definitions import code_of
 from devlint.runtime.explaining.mistakes import Mistake, described, origin
 from devlint.runtime.explaining.origins import name_of
 from devlint.runtime.explaining.scene import Scene
@@ -31,8 +32,7 @@ def not_loaded(scene: Scene, words: Words, operands: Sequence[OperandFacts]) -> 
         found = assigned(scene, ast.unparse(given[0]), index) if given else None
         lines = [] if found is None else [found.shown()]
         keyword = ast.keyword("map_location", ast.Constant(place))
-        shown = ast.unparse(ast.Call(call.func, call.args[:1], [*keywords, keyword]))
-        shown = shown.replace(f"'{place}'", f'"{place}"')
+        shown = code_of(ast.Call(call.func, call.args[:1], [*keywords, keyword]))
     if not is_asked:
         head = f"the file holds tensors of {missing}, which this process doesn't have"
         fix, rule = f"say where they are to go: {shown}", "load-without-map-location"
