@@ -392,8 +392,14 @@ def test_a_tracer_does_not_warn_of_what_is_scripted() -> None:
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", DeprecationWarning)
         x = torch.ones(2, 3, device="cuda")
-        traced = torch.jit.trace(nn.Sequential(torch.jit.script(Checked())), x)
+        scripted = torch.jit.script(Checked())
+        traced = torch.jit.trace(nn.Sequential(scripted), x)
         assert traced(x).is_cuda
+        with pytest.raises(RuntimeError, match="x"):
+            scripted()
+        with pytest.raises(torch.jit.Error, match="three are wanted"):
+            scripted(torch.ones(2, device="cuda"))
+        assert copy.deepcopy(scripted)(x).is_cuda
 
 
 def test_gradients_of_single_samples_are_with_their_parameters() -> None:

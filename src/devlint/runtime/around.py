@@ -93,7 +93,7 @@ class Around:
         self.undo.callback(at_end(self.tell))
         try:
             self._turn_on()
-        except BaseException:
+        except BaseException:  # whatever ends it, Ctrl-C too, what is on already goes off
             self.give_up()
             raise
 

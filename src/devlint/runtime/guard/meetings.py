@@ -135,7 +135,7 @@ class Watching(Onlooker):
             try:
                 with torch._C.DisableTorchFunction():
                     settle(result)
-            except Exception:
+            except Exception:  # as above
                 self._stop()
         return result
 

@@ -198,7 +198,7 @@ def _asked(question: Callable[..., Any], *details: Any) -> Any:
             return question(*details)
     except DeviceMismatchError:
         raise
-    except Exception:
+    except Exception:  # whatever the program's objects answer, the program goes on
         return None
 
 

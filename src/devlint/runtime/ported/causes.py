@@ -13,6 +13,7 @@ from devlint.runtime.guard.tracebacks import chain
 from devlint.runtime.operands import OperandFacts, Site
 from devlint.runtime.ported.code import Code
 from devlint.runtime.ported.notes import Notes
+from devlint.runtime.virtual.errors import NotEmulatedError
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ def judge(error: BaseException, code: Code, notes: Notes) -> Mismatch | NotPorte
     link = told.error if told is not None else next(reversed(links), None)
     if link is None:
         return None
-    if isinstance(link, NotImplementedError) and text_of(link).endswith("can't be emulated"):
+    if isinstance(link, NotEmulatedError):
         return NotPorted(f"meets a limit of devlint: {text_of(link)}")
     stack, operands = raised(link.__traceback__), getattr(link, "devlint_operands", ())
     if stack and _is_raise(stack[-1]):
@@ -40,10 +41,10 @@ def judge(error: BaseException, code: Code, notes: Notes) -> Mismatch | NotPorte
     if site is None:
         return NotPorted("brings devices together itself")
     strays = [facts.site for facts in operands if facts.device == "cpu"]
-    if not any(each and code.side_of(each.file) == "project" for each in strays):
-        if notes.on_host:
-            return NotPorted(notes.on_host)
-        site = notes.handed or site
+    is_known = any(each and code.side_of(each.file) == "project" for each in strays)
+    if notes.on_host and not is_known:
+        return NotPorted(notes.on_host)
+    site = notes.handed or site
     if told is None:
         first_line = text_of(link).partition("\n")[0]
         return Mismatch.unexplained(site.file, site.line, first_line, "failed")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import sys
 import weakref
 from collections.abc import Callable
@@ -129,7 +130,10 @@ class _AtEnd:
 def _is_method_of_module(frame: FrameType) -> bool:
     """Whether a module is at work: what it calls has been moved with it, or stays with it where
     whoever has called it wants it."""
-    return as_module(next(iter(arguments(frame)), None)) is not None
+    code = frame.f_code
+    module = as_module(next(iter(arguments(frame)), None))
+    found = inspect.getattr_static(type(module), code.co_name, None)
+    return module is not None and getattr(found, "__code__", None) is code
 
 
 def _outermost_constructor(frame: FrameType, module: nn.Module) -> FrameType | None:

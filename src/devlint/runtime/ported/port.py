@@ -10,7 +10,7 @@ from torch import Tensor
 from devlint.runtime.operands import memory_of
 from devlint.runtime.ported.births import Births
 from devlint.runtime.ported.code import Code
-from devlint.runtime.ported.holdings import Holdings, is_registered
+from devlint.runtime.ported.holdings import Holdings, is_registered, near_site
 from devlint.runtime.ported.modules import Modules
 from devlint.runtime.ported.notes import Notes
 from devlint.runtime.ported.wishes import was_settable
@@ -59,6 +59,8 @@ class Port:
             return self._read_by_test(error, operands)
         if len(there) == len(operands):
             return False
+        if any(near_site(tensor) not in (None, self.notes.handed) for tensor in there):
+            self.notes.handed = None  # it is of the function at work
         holdings = Holdings(self._code, sys._getframe(1))
         moved = False
         for tensor in there:

@@ -19,6 +19,10 @@ READER = Reader(shown_place, site, moved_site)
 """Asks a tensor where it pretends to be."""
 
 
+class NotEmulatedError(NotImplementedError):
+    """A program asks for something of an accelerator that devlint doesn't emulate."""
+
+
 @dataclass(frozen=True, slots=True)
 class Operand:
     """A tensor that an operation was given."""

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from devlint.runtime.virtual import texts
-from devlint.runtime.virtual.errors import Operand, device_error
+from devlint.runtime.virtual.errors import NotEmulatedError, Operand, device_error
 from devlint.runtime.virtual.modes import Handler
 from devlint.runtime.virtual.tags import CPU, argument, attribute, put, shown_place
 from devlint.runtime.virtual.world import World
@@ -100,7 +100,7 @@ class Host:
             return func(*args, **kwargs)
         name = "torch.Tensor.__cuda_array_interface__"
         self._world.limit(name)
-        raise NotImplementedError(f"{name} can't be emulated")
+        raise NotEmulatedError(f"{name} can't be emulated")
 
     def deepcopy(self, func: Any, args: Any, kwargs: Any) -> Any:
         result = func(*args, **kwargs)

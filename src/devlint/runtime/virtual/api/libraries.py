@@ -6,6 +6,7 @@ import functools
 import importlib
 import sys
 import warnings
+from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -15,7 +16,7 @@ import torch.utils._device
 from torch import Tensor
 
 from devlint.runtime.virtual import texts
-from devlint.runtime.virtual.errors import Operand, device_error
+from devlint.runtime.virtual.errors import NotEmulatedError, Operand, device_error
 from devlint.runtime.virtual.machine import Machine
 from devlint.runtime.virtual.mode_stack import FAST_PATHS
 from devlint.runtime.virtual.patches import Patches
@@ -26,8 +27,6 @@ _REAL_TYPES = {name: getattr(torch, name) for name in texts.LEGACY_TYPES if hasa
 """`torch.FloatTensor` and its like, also while others stand in their places."""
 
 _TRACER_WARNING: type[Warning] = torch.jit.TracerWarning  # type: ignore[attr-defined]
-_SCRIPTED = "_devlint_scripted"
-"""What modules have that TorchScript would have compiled."""
 
 
 def patch(world: World, patches: Patches) -> None:
@@ -152,7 +151,7 @@ def _patch_compilers(world: World, patches: Patches) -> None:
 
     def refuse(*args: Any, **kwargs: Any) -> Any:
         world.limit("torch.export")
-        raise NotImplementedError("torch.export can't be emulated: export outside of the emulation")
+        raise NotEmulatedError("torch.export can't be emulated: export outside of the emulation")
 
     patches.set(torch, "compile", run_eagerly)
     patches.set(importlib.import_module("torch.export"), "export", refuse)
@@ -166,20 +165,33 @@ def _patch_compilers(world: World, patches: Patches) -> None:
             return compiled(obj, *args, _frames_up=frames, **kwargs)
         world.limit("torch.jit.script: the code runs eagerly")
         if isinstance(obj, torch.nn.Module):
-            obj.__dict__[_SCRIPTED] = True
+            # What torch.compile leaves here is called instead, and isn't copied or pickled.
+            obj._compiled_call_impl = functools.partial(_as_scripted, obj)
         return obj
 
     patches.set(torch.jit, "script", script)
-    traced = torch.nn.Module._slow_forward
 
-    def slow_forward(module: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
-        if _SCRIPTED not in module.__dict__:
-            return traced(module, *args, **kwargs)
-        with warnings.catch_warnings():  # a tracer doesn't look into what is scripted
+
+def _as_scripted(module: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
+    """Call a module as scripted code is called: a tracer doesn't look into it, and its errors are
+    TorchScript's.
+
+    Raises:
+        RuntimeError: of its own, and for wrong arguments.
+        torch.jit.Error: for any other error.
+    """
+    is_traced = torch._C._get_tracing_state() is not None
+    with warnings.catch_warnings() if is_traced else nullcontext():
+        if is_traced:
             warnings.simplefilter("ignore", _TRACER_WARNING)
-            return traced(module, *args, **kwargs)
-
-    patches.set(torch.nn.Module, "_slow_forward", slow_forward)
+        try:
+            return module._call_impl(*args, **kwargs)
+        except RuntimeError:
+            raise
+        except TypeError as error:
+            raise RuntimeError(str(error)) from error
+        except Exception as error:
+            raise torch.jit.Error(f"{type(error).__name__}: {error}") from error
 
 
 def _patch_wrappers(machine: Machine, patches: Patches) -> None:

@@ -16,6 +16,7 @@ from functools import cache
 from types import ModuleType
 from typing import Any
 
+from devlint.runtime.virtual.errors import NotEmulatedError
 from devlint.runtime.virtual.patches import Patches
 
 _HARMLESS = frozenset(
@@ -112,7 +113,7 @@ def refused(name: str, value: Any, limit: Callable[[str], None]) -> Any:
 
     def refuse(*args: Any, **kwargs: Any) -> Any:
         limit(name)
-        raise NotImplementedError(f"{name} can't be emulated")
+        raise NotEmulatedError(f"{name} can't be emulated")
 
     made: Any = type(name, (), {"__new__": refuse}) if isinstance(value, type) else refuse
     made.__name__ = made.__qualname__ = name.rpartition(".")[2]
