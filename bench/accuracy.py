@@ -1,4 +1,4 @@
-"""How right devlint is: real bugs found, findings that are true, false ones on mended files.
+"""How right devlint is: real bugs found, findings that are true, false ones on fixed files.
 
     python bench/accuracy.py --mirrors DIR --jobs 2        recall, and the files after their fix
     python bench/accuracy.py --findings FILE               precision of what corpus.py --json wrote
@@ -86,7 +86,7 @@ def _recall_row(name: str, group: list[recall.Verdict]) -> str:
 
 @dataclass(frozen=True)
 class AfterFix:
-    """What is found in the files of the bugs once they are mended."""
+    """What is found in the files of the bugs once they are fixed."""
 
     files: int
     lines: int

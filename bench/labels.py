@@ -9,7 +9,7 @@ it judges; the package may be a project "owner/name", and its version a commit. 
 are what two readers said who didn't know of each other, "true" or "false", and null where nobody
 read it a second time. `verdict` is what holds after discussion: "true", "false", or "open" where
 the readers differ and haven't talked yet. `reason` says why in a sentence. Labels of findings that
-have gone stay: they tell what was mended, and what must not be lost.
+have gone stay: they tell what was fixed, and what must not be lost.
 
 A reader gets the sheet of `corpus.py --unlabelled` and fills in `verdict` and `reason` there.
 """
@@ -167,8 +167,8 @@ def print_gone(
 ) -> None:
     missing = gone(findings, labels, packages)
     lost = [label for label in missing if label.true]
-    mended = sum(label.true is False for label in missing)
-    print(f"labels whose finding is gone: {mended} false (mended), {len(lost)} true (lost)")
+    fixed = sum(label.true is False for label in missing)
+    print(f"labels whose finding is gone: {fixed} false (fixed), {len(lost)} true (lost)")
     for label in lost:
         package, version, path, line, code = label.key
         print(f"  lost: {package} {version} {path}:{line} {code}")

@@ -108,8 +108,8 @@ class Report:
 
     `at` is underlined. `because` are the steps that led there, oldest first. `help` is the
     remedy in words, shown when there is no `fix` or beside it. `level` overrides the page's.
-    `cause` is what is to be mended, where that is known. Of several reports with one cause, those
-    that say best how to mend it are given: one that `settles` it, else one that stands there.
+    `cause` is what is to be fixed, where that is known. Of several reports with one cause, those
+    that say best how to fix it are given: one that `settles` it, else one that stands there.
     `root` is where a tensor got the place that is wrong wherever it goes: of the reports of a rule
     that go back to one root, the first is given, with the other places as steps.
     """

@@ -51,7 +51,7 @@ def _is_from_host(fact: Fact, path: str, plan: Plan) -> bool:
 
 
 def _nearest(said: Said) -> Iterator[tuple[Page, Report]]:
-    """Of what is said of one cause, what tells best how to mend it."""
+    """Of what is said of one cause, what tells best how to fix it."""
     nearest: dict[Located, int] = {}
     for _, report in said:
         if report.cause is not None:
@@ -65,7 +65,7 @@ _FAR = 2
 
 
 def _distance(report: Report) -> int:
-    """How far a report is from saying how its cause is mended."""
+    """How far a report is from saying how its cause is fixed."""
     return 0 if report.settles else 1 if report.at is report.cause else _FAR
 
 
@@ -86,7 +86,7 @@ def _gathered(said: Said) -> Iterator[tuple[Page, Report]]:
 
 
 def _with_others(first: Report, others: list[Report]) -> Report:
-    """A report that tells of other places as well. A fix mends all of them, or there is none."""
+    """A report that tells of other places as well. A fix changes all of them, or there is none."""
     fixes = [each.fix for each in (first, *others) if each.fix is not None]
     fix = None
     if len(fixes) > len(others):

@@ -473,8 +473,8 @@ def test_it_hangs_on_the_other_file(tmp_path: Path) -> None:
     checked = check(path.read_bytes(), str(path), Settings())
     assert len(checked.findings) == 1
     assert str(tmp_path / "engine.py") in checked.consulted
-    mended = ENGINE.replace("x.numpy()", "x.detach().cpu().numpy()")
-    (tmp_path / "engine.py").write_text(textwrap.dedent(mended), encoding="utf-8")
+    fixed = ENGINE.replace("x.numpy()", "x.detach().cpu().numpy()")
+    (tmp_path / "engine.py").write_text(textwrap.dedent(fixed), encoding="utf-8")
     assert found(tmp_path, "train.py") == []
 
 

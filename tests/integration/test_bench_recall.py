@@ -87,8 +87,8 @@ class Project:
                 "weights.bin": "0",
             }
         )
-        mended = "import torch\n\nnet = torch.load('x.pt', map_location='cpu')\n"
-        self.fix = made.commit({"p/a.py": mended})
+        fixed = "import torch\n\nnet = torch.load('x.pt', map_location='cpu')\n"
+        self.fix = made.commit({"p/a.py": fixed})
 
     def bug(self, visible: str = "a", **more: str) -> dict[str, object]:
         places = {"repo": "made/up", "fix": self.fix, "parent": self.parent, "path": "p/a.py"}

@@ -128,7 +128,7 @@ def test_a_chain_and_a_parameter_get_no_fix() -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "mended"),
+    ("body", "fixed"),
     [
         ("x.cuda()", False),
         ("print(x)\n    x.cuda()", False),
@@ -137,12 +137,12 @@ def test_a_chain_and_a_parameter_get_no_fix() -> None:
         ("for _ in range(3):\n        x.cuda()\n    print(y)", False),
     ],
 )
-def test_a_name_of_a_loop_is_assigned_where_it_is_read_again(body: str, mended: bool) -> None:
+def test_a_name_of_a_loop_is_assigned_where_it_is_read_again(body: str, fixed: bool) -> None:
     text = f"import torch\n\nfor x, y in [(torch.ones(1), 0)]:\n    {body}\nprint(x)\n"
     findings = check_source(text.encode(), "a.py", Settings())
     (found,) = (finding for finding in findings if finding.code == "DEV302")
-    assert (found.fix is not None) is mended
-    assert ("put the result where" in found.help) is not mended
+    assert (found.fix is not None) is fixed
+    assert ("put the result where" in found.help) is not fixed
 
 
 @pytest.mark.parametrize("kind", [Kind.MODULE, Kind.PLACED, Kind.BATCH, Kind.UNKNOWN])

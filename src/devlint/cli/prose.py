@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 _FENCE = "```"
 _LINK = re.compile(r"\[([^\]]+)\]\(([^)\s]+)\)")
-_MEANING = {"error": "Reported:", "fixed": "Mended:", "ok": "Not reported:"}
+_MEANING = {"error": "Reported:", "fixed": "Fixed:", "ok": "Not reported:"}
 """What the second word behind a fence says of the code."""
 
 

@@ -16,7 +16,7 @@ _OF_ONE_TENSOR = ("all_reduce", "broadcast", "reduce")
 @rule("cpu-tensor-in-collective", on=Collective)
 def cpu_tensor_in_collective(call: Collective) -> Iterator[Report]:
     """Report the tensor that the backend refuses: where it is made, if nobody has moved it since.
-    That is what to mend, however many collectives it goes through."""
+    That is what to fix, however many collectives it goes through."""
     if call.context.role in (Role.TEST, Role.DATA):
         return
     made = _creation(call)

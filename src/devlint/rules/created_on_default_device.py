@@ -82,7 +82,7 @@ def made_anew(write: AttributeWrite) -> Iterator[Report]:
 def _report(
     fact: Fact, odd: Operand, partner: Operand, near: Operand | None, level: Level | None
 ) -> Report:
-    """The creation is what to mend, so it is reported, however often the tensor is used.
+    """The creation is what to fix, so it is reported, however often the tensor is used.
 
     `near` is a tensor that is where `partner` is, and so tells the device.
     """

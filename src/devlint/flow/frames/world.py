@@ -102,7 +102,7 @@ class World:
     optimizers: set[Ref] = field(default_factory=set)
     """Those of which it is known whose parameters they hold."""
     left: dict[Ref, Fact] = field(default_factory=dict)
-    """What is to be told at the end of optimizers, unless something mends it before."""
+    """What is to be told at the end of optimizers, unless something fixes it before."""
     stale: dict[tuple[ClassInfo, str], list[tuple[ir.Node, str]]] = field(default_factory=dict)
     """Where a tensor on a device that a module has stored met what follows the module."""
     stale_uses: dict[tuple[ClassInfo, str], list[ir.Expr]] = field(default_factory=dict)

@@ -25,7 +25,7 @@ from devlint.runtime.operands import OperandFacts, Site, is_tensor
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """What was done wrong, and how it is mended."""
+    """What was done wrong, and how it is fixed."""
 
     headline: str
     lines: Sequence[tuple[str, str]] = ()
