@@ -402,6 +402,17 @@ def test_a_tracer_does_not_warn_of_what_is_scripted() -> None:
         assert copy.deepcopy(scripted)(x).is_cuda
 
 
+def test_a_trace_folds_its_constants_where_devices_meet() -> None:
+    def padded(x: torch.Tensor, factor: torch.Tensor) -> torch.Tensor:
+        odd, even = (x.shape[-1] - 1) // 2, (x.shape[-1] - 2) // 2
+        return F.pad(x * factor, (odd, even), mode="reflect")
+
+    with devlint.emulate("cuda"):
+        x, factor = torch.arange(6.0, device="cuda").reshape(1, 2, 3), torch.tensor(2.0)
+        traced = torch.jit.trace(padded, (x, factor))
+        assert torch.equal(traced(x, factor), padded(x, factor))
+
+
 def test_gradients_of_single_samples_are_with_their_parameters() -> None:
     with devlint.emulate("cuda"):
         model = nn.Linear(3, 2).cuda()

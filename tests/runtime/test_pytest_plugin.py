@@ -487,5 +487,7 @@ def test_what_pytest_makes_of_an_assertion_is_no_name_of_the_test(project: Path)
         "    assert (torch.ones(2, device='cuda') + torch.ones(2)).is_cuda\n"
     )
     lines = run("-m", "pytest", "--devlint-emulate=cuda", "test_it.py")
-    assert any("takes self on cuda:0 and other on cpu" in line for line in lines)
+    told = "takes torch.ones(2, device='cuda') on cuda:0 and torch.ones(2) on cpu"
+    assert any(told in line for line in lines)
+    assert any('in the right place: torch.ones(2, device="cuda:0")' in line for line in lines)
     assert not any("@py_assert" in line for line in lines)

@@ -247,14 +247,10 @@ _COMPUTED = (
 
 
 def locals_of(spot: Spot) -> Iterator[Named]:
-    """The tensors in a frame's local names, and in what a module has of its own.
-
-    Names that nobody can write are left out: those of a comprehension, and of pytest's assertions.
-    """
-    values = [(name, value) for name, value in spot.names.items() if name.isidentifier()]
-    for name, value in values:
+    """The tensors in a frame's local names, and in what a module has of its own."""
+    for name, value in spot.names.items():
         yield from tensors_of(name, value)
-    for name, value in values:
+    for name, value in spot.names.items():
         if (module := as_module(value)) is not None:
             yield from tensors_of_module(name, module)
 

@@ -115,8 +115,10 @@ class Spot:
 
     @cached_property
     def names(self) -> Mapping[str, Any]:
-        """The values of the frame's own names."""
-        return _names_of(self.frame)
+        """The values of the frame's own names. What nobody can write, as the iterator of a
+        comprehension and the parts of an assertion that pytest keeps, is no name."""
+        values = _names_of(self.frame).items()
+        return {name: value for name, value in values if name.isidentifier()}
 
     @property
     def globals(self) -> Mapping[str, Any]:

@@ -98,7 +98,7 @@ def _is_set(scene: Scene, index: int, name: str, line: int) -> bool:
     """Whether a name has its value at a line already."""
     source = scene.source(index)
     if name in parameters(source.spot.code) or not line:
-        return name.isidentifier()
+        return True
     sets = [getattr(node, "lineno", line) for node in source.nodes if binds(node, name)]
     return all(found < line for found in sets)
 

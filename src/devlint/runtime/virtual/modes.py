@@ -12,6 +12,7 @@ gradients are placed where a program can see them (`autograd`).
 from __future__ import annotations
 
 import itertools
+import operator
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -82,6 +83,13 @@ def survey(values: Any, where: torch.device | None = None) -> torch.device | Non
     return where
 
 
+_OF_CONSTANTS: dict[Any, Callable[..., Any]] = {
+    torch.ops.aten.equal.default: operator.eq,
+    torch.ops.aten._local_scalar_dense.default: lambda number: number,
+}
+"""What TorchScript folds constants by: tensors that were made of numbers come as numbers again."""
+
+
 class DispatchMode(TorchDispatchMode):
     """Checks each operator that one call comes down to, and places what it makes."""
 
@@ -101,6 +109,9 @@ class DispatchMode(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
+        fold = _OF_CONSTANTS.get(func)
+        if fold is not None and not any(isinstance(each, Tensor) for each in args):
+            return fold(*args)
         signature = self._signatures.get(func)
         if signature is None:
             signature = self._signatures[func] = signature_of(func)
