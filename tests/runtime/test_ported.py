@@ -92,6 +92,19 @@ class Runner:
         x = x.to(self.device)
         return make().to(self.device)(x) - x
 
+class Processor(nn.Module):
+    def __init__(self, part):
+        super().__init__()
+        self.part, self.device = part, "cpu"
+
+    def to(self, device):
+        self.device = device
+        self.part = self.part.to(device)
+        return self
+
+    def after(self, x):
+        return self.part(x.to(self.device))
+
 def fixed(x):
     return x + torch.zeros(3, device="cpu")
 
@@ -116,8 +129,8 @@ import pytest
 import torch
 from helpers import inputs, parameter
 from package import (
-    Agent, Doubled, Masked, Net, Runner, Stack, as_array, combined, example_for, fixed, of_twice,
-    ones_like, pairs, refuse, shuffled, total,
+    Agent, Doubled, Masked, Net, Processor, Runner, Stack, as_array, combined, example_for, fixed,
+    of_twice, ones_like, pairs, refuse, shuffled, total,
 )
 from package.testing import checked
 from torch.nn.utils.rnn import pack_padded_sequence
@@ -196,6 +209,9 @@ def test_own_module_that_the_project_runs(x):
             return self.linear(x)
 
     assert Runner().run(Own, x).shape == (2, 3)
+
+def test_module_with_a_move_of_its_own(model, x):
+    assert Processor(model).after(x).shape == (2, 3)
 
 def test_fixed_device(x):
     fixed(x)

@@ -117,8 +117,7 @@ class Spot:
     def names(self) -> Mapping[str, Any]:
         """The values of the frame's own names. What nobody can write, as the iterator of a
         comprehension and the parts of an assertion that pytest keeps, is no name."""
-        values = _names_of(self.frame).items()
-        return {name: value for name, value in values if name.isidentifier()}
+        return {name: value for name, value in values_of(self.frame).items() if name.isidentifier()}
 
     @property
     def globals(self) -> Mapping[str, Any]:
@@ -130,8 +129,8 @@ class Spot:
         return owner_of_frame(self.frame)
 
 
-def _names_of(frame: FrameType) -> Mapping[str, Any]:
-    """The values of a frame's own names, read without leaving a trace.
+def values_of(frame: FrameType) -> Mapping[str, Any]:
+    """What a frame keeps, by name, read without leaving a trace.
 
     Up to Python 3.12 a function's frame keeps the dictionary that it is asked for, and with it the
     values, however the names change: a tensor would stay alive for as long as the function runs.

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from types import FrameType, FunctionType, ModuleType
-from typing import Any
 
 from torch import Tensor, nn
 
-from devlint.runtime.explaining.stack import Spot, as_module
+from devlint.runtime.explaining.stack import as_module, values_of
 from devlint.runtime.operands import NO_STORAGE, Site, is_tensor, memory_of
 from devlint.runtime.ported.code import Code
 from devlint.runtime.virtual.tags import carrier_of
@@ -44,7 +43,7 @@ class Holdings:
         for each in code.frames(frame):
             side = code.side_of(each.f_code.co_filename)
             if side == "test":
-                self._look_at(_names(each).values(), _DEPTH, True)
+                self._look_at(values_of(each).values(), _DEPTH, True)
                 if called is not None:
                     self._look_at(arguments(called), _DEPTH, True)
             if side != "between":
@@ -101,13 +100,9 @@ def is_registered(module: nn.Module, tensor: Tensor) -> bool:
     return memory is not None and any(memory_of(part) == memory for part in parts)
 
 
-def _names(frame: FrameType) -> Mapping[str, Any]:
-    return Spot(frame, frame.f_lineno or 0, frame.f_lasti).names
-
-
 def arguments(frame: FrameType) -> list[object]:
     """What a function was called with, as far as its parameters still have it."""
-    code, names = frame.f_code, _names(frame)
+    code, names = frame.f_code, values_of(frame)
     count = code.co_argcount + code.co_kwonlyargcount
     count += bool(code.co_flags & 0x04) + bool(code.co_flags & 0x08)  # *args, **kwargs
     return [names.get(name) for name in code.co_varnames[:count]]

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from devlint.runtime.explaining.stack import Spot, as_module
+from devlint.runtime.explaining.stack import as_module, values_of
 from devlint.runtime.ported.code import Code
 from devlint.runtime.ported.holdings import arguments, leaves, near_site
 from devlint.runtime.ported.notes import Notes
@@ -35,10 +35,14 @@ class Modules:
         patches.set(nn.Module, "__init__", self._made(nn.Module.__init__))
         patches.set(nn.Module, "__call__", self._called(nn.Module.__call__))
 
-    def move(self, module: nn.Module) -> bool:
-        """Move a module as `.to(device)` does. Returns whether anything has moved."""
+    def move(self, module: nn.Module, is_new: bool = False) -> bool:
+        """Move a module as `.to(device)` does. Returns whether anything has moved.
+
+        Where all is there, there is nothing to do, unless a new module has a `.to()` of its own.
+        """
         parts = [*module.parameters(), *module.buffers()]
-        if parts and all(shown_place(part) is not CPU for part in parts):
+        is_there = bool(parts) and all(shown_place(part) is not CPU for part in parts)
+        if is_there and not (is_new and type(module).to is not nn.Module.to):
             return False
         try:
             with self._world.modes():
@@ -76,7 +80,7 @@ class Modules:
 
     def _built(self, given: list[Tensor], module: nn.Module) -> None:
         """The constructor of a module has ended."""
-        self.move(module)
+        self.move(module, is_new=True)
         for tensor in given:
             put(tensor, self._world.machine.current)
 
@@ -141,7 +145,7 @@ def _outermost_constructor(frame: FrameType, module: nn.Module) -> FrameType | N
     None where the base's is called by itself."""
     found = None
     while frame.f_code.co_name == "__init__" and frame.f_code.co_argcount:
-        this = Spot(frame, 0, 0).names.get(frame.f_code.co_varnames[0])
+        this = values_of(frame).get(frame.f_code.co_varnames[0])
         if this is not module or frame.f_back is None:
             break
         found, frame = frame, frame.f_back

@@ -14,7 +14,7 @@ from types import CodeType, FrameType, FunctionType
 import torch
 from torch import Tensor
 
-from devlint.runtime.explaining.stack import Spot
+from devlint.runtime.explaining.stack import values_of
 from devlint.runtime.operands import NO_STORAGE, is_tensor
 from devlint.runtime.ported.holdings import arguments, attributes
 from devlint.runtime.virtual.tags import carrier_of
@@ -29,7 +29,7 @@ def names_cpu(value: object) -> bool:
 
 def is_default(frame: FrameType) -> bool:
     """Whether a parameter of a function has the CPU as its default, and has it still."""
-    names = Spot(frame, 0, 0).names
+    names = values_of(frame)
     return any(names_cpu(names.get(name)) for name in _cpu_defaults(frame.f_code))
 
 
