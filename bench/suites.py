@@ -8,7 +8,8 @@
 
 A package's source archive is fetched with `python -m unearth` (pip would run its build to
 download it) and unpacked below a folder of the cache, `--cache`; what the suites need besides is
-installed into a folder beside it. Each suite runs twice, with one thread and the same options.
+installed into a folder beside it. Each suite runs twice, with one thread and the same options: on
+the device without the tests that it has for machines with one only.
 
 Runs are kept in suites_runs.jsonl, a line a package. Whether a cause is a mistake of the package,
 so that a user meets it who has moved the model and its inputs, is written by two readers in
@@ -276,7 +277,8 @@ def ran(suite: Suite, cache: Path, site: Path, limit: float, only_plain: bool) -
     logs = cache / "logs"
     logs.mkdir(exist_ok=True)
     outcomes, seconds = [], []
-    for name, options in (("plain", []), ("on", [ON]))[: 1 if only_plain else 2]:
+    same = ["--witness-before", str(logs / f"{suite.name}.plain.jsonl")]
+    for name, options in (("plain", []), ("on", [ON, *same]))[: 1 if only_plain else 2]:
         log = logs / f"{suite.name}.{name}.log"
         lines, took = lines_of(suite, root, site, options, log, limit)
         log.with_suffix(".jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))

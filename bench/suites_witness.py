@@ -22,12 +22,20 @@ class Witness:
     Args:
         file: where to.
         port: devlint's plugin, if the tests run on a device.
+        only: the tests to run, by their ids; None for all. With a device, suites have more tests.
     """
 
-    def __init__(self, file: Path, port: Any) -> None:
+    def __init__(self, file: Path, port: Any, only: frozenset[str] | None) -> None:
         self._file = file
         self._port = port
+        self._only = only
         self._tests: dict[str, dict[str, Any]] = {}
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Leave the other tests out."""
+        if self._only is not None:
+            items[:] = [item for item in items if item.nodeid in self._only]
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self) -> None:
@@ -76,11 +84,15 @@ class Witness:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Declare where to write."""
+    """Declare where to write, and the witness's lines of the run whose tests are to run."""
     parser.addoption("--witness", type=Path)
+    parser.addoption("--witness-before", type=Path)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Begin."""
     port = config.pluginmanager.get_plugin("devlint_port")
-    config.pluginmanager.register(Witness(config.getoption("witness"), port))
+    before, only = config.getoption("witness_before"), None
+    if before is not None:
+        only = frozenset(json.loads(line)["test"] for line in before.read_text().splitlines())
+    config.pluginmanager.register(Witness(config.getoption("witness"), port, only))
