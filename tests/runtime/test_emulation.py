@@ -382,6 +382,16 @@ def test_torchscript_runs_eagerly_and_traces_as_ever() -> None:
 
 
 class Checked(nn.Module):
+    kept: Callable[[int], int] | None  # no type of TorchScript
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kept = None
+
+    @torch.jit.export
+    def doubled(self, x: torch.Tensor) -> torch.Tensor:
+        return x * 2
+
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         torch._assert(x.shape[-1] == 3, "three are wanted")
         return x * 2

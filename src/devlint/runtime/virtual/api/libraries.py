@@ -170,6 +170,14 @@ def _patch_compilers(world: World, patches: Patches) -> None:
         return obj
 
     patches.set(torch.jit, "script", script)
+    has_exports = torch._jit_internal.module_has_exports
+
+    def is_to_be_compiled(module: torch.nn.Module) -> bool:
+        # A tracer leaves what is compiled already.
+        done = getattr(module._compiled_call_impl, "func", None) is _as_scripted
+        return not done and bool(has_exports(module))
+
+    patches.set(torch._jit_internal, "module_has_exports", is_to_be_compiled)
 
 
 def _as_scripted(module: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
