@@ -21,13 +21,11 @@ class Witness:
 
     Args:
         file: where to.
-        port: devlint's plugin, if the tests run on a device.
         only: the tests to run, by their ids; None for all. With a device, suites have more tests.
     """
 
-    def __init__(self, file: Path, port: Any, only: frozenset[str] | None) -> None:
+    def __init__(self, file: Path, only: frozenset[str] | None) -> None:
         self._file = file
-        self._port = port
         self._only = only
         self._tests: dict[str, dict[str, Any]] = {}
 
@@ -49,11 +47,16 @@ class Witness:
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, Any, None]:
         """Take down a part of a test: its fixtures, itself, a subtest."""
+        known = len(item.user_properties)
         outcome = yield
         report: pytest.TestReport = outcome.get_result()
         part: dict[str, Any] = {"outcome": report.outcome}
-        if report.outcome != "passed" and call.excinfo is not None and self._port is not None:
-            part |= self._judged(call.excinfo.value)
+        for name, value in item.user_properties[known:]:
+            if name == "devlint_not_taken_along":
+                part |= {"outcome": "left", "reason": value}
+            elif name == "devlint_cause":
+                file, _, line = str(value).rpartition(":")
+                part |= {"outcome": "cause", "causes": [{"file": file, "line": int(line)}]}
         if part["outcome"] == "failed":
             part["error"] = str(report.longrepr)[-2000:]
         before = self._tests.get(item.nodeid)
@@ -63,18 +66,6 @@ class Witness:
             if not (skipped and part["outcome"] == "passed"):  # after it, its fixtures end
                 self._tests[item.nodeid] = part
         self._tests[item.nodeid]["causes"] = causes
-
-    def _judged(self, error: BaseException) -> dict[str, Any]:
-        """What devlint's plugin says of an error, in the words of this bench."""
-        from devlint.runtime.ported.causes import NotPorted, judge
-
-        found = judge(error, self._port.code, self._port.port.notes)
-        if found is None:
-            return {}
-        if isinstance(found, NotPorted):
-            return {"outcome": "left", "reason": found.reason}
-        said = {"message": found.message, "explanation": found.explanation}
-        return {"outcome": "cause", "causes": [{"file": found.file, "line": found.line, **said}]}
 
     def pytest_sessionfinish(self) -> None:
         """Write it."""
@@ -91,8 +82,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Begin."""
-    port = config.pluginmanager.get_plugin("devlint_port")
     before, only = config.getoption("witness_before"), None
     if before is not None:
         only = frozenset(json.loads(line)["test"] for line in before.read_text().splitlines())
-    config.pluginmanager.register(Witness(config.getoption("witness"), port, only))
+    config.pluginmanager.register(Witness(config.getoption("witness"), only))
