@@ -94,14 +94,17 @@ def _ordinal(words: Words, call: str, parts: list[ast.AST]) -> Said:
 
 
 def devices_named(parts: list[ast.AST]) -> list[str]:
-    """The accelerators that a line names."""
-    return [
-        part.value
-        for part in parts
-        if isinstance(part, ast.Constant)
-        and isinstance(part.value, str)
-        and re.fullmatch(r"(cuda|xpu|hpu)(:\d+)?", part.value) is not None
-    ]
+    """The accelerators that a line names, as text or as in `x.cuda(5)`."""
+    return [found for part in parts if (found := _device_named(part))]
+
+
+def _device_named(part: ast.AST) -> str:
+    if isinstance(part, ast.Constant) and isinstance(part.value, str):
+        return part.value if re.fullmatch(r"(cuda|xpu|hpu)(:\d+)?", part.value) else ""
+    method = getattr(part.func, "attr", "") if isinstance(part, ast.Call) else ""
+    given = part.args[0] if isinstance(part, ast.Call) and len(part.args) == 1 else None
+    number = given.value if isinstance(given, ast.Constant) else None
+    return f"{method}:{number}" if type(number) is int and method in ("cuda", "xpu") else ""
 
 
 def _numpy(words: Words, call: str, parts: list[ast.AST]) -> Said:

@@ -10,12 +10,20 @@ import ast
 from inspect import CO_VARKEYWORDS
 from types import CodeType, FunctionType
 
-from torch import nn
+from torch import Tensor, nn
 
 from devlint.runtime.explaining.addresses import written_callee
-from devlint.runtime.explaining.elsewhere import Line, is_empty, of_attribute, of_global
-from devlint.runtime.explaining.lookup import MISSING, read
-from devlint.runtime.explaining.reaching import are_later, reaching
+from devlint.runtime.explaining.elsewhere import (
+    Line,
+    is_empty,
+    of_attribute,
+    of_global,
+    of_result,
+    set_from_outside,
+    value_of,
+)
+from devlint.runtime.explaining.lookup import MISSING, function_of, getter_of, read
+from devlint.runtime.explaining.reaching import are_later, reaching, statement_of
 from devlint.runtime.explaining.scene import Scene
 from devlint.runtime.explaining.source import binds, parameters
 from devlint.runtime.explaining.stack import Spot, as_module, has_method, own_name
@@ -59,6 +67,10 @@ def made_module(scene: Scene, module: nn.Module, device: str) -> str:
     owner = scene.owners.keeper(module)
     if owner is not None and (not is_part or scene.owners.has_any_on(device)):
         found = of_attribute(type(owner[0]), owner[1], scene.user)
+        if is_part:
+            files = {spot.file for spot in scene.stack if spot.owner == scene.user}
+            later = set_from_outside(sorted(files), owner[1])
+            found = later[0] if len(later) == 1 else None if later else found
         return "" if found is None else found.place()
     if is_part and scene.owners.has_any_on(device):
         return ""
@@ -76,6 +88,8 @@ def _of(scene: Scene, node: ast.expr, index: int, steps: int) -> Line | None:
             return line
         if isinstance(node, ast.Attribute):
             owner = read(node.value, spot)
+            if (getter := getter_of(owner, node.attr)) is not None:
+                return of_result(getter, scene.user)
             found = None if owner is MISSING else of_attribute(type(owner), node.attr, scene.user)
             if found is not None:
                 return found
@@ -88,10 +102,12 @@ def _of(scene: Scene, node: ast.expr, index: int, steps: int) -> Line | None:
             node = node.value
         elif isinstance(node, ast.UnaryOp):
             node = node.operand
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            if not is_tensor(read(node.func.value, spot)):
-                return None  # what it works on isn't what it gives
-            node = node.func.value
+        elif isinstance(node, ast.Call):
+            if isinstance(node.func, ast.Attribute) and is_tensor(read(node.func.value, spot)):
+                node = node.func.value
+                continue
+            called = function_of(node.func, spot)
+            return None if called is None else of_result(called, scene.user)
         else:
             return None
     return _of_name(scene, node.id, index, steps)
@@ -132,9 +148,16 @@ def _of_name(scene: Scene, name: str, index: int, steps: int) -> Line | None:
     spot, source = scene.stack[index], scene.source(index)
     if not steps:
         return None
-    sets = [node for node in source.nodes if binds(node, name)]
+    value = spot.names.get(name)
+    sets = [
+        node
+        for node in source.nodes
+        if binds(node, name)
+        and not (is_tensor(value) and _puts_elsewhere(scene, node, value, index))
+    ]
     if sets:
-        setter = reaching(source, sets)
+        is_only = len(sets) == 1 and name not in parameters(spot.code)
+        setter = statement_of(source, sets[0]) if is_only else reaching(source, sets)
         if setter is not None:
             return _line(scene, setter, name, index, steps)
         if name not in parameters(spot.code) or not are_later(source, sets):
@@ -146,6 +169,21 @@ def _of_name(scene: Scene, name: str, index: int, steps: int) -> Line | None:
     is_global = spot.code.co_name != "<module>" and name in spot.code.co_names
     is_global = is_global and scene.is_users(index)
     return of_global(spot.file, name) if is_global else None
+
+
+def _puts_elsewhere(scene: Scene, target: ast.AST, tensor: Tensor, index: int) -> bool:
+    """Whether the value that a target gets is on a device, by its last words, and not there."""
+    source, device = scene.source(index), scene.device(tensor)
+    value = value_of(source.tree, target)
+    if not isinstance(value, ast.Call):
+        return False
+    method = value.func.attr if isinstance(value.func, ast.Attribute) else ""
+    if method in ("cpu", "cuda", "xpu"):
+        return not device.startswith(method)
+    given = [keyword.value for keyword in value.keywords if keyword.arg == "device"]
+    given += value.args[:1] if method == "to" else []
+    asked = str(read(given[0], source.spot)) if given else ""
+    return asked.partition(":")[0] in ("cpu", "cuda", "xpu", "mps") and not device.startswith(asked)
 
 
 def _line(scene: Scene, setter: ast.stmt, name: str, index: int, steps: int) -> Line | None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from torch import nn
 
 from devlint.runtime.explaining.addresses import address, whole_on
+from devlint.runtime.explaining.expressions import holder_of
 from devlint.runtime.explaining.keeping import (
     distribution_repair,
     kept_and_written,
@@ -14,16 +16,16 @@ from devlint.runtime.explaining.keeping import (
     moved_field,
     was_moved_without,
 )
-from devlint.runtime.explaining.lookup import Named, holder_of
+from devlint.runtime.explaining.lookup import Named
 from devlint.runtime.explaining.mistakes import creation_repair, discarded, moved
 from devlint.runtime.explaining.naming import is_made_at
 from devlint.runtime.explaining.origins import creation, is_for_argument, is_for_module
 from devlint.runtime.explaining.scene import Scene, is_same, shares_memory
 from devlint.runtime.explaining.sides import Sides
-from devlint.runtime.explaining.targets import device_text
+from devlint.runtime.explaining.targets import can_be_set, device_text
 from devlint.runtime.explaining.unmoved import why_behind
 from devlint.runtime.explaining.wholes import tuple_of, whole
-from devlint.runtime.operands import OperandFacts
+from devlint.runtime.operands import OperandFacts, is_tensor
 
 
 def cause(
@@ -51,9 +53,9 @@ def cause(
         holder = holder_of(named.node, scene.source(index))
     moved_without = holder if was_moved_without(scene, holder, other.device, index) else ""
     holder = "" if moved_without else holder
-    thrown_away = discarded(scene, named.text, index, other.device) or discarded(
-        scene, holder, index, other.device
-    )
+    names = [(named.text, index), (holder, index), *_outer_names(scene, facts, index)]
+    moves = (discarded(scene, text, place, other.device) for text, place in names)
+    thrown_away = next(filter(None, moves), "")
     if thrown_away:
         return "discarded-move", thrown_away
     made = creation(scene, facts, named, index) if index >= 0 else None
@@ -65,6 +67,8 @@ def cause(
         if made.index is not None:
             return "created-on-default-device", creation_repair(scene, made, other.device, partner)
         fallback = "created-on-default-device"
+    elif made is not None and made.index == index and made.line > scene.stack[index].line:
+        return fallback, creation_repair(scene, made, other.device, partner)  # in the round before
     elif made is not None and not is_input and (made.in_place or not facts.dtype):
         return fallback, creation_repair(scene, made, other.device, partner)
     if not named.text:
@@ -83,12 +87,22 @@ def cause(
     if whole_tuple:
         each = f"tuple(each.to({target}) for each in {whole_tuple})"
         is_named = is_statement and whole_tuple.isidentifier()
+        is_named = is_named and can_be_set(scene, whole_tuple, index)
         return fallback, f"{before}: {f'{whole_tuple} = ' if is_named else ''}{each}"
     if moved_without:
         before = f"{moved_without} was moved without it, move it as well"
     if is_statement and not holder:
         return fallback, f"{before}: {moved_field(scene, named.text, target, index)}"
     return fallback, f"{before}: {moved(scene, holder or named.text, target, index)}"
+
+
+def _outer_names(scene: Scene, facts: OperandFacts, index: int) -> Iterator[tuple[str, int]]:
+    """What the user's functions around a frame call a tensor, the innermost first."""
+    same = is_same(facts)
+    for outer in filter(scene.is_users, range(index - 1, -1, -1)):
+        for name, value in scene.stack[outer].names.items():
+            if is_tensor(value) and same(value):
+                yield name, outer
 
 
 def _kept(scene: Scene, facts: OperandFacts, other: OperandFacts) -> tuple[str, str] | None:

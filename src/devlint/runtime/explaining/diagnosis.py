@@ -85,7 +85,8 @@ def _index(scene: Scene, words: Words, operands: Operands) -> Mistake | None:
         if len(strangers) != 1 or not bases:
             return None
         base, index = bases[0], strangers[0]
-    if scene.inside is not None or scene.owners.plain_attribute(is_same(base)) is not None:
+    owners, same = scene.owners, is_same(base)
+    if scene.inside is not None or owners.plain_attribute(same) or owners.of_tensor(same):
         return meeting(scene, (base, index), words.text)  # the index is a library's, or right
     its_name, name = named_pair(scene, base, index)
     base_text = its_name.text if its_name is not None else "the tensor"

@@ -15,12 +15,11 @@ from devlint.runtime.explaining.arguments import (
     whole_argument,
     written_argument,
 )
+from devlint.runtime.explaining.expressions import holder_of, operands_of
 from devlint.runtime.explaining.lookup import (
     MISSING,
     Named,
-    holder_of,
     locals_of,
-    operands_of,
     read,
     tensors_of,
 )

@@ -61,7 +61,10 @@ def left_behind(scene: Scene, sides: Sides, owner: nn.Module) -> Mistake:
         lines += [] if any(text == line for _, text in lines) else [("passed at", line)]
     made = "" if sides.odd.site else made_module(scene, owner, sides.other.device)
     lines.append(("model", f"on {sides.odd.device}, {made}" if made else since(sides.odd)))
-    text = address(scene, owner)[0] if given is None or not given.text else given.text
+    text = "" if given is None else given.text
+    if not text:
+        whole = scene.owners.root if _is_all_behind(scene, owner, sides.other.device) else None
+        text = address(scene, owner if whole is None else whole)[0]
     return Mistake(
         f"{head} on {sides.other.device}",
         lines,
@@ -72,6 +75,12 @@ def left_behind(scene: Scene, sides: Sides, owner: nn.Module) -> Mistake:
         devices=(sides.odd.device, sides.other.device),
         is_mismatch=True,
     )
+
+
+def _is_all_behind(scene: Scene, owner: nn.Module, device: str) -> bool:
+    """Whether nothing of the outermost module, of which another one is a part, is on a device."""
+    path = scene.owners.path(owner)
+    return path is not None and not (path and scene.owners.has_any_on(device))
 
 
 def _registered(scene: Scene, holder: Holder) -> str:
@@ -106,7 +115,7 @@ def why_behind(
     if path is None:
         what = f"{type(owner).__name__} isn't a part of {type(root).__name__}: move it as well"
         return "module-left-behind", what + _moved(scene, text, index, sides, given), index
-    if path and scene.owners.has_any_on(device):
+    if not _is_all_behind(scene, owner, device):
         what = ""
         if scene.owners.device_of(root, owner) == device:
             what = f"the rest of {type(root).__name__} is on {device}: "
