@@ -94,6 +94,41 @@ def test_a_tensor_that_an_expression_makes_is_made_elsewhere(folder: Path) -> No
     runs(program, "torch.ones(3) /", "torch.ones(3, device=x.device) /")
 
 
+def test_a_list_says_where_what_is_computed_of_it_is(folder: Path) -> None:
+    program = """
+        scores = [torch.ones(2).cuda().mean() for _ in range(2)]
+        y = torch.stack(scores).mean().numpy()
+    """
+    found = told_without_notes(folder, program, TypeError)
+    assert (found.argument, found.devices) == ("torch.stack(scores).mean()", ("cuda:0", "cpu"))
+    assert found.fix == "copy it to the host first: torch.stack(scores).mean().cpu().numpy()"
+
+
+def test_the_origin_of_an_input_that_modules_compute_with(folder: Path) -> None:
+    program = """
+        class Scale(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.weight = nn.Parameter(torch.ones(3))
+            def forward(self, x):
+                return 2 * x @ self.weight
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.scale = Scale()
+            def forward(self, x):
+                h = torch.stack((x, x))
+                return self.scale((h - 1) / 2)
+        net = Net().cuda()
+        x = torch.ones(2, 3)
+        net(x)
+    """
+    for found in (told(folder, program), told_without_notes(folder, program)):
+        lines = [first_line(text) for label, text in found.lines if label == "made at"]
+        assert lines == ["x = torch.ones(2, 3)"]
+    runs(program, "net(x)", "net(x.to(next(net.parameters()).device))")
+
+
 # --- where it comes from
 
 
@@ -272,6 +307,42 @@ def test_a_part_is_written_with_its_key(folder: Path) -> None:
     """
     found = told(folder, program)
     assert found.fix.endswith('net.parts["b"].to(next(net.parameters()).device)')
+
+
+def test_a_part_is_moved_as_a_whole(folder: Path) -> None:
+    program = """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.body, self.key = nn.Linear(3, 3), nn.Linear(3, 3)
+            def forward(self, x):
+                x = self.body(x)
+                return self.key(x)
+        net = Net().cuda()
+        net.key = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3))
+        net(torch.ones(1, 3).cuda())
+    """
+    found = told(folder, program)
+    assert found.argument == "x"
+    assert found.fix.endswith(": net.key.to(next(net.parameters()).device)")
+    runs(program, "net(torch", "net.key.to(next(net.parameters()).device)\nnet(torch")
+
+
+def test_state_that_is_read_from_outside_is_registered(folder: Path) -> None:
+    program = """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.lin = nn.Linear(3, 3)
+                self.scales = {"a": nn.Parameter(torch.ones(1))}
+        net, x = Net().cuda(), torch.ones(3).cuda()
+        y = x * net.scales["a"]
+    """
+    found = told(folder, program)
+    assert found.rule == "unregistered-modules"
+    assert found.fix.endswith("self.scales = nn.ParameterDict(...)")
+    container = '{"a": nn.Parameter(torch.ones(1))}'
+    runs(program, container, f"nn.ParameterDict({container})")
 
 
 # --- whose a file is

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torch import nn
+from torch import Tensor, nn
 
 from devlint.runtime.explaining.addresses import address, whole_on
 from devlint.runtime.explaining.expressions import holder_of
@@ -16,12 +16,14 @@ from devlint.runtime.explaining.keeping import (
     moved_field,
     was_moved_without,
 )
-from devlint.runtime.explaining.lookup import Named
+from devlint.runtime.explaining.lookup import Named, read
 from devlint.runtime.explaining.mistakes import creation_repair, discarded, moved
 from devlint.runtime.explaining.naming import is_made_at
 from devlint.runtime.explaining.origins import creation, is_for_argument, is_for_module
+from devlint.runtime.explaining.ownership import Ownership
 from devlint.runtime.explaining.scene import Scene, is_same, shares_memory
 from devlint.runtime.explaining.sides import Sides
+from devlint.runtime.explaining.stack import as_module
 from devlint.runtime.explaining.targets import can_be_set, device_text
 from devlint.runtime.explaining.unmoved import why_behind
 from devlint.runtime.explaining.wholes import tuple_of, whole
@@ -40,7 +42,7 @@ def cause(
     holder: str = "",
 ) -> tuple[str, str]:
     """The rule that speaks of a misplaced tensor, and the repair."""
-    kept = _kept(scene, facts, other)
+    kept = _kept(scene, facts, named, index, other)
     if kept is not None:
         return kept
     is_part = isinstance(named.node, ast.Attribute)
@@ -105,10 +107,25 @@ def _outer_names(scene: Scene, facts: OperandFacts, index: int) -> Iterator[tupl
                 yield name, outer
 
 
-def _kept(scene: Scene, facts: OperandFacts, other: OperandFacts) -> tuple[str, str] | None:
+def _read_from(
+    scene: Scene, facts: OperandFacts, named: Named, index: int
+) -> tuple[nn.Module, str, Tensor] | None:
+    """The module that an expression reads a tensor from that isn't registered there."""
+    for node in () if index < 0 or named.node is None else ast.walk(named.node):
+        if isinstance(node, ast.Attribute):
+            module = as_module(read(node.value, scene.stack[index]))
+            if module is not None:
+                return Ownership([module], scene.reader).plain_attribute(is_same(facts))
+    return None
+
+
+def _kept(
+    scene: Scene, facts: OperandFacts, named: Named, index: int, other: OperandFacts
+) -> tuple[str, str] | None:
     """Of a tensor that a module keeps as a plain attribute: the rule and the repair."""
     owners = scene.owners
     kept = owners.plain_attribute(is_same(facts)) or owners.plain_attribute(shares_memory(facts))
+    kept = kept or _read_from(scene, facts, named, index)
     if kept is None or owners.device_of(kept[0]) not in (None, other.device):
         return None
     if scene.was_given(kept[0], shares_memory(facts)):
@@ -127,8 +144,9 @@ def _kept(scene: Scene, facts: OperandFacts, other: OperandFacts) -> tuple[str, 
             "..., persistent=False)"
         )
     if issubclass(type(kept[2]), nn.Parameter):
+        container = "Dict" if kept[1].startswith(f'{name}["') else "List"
         return "unregistered-modules", (
-            f"let them move with the module, {kind}: self.{name} = nn.ParameterList(...)"
+            f"let them move with the module, {kind}: self.{name} = nn.Parameter{container}(...)"
         )
     return "unregistered-tensor", (
         f"let the tensors of self.{name} move with the module, as buffers of {kind}"

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from devlint.runtime.explaining.expressions import is_number
-from devlint.runtime.explaining.lookup import MISSING, Named, read
+from devlint.runtime.explaining.lookup import MISSING, Named, read, tensors_of
 from devlint.runtime.explaining.source import ELSEWHERE, MOVES, Source
 from devlint.runtime.operands import is_tensor
 
@@ -31,15 +31,17 @@ def deciding(node: ast.AST | None, source: Source, where: Where) -> Named | None
     if node is None:
         return None
     try:
-        parts = [named for named in _parts(node, source) if _counts(named)]
+        parts = [named for named in _parts(node, source) if _counts(named, where)]
     except _UnclearError:
         return None
     places = {where(named.tensor) for named in parts if named.tensor is not None}
     return parts[0] if len(places) == 1 else None
 
 
-def _counts(named: Named) -> bool:
-    return named.tensor is not None and named.tensor.dim() > 0
+def _counts(named: Named, where: Where) -> bool:
+    """Whether a part says where the rest is: a number of the CPU may come along anywhere."""
+    tensor = named.tensor
+    return tensor is not None and (tensor.dim() > 0 or where(tensor) != "cpu")
 
 
 def _parts(node: ast.AST, source: Source) -> Iterator[Named]:
@@ -73,6 +75,8 @@ def _of_name(node: ast.AST, source: Source) -> Iterator[Named]:
             raise _UnclearError
     elif is_tensor(value):
         yield Named(source.text_of(node), value, node)
+    elif type(value) in (list, tuple) and all(map(is_tensor, value)):
+        yield from tensors_of(source.text_of(node), value)
     elif type(value) not in (int, float, bool, complex, torch.dtype, torch.Size, str, type(None)):
         raise _UnclearError
 

@@ -40,6 +40,7 @@ def _single(scene: Scene, words: Words) -> Mistake:
     said = said_of(words, shortened(scene.failing_text(scene.use), 60), node)
     rule = "" if words.kind == "pinned" else said.remedy.rule  # nobody has seen what was pinned
     asked = said.argument if words.kind == "ordinal" else ""
+    home = words.home or ("cpu" if words.kind in ("numpy", "host", "lengths") else "")
     return Mistake(
         f"{scene.home_label}: {said.headline}" if scene.home_label else said.headline,
         (),
@@ -47,7 +48,7 @@ def _single(scene: Scene, words: Words) -> Mistake:
         rule,
         module=scene.home_label,
         argument=said.argument,
-        devices=tuple(device for device in (asked or words.device, words.home) if device),
+        devices=tuple(device for device in (asked or words.device, home) if device),
         is_mismatch=words.kind == "index",
     )
 

@@ -237,8 +237,10 @@ def _operation(scene: Scene, sides: Sides) -> Mistake:
         rule, fix = cause(scene, facts, named, index, sides.other, other, "", fallback)
     else:
         spot = scene.stack[entry.index]
-        lines.append(("passed at", shown_line(spot.file, spot.line)))
+        is_told = bool(origin(scene, facts, "" if part is None else part.text, index))
         facts = scene.argument_facts(entry)
+        lines += [] if is_told else origin(scene, facts, entry.text, entry.index)
+        lines.append(("passed at", shown_line(spot.file, spot.line)))
         passed, callee = Named(entry.text, None, entry.node), ""
         if sides.other_owner is not None:
             fallback, callee = "input-on-other-device", entry.callee

@@ -55,6 +55,7 @@ def left_behind(scene: Scene, sides: Sides, owner: nn.Module) -> Mistake:
         met = scene.as_named(sides.other, named)
         lines = [described("operand", "" if named is None else named.text, met)]
     lines += origin(scene, sides.other, "", -1)
+    owner = _whole_behind(scene, owner, sides)
     rule, fix, index = why_behind(scene, sides, owner, given)
     if 0 <= index != scene.use:
         line = shown_line(scene.stack[index].file, scene.stack[index].line)
@@ -75,6 +76,17 @@ def left_behind(scene: Scene, sides: Sides, owner: nn.Module) -> Mistake:
         devices=(sides.odd.device, sides.other.device),
         is_mismatch=True,
     )
+
+
+def _whole_behind(scene: Scene, owner: nn.Module, sides: Sides) -> nn.Module:
+    """The largest part of the outermost module that is behind as a whole, and a module is in."""
+    if _is_all_behind(scene, owner, sides.other.device):
+        return owner
+    while (above := scene.owners.keeper(owner)) is not None:
+        if scene.owners.path(owner) is None or scene.owners.device_of(above[0]) != sides.odd.device:
+            break
+        owner = above[0]
+    return owner
 
 
 def _is_all_behind(scene: Scene, owner: nn.Module, device: str) -> bool:
