@@ -180,6 +180,21 @@ def test_a_part_that_somebody_else_has_replaced(folder: Path) -> None:
     assert dict(found.lines)["model"] == "on cpu, made at train.py:11"
 
 
+def test_the_argument_of_which_torch_has_made_another(folder: Path) -> None:
+    """The encoder makes numbers of a mask of truth values before it hands it on."""
+    program = """
+        layer = nn.TransformerEncoderLayer(4, 2, 8, batch_first=True)
+        net = nn.TransformerEncoder(layer, 1, enable_nested_tensor=False).cuda()
+        x, hidden = torch.ones(2, 3, 4).cuda(), torch.zeros(2, 3).bool()
+        y = net(x, src_key_padding_mask=hidden)
+    """
+    found = told(folder, program)
+    assert found.argument == "hidden"
+    fix = "hidden = hidden.to(next(net.parameters()).device)"
+    assert found.fix == f"move it before the call: {fix}"
+    runs(program, "y =", f"{fix}\ny =")
+
+
 # --- what can be typed
 
 

@@ -252,7 +252,7 @@ class Scene:
         tests = [is_same(facts), shares_memory(facts)]
         for call in reversed([m for m in self.modules if m.is_call]):
             passed = next((p for test in tests if (p := self.passed(call, test))), None)
-            if passed is None and call.index <= self.use and not made_here:
+            if passed is None and not made_here:
                 passed = self._derived(call, facts)
                 if passed is not None:
                     tests = [self._argument_test(call, passed.position)]
@@ -278,6 +278,9 @@ class Scene:
         if self.owners.has_any_on(facts.device, call.module):
             return None  # a part of the module is there, and has put it there
         inputs = [tensor for _, tensor in arguments(call) if tensor.dim() > 0]
+        if call.index > self.use:  # what torch has made of one of them
+            inputs = [tensor for tensor in inputs if self.is_on(tensor, facts.device)]
+            inputs = inputs if len(inputs) == 1 else []
         if inputs and all(self.device(tensor) == facts.device for tensor in inputs):
             return self.passed(call, lambda tensor: tensor is inputs[0])
         return None
