@@ -195,6 +195,49 @@ def test_the_argument_of_which_torch_has_made_another(folder: Path) -> None:
     runs(program, "y =", f"{fix}\ny =")
 
 
+def test_the_origin_of_the_items_of_loops_and_comprehensions(folder: Path) -> None:
+    program = """
+        class Slow:
+            def __init__(self):
+                self.rows = [[torch.ones(2)]]
+            def step(self, x):
+                for number, group in enumerate(self.rows):
+                    for row in group:
+                        return x + row
+        Slow().step(torch.ones(2).cuda())
+    """
+    found = told_without_notes(folder, program)
+    assert first_line(dict(found.lines)["set at"]) == "self.rows = [[torch.ones(2)]]"
+    program = """
+        def encode(part):
+            return part + torch.ones(2).cuda()
+        corpus = torch.ones(4, 2)
+        parts = [encode(part) for part in corpus.split(2)]
+    """
+    found = told_without_notes(folder, program)
+    assert first_line(dict(found.lines)["made at"]) == "corpus = torch.ones(4, 2)"
+
+
+def test_code_that_a_tracer_has_written_is_not_the_users(folder: Path) -> None:
+    program = """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.lin = nn.Linear(3, 3)
+            def forward(self, batch):
+                return self.lin(batch["x"])
+        net = torch.fx.symbolic_trace(Net()).cuda()
+        batch = {"x": torch.ones(2, 3)}
+        net(batch)
+    """
+    found = told(folder, program)
+    assert dict(found.lines)["used at"] == "train.py:11  net(batch)"
+    assert found.argument == 'batch["x"]'
+    fix = 'batch["x"] = batch["x"].to(next(net.parameters()).device)'
+    assert found.fix == f"move it before the call: {fix}"
+    runs(program, "net(batch)", f"{fix}\nnet(batch)")
+
+
 # --- what can be typed
 
 

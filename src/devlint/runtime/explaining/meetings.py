@@ -28,7 +28,7 @@ from devlint.runtime.explaining.origins import (
 from devlint.runtime.explaining.ownership import path_below
 from devlint.runtime.explaining.scene import Passed, Scene
 from devlint.runtime.explaining.sides import Owner, Sides, choose_sides
-from devlint.runtime.explaining.stack import as_module, own_name
+from devlint.runtime.explaining.stack import as_module, own_name, owner_of
 from devlint.runtime.explaining.unmoved import given_to, left_behind, unmoved_keeper
 from devlint.runtime.operands import OperandFacts, unknown
 
@@ -170,8 +170,10 @@ def _received(scene: Scene, sides: Sides, given: Passed) -> Mistake:
 
 
 def _is_made_at(scene: Scene, facts: OperandFacts, given: Passed) -> bool:
+    """Whether the user's code has made a tensor that a module was given, without a device."""
     named = Named(given.text, None, given.node)
-    return given.index >= 0 and creation(scene, facts, named, given.index) is not None
+    made = creation(scene, facts, named, given.index) if given.index >= 0 else None
+    return made is not None and owner_of(made.file) == scene.user
 
 
 def _name_in(module: nn.Module, owner: nn.Module, name: str) -> str:

@@ -29,6 +29,7 @@ from devlint.runtime.explaining.stack import (
     ModuleFrame,
     Owner,
     Spot,
+    hands_on,
     modules_at_work,
     owner_of,
     owner_of_class,
@@ -206,6 +207,8 @@ class Scene:
         if position is None:
             return None
         index = call.index - 1
+        while index >= 0 and hands_on(self.stack[index]):
+            index -= 1
         if not self.is_users(index):
             return Passed(index, call, position, "", None, "")
         source = self.source(index)
@@ -279,8 +282,8 @@ class Scene:
             return None  # a part of the module is there, and has put it there
         inputs = [tensor for _, tensor in arguments(call) if tensor.dim() > 0]
         if call.index > self.use:  # what torch has made of one of them
-            inputs = [tensor for tensor in inputs if self.is_on(tensor, facts.device)]
-            inputs = inputs if len(inputs) == 1 else []
+            there = [tensor for tensor in inputs if self.is_on(tensor, facts.device)]
+            inputs = there if len(there) in (1, len(inputs)) else []
         if inputs and all(self.device(tensor) == facts.device for tensor in inputs):
             return self.passed(call, lambda tensor: tensor is inputs[0])
         return None

@@ -82,7 +82,10 @@ def owner_of_frame(frame: FrameType) -> Owner:
     owner = owner_of(code.co_filename)
     if owner != "program":
         return owner
-    return _writer_of(code.co_filename, frame.f_globals.get("__name__"))
+    module = frame.f_globals.get("__name__")
+    if module is None:  # what torch.fx has traced is of no module, but of a class of torch's
+        module = vars(type(values_of(frame).get("self"))).get("__module__")
+    return _writer_of(code.co_filename, module)
 
 
 @lru_cache(maxsize=4096)
@@ -244,6 +247,12 @@ def _own_module(spot: Spot) -> nn.Module | None:
     if not name and spot.code.co_name == "forward" and spot.code.co_argcount:
         name = spot.code.co_varnames[0]
     return as_module(spot.names.get(name)) if name else None
+
+
+def hands_on(spot: Spot) -> bool:
+    """Whether a frame of torch's calls a module with the arguments that it was called with."""
+    code = spot.code
+    return spot.owner == "torch" and code.co_name != "forward" and "args" in code.co_varnames
 
 
 def own_name(spot: Spot) -> str:
