@@ -23,7 +23,13 @@ from devlint.runtime.explaining.elsewhere import (
     value_of,
 )
 from devlint.runtime.explaining.lookup import MISSING, function_of, getter_of, read
-from devlint.runtime.explaining.reaching import are_later, reaching, setter_of, statement_of
+from devlint.runtime.explaining.reaching import (
+    are_later,
+    gone_through,
+    reaching,
+    setter_of,
+    statement_of,
+)
 from devlint.runtime.explaining.scene import Scene
 from devlint.runtime.explaining.source import binds, parameters
 from devlint.runtime.explaining.stack import Spot, as_module, has_method, own_name
@@ -210,7 +216,7 @@ def _line(scene: Scene, setter: ast.stmt, name: str, index: int, steps: int) -> 
         return Line(spot.file, setter.lineno, setter.value if is_whole else None)
     own = Line(spot.file, setter.lineno)
     if isinstance(setter, (ast.For, ast.AsyncFor)):
-        part = _gone_through(setter.target, setter.iter, name)
+        part = gone_through(setter.target, setter.iter, name)
         if (module := _module_of(part, spot)) is not None:
             return _of(scene, module, index, steps) or own
         if type(read(part, spot)) in (list, tuple, dict):
@@ -218,19 +224,6 @@ def _line(scene: Scene, setter: ast.stmt, name: str, index: int, steps: int) -> 
             if isinstance(part, ast.Attribute) or isinstance(inner, ast.For):
                 return _of(scene, part, index, steps) or own
     return own
-
-
-def _gone_through(target: ast.expr, through: ast.expr, name: str) -> ast.expr:
-    """What a loop takes a name's values from; of `zip`, `enumerate` and `items` their argument."""
-    call = through if isinstance(through, ast.Call) else ast.Call(through, [], [])
-    if isinstance(call.func, ast.Attribute) and call.func.attr in ("items", "values"):
-        return call.func.value if through is call else through
-    called, parts = getattr(call.func, "id", ""), getattr(target, "elts", [])
-    given = [None, *call.args] if called == "enumerate" else call.args
-    for part, each in zip(parts, given if called in ("enumerate", "zip") else (), strict=False):
-        if each is not None and any(binds(node, name) for node in ast.walk(part)):
-            return _gone_through(part, each, name)
-    return through
 
 
 def _of_comprehension(
@@ -242,7 +235,7 @@ def _of_comprehension(
     place = index - 1 if spot.code in outer.code.co_consts else index  # up to Python 3.11
     for node in source.nodes:
         if isinstance(node, ast.comprehension) and any(n is target for n in ast.walk(node.target)):
-            part = _gone_through(node.target, node.iter, name)
+            part = gone_through(node.target, node.iter, name)
             if is_tensor(read(part, scene.stack[place])):
                 return _of(scene, part, place, steps - 1)
     return None

@@ -111,6 +111,19 @@ def statement_of(source: Source, node: ast.AST) -> ast.stmt | None:
     return _statement(node, _parents(source))
 
 
+def gone_through(target: ast.expr, through: ast.expr, name: str) -> ast.expr:
+    """What a loop takes a name's values from; of `zip`, `enumerate` and `items` their argument."""
+    call = through if isinstance(through, ast.Call) else ast.Call(through, [], [])
+    if isinstance(call.func, ast.Attribute) and call.func.attr in ("items", "values"):
+        return call.func.value if through is call else through
+    called, parts = getattr(call.func, "id", ""), getattr(target, "elts", [])
+    given = [None, *call.args] if called == "enumerate" else call.args
+    for part, each in zip(parts, given if called in ("enumerate", "zip") else (), strict=False):
+        if each is not None and any(binds(node, name) for node in ast.walk(part)):
+            return gone_through(part, each, name)
+    return through
+
+
 def are_later(source: Source, sets: list[ast.AST]) -> bool:
     """Whether a name gets other values only after the failing statement has run."""
     failing = source.statement
