@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
@@ -32,3 +34,20 @@ def _no_settings_from_outside(
     home = tmp_path_factory.mktemp("home")
     for name in ("HOME", "XDG_CACHE_HOME", "LOCALAPPDATA"):
         monkeypatch.setenv(name, str(home))
+
+
+@pytest.fixture(autouse=True)
+def failed_explanations() -> Iterator[list[logging.LogRecord]]:
+    """Explanations that have failed, of which users aren't told; here a test fails by them."""
+    logger, failures = logging.getLogger("devlint"), list[logging.LogRecord]()
+    handler = logging.Handler(logging.DEBUG)
+    handler.emit = failures.append  # type: ignore[method-assign]
+    logger.addHandler(handler)
+    level = logger.level
+    logger.setLevel(logging.DEBUG)
+    yield failures
+    logger.setLevel(level)
+    logger.removeHandler(handler)
+    for record in failures:
+        if record.exc_info is not None and record.exc_info[1] is not None:
+            raise record.exc_info[1]

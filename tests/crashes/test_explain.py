@@ -282,6 +282,28 @@ def test_other_kinds(line: str, message: str, code: str) -> None:
     assert (told.line, told.code, bool(told.fix)) == (1, code, True)
 
 
+def test_the_number_of_a_device_that_is_not_there() -> None:
+    told = one(
+        "Traceback (most recent call last):\n"
+        '  File "a.py", line 1, in <lambda>\n    state = torch.load(f, map_location=lambda s, l: '
+        "s.cuda(5))\nRuntimeError: CUDA error: invalid device ordinal"
+    )
+    assert told.headline == "cuda:5 isn't there: its number is too high"
+
+
+@pytest.mark.parametrize("script", ["/env/bin/accelerate", "C:\\env\\Scripts\\accelerate"])
+def test_a_script_of_an_installer_is_not_the_users(script: str) -> None:
+    text = (
+        "Traceback (most recent call last):\n"
+        f'  File "{script}", line 8, in <module>\n    sys.exit(main())\n'
+        '  File "/env/lib/python3.11/site-packages/acme/run.py", line 4, in main\n'
+        f"    return a + b\n{MET}"
+    )
+    assert one(text).file == "/env/lib/python3.11/site-packages/acme/run.py"
+    own = text.replace("sys.exit(main())", "main(a + b)")
+    assert one(own).file == script
+
+
 def test_an_optimizer() -> None:
     told = one(
         "Traceback (most recent call last):\n"

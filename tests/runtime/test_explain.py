@@ -6,6 +6,7 @@ import ast
 import contextlib
 import gc
 import linecache
+import logging
 import pickle
 import statistics
 import sys
@@ -25,6 +26,7 @@ from torch import Tensor, nn
 import devlint
 from devlint import emulate, rulebook
 from devlint.runtime.explain import Explanation, explain
+from devlint.runtime.explaining import caught as caught_errors
 from devlint.runtime.explaining.stack import raised
 from devlint.runtime.operands import OperandFacts, Reader
 from devlint.runtime.virtual import errors
@@ -700,17 +702,24 @@ def test_items_are_read_past_their_own_methods() -> None:
 
 
 def test_an_explanation_that_fails_is_left_out(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    failed_explanations: list[logging.LogRecord],
 ) -> None:
     def fail(*args: object) -> None:
         raise KeyError("a mistake of ours")
 
     monkeypatch.setattr(errors, "explain", fail)
+    monkeypatch.setattr(caught_errors, "explain", fail)
     error = failing(PLANTED[0].code, folder)
     assert type(error) is RuntimeError
     assert str(error).startswith("Expected all tensors to be on the same device")
     assert error.devlint_explanation is None  # type: ignore[attr-defined]
     assert not hasattr(error, "__notes__")
+    del error.devlint_explanation  # type: ignore[attr-defined]
+    assert caught_errors.tell(error) is None
+    assert [record.levelno for record in failed_explanations] == [logging.DEBUG] * 2
+    failed_explanations.clear()
 
 
 def test_an_error_can_go_to_another_process(folder: Path) -> None:

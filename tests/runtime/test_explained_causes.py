@@ -41,13 +41,15 @@ def told(folder: Path, program: str, kind: type[Exception] = RuntimeError) -> Ex
     return found.explanation
 
 
-def told_without_notes(folder: Path, program: str) -> Explanation:
+def told_without_notes(
+    folder: Path, program: str, kind: type[Exception] = RuntimeError
+) -> Explanation:
     """The same where nobody has noted what the operands were, as on a real accelerator."""
     code = HEAD + textwrap.dedent(program).strip()
     (folder / "train.py").write_text(code, "utf-8")
     linecache.clearcache()
     with devlint.emulate("cuda", 2):
-        with pytest.raises(RuntimeError) as caught:
+        with pytest.raises(kind) as caught:
             exec(compile(code, "train.py", "exec"), {"__name__": "__main__"})
         vars(caught.value).clear()
         found = explain_error(caught.value, (), Reader(shown_place, lambda tensor: None))

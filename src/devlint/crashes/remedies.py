@@ -31,6 +31,34 @@ class Said:
     argument: str = ""
 
 
+INPUTS = frozenset({"mat1", "input", "Input", "index", "indices", "mat", "vec1"})
+"""What PyTorch calls the argument of a layer."""
+
+
+def said_of_meeting(words: Words, call: str, callee: str, operand: str) -> str:
+    """The headline of two tensors of which PyTorch names both devices.
+
+    Args:
+        words: what the text says.
+        call: as its line writes it.
+        callee: the layer that it calls with the operand as its input; empty if it doesn't.
+        operand: the stranger, as the line writes it; empty if unknown.
+    """
+    (name, device), (other, home) = words.operands[:2]
+    if callee:
+        return f"{callee} received {operand} on {device}; its parameters are on {home}"
+    what = call or words.operation or "an operation"
+    met = f"{other or 'another tensor'} on {home}"
+    return f"{what} takes {operand or name or 'a tensor'} on {device} and {met}"
+
+
+def named_by_torch(words: Words) -> list[tuple[str, str]]:
+    """What PyTorch calls the stranger, as a line below the headline."""
+    name, device = words.operands[0]
+    of = f" of {words.operation}" if words.operation else ""
+    return [("operand", f"{name}{of}: on {device}")] if name else []
+
+
 def said_of(words: Words, call: str, node: ast.AST | None) -> Said:
     """What the text says of a call, as its line writes it, and of its tree."""
     parts = [] if node is None else list(ast.walk(node))
@@ -94,14 +122,17 @@ def _ordinal(words: Words, call: str, parts: list[ast.AST]) -> Said:
 
 
 def devices_named(parts: list[ast.AST]) -> list[str]:
-    """The accelerators that a line names."""
-    return [
-        part.value
-        for part in parts
-        if isinstance(part, ast.Constant)
-        and isinstance(part.value, str)
-        and re.fullmatch(r"(cuda|xpu|hpu)(:\d+)?", part.value) is not None
-    ]
+    """The accelerators that a line names, as text or as in `x.cuda(5)`."""
+    return [found for part in parts if (found := _device_named(part))]
+
+
+def _device_named(part: ast.AST) -> str:
+    if isinstance(part, ast.Constant) and isinstance(part.value, str):
+        return part.value if re.fullmatch(r"(cuda|xpu|hpu)(:\d+)?", part.value) else ""
+    method = getattr(part.func, "attr", "") if isinstance(part, ast.Call) else ""
+    given = part.args[0] if isinstance(part, ast.Call) and len(part.args) == 1 else None
+    number = given.value if isinstance(given, ast.Constant) else None
+    return f"{method}:{number}" if type(number) is int and method in ("cuda", "xpu") else ""
 
 
 def _numpy(words: Words, call: str, parts: list[ast.AST]) -> Said:

@@ -35,7 +35,14 @@ def _is_no_torch(frame: Frame) -> bool:
 
 def _is_program(frame: Frame) -> bool:
     file = frame.file.replace("\\", "/")
-    return not any(part in file for part in _LIBRARIES)
+    return not any(part in file for part in _LIBRARIES) and not _is_entry_point(frame, file)
+
+
+def _is_entry_point(frame: Frame, file: str) -> bool:
+    """Whether a line is of a script that an installer has written, which only calls a package."""
+    *_, folder, name = ("", "", *file.split("/"))
+    is_script = folder in ("bin", "Scripts") and not name.endswith(".py")
+    return is_script and frame.name == "<module>" and frame.source.startswith("sys.exit(")
 
 
 def shown(frame: Frame) -> str:

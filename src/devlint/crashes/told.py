@@ -16,7 +16,15 @@ from devlint import rulebook
 from devlint.crashes.lines import lines_of
 from devlint.crashes.messages import Words, read_words
 from devlint.crashes.pytest_failures import failures_in
-from devlint.crashes.remedies import REMEDIES, Remedy, Said, said_of
+from devlint.crashes.remedies import (
+    INPUTS,
+    REMEDIES,
+    Remedy,
+    Said,
+    named_by_torch,
+    said_of,
+    said_of_meeting,
+)
 from devlint.crashes.scene import (
     LONGEST_SOURCE,
     Scene,
@@ -30,8 +38,6 @@ from devlint.crashes.tracebacks import Crash, crashes_in
 
 _LONGEST_MESSAGE = 1000
 _ALONE = re.compile(r"\b[A-Z]\w{0,60}(?:Error|Exception): (?P<message>.{1,2000})")
-_INPUTS = frozenset({"mat1", "input", "Input", "index", "indices", "mat", "vec1"})
-"""What PyTorch calls the argument of a layer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,14 +145,11 @@ def _meeting(scene: Scene, words: Words) -> Said:
         return Said(head, REMEDIES["optimizer"])
     parts = [ast.unparse(part) for part in parts_of(scene.node)]
     what = scene.text or words.operation or "an operation"
-    lines: list[tuple[str, str]] = []
-    if name:
-        of = f" of {words.operation}" if words.operation else ""
-        lines.append(("operand", f"{name}{of}: on {device}"))
+    lines = named_by_torch(words)
     if scene.calls_layer and isinstance(scene.node, ast.Call):
         callee = ast.unparse(scene.node.func)
-        if (name in _INPUTS or not name) and len(parts) == 1 and device == "cpu":
-            head = f"{callee} received {parts[0]} on {device}; its parameters are on {home}"
+        if (name in INPUTS or not name) and len(parts) == 1 and device == "cpu":
+            head = said_of_meeting(words, what, callee, parts[0])
             lines += _made(scene, parts[0])
             fix = f"move it before the call: {parts[0]}.to(next({callee}.parameters()).device)"
             return Said(head, Remedy("input-on-other-device", fix), tuple(lines), parts[0])
@@ -158,7 +161,7 @@ def _meeting(scene: Scene, words: Words) -> Said:
         stray, others = strays[0], [part for part in parts if part not in strays]
         lines += _made(scene, stray)
         target = f"{others[0]}.device" if len(others) == 1 else f'"{home}"'
-        head = f"{what} takes {stray} on {device} and another tensor on {home}"
+        head = said_of_meeting(words, what, "", stray)
         remedy = Remedy(REMEDIES["meeting"].rule, f"move it first: {stray}.to({target})")
         return Said(head, remedy, tuple(lines), stray)
     head = f"{what} takes tensors on {home} and {device}"

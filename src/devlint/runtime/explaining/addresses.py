@@ -41,8 +41,11 @@ def address(scene: Scene, module: nn.Module) -> tuple[str, int]:
         found = written_with(scene, module, index) if index >= 0 else None
         if found is not None:
             text, path = found
-            steps = (f"[{s}]" if s.isdigit() else f".{s}" for s in path.split(".") if s)
-            return text + "".join(steps), index
+            for step in filter(None, path.split(".")):
+                is_key = issubclass(type(scene.value(text, index)), nn.ModuleDict)
+                name = f'["{step}"]' if is_key else f".{step}"
+                text += f"[{step}]" if step.isdigit() else name
+            return text, index
     return "", -1
 
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 
 from torch import Tensor
 
-from devlint.runtime.explaining.lookup import read, tensors_of
-from devlint.runtime.explaining.objects import is_movable
+from devlint.runtime.explaining.expressions import holder_of
+from devlint.runtime.explaining.lookup import tensors_of
 from devlint.runtime.explaining.source import Source
 from devlint.runtime.explaining.stack import ModuleFrame
 
@@ -75,9 +75,7 @@ def whole_argument(node: ast.Call, position: str, source: Source) -> str:
     parts = [keyword.value for keyword in node.keywords if keyword.arg in (head, None)]
     if number:
         parts = node.args[int(number) : int(number) + 1]
-    if len(parts) != 1 or not is_movable(read(parts[0], source.spot)):
-        return ""
-    return source.text_of(parts[0])
+    return holder_of(parts[0], source) if len(parts) == 1 else ""
 
 
 def argument_for(call: ast.Call, names: Sequence[str], name: str) -> ast.expr | None:

@@ -10,12 +10,26 @@ import ast
 from inspect import CO_VARKEYWORDS
 from types import CodeType, FunctionType
 
-from torch import nn
+from torch import Tensor, nn
 
 from devlint.runtime.explaining.addresses import written_callee
-from devlint.runtime.explaining.elsewhere import Line, is_empty, of_attribute, of_global
-from devlint.runtime.explaining.lookup import MISSING, read
-from devlint.runtime.explaining.reaching import are_later, reaching
+from devlint.runtime.explaining.elsewhere import (
+    Line,
+    is_empty,
+    of_attribute,
+    of_global,
+    of_result,
+    set_from_outside,
+    value_of,
+)
+from devlint.runtime.explaining.lookup import MISSING, function_of, getter_of, read
+from devlint.runtime.explaining.reaching import (
+    are_later,
+    gone_through,
+    reaching,
+    setter_of,
+    statement_of,
+)
 from devlint.runtime.explaining.scene import Scene
 from devlint.runtime.explaining.source import binds, parameters
 from devlint.runtime.explaining.stack import Spot, as_module, has_method, own_name
@@ -59,6 +73,10 @@ def made_module(scene: Scene, module: nn.Module, device: str) -> str:
     owner = scene.owners.keeper(module)
     if owner is not None and (not is_part or scene.owners.has_any_on(device)):
         found = of_attribute(type(owner[0]), owner[1], scene.user)
+        if is_part:
+            files = {spot.file for spot in scene.stack if spot.owner == scene.user}
+            later = set_from_outside(sorted(files), owner[1])
+            found = later[0] if len(later) == 1 else None if later else found
         return "" if found is None else found.place()
     if is_part and scene.owners.has_any_on(device):
         return ""
@@ -76,6 +94,8 @@ def _of(scene: Scene, node: ast.expr, index: int, steps: int) -> Line | None:
             return line
         if isinstance(node, ast.Attribute):
             owner = read(node.value, spot)
+            if (getter := getter_of(owner, node.attr)) is not None:
+                return of_result(getter, scene.user)
             found = None if owner is MISSING else of_attribute(type(owner), node.attr, scene.user)
             if found is not None:
                 return found
@@ -88,10 +108,12 @@ def _of(scene: Scene, node: ast.expr, index: int, steps: int) -> Line | None:
             node = node.value
         elif isinstance(node, ast.UnaryOp):
             node = node.operand
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            if not is_tensor(read(node.func.value, spot)):
-                return None  # what it works on isn't what it gives
-            node = node.func.value
+        elif isinstance(node, ast.Call):
+            if isinstance(node.func, ast.Attribute) and is_tensor(read(node.func.value, spot)):
+                node = node.func.value
+                continue
+            called = function_of(node.func, spot)
+            return None if called is None else of_result(called, scene.user)
         else:
             return None
     return _of_name(scene, node.id, index, steps)
@@ -132,9 +154,18 @@ def _of_name(scene: Scene, name: str, index: int, steps: int) -> Line | None:
     spot, source = scene.stack[index], scene.source(index)
     if not steps:
         return None
-    sets = [node for node in source.nodes if binds(node, name)]
+    value = spot.names.get(name)
+    sets = [
+        node
+        for node in source.nodes
+        if binds(node, name)
+        and not (is_tensor(value) and _puts_elsewhere(scene, node, value, index))
+    ]
     if sets:
-        setter = reaching(source, sets)
+        is_only = len(sets) == 1 and name not in parameters(spot.code)
+        if is_only and (found := _of_comprehension(scene, sets[0], name, index, steps)):
+            return found
+        setter = statement_of(source, sets[0]) if is_only else reaching(source, sets)
         if setter is not None:
             return _line(scene, setter, name, index, steps)
         if name not in parameters(spot.code) or not are_later(source, sets):
@@ -146,6 +177,21 @@ def _of_name(scene: Scene, name: str, index: int, steps: int) -> Line | None:
     is_global = spot.code.co_name != "<module>" and name in spot.code.co_names
     is_global = is_global and scene.is_users(index)
     return of_global(spot.file, name) if is_global else None
+
+
+def _puts_elsewhere(scene: Scene, target: ast.AST, tensor: Tensor, index: int) -> bool:
+    """Whether the value that a target gets is on a device, by its last words, and not there."""
+    source, device = scene.source(index), scene.device(tensor)
+    value = value_of(source.tree, target)
+    if not isinstance(value, ast.Call):
+        return False
+    method = value.func.attr if isinstance(value.func, ast.Attribute) else ""
+    if method in ("cpu", "cuda", "xpu"):
+        return not device.startswith(method)
+    given = [keyword.value for keyword in value.keywords if keyword.arg == "device"]
+    given += value.args[:1] if method == "to" else []
+    asked = str(read(given[0], source.spot)) if given else ""
+    return asked.partition(":")[0] in ("cpu", "cuda", "xpu", "mps") and not device.startswith(asked)
 
 
 def _line(scene: Scene, setter: ast.stmt, name: str, index: int, steps: int) -> Line | None:
@@ -170,12 +216,29 @@ def _line(scene: Scene, setter: ast.stmt, name: str, index: int, steps: int) -> 
         return Line(spot.file, setter.lineno, setter.value if is_whole else None)
     own = Line(spot.file, setter.lineno)
     if isinstance(setter, (ast.For, ast.AsyncFor)):
-        if (module := _module_of(setter.iter, spot)) is not None:
+        part = gone_through(setter.target, setter.iter, name)
+        if (module := _module_of(part, spot)) is not None:
             return _of(scene, module, index, steps) or own
-        held = read(setter.iter, spot)
-        if type(held) in (list, tuple, dict) and isinstance(setter.iter, ast.Attribute):
-            return _of(scene, setter.iter, index, steps) or own
+        if type(read(part, spot)) in (list, tuple, dict):
+            inner = setter_of(scene.source(index), part.id) if isinstance(part, ast.Name) else None
+            if isinstance(part, ast.Attribute) or isinstance(inner, ast.For):
+                return _of(scene, part, index, steps) or own
     return own
+
+
+def _of_comprehension(
+    scene: Scene, target: ast.AST, name: str, index: int, steps: int
+) -> Line | None:
+    """Of a name of a comprehension over a tensor's parts: where that tensor comes from."""
+    spot, source = scene.stack[index], scene.source(index)
+    outer = scene.stack[index - 1] if index else spot
+    place = index - 1 if spot.code in outer.code.co_consts else index  # up to Python 3.11
+    for node in source.nodes:
+        if isinstance(node, ast.comprehension) and any(n is target for n in ast.walk(node.target)):
+            part = gone_through(node.target, node.iter, name)
+            if is_tensor(read(part, scene.stack[place])):
+                return _of(scene, part, place, steps - 1)
+    return None
 
 
 def _module_of(node: ast.expr, spot: Spot) -> ast.expr | None:

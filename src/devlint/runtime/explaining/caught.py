@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from devlint.crashes.messages import may_be_about_devices
 from devlint.runtime.explain import Explanation, explain
-from devlint.runtime.explaining.notes import NAME, add_note, held_by
+from devlint.runtime.explaining.notes import NAME, add_note, held_by, log_failure
 from devlint.runtime.explaining.stack import Spot, raised
 from devlint.runtime.explaining.written import is_told, read_written
 from devlint.runtime.operands import REAL, Reader
@@ -70,6 +70,7 @@ def explain_error(
             return None
         return _Search(reader).told(error, error, outer, is_outermost=True)
     except Exception:  # whatever the program's objects are like, its own error comes first
+        log_failure()
         return None
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
-from torch import nn
+from torch import Tensor, nn
 
 from devlint.runtime.explaining.addresses import address, whole_on
+from devlint.runtime.explaining.expressions import holder_of
 from devlint.runtime.explaining.keeping import (
     distribution_repair,
     kept_and_written,
@@ -14,16 +16,18 @@ from devlint.runtime.explaining.keeping import (
     moved_field,
     was_moved_without,
 )
-from devlint.runtime.explaining.lookup import Named, holder_of
+from devlint.runtime.explaining.lookup import Named, read
 from devlint.runtime.explaining.mistakes import creation_repair, discarded, moved
 from devlint.runtime.explaining.naming import is_made_at
 from devlint.runtime.explaining.origins import creation, is_for_argument, is_for_module
+from devlint.runtime.explaining.ownership import Ownership
 from devlint.runtime.explaining.scene import Scene, is_same, shares_memory
 from devlint.runtime.explaining.sides import Sides
-from devlint.runtime.explaining.targets import device_text
+from devlint.runtime.explaining.stack import as_module
+from devlint.runtime.explaining.targets import can_be_set, device_text
 from devlint.runtime.explaining.unmoved import why_behind
 from devlint.runtime.explaining.wholes import tuple_of, whole
-from devlint.runtime.operands import OperandFacts
+from devlint.runtime.operands import OperandFacts, is_tensor
 
 
 def cause(
@@ -38,7 +42,7 @@ def cause(
     holder: str = "",
 ) -> tuple[str, str]:
     """The rule that speaks of a misplaced tensor, and the repair."""
-    kept = _kept(scene, facts, other)
+    kept = _kept(scene, facts, named, index, other)
     if kept is not None:
         return kept
     is_part = isinstance(named.node, ast.Attribute)
@@ -51,9 +55,9 @@ def cause(
         holder = holder_of(named.node, scene.source(index))
     moved_without = holder if was_moved_without(scene, holder, other.device, index) else ""
     holder = "" if moved_without else holder
-    thrown_away = discarded(scene, named.text, index, other.device) or discarded(
-        scene, holder, index, other.device
-    )
+    names = [(named.text, index), (holder, index), *_outer_names(scene, facts, index)]
+    moves = (discarded(scene, text, place, other.device) for text, place in names)
+    thrown_away = next(filter(None, moves), "")
     if thrown_away:
         return "discarded-move", thrown_away
     made = creation(scene, facts, named, index) if index >= 0 else None
@@ -65,6 +69,8 @@ def cause(
         if made.index is not None:
             return "created-on-default-device", creation_repair(scene, made, other.device, partner)
         fallback = "created-on-default-device"
+    elif made is not None and made.index == index and made.line > scene.stack[index].line:
+        return fallback, creation_repair(scene, made, other.device, partner)  # in the round before
     elif made is not None and not is_input and (made.in_place or not facts.dtype):
         return fallback, creation_repair(scene, made, other.device, partner)
     if not named.text:
@@ -83,6 +89,7 @@ def cause(
     if whole_tuple:
         each = f"tuple(each.to({target}) for each in {whole_tuple})"
         is_named = is_statement and whole_tuple.isidentifier()
+        is_named = is_named and can_be_set(scene, whole_tuple, index)
         return fallback, f"{before}: {f'{whole_tuple} = ' if is_named else ''}{each}"
     if moved_without:
         before = f"{moved_without} was moved without it, move it as well"
@@ -91,10 +98,34 @@ def cause(
     return fallback, f"{before}: {moved(scene, holder or named.text, target, index)}"
 
 
-def _kept(scene: Scene, facts: OperandFacts, other: OperandFacts) -> tuple[str, str] | None:
+def _outer_names(scene: Scene, facts: OperandFacts, index: int) -> Iterator[tuple[str, int]]:
+    """What the user's functions around a frame call a tensor, the innermost first."""
+    same = is_same(facts)
+    for outer in filter(scene.is_users, range(index - 1, -1, -1)):
+        for name, value in scene.stack[outer].names.items():
+            if is_tensor(value) and same(value):
+                yield name, outer
+
+
+def _read_from(
+    scene: Scene, facts: OperandFacts, named: Named, index: int
+) -> tuple[nn.Module, str, Tensor] | None:
+    """The module that an expression reads a tensor from that isn't registered there."""
+    for node in () if index < 0 or named.node is None else ast.walk(named.node):
+        if isinstance(node, ast.Attribute):
+            module = as_module(read(node.value, scene.stack[index]))
+            if module is not None:
+                return Ownership([module], scene.reader).plain_attribute(is_same(facts))
+    return None
+
+
+def _kept(
+    scene: Scene, facts: OperandFacts, named: Named, index: int, other: OperandFacts
+) -> tuple[str, str] | None:
     """Of a tensor that a module keeps as a plain attribute: the rule and the repair."""
     owners = scene.owners
     kept = owners.plain_attribute(is_same(facts)) or owners.plain_attribute(shares_memory(facts))
+    kept = kept or _read_from(scene, facts, named, index)
     if kept is None or owners.device_of(kept[0]) not in (None, other.device):
         return None
     if scene.was_given(kept[0], shares_memory(facts)):
@@ -113,8 +144,9 @@ def _kept(scene: Scene, facts: OperandFacts, other: OperandFacts) -> tuple[str, 
             "..., persistent=False)"
         )
     if issubclass(type(kept[2]), nn.Parameter):
+        container = "Dict" if kept[1].startswith(f'{name}["') else "List"
         return "unregistered-modules", (
-            f"let them move with the module, {kind}: self.{name} = nn.ParameterList(...)"
+            f"let them move with the module, {kind}: self.{name} = nn.Parameter{container}(...)"
         )
     return "unregistered-tensor", (
         f"let the tensors of self.{name} move with the module, as buffers of {kind}"

@@ -8,18 +8,13 @@ from collections.abc import Callable, Iterator
 import torch
 from torch import Tensor
 
-from devlint.runtime.explaining.lookup import MISSING, SAME_PLACE, Named, read
-from devlint.runtime.explaining.source import Source
+from devlint.runtime.explaining.expressions import is_number
+from devlint.runtime.explaining.lookup import MISSING, Named, read, tensors_of
+from devlint.runtime.explaining.source import ELSEWHERE, MOVES, Source
 from devlint.runtime.operands import is_tensor
 
-_WITH_OTHERS = frozenset(
-    "add sub mul div true_divide floor_divide remainder pow matmul mm bmm mv dot addmm maximum"
-    " minimum where lerp masked_fill cat stack softmax square sign rsqrt sum mean eq ne lt le gt ge"
-    " div_ mul_ add_ sub_ pow_ logsumexp amax amin all any diff topk".split()
-)
-"""Methods and functions of torch whose result is where the tensors are that they are given."""
-
-_ROOMS = (torch, torch.nn.functional)
+_ROOMS = (torch, torch.nn.functional, torch.linalg, torch.special, torch.fft)
+"""Modules of functions whose result is where the tensors are that they are given."""
 
 Where = Callable[[Tensor], str]
 
@@ -36,15 +31,17 @@ def deciding(node: ast.AST | None, source: Source, where: Where) -> Named | None
     if node is None:
         return None
     try:
-        parts = [named for named in _parts(node, source) if _counts(named)]
+        parts = [named for named in _parts(node, source) if _counts(named, where)]
     except _UnclearError:
         return None
     places = {where(named.tensor) for named in parts if named.tensor is not None}
     return parts[0] if len(places) == 1 else None
 
 
-def _counts(named: Named) -> bool:
-    return named.tensor is not None and named.tensor.dim() > 0
+def _counts(named: Named, where: Where) -> bool:
+    """Whether a part says where the rest is: a number of the CPU may come along anywhere."""
+    tensor = named.tensor
+    return tensor is not None and (tensor.dim() > 0 or where(tensor) != "cpu")
 
 
 def _parts(node: ast.AST, source: Source) -> Iterator[Named]:
@@ -78,6 +75,8 @@ def _of_name(node: ast.AST, source: Source) -> Iterator[Named]:
             raise _UnclearError
     elif is_tensor(value):
         yield Named(source.text_of(node), value, node)
+    elif type(value) in (list, tuple) and all(map(is_tensor, value)):
+        yield from tensors_of(source.text_of(node), value)
     elif type(value) not in (int, float, bool, complex, torch.dtype, torch.Size, str, type(None)):
         raise _UnclearError
 
@@ -91,13 +90,13 @@ _NUMBERS = ("shape", "ndim", "dtype")
 
 
 def _of_call(node: ast.Call, source: Source) -> Iterator[Named]:
+    if is_number(node, source.spot):
+        return
     if any(keyword.arg in ("device", "out", None) for keyword in node.keywords):
         raise _UnclearError
     name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-    if name not in SAME_PLACE and name not in _WITH_OTHERS:
-        if name not in ("len", "int", "float", "size", "dim", "numel"):
-            raise _UnclearError
-        return
+    if name in ELSEWHERE and not (name in MOVES and _is_cast(node, source)):
+        raise _UnclearError
     called = read(node.func, source.spot)
     if called is MISSING and isinstance(node.func, ast.Attribute):
         yield from _parts(node.func.value, source)
@@ -108,3 +107,14 @@ def _of_call(node: ast.Call, source: Source) -> Iterator[Named]:
             yield from _parts(part, source)
     for keyword in node.keywords:
         yield from _parts(keyword.value, source)
+
+
+def _is_cast(move: ast.Call, source: Source) -> bool:
+    """Whether a move is given nothing but types of numbers: `x.to(y.dtype)`."""
+    return bool(move.args) and all(_is_dtype(part, source) for part in move.args)
+
+
+def _is_dtype(node: ast.expr, source: Source) -> bool:
+    if isinstance(node, ast.Attribute) and node.attr == "dtype":
+        return True
+    return type(read(node, source.spot)) is torch.dtype

@@ -85,7 +85,8 @@ def _index(scene: Scene, words: Words, operands: Operands) -> Mistake | None:
         if len(strangers) != 1 or not bases:
             return None
         base, index = bases[0], strangers[0]
-    if scene.inside is not None or scene.owners.plain_attribute(is_same(base)) is not None:
+    owners, same = scene.owners, is_same(base)
+    if scene.inside is not None or owners.plain_attribute(same) or owners.of_tensor(same):
         return meeting(scene, (base, index), words.text)  # the index is a library's, or right
     its_name, name = named_pair(scene, base, index)
     base_text = its_name.text if its_name is not None else "the tensor"
@@ -128,33 +129,28 @@ def _pinned(scene: Scene, words: Words, operands: Operands) -> Mistake | None:
     return _one(scene, head, lines, remedy.fix, remedy.rule, "" if named is None else text, facts)
 
 
-def _state(scene: Scene, words: Words, operands: Operands) -> Mistake | None:
-    """The state of a generator, which is bytes of the host whatever it makes numbers on."""
-    facts, named = _single(scene, operands, lambda device: device != "cpu")
-    if facts is None or named is None:
+def _argument(scene: Scene, words: Words, operands: Operands) -> Mistake | None:
+    """An argument that is read on the host whatever it is for."""
+    label = words.kind
+    given = [facts for facts in operands if facts.name == label] or _in_torch(scene, label)
+    facts, named = _single(scene, given or operands, lambda device: device != "cpu")
+    if facts is None or (named is None and label != "lengths"):
         return None
-    found = origin(scene, facts, named.text, scene.use)
-    is_loaded = any("load(" in text for _, text in found)
-    fix = f"copy the state to the host: {named.text}.cpu()"
-    if is_loaded:
-        fix = f'load it with map_location="cpu", or copy the state to the host: {named.text}.cpu()'
-    head = f"{named.text}, the state of random numbers, is on {facts.device}, and is needed on cpu"
-    lines = [described("state", named.text, facts), *found]
-    return _one(scene, head, lines, fix, "cpu-only-argument", named.text, facts)
-
-
-def _lengths(scene: Scene, words: Words, operands: Operands) -> Mistake | None:
-    lengths = [facts for facts in operands if facts.name == "lengths"]
-    lengths = lengths or _in_torch(scene, "lengths")
-    facts, named = _single(scene, lengths, lambda device: device != "cpu")
-    if facts is None:
-        return None
-    text = named.text if named is not None else "lengths"
+    text = label if named is None else named.text
     own = scene.as_named(facts, named)
-    lines = [described("lengths", text, own), *origin(scene, own, text, scene.use)]
-    head = f"{text}, the lengths of the sequences, is on {facts.device}, and is needed on cpu"
-    fix = f"copy the lengths to the host: {text}.cpu()"
+    found = origin(scene, own, text, scene.use)
+    fix = f"copy the {label} to the host: {text}.cpu()"
+    if any("load(" in line for _, line in found):
+        fix = f'load it with map_location="cpu", or {fix}'
+    head = f"{text}, {_ARGUMENTS[label]}, is on {facts.device}, and is needed on cpu"
+    lines = [described(label, text, own), *found]
     return _one(scene, head, lines, fix, "cpu-only-argument", text, facts)
+
+
+_ARGUMENTS: Mapping[Kind, str] = {
+    "lengths": "the lengths of the sequences",
+    "state": "the state of random numbers",
+}
 
 
 def _one(
@@ -232,8 +228,8 @@ _TELLERS: Mapping[Kind, Callable[[Scene, Words, Operands], Mistake | None]] = {
     "generator": generator_elsewhere,
     "gradient": wrong_gradient,
     "pinned": _pinned,
-    "lengths": _lengths,
-    "state": _state,
+    "lengths": _argument,
+    "state": _argument,
     "leaf": not_a_leaf,
     "load": not_loaded,
     "backend": without_backend,

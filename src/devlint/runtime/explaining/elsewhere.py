@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import linecache
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from types import CodeType, FunctionType
 
@@ -57,6 +57,24 @@ def of_global(file: str, name: str) -> Line | None:
     return _only(file, tree, name)
 
 
+def of_result(function: FunctionType, user: Owner) -> Line | None:
+    """The line that makes what a function of the user's gives back, if it is just one."""
+    code = function.__code__
+    tree = definition_of(code) if owner_of(code.co_filename) == user else None
+    found = () if tree is None else ast.walk(tree)
+    own = next((node for node in found if isinstance(node, ast.FunctionDef)), None)
+    body = ast.Module([] if own is None else own.body, [])
+    given = [node for node in _own(body) if isinstance(node, (ast.Return, ast.Yield))]
+    if len(given) != 1 or isinstance(given[0], ast.Yield) or given[0].value is None:
+        return None
+    value = given[0].value
+    while isinstance(value, ast.Subscript):
+        value = value.value
+    if isinstance(value, ast.Name):
+        return _only(code.co_filename, body, value.id)
+    return Line(code.co_filename, given[0].lineno, value)
+
+
 def _only(file: str, tree: ast.AST, name: str) -> Line | None:
     found = [
         node
@@ -65,11 +83,11 @@ def _only(file: str, tree: ast.AST, name: str) -> Line | None:
     ]
     if len(found) != 1:
         return None
-    value = _value_of(tree, found[0])
+    value = value_of(tree, found[0])
     return None if is_empty(value) else Line(file, found[0].lineno, value)
 
 
-def _value_of(tree: ast.AST | None, target: ast.expr) -> ast.expr | None:
+def value_of(tree: ast.AST | None, target: ast.AST) -> ast.expr | None:
     """What a target gets, if it gets all of it."""
     for node in () if tree is None else ast.walk(tree):
         if isinstance(node, ast.Assign) and target in node.targets:
@@ -95,6 +113,18 @@ def of_attribute(kind: type, name: str, user: Owner) -> Line | None:
     return found[0] if len(found) == 1 else None
 
 
+def set_from_outside(files: Iterable[str], name: str) -> list[Line]:
+    """The lines of some files that set an attribute of what isn't their own object."""
+    return [
+        Line(file, node.lineno, value_of(tree, node))
+        for file in files
+        if (tree := parsed("".join(linecache.getlines(file)[:LONGEST]))) is not None
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+        if node.attr == name and ast.unparse(node.value) not in ("self", "cls")
+    ]
+
+
 def _set_in(kind: type, name: str, user: Owner) -> Iterator[Line]:
     for value in list(vars(kind).values()):
         if type(value) is FunctionType and owner_of(value.__code__.co_filename) == user:
@@ -109,7 +139,7 @@ def _set_by(code: CodeType, name: str) -> Iterator[Line]:
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
             if node.attr == name and isinstance(node.value, ast.Name) and (node.value.id,) == own:
                 if not _is_changed(tree, node):
-                    value = _value_of(tree, node)
+                    value = value_of(tree, node)
                     if not is_empty(value) and not _is_update(value, node):
                         yield Line(code.co_filename, node.lineno, value)
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import ModuleType
 
 from devlint.crashes.messages import Words
-from devlint.crashes.remedies import said_of
+from devlint.crashes.remedies import INPUTS, named_by_torch, said_of, said_of_meeting
 from devlint.crashes.scene import parts_of
 from devlint.runtime.explaining.causes import cause
 from devlint.runtime.explaining.lookup import Named, read
@@ -20,9 +20,6 @@ from devlint.runtime.explaining.mistakes import (
 from devlint.runtime.explaining.origins import Creation, creation, shortened
 from devlint.runtime.explaining.scene import Scene
 from devlint.runtime.operands import is_tensor, unknown
-
-_INPUTS = frozenset({"mat1", "input", "index", "indices", "mat", "vec1"})
-"""What PyTorch calls the argument of a layer."""
 
 
 def by_text(scene: Scene, words: Words) -> Mistake | None:
@@ -40,6 +37,7 @@ def _single(scene: Scene, words: Words) -> Mistake:
     said = said_of(words, shortened(scene.failing_text(scene.use), 60), node)
     rule = "" if words.kind == "pinned" else said.remedy.rule  # nobody has seen what was pinned
     asked = said.argument if words.kind == "ordinal" else ""
+    home = words.home or ("cpu" if words.kind in ("numpy", "host", "lengths") else "")
     return Mistake(
         f"{scene.home_label}: {said.headline}" if scene.home_label else said.headline,
         (),
@@ -47,7 +45,7 @@ def _single(scene: Scene, words: Words) -> Mistake:
         rule,
         module=scene.home_label,
         argument=said.argument,
-        devices=tuple(device for device in (asked or words.device, words.home) if device),
+        devices=tuple(device for device in (asked or words.device, home) if device),
         is_mismatch=words.kind == "index",
     )
 
@@ -57,21 +55,11 @@ def _meeting(scene: Scene, words: Words) -> Mistake:
     index = scene.use
     parts = list(_parts(scene, index))
     named = _stranger(scene, words, parts)
-    name, device = words.operands[0]
-    other, home = words.operands[1]
-    shown = shortened(scene.failing_text(index), 60) or words.operation or "an operation"
+    name, text = words.operands[0][0], "" if named is None else named.text
     where = f"{scene.home_label}: " if scene.home_label else ""
-    text = named.text if named is not None else name or "a tensor"
-    head = f"{where}{shown} takes {text} on {device} and {other or 'another tensor'} on {home}"
-    callee = _callee(scene) if named is not None else ""
-    if callee and name in _INPUTS:
-        head = f"{where}{callee} received {text} on {device}; its parameters are on {home}"
-    lines = []
-    if name:
-        of = f" of {words.operation}" if words.operation else ""
-        lines.append(("operand", f"{name}{of}: on {device}"))
-    if named is not None:
-        lines += origin(scene, None, named.text, index)
+    callee = _callee(scene) if text and name in INPUTS else ""
+    head = where + said_of_meeting(words, shortened(scene.failing_text(index), 60), callee, text)
+    lines = [*named_by_torch(words), *origin(scene, None, text, index)]
     rule, fix = _repair(scene, words, named, parts)
     return Mistake(
         head,
@@ -79,9 +67,9 @@ def _meeting(scene: Scene, words: Words) -> Mistake:
         fix,
         rule,
         module=scene.home_label,
-        argument=text if named is not None else name,
-        devices=(device, home),
-        is_mismatch="meta" not in (device, home),
+        argument=text or name,
+        devices=(words.device, words.home),
+        is_mismatch="meta" not in (words.device, words.home),
     )
 
 
@@ -115,7 +103,7 @@ def _stranger(scene: Scene, words: Words, parts: list[Named]) -> Named | None:
         ]
         if left:
             return left[0] if len(left) == 1 else None
-    is_input = words.operands[0][0] in _INPUTS and _is_layer(scene)
+    is_input = words.operands[0][0] in INPUTS and _is_layer(scene)
     return parts[0] if is_input and len(parts) == 1 else None
 
 

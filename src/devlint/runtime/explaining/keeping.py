@@ -21,7 +21,7 @@ from devlint.runtime.explaining.reaching import assigned_to, setter_of
 from devlint.runtime.explaining.scene import Scene
 from devlint.runtime.explaining.source import Source
 from devlint.runtime.explaining.stack import own_name
-from devlint.runtime.explaining.targets import can_be_assigned, device_text
+from devlint.runtime.explaining.targets import can_be_assigned, can_be_set, device_text
 from devlint.runtime.operands import is_tensor
 
 # --- fields of objects
@@ -94,16 +94,23 @@ class Kept:
     """Of the statement that gives the name its value."""
     node: ast.expr | None = None
     """Of the item or the attribute."""
+    value: ast.expr | None = None
+    """What a name of the file, or of a function around, was set to."""
 
 
 def kept_and_written(scene: Scene, name: str, index: int) -> Kept | None:
-    """Whether a name is another one for what a container or an object keeps and the function
-    changes in place."""
+    """Whether a name is another one for what a container, an object or a frame outside keeps, and
+    the function changes in place."""
     if index < 0 or not name.isidentifier():
         return None
     source = scene.source(index)
+    if not any(_writes(node, name) for node in source.nodes):
+        return None
+    if not can_be_set(scene, name, index):
+        line = assigned(scene, name, index)
+        return None if line is None else Kept("", line.line, value=line.value)
     setter = setter_of(source, name)
-    if setter is None or not any(_writes(node, name) for node in source.nodes):
+    if setter is None:
         return None
     if isinstance(setter, (ast.For, ast.AsyncFor)):
         return Kept("", setter.lineno)
@@ -153,6 +160,9 @@ def kept_repair(
     line = None if made is not None or kept.node is None else stored(scene, kept.node, index)
     if line is not None and line.value is not None:
         made = without_device(line.value, spot, index)
+    if made is None and kept.value is not None:
+        outer = scene.running_at(spot.file, kept.line, index)
+        made = without_device(kept.value, scene.stack[outer], outer)
     if made is not None and made.index is not None:
         return creation_repair(scene, made, device, partner)
     where = place_of(spot.file, kept.line)

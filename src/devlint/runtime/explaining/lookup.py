@@ -9,16 +9,16 @@ from __future__ import annotations
 import ast
 import builtins
 from collections import OrderedDict, UserDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from types import GetSetDescriptorType, MemberDescriptorType
+from functools import cached_property
+from types import FunctionType, GetSetDescriptorType, MemberDescriptorType
 from typing import Any
 
 from torch import Tensor, nn
 
-from devlint.runtime.explaining.objects import fields_of, is_movable, parts_of
-from devlint.runtime.explaining.source import Source, head
-from devlint.runtime.explaining.stack import Spot, as_module, own_name
+from devlint.runtime.explaining.objects import fields_of, parts_of
+from devlint.runtime.explaining.stack import Spot, as_module
 from devlint.runtime.operands import is_tensor
 
 MISSING: Any = object()
@@ -111,6 +111,27 @@ def _plain(found: Any, owner: Any) -> Any:
     return MISSING if is_computed else found
 
 
+def getter_of(owner: Any, name: str) -> FunctionType | None:
+    """The function that computes an attribute of an object where it is asked for."""
+    found = next((vars(base)[name] for base in type(owner).__mro__ if name in vars(base)), None)
+    function = None
+    if type(found) is property:
+        function = found.fget
+    elif type(found) is cached_property:
+        function = found.func
+    return function if type(function) is FunctionType else None
+
+
+def function_of(node: ast.expr, spot: Spot) -> FunctionType | None:
+    """The function, or the method of an object, that an expression names."""
+    found = read(node, spot)
+    if found is MISSING and isinstance(node, ast.Attribute):
+        owner = read(node.value, spot)
+        kinds = () if owner is MISSING else type(owner).__mro__
+        found = next((vars(kind)[node.attr] for kind in kinds if node.attr in vars(kind)), None)
+    return found if type(found) is FunctionType else None
+
+
 def contents(owner: Any) -> Mapping[str, Any]:
     """The attributes that an object holds itself."""
     return _held(owner) if has_plain_attributes(type(owner)) else {}
@@ -191,61 +212,6 @@ def _parts(kind: type, value: Any, objects: bool) -> Iterator[tuple[str, Any]]:
         yield from parts_of(value, contents(value))
 
 
-def operands_of(node: ast.AST, source: Source) -> Iterator[Named]:
-    """The tensors that an expression works on, as far as they can be told by name."""
-    for part in head(node):
-        if isinstance(node, ast.Call) and part is node.func and not isinstance(part, ast.Attribute):
-            continue  # what is called is no operand
-        is_target = isinstance(node, ast.Assign) and part is not node.value
-        if not (is_target and isinstance(part, (ast.Name, ast.Tuple))):
-            yield from _visit(part, source)
-
-
-def _visit(node: ast.AST, source: Source) -> Iterator[Named]:
-    value = read(node, source.spot) if isinstance(node, ast.expr) else MISSING
-    if value is not MISSING and not isinstance(node, ast.Constant):
-        found = list(tensors_of(source.text_of(node), value))
-        if found:
-            yield from (Named(each.text, each.tensor, node) for each in found)
-            return
-    if isinstance(node, ast.Attribute):
-        yield from _visit(node.value, source) if value is MISSING else ()
-    elif isinstance(node, _COMPUTED):
-        if not _is_number(node, source.spot):
-            yield Named(source.text_of(node), None, node)
-    else:
-        for part in head(node):
-            yield from _visit(part, source)
-
-
-def _is_number(node: ast.AST, spot: Spot) -> bool:
-    """Whether an expression is made of numbers and their operators only."""
-    if isinstance(node, ast.BinOp):
-        return _is_number(node.left, spot) and _is_number(node.right, spot)
-    if isinstance(node, ast.UnaryOp):
-        return _is_number(node.operand, spot)
-    return isinstance(node, ast.expr) and type(read(node, spot)) in (int, float, bool, complex)
-
-
-def holder_of(node: ast.AST | None, source: Source) -> str:
-    """The object with a `to` of its own that a part is taken from, as the program writes it."""
-    found = ""
-    while isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)):
-        if source.text_of(node) == own_name(source.spot):
-            break
-        if not isinstance(node, ast.Subscript) and is_movable(read(node, source.spot)):
-            found = source.text_of(node)
-        node = None if isinstance(node, ast.Name) else node.value
-    return found
-
-
-_COMPUTED = (
-    ast.Call, ast.BinOp, ast.UnaryOp, ast.Compare, ast.IfExp, ast.Await, ast.NamedExpr,
-    ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Subscript,
-)  # fmt: skip
-"""Expressions whose parts aren't operands of the expression around them."""
-
-
 def locals_of(spot: Spot) -> Iterator[Named]:
     """The tensors in a frame's local names, and in what a module has of its own."""
     for name, value in spot.names.items():
@@ -264,10 +230,12 @@ def tensors_of_module(text: str, module: nn.Module) -> Iterator[Named]:
                 yield from tensors_of(f"{text}.{name}", value)
 
 
-def own_tensors(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
+def own_tensors(
+    module: nn.Module, groups: Sequence[str] = ("_parameters", "_buffers")
+) -> Iterator[tuple[str, Tensor]]:
     """The parameters and buffers of a module without its children."""
     held = contents(module)
-    for group in ("_parameters", "_buffers"):
+    for group in groups:
         for name, value in list(_dictionary(held.get(group)).items()):
             if is_tensor(value):
                 yield name, value

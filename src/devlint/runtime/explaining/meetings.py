@@ -28,6 +28,7 @@ from devlint.runtime.explaining.origins import (
 from devlint.runtime.explaining.ownership import path_below
 from devlint.runtime.explaining.scene import Passed, Scene
 from devlint.runtime.explaining.sides import Owner, Sides, choose_sides
+from devlint.runtime.explaining.stack import as_module, own_name, owner_of
 from devlint.runtime.explaining.unmoved import given_to, left_behind, unmoved_keeper
 from devlint.runtime.operands import OperandFacts, unknown
 
@@ -59,33 +60,47 @@ def meeting(scene: Scene, operands: Sequence[OperandFacts], text: str) -> Mistak
 
 
 def _read(scene: Scene, text: str) -> list[OperandFacts]:
-    """The operands as the innermost expression that has any of two devices names them."""
+    """The operands as the innermost expression that has any of two devices names them.
+
+    Numbers of the CPU are taken for operands where nothing else can be: most operators take them.
+    """
     for index in range(len(scene.stack) - 1, max(scene.use, 0) - 1, -1):
         written = scene.operands(index)
-        found = [
-            scene.reader.facts(named.text, named.tensor)
-            for named in written
-            if named.tensor is not None and not _may_be_anywhere(scene, named, index)
-        ]
-        places = {facts.device for facts in found}
+        known = [(n, scene.reader.facts(n.text, n.tensor)) for n in written if n.tensor is not None]
+        strict = [facts for n, facts in known if not _may_be_anywhere(scene, n, index)]
+        places = {facts.device for facts in strict}
         if "meta" in places:
             if "meta" in text:
                 return []  # there is nothing that could be moved
             continue  # the module has its own again that were replaced for a call
-        if len(places) > 1:
-            return found
-        source = scene.source(index)
-        computed = [named for named in written if named.tensor is None]
-        for named in computed:
-            part = deciding(named.node, source, scene.device)
-            if part is not None and part.tensor is not None:
-                found.append(unknown(named.text, scene.device(part.tensor)))
-        if len({facts.device for facts in found}) > 1:
-            return found
+        computed, unclear = _computed(scene, written, index)
+        for found in (strict, [*strict, *computed], [*(facts for _, facts in known), *computed]):
+            if len({facts.device for facts in found}) > 1:
+                return found
+        places = {facts.device for facts in [*strict, *computed]}
         elsewhere = [device for device in _DEVICE.findall(text) if device not in places]
-        if len(places) == len(computed) == 1 and elsewhere and index == scene.use:
-            return [*found, unknown(computed[0].text, elsewhere[0])]
+        if len(places) == len(unclear) == 1 and elsewhere and index == scene.use:
+            return [*strict, *computed, unknown(unclear[0].text, elsewhere[0])]
+    for index in filter(scene.is_users, range(scene.use - 1, -1, -1)):
+        held = [n for n in scene.operands(index) if n.tensor is not None]
+        found = [scene.reader.facts(n.text, n.tensor) for n in held if n.tensor is not None]
+        if len({facts.device for facts in found}) > 1 and any(lent(scene, f) for f in found):
+            return found
     return []
+
+
+def _computed(
+    scene: Scene, written: Sequence[Named], index: int
+) -> tuple[list[OperandFacts], list[Named]]:
+    """What a frame's line computes: where that is known what is known of it, and the rest."""
+    known, unclear = list[OperandFacts](), list[Named]()
+    for named in (each for each in written if each.tensor is None):
+        part = deciding(named.node, scene.source(index), scene.device)
+        if part is None or part.tensor is None:
+            unclear.append(named)
+        else:
+            known.append(unknown(named.text, scene.device(part.tensor)))
+    return known, unclear
 
 
 def _may_be_anywhere(scene: Scene, named: Named, index: int) -> bool:
@@ -155,8 +170,10 @@ def _received(scene: Scene, sides: Sides, given: Passed) -> Mistake:
 
 
 def _is_made_at(scene: Scene, facts: OperandFacts, given: Passed) -> bool:
+    """Whether the user's code has made a tensor that a module was given, without a device."""
     named = Named(given.text, None, given.node)
-    return given.index >= 0 and creation(scene, facts, named, given.index) is not None
+    made = creation(scene, facts, named, given.index) if given.index >= 0 else None
+    return made is not None and owner_of(made.file) == scene.user
 
 
 def _name_in(module: nn.Module, owner: nn.Module, name: str) -> str:
@@ -218,12 +235,14 @@ def _operation(scene: Scene, sides: Sides) -> Mistake:
     named = part or Named("", None)
     entry = scene.entry(sides.odd, is_made_here)
     fallback = "operands-on-other-devices"
-    if entry is None or not entry.text:
+    if entry is None or not entry.text or _is_kept_by_object(scene, odd, entry):
         rule, fix = cause(scene, facts, named, index, sides.other, other, "", fallback)
     else:
         spot = scene.stack[entry.index]
-        lines.append(("passed at", shown_line(spot.file, spot.line)))
+        is_told = bool(origin(scene, facts, "" if part is None else part.text, index))
         facts = scene.argument_facts(entry)
+        lines += [] if is_told else origin(scene, facts, entry.text, entry.index)
+        lines.append(("passed at", shown_line(spot.file, spot.line)))
         passed, callee = Named(entry.text, None, entry.node), ""
         if sides.other_owner is not None:
             fallback, callee = "input-on-other-device", entry.callee
@@ -240,6 +259,16 @@ def _operation(scene: Scene, sides: Sides) -> Mistake:
         devices=(sides.odd.device, sides.other.device),
         is_mismatch=True,
     )
+
+
+def _is_kept_by_object(scene: Scene, named: Named | None, entry: Passed) -> bool:
+    """Whether a method's own object, which nobody can move as a whole, keeps an operand."""
+    node = None if named is None else named.node
+    if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name) or entry.holder:
+        return False
+    spot = scene.stack[scene.use]
+    is_own = node.value.id == own_name(spot)
+    return is_own and as_module(spot.names.get(node.value.id)) is None
 
 
 def _is_given(named: Named, part: Named) -> bool:

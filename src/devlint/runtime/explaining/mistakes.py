@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from devlint.runtime.explaining.bindings import assigned
 from devlint.runtime.explaining.definitions import parsed
@@ -19,7 +21,7 @@ from devlint.runtime.explaining.origins import (
     with_device,
 )
 from devlint.runtime.explaining.scene import Scene
-from devlint.runtime.explaining.targets import can_be_assigned, device_text
+from devlint.runtime.explaining.targets import can_be_set, device_text
 from devlint.runtime.operands import OperandFacts, Site, is_tensor
 
 
@@ -92,19 +94,32 @@ def moved(scene: Scene, text: str, target: str, index: int) -> str:
     lose what is moved: a leaf that is trained, an object whose `to` changes itself.
     """
     value = scene.value(text, index)
-    owner = text.rpartition("[")[0]
-    held = scene.value(owner, index)
-    can_stay = index >= 0 and not scene.source(index).is_in_expression and can_be_assigned(text)
+    can_stay = can_be_set(scene, text, index) and not scene.source(index).is_in_expression
     if is_array(value):
         made = f"torch.as_tensor({text}, device={target})"
         return f"{text} = {made}" if can_stay else made
-    if can_stay and type(held) is dict and text.endswith('"]') and is_tensor(value):
-        if len(held) > 1 and all(scene.is_on(each, scene.device(value)) for each in held.values()):
-            return f"{owner} = {{name: each.to({target}) for name, each in {owner}.items()}}"
+    whole = _container_moved(scene, text, value, target, index) if can_stay else ""
+    if whole:
+        return whole
     is_trained = is_tensor(value) and value.is_leaf and value.requires_grad
     if can_stay and not is_trained and not moves_itself(value):
         return f"{text} = {text}.to({target})"
     return moved_here(text, target)
+
+
+def _container_moved(scene: Scene, text: str, value: object, target: str, index: int) -> str:
+    """The statement that moves a dict or a list, all of whose items are where one of them is."""
+    owner, _, key = text.rpartition("[")
+    held: Any = scene.value(owner, index)
+    is_fixed = re.fullmatch(r'("[^"]*"|\d+)\]', key) is not None  # or it goes through them
+    if not is_tensor(value) or not is_fixed or type(held) not in (dict, list) or len(held) < 2:
+        return ""
+    device, is_dict = scene.device(value), type(held) is dict
+    if not all(scene.is_on(each, device) for each in (held.values() if is_dict else held)):
+        return ""
+    if is_dict:
+        return f"{owner} = {{name: each.to({target}) for name, each in {owner}.items()}}"
+    return f"{owner} = [each.to({target}) for each in {owner}]"
 
 
 def moved_here(text: str, target: str) -> str:

@@ -32,10 +32,10 @@ def named_pair(
     names = [kept_inside(scene, facts) or scene.named(facts, scene.use) for facts in pair]
     written = scene.operands(scene.use)
     computed = [named for named in written if named.tensor is None]
+    names = [named or _handed(scene, facts) for named, facts in zip(names, pair, strict=True)]
     if len(computed) == 1 and (names.count(None) == 1 or first == second):
         names = [named or computed[0] for named in names]
     for index, facts in enumerate(pair):
-        names[index] = names[index] or _handed(scene, facts)
         if names[index] is None:
             names[index] = _only_one_on(scene, facts.device, written)
         if names[index] is None:

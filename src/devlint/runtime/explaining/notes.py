@@ -6,6 +6,7 @@ Both are written into the error's own dictionary. `add_note` does no more, is mi
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 NAME = "devlint_explanation"
@@ -20,6 +21,14 @@ def add_note(error: BaseException, note: str) -> None:
         held["__notes__"] = [note]
     elif type(notes) is list:
         notes.append(note)
+
+
+def log_failure() -> None:
+    """Note that an explanation has failed: the program's own error comes first.
+
+    It is a debug note of the logger `devlint`, with the traceback. devlint's own tests fail by it.
+    """
+    logging.getLogger("devlint").debug("an error could not be explained", exc_info=True)
 
 
 def held_by(error: BaseException) -> dict[str, Any]:

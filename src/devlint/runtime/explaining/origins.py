@@ -15,18 +15,11 @@ from devlint.runtime.explaining.definitions import code_of, line_of
 from devlint.runtime.explaining.lookup import Named, read
 from devlint.runtime.explaining.reaching import assigned_to
 from devlint.runtime.explaining.scene import Scene
-from devlint.runtime.explaining.source import MOVES
+from devlint.runtime.explaining.source import MAKERS, MOVES
 from devlint.runtime.explaining.stack import Spot, as_module, is_method_of
-from devlint.runtime.operands import OperandFacts, Site
+from devlint.runtime.operands import OperandFacts, Site, is_tensor
 
-_CONSTRUCTORS = """
-    arange as_tensor asarray bartlett_window blackman_window empty eye from_numpy full
-    hamming_window hann_window kaiser_window linspace logspace ones rand randint randn randperm
-    range scalar_tensor tensor tril_indices triu_indices zeros Tensor FloatTensor DoubleTensor
-    HalfTensor LongTensor IntTensor BoolTensor
-"""
-_MAKERS = tuple(getattr(torch, name) for name in _CONSTRUCTORS.split() if hasattr(torch, name))
-"""What makes a tensor on the CPU unless it is told another device."""
+_MAKERS = tuple(getattr(torch, name) for name in MAKERS if hasattr(torch, name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +72,7 @@ def creation(scene: Scene, facts: OperandFacts, named: Named | None, index: int)
     source = scene.source(index)
     spot = scene.stack[index]
     node = None if named is None else named.node
-    if isinstance(node, ast.Call):
+    if isinstance(node, ast.Call) or (node is not None and not names_tensor(node, spot)):
         made = without_device(node, spot, index)
         if made is not None:
             return replace(made, in_place=True)
@@ -87,6 +80,12 @@ def creation(scene: Scene, facts: OperandFacts, named: Named | None, index: int)
         return _at_site(scene, facts.site)
     binding = None if named is None else assigned_to(source, named.text)
     return None if binding is None else without_device(binding[1], spot, index)
+
+
+def names_tensor(node: ast.AST, spot: Spot) -> bool:
+    """Whether a part of an expression is a tensor that has a name."""
+    names = (part for part in ast.walk(node) if isinstance(part, (ast.Name, ast.Attribute)))
+    return any(is_tensor(read(name, spot)) for name in names)
 
 
 def _at_site(scene: Scene, site: Site) -> Creation | None:
@@ -103,7 +102,7 @@ def _at_site(scene: Scene, site: Site) -> Creation | None:
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     if any(_moves(node) or _says_device(node) for node in calls):
         return None
-    made = [node for node in calls if name_of(node) in _CONSTRUCTORS.split()]
+    made = [node for node in calls if name_of(node) in MAKERS]
     return Creation(site.file, site.line, made[0], None) if len(made) == 1 else None
 
 

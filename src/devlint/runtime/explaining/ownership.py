@@ -10,7 +10,13 @@ from typing import TypeVar
 
 from torch import Tensor, nn
 
-from devlint.runtime.explaining.lookup import contents, modules_below, own_tensors, tensors_of
+from devlint.runtime.explaining.lookup import (
+    contents,
+    getter_of,
+    modules_below,
+    own_tensors,
+    tensors_of,
+)
 from devlint.runtime.explaining.objects import is_movable, is_plain_object
 from devlint.runtime.explaining.stack import as_module
 from devlint.runtime.operands import Reader
@@ -105,7 +111,7 @@ class Ownership:
         """The module at work that keeps a tensor without having registered it."""
         for module in reversed(self.modules):
             for name, value in list(contents(module).items()):
-                if name not in _REGISTERED:
+                if name not in _REGISTERED and getter_of(module, name) is None:
                     for named in tensors_of(name, value):
                         if named.tensor is not None and test(named.tensor):
                             return module, named.text, named.tensor

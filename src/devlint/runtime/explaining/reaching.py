@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from devlint.runtime.explaining.source import MOVES, Source, binds
+from devlint.runtime.explaining.source import ELSEWHERE, Source, binds
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _WITHS = (ast.With, ast.AsyncWith)
@@ -94,21 +94,34 @@ def _names_in(node: ast.AST, context: type[ast.expr_context]) -> set[str]:
     }
 
 
-_ELSEWHERE = MOVES | frozenset(
-    "item tolist numpy zeros ones full empty rand randn randint arange tensor as_tensor asarray"
-    " from_numpy linspace eye randperm load".split()
-)
-"""Methods and functions whose result may be elsewhere than what they are given."""
-
-
 def may_be_elsewhere(value: ast.AST) -> bool:
     """Whether an expression has a call in it that moves a tensor, or makes one anew."""
     for node in ast.walk(value):
         if isinstance(node, ast.Call):
             name = getattr(node.func, "attr", getattr(node.func, "id", ""))
-            if name in _ELSEWHERE or any(k.arg == "device" for k in node.keywords):
+            if name in ELSEWHERE | {"item", "tolist"} or any(
+                k.arg == "device" for k in node.keywords
+            ):
                 return True
     return False
+
+
+def statement_of(source: Source, node: ast.AST) -> ast.stmt | None:
+    """The innermost statement that a part of a function is in."""
+    return _statement(node, _parents(source))
+
+
+def gone_through(target: ast.expr, through: ast.expr, name: str) -> ast.expr:
+    """What a loop takes a name's values from; of `zip`, `enumerate` and `items` their argument."""
+    call = through if isinstance(through, ast.Call) else ast.Call(through, [], [])
+    if isinstance(call.func, ast.Attribute) and call.func.attr in ("items", "values"):
+        return call.func.value if through is call else through
+    called, parts = getattr(call.func, "id", ""), getattr(target, "elts", [])
+    given = [None, *call.args] if called == "enumerate" else call.args
+    for part, each in zip(parts, given if called in ("enumerate", "zip") else (), strict=False):
+        if each is not None and any(binds(node, name) for node in ast.walk(part)):
+            return gone_through(part, each, name)
+    return through
 
 
 def are_later(source: Source, sets: list[ast.AST]) -> bool:

@@ -15,12 +15,11 @@ from devlint.runtime.explaining.arguments import (
     whole_argument,
     written_argument,
 )
+from devlint.runtime.explaining.expressions import holder_of, operands_of
 from devlint.runtime.explaining.lookup import (
     MISSING,
     Named,
-    holder_of,
     locals_of,
-    operands_of,
     read,
     tensors_of,
 )
@@ -30,6 +29,7 @@ from devlint.runtime.explaining.stack import (
     ModuleFrame,
     Owner,
     Spot,
+    hands_on,
     modules_at_work,
     owner_of,
     owner_of_class,
@@ -207,6 +207,8 @@ class Scene:
         if position is None:
             return None
         index = call.index - 1
+        while index >= 0 and hands_on(self.stack[index]):
+            index -= 1
         if not self.is_users(index):
             return Passed(index, call, position, "", None, "")
         source = self.source(index)
@@ -253,7 +255,7 @@ class Scene:
         tests = [is_same(facts), shares_memory(facts)]
         for call in reversed([m for m in self.modules if m.is_call]):
             passed = next((p for test in tests if (p := self.passed(call, test))), None)
-            if passed is None and call.index <= self.use and not made_here:
+            if passed is None and not made_here:
                 passed = self._derived(call, facts)
                 if passed is not None:
                     tests = [self._argument_test(call, passed.position)]
@@ -279,6 +281,9 @@ class Scene:
         if self.owners.has_any_on(facts.device, call.module):
             return None  # a part of the module is there, and has put it there
         inputs = [tensor for _, tensor in arguments(call) if tensor.dim() > 0]
+        if call.index > self.use:  # what torch has made of one of them
+            there = [tensor for tensor in inputs if self.is_on(tensor, facts.device)]
+            inputs = there if len(there) in (1, len(inputs)) else []
         if inputs and all(self.device(tensor) == facts.device for tensor in inputs):
             return self.passed(call, lambda tensor: tensor is inputs[0])
         return None

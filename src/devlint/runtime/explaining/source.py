@@ -16,6 +16,17 @@ from devlint.runtime.explaining.stack import Spot
 MOVES = frozenset({"to", "cuda", "cpu", "xpu", "type", "type_as"})
 """Methods after which a tensor may be elsewhere."""
 
+MAKERS = frozenset(
+    "arange as_tensor asarray bartlett_window blackman_window empty eye from_numpy full"
+    " hamming_window hann_window kaiser_window linspace logspace ones rand randint randn randperm"
+    " range scalar_tensor tensor tril_indices triu_indices zeros Tensor FloatTensor DoubleTensor"
+    " HalfTensor LongTensor IntTensor BoolTensor".split()
+)
+"""Functions of torch that make a tensor on the CPU unless they are told another device."""
+
+ELSEWHERE = MOVES | MAKERS | frozenset({"numpy", "load"})
+"""Methods and functions whose result may be elsewhere than what they are given."""
+
 _Span = tuple[int, int, int, int]
 """First and last line, first and last column in bytes."""
 

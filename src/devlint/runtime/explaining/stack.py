@@ -42,11 +42,32 @@ def owner_of(file: str) -> Owner:
         return "torch"
     if file.startswith(_DEVLINT):
         return "devlint"
-    if any(part in file for part in _PACKAGES):
+    if any(part in file for part in _PACKAGES) or _is_put_there(file):
         return "library"
     if file.startswith(_PYTHON) or file.startswith("<frozen "):
         return "python"
     return "library" if file.startswith(_SCRIPTS) and _is_entry_point(file) else "program"
+
+
+def _is_put_there(file: str) -> bool:
+    """Whether `pip install --target` has put a file into a folder from which modules come."""
+    folders = (_folder(path) for path in sys.path if path)
+    return any(
+        file.removeprefix(folder).replace("\\", "/").partition("/")[0] in _put_into(folder)
+        for folder in folders
+        if file.startswith(folder)
+    )
+
+
+@lru_cache(maxsize=256)
+def _put_into(folder: str) -> frozenset[str]:
+    """The packages and modules of a folder that an installer has recorded there."""
+    try:
+        texts = [path.read_text("utf-8") for path in Path(folder).glob("*.dist-info/RECORD")]
+    except (OSError, UnicodeDecodeError):
+        return frozenset()
+    lines = (line for text in texts for line in text.splitlines())
+    return frozenset(line.partition(",")[0].partition("/")[0] for line in lines)
 
 
 def _is_entry_point(file: str) -> bool:
@@ -61,7 +82,10 @@ def owner_of_frame(frame: FrameType) -> Owner:
     owner = owner_of(code.co_filename)
     if owner != "program":
         return owner
-    return _writer_of(code.co_filename, frame.f_globals.get("__name__"))
+    module = frame.f_globals.get("__name__")
+    if module is None:  # what torch.fx has traced is of no module, but of a class of torch's
+        module = vars(type(values_of(frame).get("self"))).get("__module__")
+    return _writer_of(code.co_filename, module)
 
 
 @lru_cache(maxsize=4096)
@@ -223,6 +247,12 @@ def _own_module(spot: Spot) -> nn.Module | None:
     if not name and spot.code.co_name == "forward" and spot.code.co_argcount:
         name = spot.code.co_varnames[0]
     return as_module(spot.names.get(name)) if name else None
+
+
+def hands_on(spot: Spot) -> bool:
+    """Whether a frame of torch's calls a module with the arguments that it was called with."""
+    code = spot.code
+    return spot.owner == "torch" and code.co_name != "forward" and "args" in code.co_varnames
 
 
 def own_name(spot: Spot) -> str:

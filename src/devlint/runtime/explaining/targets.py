@@ -8,8 +8,17 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
+from torch import nn
 
-from devlint.runtime.explaining.lookup import MISSING, Named, contents, read
+from devlint.runtime.explaining.lookup import (
+    MISSING,
+    Named,
+    contents,
+    getter_of,
+    modules_below,
+    own_tensors,
+    read,
+)
 from devlint.runtime.explaining.scene import Scene
 from devlint.runtime.explaining.source import binds, parameters
 from devlint.runtime.explaining.stack import as_module, own_name
@@ -45,9 +54,11 @@ def device_text(
         name = own_name(scene.stack[index])
         module = as_module(scene.stack[index].names.get(name)) if name else None
         if module is not None and scene.owners.device_of(module) == device:
-            return f"next({name}.parameters()).device"
+            return _of_module(scene, name, module, device)
     if callee and can_be_assigned(callee):
-        return f"next({callee}.parameters()).device"
+        module = as_module(scene.value(callee, index))
+        if target := _of_module(scene, callee, module, device):
+            return target
     there = "" if other is None else tensor_named_in(scene, other, device, index)
     if not there and near is not None and can_be_assigned(near.text):
         there = near.text
@@ -56,6 +67,33 @@ def device_text(
     return (
         next(_in_scope(scene, index, device, line), f'"{device}"') if index >= 0 else f'"{device}"'
     )
+
+
+def _of_module(scene: Scene, text: str, module: nn.Module | None, device: str) -> str:
+    """The device of a module's first parameter, or of its first buffer if it has none."""
+    for way in ("parameters", "buffers"):
+        parts = () if module is None else modules_below(module)
+        first = next((t for _, part in parts for _, t in own_tensors(part, (f"_{way}",))), None)
+        if module is None or scene.is_on(first, device):
+            return f"next({text}.{way}()).device"
+        if first is not None:
+            break
+    return ""
+
+
+def can_be_set(scene: Scene, text: str, index: int) -> bool:
+    """Whether a line of a frame can give a new value to what it calls so.
+
+    A name of the file, or of a function around this one, would be a new name of this function's,
+    and what a property computes has no place of its own.
+    """
+    if index < 0 or not can_be_assigned(text):
+        return False
+    spot, (owner, _, name) = scene.stack[index], text.rpartition(".")
+    if owner and getter_of(scene.value(owner, index), name) is not None:
+        return False
+    is_own = text in (*spot.code.co_varnames, *spot.code.co_cellvars)
+    return is_own or not text.isidentifier() or spot.code.co_name == "<module>"
 
 
 def tensor_named_in(scene: Scene, named: Named, device: str, index: int) -> str:

@@ -55,13 +55,17 @@ def left_behind(scene: Scene, sides: Sides, owner: nn.Module) -> Mistake:
         met = scene.as_named(sides.other, named)
         lines = [described("operand", "" if named is None else named.text, met)]
     lines += origin(scene, sides.other, "", -1)
+    owner = _whole_behind(scene, owner, sides)
     rule, fix, index = why_behind(scene, sides, owner, given)
     if 0 <= index != scene.use:
         line = shown_line(scene.stack[index].file, scene.stack[index].line)
         lines += [] if any(text == line for _, text in lines) else [("passed at", line)]
     made = "" if sides.odd.site else made_module(scene, owner, sides.other.device)
     lines.append(("model", f"on {sides.odd.device}, {made}" if made else since(sides.odd)))
-    text = address(scene, owner)[0] if given is None or not given.text else given.text
+    text = "" if given is None else given.text
+    if not text:
+        whole = scene.owners.root if _is_all_behind(scene, owner, sides.other.device) else None
+        text = address(scene, owner if whole is None else whole)[0]
     return Mistake(
         f"{head} on {sides.other.device}",
         lines,
@@ -72,6 +76,23 @@ def left_behind(scene: Scene, sides: Sides, owner: nn.Module) -> Mistake:
         devices=(sides.odd.device, sides.other.device),
         is_mismatch=True,
     )
+
+
+def _whole_behind(scene: Scene, owner: nn.Module, sides: Sides) -> nn.Module:
+    """The largest part of the outermost module that is behind as a whole, and a module is in."""
+    if _is_all_behind(scene, owner, sides.other.device):
+        return owner
+    while (above := scene.owners.keeper(owner)) is not None:
+        if scene.owners.path(owner) is None or scene.owners.device_of(above[0]) != sides.odd.device:
+            break
+        owner = above[0]
+    return owner
+
+
+def _is_all_behind(scene: Scene, owner: nn.Module, device: str) -> bool:
+    """Whether nothing of the outermost module, of which another one is a part, is on a device."""
+    path = scene.owners.path(owner)
+    return path is not None and not (path and scene.owners.has_any_on(device))
 
 
 def _registered(scene: Scene, holder: Holder) -> str:
@@ -106,7 +127,7 @@ def why_behind(
     if path is None:
         what = f"{type(owner).__name__} isn't a part of {type(root).__name__}: move it as well"
         return "module-left-behind", what + _moved(scene, text, index, sides, given), index
-    if path and scene.owners.has_any_on(device):
+    if not _is_all_behind(scene, owner, device):
         what = ""
         if scene.owners.device_of(root, owner) == device:
             what = f"the rest of {type(root).__name__} is on {device}: "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
+from devlint.runtime.explaining.expressions import is_number
 from devlint.runtime.explaining.lookup import MISSING, SAME_PLACE, Named, read
 from devlint.runtime.explaining.scene import Scene
 from devlint.runtime.explaining.source import Source
@@ -30,9 +31,17 @@ def _taken_from(node: ast.AST | None, spot: Spot) -> ast.expr | None:
         return node.value if is_tensor(read(node.value, spot)) else None
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         name, owner = node.func.attr, read(node.func.value, spot)
-        if is_tensor(owner) and (name in SAME_PLACE or _works_in_place(name)):
+        given = [*node.args, *(keyword.value for keyword in node.keywords)]
+        is_alone = not any(_works_with(part, spot) for part in given)
+        if is_tensor(owner) and is_alone and (name in SAME_PLACE or _works_in_place(name)):
             return node.func.value
     return None
+
+
+def _works_with(node: ast.expr, spot: Spot) -> bool:
+    """Whether an argument may be another tensor."""
+    value = read(node, spot)
+    return is_tensor(value) or (value is MISSING and not is_number(node, spot))
 
 
 _VIEWS = ("T", "mT", "H", "mH", "real", "imag")

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from devlint.runtime.explain import Explanation, explain
-from devlint.runtime.explaining.notes import add_note
+from devlint.runtime.explaining.notes import add_note, log_failure
 from devlint.runtime.explaining.stack import live
 from devlint.runtime.operands import OperandFacts, Reader
 from devlint.runtime.virtual.tags import NEUTRAL, moved_site, place, shown_place, site
@@ -62,4 +62,5 @@ def _explanation(text: str, operands: Sequence[OperandFacts]) -> Explanation | N
     try:
         return explain(live(sys._getframe(1)), text, operands, READER)
     except Exception:  # whatever the program's objects are like, PyTorch's error comes first
+        log_failure()
         return None
