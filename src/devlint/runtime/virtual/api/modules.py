@@ -61,7 +61,8 @@ class Surface:
         if hasattr(torch._C, "_get_accelerator"):  # what torch's own Python asks
             patches.set(torch._C, "_get_accelerator", lambda check=False: torch.device(kind))
         if hasattr(torch, "accelerator"):
-            stand_in(torch.accelerator, self._accelerator(), self._world.limit, patches)
+            functions = {**self._functions(), "get_device_capability": self._capability}
+            stand_in(torch.accelerator, functions, self._world.limit, patches)
             for name in ("_accelerator_exchangeDevice", "_accelerator_maybeExchangeDevice"):
                 patches.set(torch._C, name, self._exchange)
 
@@ -73,12 +74,17 @@ class Surface:
                 patches.set(module.sparse, name, self._legacy_sparse_type(name, dtype))
 
     def _functions(self) -> dict[str, Any]:
+        """By name, as in any of the modules: each takes those that it has."""
         machine, streams = self._machine, self._streams
         return {
             "is_available": lambda: True,
             "device_count": lambda: machine.count,
-            "current_device": self.current_device,
-            "set_device": self.set_device,
+            "current_accelerator": lambda check_available=False: torch.device(machine.kind.type),
+            **dict.fromkeys(
+                ("current_device", "current_device_index", "current_device_idx"),
+                self.current_device,
+            ),
+            **dict.fromkeys(("set_device", "set_device_index", "set_device_idx"), self.set_device),
             "_exchange_device": self._exchange,
             "_maybe_exchange_device": self._exchange,
             "is_initialized": lambda: machine.initialized,
@@ -115,36 +121,14 @@ class Surface:
             **{name: self._measuring(value) for name, value in MEASURED.items()},
         }
 
-    def _accelerator(self) -> dict[str, Any]:
-        machine = self._machine
-        return {
-            "is_available": lambda: True,
-            "device_count": lambda: machine.count,
-            "current_accelerator": lambda check_available=False: torch.device(machine.kind.type),
-            "current_device_index": self.current_device,
-            "current_device_idx": self.current_device,
-            "set_device_index": self.set_device,
-            "set_device_idx": self.set_device,
-            "synchronize": self.synchronize,
-            "current_stream": self._streams.current,
-            "set_stream": self._streams.set_current,
-            "get_device_capability": self._capability,
-            **self._memory.functions(),
-        }
-
     def _patch_mps(self, patches: Patches) -> None:
         patches.set(torch.backends.mps, "is_available", lambda: True)
         patches.set(torch.backends.mps, "is_built", lambda: True)
-        memory = self._memory.functions()
         functions = {
-            **memory,
-            **self._random.functions(),
-            "device_count": lambda: 1,
-            "is_available": lambda: True,
-            "synchronize": lambda: self.synchronize(),
-            "Event": self._streams.event_type,
-            "current_allocated_memory": memory["memory_allocated"],
-            "driver_allocated_memory": memory["memory_allocated"],
+            **self._functions(),
+            **dict.fromkeys(
+                ("current_allocated_memory", "driver_allocated_memory"), self._memory.used
+            ),
             "recommended_max_memory": lambda: TOTAL,
             **dict.fromkeys(("profiler.start", "profiler.stop"), lambda *args, **kwargs: None),
             **dict.fromkeys(
