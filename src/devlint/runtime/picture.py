@@ -209,13 +209,9 @@ def _draw_bars(
     axes: Any, bars: Sequence[_Bar], amounts: list[int], what: str, text: Callable[[int], str]
 ) -> None:
     rows = range(len(bars))
-    axes.barh(rows, amounts, height=0.72, color=_COLOURS[what])
-    for row, amount in zip(rows, amounts, strict=True):
-        if amount:
-            axes.annotate(
-                text(amount), (amount, row), (4, 0), textcoords="offset points",
-                va="center", fontsize=8,
-            )  # fmt: skip
+    drawn = axes.barh(rows, amounts, height=0.72, color=_COLOURS[what])
+    labels = [text(amount) if amount else "" for amount in amounts]
+    axes.bar_label(drawn, labels, padding=4, fontsize=8)
     axes.set_ylim(max(len(bars), 2) - 0.4, -0.6)
     axes.set_yticks(rows)
     axes.set_yticklabels([bar.label for bar in bars], parse_math=False, family="monospace", size=8)
