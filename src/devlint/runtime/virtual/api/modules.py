@@ -13,7 +13,6 @@ from devlint.runtime.virtual import texts
 from devlint.runtime.virtual.api.memory import TOTAL, Memory
 from devlint.runtime.virtual.api.objects import Streams
 from devlint.runtime.virtual.api.profiling import cuda_runtime
-from devlint.runtime.virtual.api.properties import MEASURED, Properties
 from devlint.runtime.virtual.api.randomness import Randomness
 from devlint.runtime.virtual.api.surface import stand_in
 from devlint.runtime.virtual.machine import Machine, real_device_type
@@ -25,6 +24,42 @@ from devlint.runtime.virtual.world import World
 def patch(world: World, patches: Patches) -> None:
     """Patch all of them."""
     Surface(world).patch(patches)
+
+
+class Properties:
+    """What `get_device_properties` says, the same of all devices."""
+
+    def __init__(self, kind: str) -> None:
+        self.name = f"Emulated {kind.upper()} device"
+        self.major, self.minor = 8, 0
+        self.total_memory = TOTAL
+        self.multi_processor_count = 108
+        self.max_threads_per_multi_processor = 2048
+        self.max_threads_per_block = 1024
+        self.regs_per_multiprocessor = 65536
+        self.shared_memory_per_block = 49152
+        self.shared_memory_per_block_optin = 166912
+        self.shared_memory_per_multiprocessor = 167936
+        self.L2_cache_size = 40 << 20
+        self.warp_size = 32
+        self.is_integrated, self.is_multi_gpu_board = False, False
+        self.gcnArchName = ""
+        self.uuid = "00000000-0000-0000-0000-000000000000"
+        self.pci_bus_id, self.pci_device_id, self.pci_domain_id = 0, 0, 0
+
+    def __repr__(self) -> str:
+        return (
+            f"_DeviceProperties(name='{self.name}', major={self.major}, minor={self.minor}, "
+            f"total_memory={self.total_memory >> 20}MB, "
+            f"multi_processor_count={self.multi_processor_count})"
+        )
+
+
+_MEASURED = {
+    "utilization": 0, "memory_usage": 0, "temperature": 40, "power_draw": 60_000,
+    "clock_rate": 1410,
+}  # fmt: skip
+"""What sensors say of a device that does nothing: percent, degrees Celsius, mW and MHz."""
 
 
 class Surface:
@@ -118,7 +153,7 @@ class Surface:
             "_cudart": self._cudart,
             "nccl.version": lambda: (2, 27, 3),
             "list_gpu_processes": self._processes,
-            **{name: self._measuring(value) for name, value in MEASURED.items()},
+            **{name: self._measuring(value) for name, value in _MEASURED.items()},
         }
 
     def _patch_mps(self, patches: Patches) -> None:
