@@ -7,7 +7,6 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -92,26 +91,20 @@ def draw(record: Mapping[str, Any], path: Path) -> None:
         figure.savefig(path, format=path.suffix.removeprefix(".") or "svg", **options)
 
 
-@dataclass(frozen=True)
-class _Bar:
-    """A line of the program."""
-
-    label: str
-    waits: int
-    bytes: int
+Line = Mapping[str, Any]
+"""A line of the program, as in the record."""
 
 
-def _worst(record: Mapping[str, Any]) -> list[_Bar]:
+def _worst(record: Mapping[str, Any]) -> list[Line]:
     """The lines that are drawn: half of them may be there for their bytes alone."""
     lines = record["lines"]
     by_bytes = sorted(lines, key=lambda line: -line["bytes"])[: _TOP // 2]
     rest = [line for line in lines if not any(line is each for each in by_bytes)]
     chosen = [*by_bytes, *rest[: _TOP - len(by_bytes)]]
-    chosen.sort(key=lambda line: (-line["waits"], -line["bytes"]))
-    return [_Bar(_label(line), line["waits"], line["bytes"]) for line in chosen]
+    return sorted(chosen, key=lambda line: (-line["waits"], -line["bytes"]))
 
 
-def _label(line: Mapping[str, Any]) -> str:
+def _label(line: Line) -> str:
     where = place_of(line["file"], line["line"]) if line["line"] else line["file"]
     if len(where) > _LABEL // 2:  # the end of a path tells most
         where = f".../{Path(where).name}"
@@ -126,7 +119,7 @@ def _height(lines: int) -> float:
     return _TIMELINE + 0.9 + 0.3 * max(lines, 2) if lines else 3.0
 
 
-def _draw_all(figure: Any, record: Mapping[str, Any], lines: list[_Bar]) -> None:
+def _draw_all(figure: Any, record: Mapping[str, Any], lines: list[Line]) -> None:
     figure.suptitle(_title(record), fontsize=14, fontweight="bold")
     above, below = figure.subfigures(
         2, 1, height_ratios=[_TIMELINE, _height(len(lines)) - _TIMELINE]
@@ -136,8 +129,8 @@ def _draw_all(figure: Any, record: Mapping[str, Any], lines: list[_Bar]) -> None
     left, right = below.subplots(1, 2, sharey=True)
     hidden = len(record["lines"]) - len(lines)
     below.suptitle(f"By line{f', {hidden:,} others not shown' if hidden else ''}", fontsize=11)
-    _draw_bars(left, lines, [bar.waits for bar in lines], WAITS, "{:,}".format)
-    _draw_bars(right, lines, [bar.bytes for bar in lines], "bytes", size_text)
+    _draw_bars(left, lines, WAITS, "{:,}".format)
+    _draw_bars(right, lines, "bytes", size_text)
     left.set_xlabel("times that the host waited")
     right.set_xlabel("bytes copied between devices")
 
@@ -205,20 +198,16 @@ def _bucket_text(seconds: float) -> str:
 # --- where
 
 
-def _draw_bars(
-    axes: Any, bars: Sequence[_Bar], amounts: list[int], what: str, text: Callable[[int], str]
-) -> None:
-    rows = range(len(bars))
-    axes.barh(rows, amounts, height=0.72, color=_COLOURS[what])
-    for row, amount in zip(rows, amounts, strict=True):
-        if amount:
-            axes.annotate(
-                text(amount), (amount, row), (4, 0), textcoords="offset points",
-                va="center", fontsize=8,
-            )  # fmt: skip
-    axes.set_ylim(max(len(bars), 2) - 0.4, -0.6)
+def _draw_bars(axes: Any, lines: Sequence[Line], what: str, text: Callable[[int], str]) -> None:
+    rows, amounts = range(len(lines)), [line[what] for line in lines]
+    drawn = axes.barh(rows, amounts, height=0.72, color=_COLOURS[what])
+    said = [text(amount) if amount else "" for amount in amounts]
+    axes.bar_label(drawn, said, padding=4, fontsize=8)
+    axes.set_ylim(max(len(lines), 2) - 0.4, -0.6)
     axes.set_yticks(rows)
-    axes.set_yticklabels([bar.label for bar in bars], parse_math=False, family="monospace", size=8)
+    axes.set_yticklabels(
+        [_label(line) for line in lines], parse_math=False, family="monospace", size=8
+    )
     axes.tick_params(axis="y", length=0)
     _style(axes, "x", max(amounts), text)
 

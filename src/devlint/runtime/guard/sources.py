@@ -109,23 +109,12 @@ class Method:
 
     def is_under_with(self, node: ast.AST) -> bool:
         """Whether a node is in a `with` statement, such as `with torch.device(...)`."""
-        return any(isinstance(each, (ast.With, ast.AsyncWith)) for each in self.within(node))
-
-    def within(self, node: ast.AST) -> list[ast.AST]:
-        """The nodes around a node, the outermost first."""
-        path: list[ast.AST] = []
-
-        def search(at: ast.AST) -> bool:
-            if at is node:
-                return True
-            path.append(at)
-            if any(search(child) for child in ast.iter_child_nodes(at)):
-                return True
-            path.pop()
-            return False
-
-        search(self.node)
-        return path
+        return any(
+            node is each
+            for around in self.nodes
+            if isinstance(around, (ast.With, ast.AsyncWith)) and around is not node
+            for each in ast.walk(around)
+        )
 
 
 @lru_cache(maxsize=512)

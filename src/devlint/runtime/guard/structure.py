@@ -30,10 +30,10 @@ from devlint.runtime.explaining.stack import (
     modules_at_work,
     owner_of,
 )
+from devlint.runtime.guard.compiler import is_traced, may_watch
 from devlint.runtime.guard.containers import Container, container, moves_itself
 from devlint.runtime.guard.meetings import Meeting, Watching
 from devlint.runtime.guard.tensors import plain_tensors, registered_tensors
-from devlint.runtime.guard.tracers import is_traced, may_watch
 from devlint.runtime.guard.watch import Around
 from devlint.runtime.reader import READER, place
 from devlint.runtime.virtual.tags import PLAIN

@@ -16,14 +16,15 @@ from torch import Tensor, nn
 from devlint.runtime.explaining.stack import as_module
 from devlint.runtime.operands import Site, is_tensor
 from devlint.runtime.ported.code import Code, Side
-from devlint.runtime.ported.holdings import arguments, leaves, note_near
+from devlint.runtime.ported.holdings import NEAR, arguments, leaves
 from devlint.runtime.ported.notes import Notes
-from devlint.runtime.ported.wishes import is_default, is_settable, names_cpu, note_settable
+from devlint.runtime.ported.wishes import SETTABLE, is_default, is_settable, names_cpu
 from devlint.runtime.virtual.modes import Handler
 from devlint.runtime.virtual.patches import Patches
 from devlint.runtime.virtual.tags import (
     CPU,
     attribute,
+    notes_of,
     place,
     put,
     real_device,
@@ -129,7 +130,7 @@ class Births:
         if frames and is_settable(frames[-1]):
             self._notes.on_host = "leaves a device of the project at the CPU"
             for tensor in tensors_in((result,)):
-                note_settable(tensor)
+                notes_of(tensor)[SETTABLE] = True
 
     def _brought(self, make: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(make)
@@ -158,7 +159,7 @@ class Births:
             if side == "project":
                 site = self._notes.near(frame, functools.partial(self._near, device))
                 if site is not None:
-                    note_near(tensor, site)
+                    notes_of(tensor)[NEAR] = site
             elif tensor.dtype is torch.float64 and not self._float64:
                 self._notes.add(sys._getframe(2), "makes tensors of float64")
             elif not (tensor.is_meta or tensor.is_pinned()):

@@ -64,14 +64,9 @@ class Code:
 
     def frames(self, frame: FrameType | None) -> Iterator[FrameType]:
         """The frames from one on, outwards; in another thread, those of the tests come behind."""
-        while frame is not None:
-            yield frame
-            frame = frame.f_back
+        yield from _stack(frame)
         if threading.get_ident() != self._thread:
-            frame = sys._current_frames().get(self._thread)
-            while frame is not None:
-                yield frame
-                frame = frame.f_back
+            yield from _stack(sys._current_frames().get(self._thread))
 
     def asking(self, frame: FrameType | None) -> tuple[Side, FrameType | None]:
         """Who asks for something: the innermost frame, from one on, of what isn't in between."""
@@ -114,6 +109,12 @@ class Code:
             return "test"
         names = (*inside[:-1], path.stem) if inside[1:] else ()
         return "test" if any(map(_SHARED.fullmatch, names)) else "project"
+
+
+def _stack(frame: FrameType | None) -> Iterator[FrameType]:
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
 
 
 def _package(parts: Sequence[str]) -> str:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterable, Iterator
 from types import FrameType, FunctionType, ModuleType
 
 from torch import Tensor, nn
 
 from devlint.runtime.explaining.stack import as_module, values_of
-from devlint.runtime.operands import NO_STORAGE, Site, is_tensor, memory_of
+from devlint.runtime.operands import Site, is_tensor, memory_of
 from devlint.runtime.ported.code import Code
-from devlint.runtime.virtual.tags import carrier_of
+from devlint.runtime.virtual.tags import notes_of
 
 _DEPTH = 4
 """How many containers and objects inside each other are looked into."""
@@ -74,23 +73,14 @@ class Holdings:
         return first is not None and self._code.side_of(first.co_filename) == "test"
 
 
-_NEAR = "_devlint_near"
-
-
-def note_near(tensor: Tensor, site: Site) -> None:
-    """Note that the project has made a tensor on the CPU at a line of a function that had
-    something at hand that is on the device."""
-    with contextlib.suppress(*NO_STORAGE):
-        carrier_of(tensor).__dict__[_NEAR] = site
+NEAR = "_devlint_near"
+"""The note on a tensor that the project has made on the CPU, at a line of a function that had
+something at hand that is on the device: that line."""
 
 
 def near_site(tensor: Tensor) -> Site | None:
     """The line, where that was noted."""
-    try:
-        site: Site | None = carrier_of(tensor).__dict__.get(_NEAR)
-    except NO_STORAGE:
-        return None
-    return site
+    return notes_of(tensor).get(NEAR)
 
 
 def is_registered(module: nn.Module, tensor: Tensor) -> bool:

@@ -13,11 +13,11 @@ from devlint.runtime.ported.code import Code
 from devlint.runtime.ported.holdings import Holdings, is_registered, near_site
 from devlint.runtime.ported.modules import Modules
 from devlint.runtime.ported.notes import Notes
-from devlint.runtime.ported.wishes import was_settable
+from devlint.runtime.ported.wishes import SETTABLE
 from devlint.runtime.virtual import Emulation
 from devlint.runtime.virtual.kinds import parse
 from devlint.runtime.virtual.patches import Patches
-from devlint.runtime.virtual.tags import CPU, put, shown_place, tensors_in
+from devlint.runtime.virtual.tags import CPU, notes_of, put, shown_place, tensors_in
 from devlint.runtime.virtual.world import World
 
 
@@ -68,7 +68,7 @@ class Port:
                 if is_registered(module, tensor):
                     moved |= self._modules.move(module)
                     moved |= self._modules.bring(tensor)
-            if was_settable(tensor) or memory_of(tensor) in holdings.tensors:
+            if SETTABLE in notes_of(tensor) or memory_of(tensor) in holdings.tensors:
                 moved |= self._modules.bring(tensor)
         return moved
 

@@ -5,19 +5,16 @@ A test for the CPU leaves such a default as it is; whoever wants an accelerator 
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import gc
 import inspect
 from types import CodeType, FrameType, FunctionType
 
 import torch
-from torch import Tensor
 
 from devlint.runtime.explaining.stack import values_of
-from devlint.runtime.operands import NO_STORAGE, is_tensor
+from devlint.runtime.operands import is_tensor
 from devlint.runtime.ported.holdings import arguments, attributes
-from devlint.runtime.virtual.tags import carrier_of
 
 
 def names_cpu(value: object) -> bool:
@@ -56,18 +53,5 @@ def _cpu_defaults(code: CodeType) -> tuple[str, ...]:
     return tuple(each.name for each in parameters if names_cpu(each.default))
 
 
-_SETTABLE = "_devlint_settable"
-
-
-def note_settable(tensor: Tensor) -> None:
-    """Note that a tensor is on the CPU because a caller hasn't named another device."""
-    with contextlib.suppress(*NO_STORAGE):
-        carrier_of(tensor).__dict__[_SETTABLE] = True
-
-
-def was_settable(tensor: Tensor) -> bool:
-    """Whether that was noted."""
-    try:
-        return _SETTABLE in carrier_of(tensor).__dict__
-    except NO_STORAGE:
-        return False
+SETTABLE = "_devlint_settable"
+"""The note on a tensor that is on the CPU because a caller hasn't named another device."""

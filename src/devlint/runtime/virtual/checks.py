@@ -18,7 +18,7 @@ from torch import Tensor
 from devlint.runtime.virtual import texts
 from devlint.runtime.virtual.errors import Operand, device_error
 from devlint.runtime.virtual.machine import Machine
-from devlint.runtime.virtual.tags import CPU, NEUTRAL, is_tagged, place
+from devlint.runtime.virtual.tags import CPU, NEUTRAL
 from devlint.torchapi import aten
 from devlint.torchapi.aten import Operator
 
@@ -69,11 +69,7 @@ class Call:
         return found
 
     def operand(self, name: str, tensor: Tensor) -> Operand:
-        device = place(tensor)
-        # The autograd engine makes gradients that nobody has placed yet.
-        if device is CPU and self.machine.thread.engine and not is_tagged(tensor):
-            device = NEUTRAL
-        return Operand(name, tensor, device)
+        return Operand(name, tensor, self.machine.known_place(tensor))
 
     def accelerator(self, operands: Iterable[Operand]) -> torch.device:
         """The first one that operands are on; the CPU, where they are on none."""

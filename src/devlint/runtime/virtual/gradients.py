@@ -46,7 +46,7 @@ class Gradients:
                 return gradient  # seen before
         expected = shown_place(tensor)
         if expected is CPU and not is_tagged(gradient):
-            if known_place(self._machine, tensor) is CPU:
+            if self._machine.known_place(tensor) is CPU:
                 _remember(gradient, CPU)
             return gradient
         if place(gradient) is not expected:
@@ -73,17 +73,9 @@ class Gradients:
         return func(*args)
 
 
-def known_place(machine: Machine, tensor: Tensor) -> torch.device:
-    """Where a tensor is; `NEUTRAL` in the engine, where it is on the CPU or nobody has said yet."""
-    found = place(tensor)
-    if found is not CPU or not machine.thread.engine or is_tagged(tensor):
-        return found
-    return CPU if getattr(own_storage(tensor), "_devlint_pinned", False) else NEUTRAL
-
-
 def known_operand(machine: Machine, name: str, tensor: Tensor) -> Operand:
     """A tensor where it is, as far as that is known."""
-    return Operand(name, tensor, known_place(machine, tensor))
+    return Operand(name, tensor, machine.known_place(tensor))
 
 
 _GIVEN = 0

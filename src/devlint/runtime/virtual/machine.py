@@ -7,9 +7,10 @@ from functools import cache
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from devlint.runtime.virtual.kinds import Kind, Spec
-from devlint.runtime.virtual.tags import CPU
+from devlint.runtime.virtual.tags import CPU, NEUTRAL, is_tagged, own_storage, place
 
 _FORKED = (
     "Cannot re-initialize {title} in forked subprocess. To use {title} with multiprocessing, "
@@ -95,6 +96,13 @@ class Machine:
     def owns(self, device: torch.device) -> bool:
         """Whether a device is one of the pretended ones."""
         return device.type == self.kind.type
+
+    def known_place(self, tensor: Tensor) -> torch.device:
+        """Where a tensor is; `NEUTRAL` in the engine, where it is on the CPU or nobody has said."""
+        found = place(tensor)
+        if found is not CPU or not self.thread.engine or is_tagged(tensor):
+            return found
+        return CPU if getattr(own_storage(tensor), "_devlint_pinned", False) else NEUTRAL
 
     @property
     def current(self) -> torch.device:

@@ -130,7 +130,7 @@ Spot = tuple[CodeType, int]
 
 def site(tensor: Tensor) -> tuple[CodeType, int] | None:
     """The code and the line where a tensor was made, or last moved if nothing more was noted."""
-    held = _notes(tensor)
+    held = notes_of(tensor)
     if "_devlint_made" in held or "_devlint_moved" in held:
         return _with_line(held.get("_devlint_made"))
     noted: tuple[CodeType, int] | None = held.get("_devlint_site")
@@ -139,27 +139,19 @@ def site(tensor: Tensor) -> tuple[CodeType, int] | None:
 
 def moved_site(tensor: Tensor) -> tuple[CodeType, int] | None:
     """The code and the line where a tensor was last moved, if a tracing has noted that."""
-    return _with_line(_notes(tensor).get("_devlint_moved"))
-
-
-def note_site(tensor: Tensor, where: object) -> None:
-    """Remember where a tensor was made or moved."""
-    try:
-        carrier_of(tensor)._devlint_site = where
-    except NO_STORAGE:
-        return
+    return _with_line(notes_of(tensor).get("_devlint_moved"))
 
 
 def note_move(tensor: Tensor, source: Tensor, where: Spot | None) -> None:
     """Remember where a tensor was moved, and of what it was moved from where that was made."""
-    held = _notes(tensor)
-    held["_devlint_made"] = _notes(source).get("_devlint_made")
+    held = notes_of(tensor)
+    held["_devlint_made"] = notes_of(source).get("_devlint_made")
     held["_devlint_moved"] = where
 
 
 def note_making(tensor: Tensor, where: Spot | None) -> None:
     """Remember where a tensor was made, unless something was noted of it before."""
-    _notes(tensor).setdefault("_devlint_made", where)
+    notes_of(tensor).setdefault("_devlint_made", where)
 
 
 def own_storage(tensor: Tensor) -> Any:
@@ -170,8 +162,9 @@ def own_storage(tensor: Tensor) -> Any:
         return None
 
 
-def _notes(tensor: Tensor) -> dict[str, Any]:
-    """What is noted on the storage of a tensor; of one without storage, nothing can be."""
+def notes_of(tensor: Tensor) -> dict[str, Any]:
+    """What is noted on the storage of a tensor, to be added to; of one without storage, nothing
+    can be."""
     try:
         held: dict[str, Any] = carrier_of(tensor).__dict__
     except Exception:  # whatever a subclass says of its parts, the program goes on

@@ -15,7 +15,7 @@ from torch import Tensor
 from devlint.runtime.explaining.stack import owner_of, users_frame
 from devlint.runtime.virtual.machine import Machine
 from devlint.runtime.virtual.modes import DispatchMode, FunctionMode
-from devlint.runtime.virtual.tags import note_site
+from devlint.runtime.virtual.tags import notes_of
 
 Site = tuple[CodeType, int]
 """A function's code and a line of it."""
@@ -59,7 +59,7 @@ class World:
         """Note where a tensor was made or moved; returns it, or what stands for one while a
         program is traced."""
         if isinstance(tensor, Tensor):
-            note_site(tensor, users_line())
+            notes_of(tensor)["_devlint_site"] = users_line()
         return tensor
 
     def copied(self, source: torch.device, target: torch.device) -> None:

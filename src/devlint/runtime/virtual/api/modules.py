@@ -13,7 +13,6 @@ from devlint.runtime.virtual import texts
 from devlint.runtime.virtual.api.memory import TOTAL, Memory
 from devlint.runtime.virtual.api.objects import Streams
 from devlint.runtime.virtual.api.profiling import cuda_runtime
-from devlint.runtime.virtual.api.properties import MEASURED, Properties
 from devlint.runtime.virtual.api.randomness import Randomness
 from devlint.runtime.virtual.api.surface import stand_in
 from devlint.runtime.virtual.machine import Machine, real_device_type
@@ -25,6 +24,42 @@ from devlint.runtime.virtual.world import World
 def patch(world: World, patches: Patches) -> None:
     """Patch all of them."""
     Surface(world).patch(patches)
+
+
+class Properties:
+    """What `get_device_properties` says, the same of all devices."""
+
+    def __init__(self, kind: str) -> None:
+        self.name = f"Emulated {kind.upper()} device"
+        self.major, self.minor = 8, 0
+        self.total_memory = TOTAL
+        self.multi_processor_count = 108
+        self.max_threads_per_multi_processor = 2048
+        self.max_threads_per_block = 1024
+        self.regs_per_multiprocessor = 65536
+        self.shared_memory_per_block = 49152
+        self.shared_memory_per_block_optin = 166912
+        self.shared_memory_per_multiprocessor = 167936
+        self.L2_cache_size = 40 << 20
+        self.warp_size = 32
+        self.is_integrated, self.is_multi_gpu_board = False, False
+        self.gcnArchName = ""
+        self.uuid = "00000000-0000-0000-0000-000000000000"
+        self.pci_bus_id, self.pci_device_id, self.pci_domain_id = 0, 0, 0
+
+    def __repr__(self) -> str:
+        return (
+            f"_DeviceProperties(name='{self.name}', major={self.major}, minor={self.minor}, "
+            f"total_memory={self.total_memory >> 20}MB, "
+            f"multi_processor_count={self.multi_processor_count})"
+        )
+
+
+_MEASURED = {
+    "utilization": 0, "memory_usage": 0, "temperature": 40, "power_draw": 60_000,
+    "clock_rate": 1410,
+}  # fmt: skip
+"""What sensors say of a device that does nothing: percent, degrees Celsius, mW and MHz."""
 
 
 class Surface:
@@ -61,7 +96,8 @@ class Surface:
         if hasattr(torch._C, "_get_accelerator"):  # what torch's own Python asks
             patches.set(torch._C, "_get_accelerator", lambda check=False: torch.device(kind))
         if hasattr(torch, "accelerator"):
-            stand_in(torch.accelerator, self._accelerator(), self._world.limit, patches)
+            functions = {**self._functions(), "get_device_capability": self._capability}
+            stand_in(torch.accelerator, functions, self._world.limit, patches)
             for name in ("_accelerator_exchangeDevice", "_accelerator_maybeExchangeDevice"):
                 patches.set(torch._C, name, self._exchange)
 
@@ -73,12 +109,17 @@ class Surface:
                 patches.set(module.sparse, name, self._legacy_sparse_type(name, dtype))
 
     def _functions(self) -> dict[str, Any]:
+        """By name, as in any of the modules: each takes those that it has."""
         machine, streams = self._machine, self._streams
         return {
             "is_available": lambda: True,
             "device_count": lambda: machine.count,
-            "current_device": self.current_device,
-            "set_device": self.set_device,
+            "current_accelerator": lambda check_available=False: torch.device(machine.kind.type),
+            **dict.fromkeys(
+                ("current_device", "current_device_index", "current_device_idx"),
+                self.current_device,
+            ),
+            **dict.fromkeys(("set_device", "set_device_index", "set_device_idx"), self.set_device),
             "_exchange_device": self._exchange,
             "_maybe_exchange_device": self._exchange,
             "is_initialized": lambda: machine.initialized,
@@ -112,39 +153,17 @@ class Surface:
             "_cudart": self._cudart,
             "nccl.version": lambda: (2, 27, 3),
             "list_gpu_processes": self._processes,
-            **{name: self._measuring(value) for name, value in MEASURED.items()},
-        }
-
-    def _accelerator(self) -> dict[str, Any]:
-        machine = self._machine
-        return {
-            "is_available": lambda: True,
-            "device_count": lambda: machine.count,
-            "current_accelerator": lambda check_available=False: torch.device(machine.kind.type),
-            "current_device_index": self.current_device,
-            "current_device_idx": self.current_device,
-            "set_device_index": self.set_device,
-            "set_device_idx": self.set_device,
-            "synchronize": self.synchronize,
-            "current_stream": self._streams.current,
-            "set_stream": self._streams.set_current,
-            "get_device_capability": self._capability,
-            **self._memory.functions(),
+            **{name: self._measuring(value) for name, value in _MEASURED.items()},
         }
 
     def _patch_mps(self, patches: Patches) -> None:
         patches.set(torch.backends.mps, "is_available", lambda: True)
         patches.set(torch.backends.mps, "is_built", lambda: True)
-        memory = self._memory.functions()
         functions = {
-            **memory,
-            **self._random.functions(),
-            "device_count": lambda: 1,
-            "is_available": lambda: True,
-            "synchronize": lambda: self.synchronize(),
-            "Event": self._streams.event_type,
-            "current_allocated_memory": memory["memory_allocated"],
-            "driver_allocated_memory": memory["memory_allocated"],
+            **self._functions(),
+            **dict.fromkeys(
+                ("current_allocated_memory", "driver_allocated_memory"), self._memory.used
+            ),
             "recommended_max_memory": lambda: TOTAL,
             **dict.fromkeys(("profiler.start", "profiler.stop"), lambda *args, **kwargs: None),
             **dict.fromkeys(

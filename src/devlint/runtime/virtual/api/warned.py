@@ -7,6 +7,7 @@ emulation or a tracing, and the guard, put calls of their own between a program 
 from __future__ import annotations
 
 import sys
+import traceback
 import warnings
 from collections.abc import Callable
 from types import FrameType
@@ -33,7 +34,7 @@ WARNINGS = Shared(_patch)
 
 def _shown_where_it_belongs(show: Callable[[Any], None]) -> Callable[[Any], None]:
     def shown(message: Any) -> None:
-        frames = _frames(sys._getframe(1))
+        frames = [frame for frame, _ in traceback.walk_stack(sys._getframe(1))]
         is_ours = message.category.__module__ == "devlint"
         is_right = is_ours or frames[0].f_code is shown.__code__
         to_blame = None if is_right else _to_blame(message, frames)
@@ -88,11 +89,3 @@ def _without_ours(frames: list[FrameType]) -> list[FrameType]:
         elif owner_of(frame.f_code.co_filename) != "devlint":
             kept.append(frame)
     return kept
-
-
-def _frames(frame: FrameType | None) -> list[FrameType]:
-    found = []
-    while frame is not None:
-        found.append(frame)
-        frame = frame.f_back
-    return found
