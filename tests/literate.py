@@ -32,7 +32,8 @@ from devlint.lint import check_source
 from devlint.rulebook import Block, Page, Section, read_sections
 from devlint.settings import Settings, check_layer, merge
 from devlint.source.errors import SourceError
-from devlint.source.reading import read_document
+from devlint.source.lower import lower
+from devlint.source.spots import File, span_of
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -185,16 +186,18 @@ def _wrong_reveals(case: Case) -> Iterator[str]:
     if not case.revealed and "reveal_device" not in case.source:
         return
     try:
-        document = read_document(case.source.encode(), FILENAME)
+        module = lower(case.source, FILENAME)
     except SourceError as error:
         yield f"{case.at(error.span.row)}: {error.reason}"
         return
     missing = list(case.revealed)
     device_types = frozenset(case.settings.device_types)
-    for fact in interpret(Text(document.module), torchapi.load(), device_types):
+    for fact in interpret(Text(module), torchapi.load(), device_types):
         if not isinstance(fact, facts.Revealed):
             continue
-        row = document.locate(fact.node.origin).row
+        span = span_of(fact.node.origin, File(FILENAME, case.source))
+        assert span is not None
+        row = span.row
         device = str(fact.operand.device)
         spellings = {device, f"{fact.operand.kind.name.lower()} on {device}"}
         said = next((c for c in case.revealed if c[0] == row and c[1] in spellings), None)

@@ -8,18 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from literate import FILENAME, file_cases, page_cases
+from literate import file_cases, page_cases
 
 from devlint import ir, lint, saying
 from devlint.flow.surroundings import Text
-from devlint.flow.syntax.walk import descendants
 from devlint.rulebook import pages
 from devlint.settings import Settings, check_layer, merge
-from devlint.source.adopt import adopted_origins
 from devlint.source.document import Document
-from devlint.source.reading import read_document
-from devlint.source.scout import scout_module
-from devlint.source.spots import path_of
+from devlint.source.encoding import Decoded
+from devlint.source.reading import document_of
 
 BAD = 'import torch\n\nd = torch.device("gpu")\n'
 CLEAN = 'import torch\n\nd = torch.device("cpu")\n'
@@ -36,11 +33,11 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the files that LibCST reads."""
     names: list[str] = []
 
-    def reads(data: bytes, filename: str) -> Document:
+    def reads(decoded: Decoded, filename: str) -> Document:
         names.append(filename)
-        return read_document(data, filename)
+        return document_of(decoded, filename)
 
-    monkeypatch.setattr(lint, "read_document", reads)
+    monkeypatch.setattr(lint, "document_of", reads)
     return names
 
 
@@ -87,26 +84,29 @@ def test_suppressions_are_judged_in_clean_files_too(read: list[str]) -> None:
     assert len(read) == 5
 
 
-@pytest.mark.skipif(sys.version_info >= (3, 14), reason="Python parses this itself")
-def test_what_only_libcst_can_parse_is_linted(read: list[str]) -> None:
-    assert codes(f"{CLEAN}x = t'{{d}}'\n") == []
-    assert codes(f"{BAD}x = t'{{d}}'\n") == ["DEV304"]
-    assert len(read) == 2
-
-
-def test_what_the_scout_cannot_interpret_libcst_gets_with_more_room(
+def test_what_is_nested_deeply_gets_more_room(
     read: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    interpret = saying.interpret
+    interpret, asked = saying.interpret, list[int]()
 
     def shallow(*arguments: Any) -> Any:
-        if not read:
+        asked.append(sys.getrecursionlimit())
+        if len(asked) == 1:
             raise RecursionError
         return interpret(*arguments)
 
     monkeypatch.setattr(saying, "interpret", shallow)
     assert codes(BAD) == ["DEV304"]
-    assert read == ["x.py"]
+    assert asked[1] > asked[0]
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 14), reason="Python parses this itself")
+@pytest.mark.parametrize("relevant", [True, False])
+def test_newer_syntax_is_one_finding(relevant: bool) -> None:
+    code = f"{BAD if relevant else ''}x = t'{{d}}'  # devlint: ignore[DEV304]\n"
+    (finding,) = lint.check_source(code.encode(), "x.py", Settings())
+    assert (finding.code, finding.span.row) == ("DEV001", 4 if relevant else 1)
+    assert "run devlint with Python 3.14 or newer" in finding.message
 
 
 @pytest.fixture
@@ -126,41 +126,6 @@ def interpreted(monkeypatch: pytest.MonkeyPatch) -> list[ir.Module]:
 def test_a_file_is_interpreted_once(interpreted: list[ir.Module]) -> None:
     assert codes(BAD) == ["DEV304"]
     assert len(interpreted) == 1
-
-
-def test_where_the_readings_differ_libcst_is_right(
-    interpreted: list[ir.Module], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    other = scout_module(f"{BAD}x = d\n".encode(), "x.py")
-    assert other is not None
-    monkeypatch.setattr(lint, "_content", lambda *_: Text(other))
-    assert codes(BAD) == ["DEV304"]
-    assert len(interpreted) == 2
-
-
-@pytest.mark.parametrize("code", ["a", "a, b", "b = a", "a.c", "f(a)", "f(b=a)", "-1", "1.0", "x"])
-def test_origins_are_adopted_by_twins_only(code: str) -> None:
-    first, second = (scout_module(code.encode(), path) for path in ("x.py", "y.py"))
-    assert first is not None
-    assert second is not None
-    with adopted_origins(first, second) as same:
-        assert same
-        assert {path_of(node.origin) for node in descendants(first.body[0])} == {"y.py"}
-    assert {path_of(node.origin) for node in descendants(first.body[0])} == {"x.py"}
-    for other in ("a, c", "a.d", "g(a)", "f(c=a)", "+1", "1", "True", "x; x", "", "b += a"):
-        third = scout_module(other.encode(), "z.py")
-        assert third is not None
-        with adopted_origins(first, third) as same:
-            assert not same
-            assert {path_of(node.origin) for node in descendants(first.body[0])} == {"x.py"}
-
-
-def test_findings_are_those_of_libcst_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    datas = [(case.source.encode(), case.settings) for case in CASES]
-    with_scout = [lint.check_source(data, FILENAME, settings) for data, settings in datas]
-    monkeypatch.setattr(lint, "_scout", lambda *_: None)
-    for case, (data, settings), found in zip(CASES, datas, with_scout, strict=True):
-        assert found == lint.check_source(data, FILENAME, settings), case.id
 
 
 def test_the_first_place_tells_the_others() -> None:

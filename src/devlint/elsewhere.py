@@ -20,7 +20,7 @@ def nodes_of(report: Report) -> Iterator[Located]:
     yield from (hop.node for hop in report.because)
 
 
-def brought_home(report: Report, fact: Located, here: str | None, told: Told) -> Report | None:
+def brought_home(report: Report, fact: Located, here: str, told: Told) -> Report | None:
     """A report of this file that may point at another one, where a tensor or a module was made: it
     points at what is nearest here then, and offers no fix. None where nothing is here, and where
     the other file is told the same of what it does itself."""

@@ -127,7 +127,7 @@ class _Session:
             data = _edited(self._data, edits)
         except ValueError:
             return False
-        if syntax_error(data, self._filename) is not None:
+        if syntax_error(data) is not None:
             return False
         findings = self._lint(data)
         fixed = [finding for finding, _ in chosen]
@@ -149,7 +149,7 @@ class _Session:
             return self._drop(finding, "the encoding of the file lacks its characters")
         except ValueError as error:
             return self._drop(finding, str(error))
-        if syntax_error(data, self._filename) is not None:
+        if syntax_error(data) is not None:
             return self._drop(finding, "the file would no longer parse")
         findings = self._lint(data)
         objection = _objection(finding, self._findings, findings)

@@ -1,10 +1,9 @@
 """The intermediate form: what the interpreter runs over.
 
-`source.lower` makes it from a LibCST tree, `source.scout` from one of Python's own parser. Sugar
-is removed: no parentheses, blanks or commas; `a < b < c` is an `and` of two comparisons. Nodes
-are compared by identity. Each keeps its `origin`, an opaque handle from which `source.document`
-or `source.spots` computes the span when one is asked for. Only `source.adopt` ever changes a
-node: it exchanges the origins.
+`source.lower` makes it from the tree of Python's own parser. Sugar is removed: no parentheses,
+blanks or commas; `a < b < c` is an `and` of two comparisons. Nodes are compared by identity. Each
+keeps its `origin`, an opaque handle from which `source.document`, or `source.spots` where LibCST
+hasn't read the file, computes the span when one is asked for.
 
 Plain slotted classes rather than frozen ones: a frozen dataclass is three times as slow to
 make, and a file has tens of thousands of nodes.

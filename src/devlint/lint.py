@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from devlint import ir
 from devlint.findings import Finding, Level, Report, Span
 from devlint.flow.facts import IdleSuppression, Unparsable, Unreadable
 from devlint.flow.frames.world import MOST_STEPS, TooManyStepsError
@@ -17,16 +16,15 @@ from devlint.locating import locate, no_files
 from devlint.plan import Plan, prepare
 from devlint.purpose import role_of_file, speaks_of_devices
 from devlint.rulebook import pages
-from devlint.saying import Said, rules_for, say
+from devlint.saying import rules_for, say
 from devlint.selection import catalogue, codes_for
 from devlint.settings import Settings
-from devlint.source.adopt import adopted_origins
 from devlint.source.encoding import decode, searchable
 from devlint.source.errors import SourceError
+from devlint.source.lower import lower
 from devlint.source.pragmas import has_own_pragmas, read_pragmas
-from devlint.source.reading import mentions, read_document, syntax_error
+from devlint.source.reading import document_of, mentions, syntax_error
 from devlint.source.room import with_room
-from devlint.source.scout import scout_text
 
 if TYPE_CHECKING:
     from devlint.source.document import Document
@@ -82,7 +80,7 @@ def check(data: bytes, filename: str, settings: Settings) -> Checked:
     codes = codes_for(settings, filename, catalogue())
     relevant = plan.concerns(searchable(data))
     if not relevant and not mentions(data, PRAGMA_WORDS):
-        error = syntax_error(data, filename)
+        error = syntax_error(data)
         return Checked([] if error is None else _of_failure(error, filename, codes))
     consulted: set[str] = set()
     if plan.neighbours is not None:
@@ -101,80 +99,28 @@ def check(data: bytes, filename: str, settings: Settings) -> Checked:
 def _read(data: bytes, filename: str, codes: frozenset[str], plan: Plan | None) -> list[Finding]:
     """The findings of a file; those about comments alone without a plan.
 
-    What the parser takes, the interpreter has room for: a `RecursionError` of its own is a bug.
+    LibCST reads it where something is reported, or a comment of ours is to be judged.
     """
     try:
-        scouted = None
-        if plan is not None:
-            scouted = _scout(decode(data).text, filename, codes, plan)
-        if scouted is not None and scouted.is_silent:
+        decoded = decode(data)
+        content = _content(decoded.text, filename, plan)
+        said = [] if plan is None else with_room(lambda: say(content, filename, codes, plan))
+        if not said and not has_own_pragmas(decoded.text):
             return []
-        document = read_document(data, filename)
-        return with_room(lambda: _check(document, codes, plan, scouted))
+        document = document_of(decoded, filename)
+        files = no_files if plan is None or plan.neighbours is None else plan.neighbours.file
+        found = [locate(report, page, document, filename, files) for page, report in said]
+        return _in_order(_after_pragmas(found, document, codes, filename))
     except SourceError as error:
         return _of_failure(error, filename, codes)
 
 
-@dataclass(frozen=True, slots=True)
-class Scouted:
-    """What the rules say of a file as the scout reads it."""
-
-    module: ir.Module
-    said: Said
-    has_pragmas: bool
-
-    @property
-    def is_silent(self) -> bool:
-        """Nothing is found, and no comment of ours is to be judged: LibCST has nothing to add."""
-        return not self.said and not self.has_pragmas
-
-
-def _scout(text: str, filename: str, codes: frozenset[str], plan: Plan) -> Scouted | None:
-    """None for what the scout can't read, or what needs more room on the stack."""
-    content = _content(text, filename, plan)
-    if content is None:
-        return None
-    try:
-        said = say(content, filename, codes, plan)
-    except RecursionError:
-        return None
-    return Scouted(content.module, said, has_own_pragmas(text))
-
-
-def _content(text: str, filename: str, plan: Plan) -> Text | None:
-    role = role_of_file(filename)
-    if plan.neighbours is not None:
-        shared = plan.neighbours.content(os.path.abspath(filename), text)
-        return None if shared is None else replace(shared, role=role)
-    module = scout_text(text, filename)
-    return None if module is None else Text(module, role, speaks_of_devices(text))
-
-
-def _check(
-    document: Document, codes: frozenset[str], plan: Plan | None, scouted: Scouted | None
-) -> list[Finding]:
-    """The findings of a document; those about comments alone without a plan."""
-    filename = document.filename
-    found = [] if plan is None else _located(document, codes, plan, scouted)
-    return _in_order(_after_pragmas(found, document, codes, filename))
-
-
-def _located(
-    document: Document, codes: frozenset[str], plan: Plan, scouted: Scouted | None
-) -> list[Finding]:
-    """What the rules report of a document. The scout's nodes are placed by LibCST's."""
-    filename = document.filename
-    files = no_files if plan.neighbours is None else plan.neighbours.file
-
-    def located(said: Said) -> list[Finding]:
-        return [locate(report, page, document, filename, files) for page, report in said]
-
-    if scouted is not None:
-        with adopted_origins(scouted.module, document.module) as same:
-            if same:
-                return located(scouted.said)
-    content = Text(document.module, role_of_file(filename), speaks_of_devices(document.text))
-    return located(say(content, filename, codes, plan))
+def _content(text: str, filename: str, plan: Plan | None) -> Text:
+    """The intermediate form of a file, and what it is for. Raises `SourceError`."""
+    role, path = role_of_file(filename), os.path.abspath(filename)
+    if plan is not None and plan.neighbours is not None:
+        return replace(plan.neighbours.content(path, text), role=role)
+    return Text(lower(text, path), role, speaks_of_devices(text))
 
 
 def too_large(settings: Settings) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -33,7 +34,7 @@ def locate(
         assert isinstance(origin, Span)
         span, statement = origin, (origin.row, origin.row)
     else:
-        span = document.locate(report.at.origin)
+        span = document.locate(report.at)
         statement = document.statement_rows(span.row)
     return Finding(
         filename=filename,
@@ -58,11 +59,10 @@ def _trace(report: Report, document: Document | None, files: Files) -> tuple[Ste
 
 
 def _step(hop: Hop, document: Document, files: Files) -> Step | None:
-    """A hop in this file, which LibCST has read, or in one that was followed; None where that can't
-    be read any more."""
+    """A hop in this file, or in one that was followed; None where that can't be read any more."""
     path = path_of(hop.node.origin)
-    if path is None:
-        return Step(document.locate(hop.node.origin), hop.message)
+    if path is None or path == os.path.abspath(document.filename):
+        return Step(document.locate(hop.node), hop.message)
     file = files(path)
     span = None if file is None else span_of(hop.node.origin, file)
     return None if span is None else Step(span, hop.message, path)
@@ -71,7 +71,7 @@ def _step(hop: Hop, document: Document, files: Files) -> Step | None:
 def _fix(change: Change, document: Document) -> Fix | None:
     if not change.rewrites or not document.in_one_function(change.together):
         return None
-    starts = [document.locate(node.origin).start for node in change.together]
+    starts = [document.locate(node).start for node in change.together]
     if change.in_order and starts != sorted(starts):
         return None
     edits = sorted(map(document.edit, change.rewrites), key=lambda edit: edit.span.start)

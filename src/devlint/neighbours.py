@@ -15,7 +15,7 @@ from devlint.programs import answer, questions
 from devlint.purpose import role_of_file, speaks_of_devices
 from devlint.source.encoding import decode
 from devlint.source.errors import SourceError
-from devlint.source.scout import scout_text
+from devlint.source.lower import lower
 from devlint.source.spots import File
 
 _KEPT = 4_000_000
@@ -47,24 +47,21 @@ class Neighbours(Finder):
     def read(self, path: str) -> Text | None:
         """What stands in a file; None where that can't be told."""
         try:
-            text = decode(files.read(path, self._largest)).text
+            return self.content(path, decode(files.read(path, self._largest)).text)
         except files.NotPlainError as error:
             self.refused[path] = files.reason(error)
             return None
         except (OSError, SourceError):
             return None
-        return self.content(path, text)
 
-    def content(self, path: str, text: str) -> Text | None:
-        """What a text says as the file of a path; None where the scout can't read it.
+    def content(self, path: str, text: str) -> Text:
+        """What a text says as the file of a path. Raises `SourceError`.
 
         It is read once for the run over the file itself and for the files that import it.
         """
         kept = self._contents.pop(path, None)
         if kept is None or kept[0] != text:
-            module = scout_text(text, path)
-            if module is None:
-                return None
+            module = lower(text, path)
             self._size += len(text) - (0 if kept is None else len(kept[0]))
             kept = text, Text(module, role_of_file(path), speaks_of_devices(text), len(text))
         self._contents[path] = kept

@@ -17,7 +17,6 @@ from devlint.flow.surroundings import Text
 from devlint.plan import Plan
 from devlint.rulebook import Page, pages
 from devlint.rules import Rule, all_rules
-from devlint.source.spots import path_of
 
 Said = list[tuple[Page, Report]]
 
@@ -29,14 +28,13 @@ def say(content: Text, filename: str, codes: frozenset[str], plan: Plan) -> Said
     if plan.project is not None:
         plan.project.recount()
     facts = interpret(content, plan.table, plan.device_types, path, plan.project)
-    here = path_of(content.module.body[0].origin) if content.module.body else None
     said = [
         (page, told)
         for fact in facts
         for page, rule in rules.get(type(fact), ())
         for report in rule.check(fact)
         if not _is_from_host(fact, path, plan)
-        and (told := brought_home(report, fact.node, here, partial(_told_of, plan))) is not None
+        and (told := brought_home(report, fact.node, path, partial(_told_of, plan))) is not None
     ]
     said.extend(_led(facts, codes, plan))
     return list(_gathered(list(_nearest(said))))

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from devlint.findings import Edit, Span
 
 _BREAK = re.compile(r"\r\n?|\n")
+_CONTINUATION = bytes(range(0x80, 0xC0))
+"""The bytes of UTF-8 that begin no character."""
 
 
 class LineIndex:
@@ -78,20 +80,24 @@ class LineIndex:
 
         A column in the middle of a surrogate pair gives the character of that pair.
         """
-        return self._column(row, column, utf16_length)
-
-    def from_utf8_column(self, row: int, column: int) -> int:
-        """The column in code points of a 1-based column in UTF-8 bytes."""
-        return self._column(row, column, utf8_length)
-
-    def _column(self, row: int, column: int, length: Callable[[str], int]) -> int:
-        units = column - 1
-        text = self.row_text(row)
+        units, text = column - 1, self.row_text(row)
         for index, character in enumerate(text):
-            units -= length(character)
+            units -= utf16_length(character)
             if units < 0:
                 return index + 1
         return len(text) + 1
+
+    def from_utf8_column(self, row: int, column: int) -> int:
+        """The column in code points of a 1-based column in UTF-8 bytes.
+
+        A column in the middle of a character gives that character.
+        """
+        text = self.row_text(row)
+        if text.isascii():
+            return min(column, len(text) + 1)
+        data = text.encode("utf-8", "surrogatepass")
+        inside = data[column - 1 : column] and data[column - 1] in _CONTINUATION
+        return len(data[: column - 1].translate(None, _CONTINUATION)) + (0 if inside else 1)
 
 
 def utf16_length(text: str) -> int:

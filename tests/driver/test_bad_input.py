@@ -187,14 +187,14 @@ def test_an_internal_error_names_its_file_and_the_run_goes_on(
     project.write({"a.py": "import torch  # boom\n", "other.py": BAD_DEVICE})
     from devlint import neighbours
 
-    scout_text = neighbours.scout_text
+    lower = neighbours.lower
 
     def explode(text: str, path: str) -> object:
         if "boom" in text:
             raise ZeroDivisionError("by zero")
-        return scout_text(text, path)
+        return lower(text, path)
 
-    monkeypatch.setattr(neighbours, "scout_text", explode)
+    monkeypatch.setattr(neighbours, "lower", explode)
     ran = project.concise(".")
     assert ran.err == "devlint: a.py: internal error: ZeroDivisionError: by zero\n"
     assert "other.py:3:" in ran.out

@@ -19,7 +19,8 @@ from devlint.flow.interpreter import interpret
 from devlint.flow.surroundings import Text
 from devlint.lint import check_source
 from devlint.settings import check_layer, merge
-from devlint.source.reading import read_document
+from devlint.source.lower import lower
+from devlint.source.spots import File, span_of
 
 SETTINGS = merge([check_layer("", "", {"select": ["ALL"]})])
 LONGEST = 120.0
@@ -32,10 +33,11 @@ def lint(source: str) -> list[Finding]:
 
 def facts(source: str) -> list[tuple[str, int, str]]:
     """The kind of each fact, its row, and where it was seen."""
-    document = read_document(source.encode(), FILENAME)
+    file = File(FILENAME, source)
     return [
-        (type(fact).__name__, document.locate(fact.node.origin).row, str(fact.context))
-        for fact in interpret(Text(document.module), torchapi.load())
+        (type(fact).__name__, span.row, str(fact.context))
+        for fact in interpret(Text(lower(source, FILENAME)), torchapi.load())
+        if (span := span_of(fact.node.origin, file))
     ]
 
 
@@ -202,7 +204,7 @@ def test_time_grows_with_the_length_of_a_file(piece: str) -> None:
 
     def seconds(count: int) -> float:
         source = "import torch\n" + "".join(piece.format(n) for n in range(count))
-        module = read_document(source.encode(), FILENAME).module
+        module = lower(source, FILENAME)
         table = torchapi.load()
         started = time.process_time()
         interpret(Text(module), table)

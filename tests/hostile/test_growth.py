@@ -196,7 +196,9 @@ def test_what_was_given_up_is_not_kept_for_the_next_file(
     assert "DEV202" in codes()
 
 
-@pytest.mark.parametrize("line", ["{}\n", "x = [{}]\n"], ids=["statements", "a list"])
+@pytest.mark.parametrize(
+    "line", ["{}\n", "x = [{}]\n", "x = ['é', {}]\n"], ids=["statements", "a list", "in letters"]
+)
 def test_findings_on_one_line_take_time_by_their_number(project: Project, line: str) -> None:
     between = ", " if "[" in line else "; "
     code = line.format(between.join(["torch.load('a')"] * 3000))
@@ -297,9 +299,9 @@ REFUSED = {
     "conditions": ("y = " + "a if b else " * 1_100 + "x\n", "DEV001 nested too deeply"),
     "powers": ("y = " + "x ** " * 1_100 + "x\n", "DEV001 nested too deeply"),
     "elif": (elifs(5_000), "DEV001 nested too deeply: more than 3000 `elif` branches"),
-    "a long table": (table(100_000), "DEV003 too long to be read in detail"),
-    "a long list": ("y = [" + "1, " * 200_000 + "]\n", "DEV003 too long to be read in detail"),
-    "blank lines": ("\n" * 400_000, "DEV003 too long to be read in detail"),
+    "a long table": (table(100_000), "DEV003 too long: more than 150,000 tokens"),
+    "a long list": ("y = [" + "1, " * 200_000 + "]\n", "DEV003 too long: more than 150,000 tokens"),
+    "blank lines": ("\n" * 400_000, "DEV003 too long: more than 150,000 tokens"),
 }
 
 

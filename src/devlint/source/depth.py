@@ -27,11 +27,12 @@ BRANCHES = 20_000
 """`elif` in one file."""
 CHAINED = 3_000
 """`elif` that belong to one `if`: about as many as Python takes, up to 3.12."""
-TOKENS = 150_000
-"""Names, numbers, strings and operators of a file that LibCST has to read. It takes up to three
-kilobytes and thirty microseconds for each."""
-SCOUTED = 1_000_000
-"""The same of a file that Python's own parser reads, which takes a kilobyte for each."""
+MOST_TOKENS = 1_000_000
+"""Names, numbers, strings and operators of a file. Python's own parser takes a kilobyte for
+each."""
+EXACT_TOKENS = 150_000
+"""The same of a file that LibCST has to read, which takes up to three kilobytes and thirty
+microseconds for each."""
 
 _PREFIXES = frozenset(("not", "lambda", "if", "await", "**"))
 _SAFE_BRACKETS = 60
@@ -102,7 +103,7 @@ _TOKEN = re.compile(
 _LEXEME = re.compile(rf"\#[^\r\n]* | {_TEXT} | \w+ | \r\n? | \n | [^\w\s]", re.VERBOSE | re.DOTALL)
 
 
-def too_long(text: str, most: int = TOKENS) -> Excess | None:
+def too_long(text: str, most: int = EXACT_TOKENS) -> Excess | None:
     """Where a text has more than so many tokens, or None. What f-strings hold counts too, as two
     for each brace anywhere."""
     if len(text) <= most:

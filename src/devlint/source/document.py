@@ -1,4 +1,4 @@
-"""One source file: its text, its intermediate form, and positions on demand."""
+"""One source file as LibCST reads it: exact places of what is reported there, and edits."""
 
 from __future__ import annotations
 
@@ -10,15 +10,13 @@ from functools import cached_property
 
 import libcst as cst
 
-from devlint import ir
 from devlint.findings import Edit, Located, Rewrite, Side, Span
-from devlint.source.depth import Excess, is_deep, too_deep, too_long
+from devlint.source.depth import is_deep, too_long
 from devlint.source.encoding import Decoded
 from devlint.source.errors import SourceError
-from devlint.source.lower import lower
-from devlint.source.positions import Positions
+from devlint.source.exact import Exact
+from devlint.source.lower import too_long_error
 from devlint.source.room import in_large_stack, with_room
-from devlint.source.syntax import python_error
 from devlint.spans import LineIndex
 
 _SOMETHING = re.compile(r"\S")
@@ -38,11 +36,13 @@ class Comment:
 
 @dataclass(frozen=True)
 class Document:
-    """A file that was read. `text` keeps the line breaks of the file; offsets refer to it."""
+    """A file that was read. `text` keeps the line breaks of the file; offsets refer to it.
+
+    It takes nodes of the intermediate form of the same text, from whichever run of `lower`.
+    """
 
     filename: str
     text: str
-    module: ir.Module
     tree: cst.Module
     decoded: Decoded
 
@@ -52,32 +52,33 @@ class Document:
         return LineIndex(self.text)
 
     @cached_property
-    def positions(self) -> Positions:
-        """The positions of all nodes, computed when the first one is asked for.
+    def exact(self) -> Exact:
+        """Where constructs stand, found when the first one is asked for.
 
-        Raises `SourceError` where Python itself gives LibCST no room for them: Python 3.12 bounds
+        Raises `SourceError` where Python itself gives LibCST no room for that: Python 3.12 bounds
         the recursion through its own functions, and no setting changes that.
         """
         try:
-            return with_room(lambda: Positions(self.tree, self.text))
+            return with_room(lambda: Exact(self.tree, self.index))
         except RecursionError:
-            raise _too_deep(self.text) from None
+            span = self.index.span(0, 0)
+            raise SourceError("nested too deeply", span, "syntax") from None
 
-    def locate(self, origin: object) -> Span:
-        """What to underline for a node's `origin`; a `Span` is returned as it is."""
-        if isinstance(origin, Span):
-            return origin
-        return self.index.span(*self.positions.range(origin))
+    def locate(self, node: Located) -> Span:
+        """What to underline for a node; for what stands in no tree, the span that it has."""
+        if isinstance(node.origin, Span):
+            return node.origin
+        return self.index.span(*self.exact.range(node))
 
     def anchor(self, node: Located, side: Side) -> int:
         """The offset of an end of a node, outside of the parentheses around it."""
         if isinstance(node.origin, Span):
             return node.origin.start if side == "start" else node.origin.end
-        return self.positions.outer(node.origin)[side == "end"]
+        return self.exact.outer(node)[side == "end"]
 
     def in_one_function(self, nodes: Iterable[Located]) -> bool:
         """Whether nodes stand in the body of one function, or all outside of functions."""
-        return len({self.positions.body_around(node.origin) for node in nodes}) <= 1
+        return len({self.exact.body_around(node) for node in nodes}) <= 1
 
     def edit(self, rewrite: Rewrite) -> Edit:
         """A rewrite in terms of offsets.
@@ -90,9 +91,9 @@ class Document:
         first, last = self.anchor(start.node, start.side), self.anchor(end.node, end.side)
         if start.node is not end.node and start.side == end.side:
             if end.side == "end":
-                last = self.locate(end.node.origin).end
+                last = self.locate(end.node).end
             else:
-                first = self.locate(start.node.origin).start
+                first = self.locate(start.node).start
         if (
             not rewrite.text
             and isinstance(start.node.origin, Span)
@@ -119,7 +120,7 @@ class Document:
     def comments(self) -> tuple[Comment, ...]:
         """All comments, in the order of the file."""
         found = []
-        for start, end in self.positions.comments():
+        for start, end in self.exact.positions.comments():
             row, column = self.index.place(start)
             row_start, _ = self.index.row_bounds(row)
             alone = not self.text[row_start:start].strip()
@@ -136,7 +137,7 @@ class Document:
     def statements(self) -> tuple[tuple[int, int], ...]:
         """First and last row of every simple statement and every header, in order."""
         place = self.index.place
-        spans = self.positions.statements()
+        spans = self.exact.positions.statements()
         return tuple(sorted({(place(start)[0], place(end)[0]) for start, end in spans}))
 
     def statement_rows(self, row: int) -> tuple[int, int]:
@@ -175,57 +176,20 @@ def encode(document: Document, text: str) -> bytes:
 
 
 def parse(decoded: Decoded, filename: str) -> Document:
-    """The document of a decoded text. Raises `SourceError`, also for what is nested too deeply."""
+    """The document of a text that the running Python can parse. Raises `SourceError` for what is
+    too long for LibCST, and for the little that it refuses."""
     text = decoded.text
-    tree, module = _parse(text)
-    return Document(filename, text, module, tree, decoded)
-
-
-def _parse(text: str) -> tuple[cst.Module, ir.Module]:
-    deep = is_deep(text.encode("utf-8", "surrogatepass"))
-    excess = too_deep(text) if deep else None
-    if excess is not None:
-        raise SourceError(f"nested too deeply: {excess.reason}", _place(text, excess), "syntax")
     excess = too_long(text)
     if excess is not None:
-        reason = f"too long to be read in detail: {excess.reason}; {_TOO_LONG}"
-        raise SourceError(reason, _place(text, excess), "unreadable")
+        raise too_long_error(text, excess)
+    deep = is_deep(text.encode("utf-8", "surrogatepass"))
     try:
         tree = in_large_stack(lambda: cst.parse_module(text)) if deep else cst.parse_module(text)
-    except (cst.ParserSyntaxError, cst.CSTValidationError) as error:
-        raise _explained(text, error) from None
-    try:
-        return tree, with_room(lambda: lower(tree))
-    except RecursionError:
-        raise _too_deep(text) from None
-
-
-_TOO_LONG = "split the file, or leave it out with `exclude`"
-
-
-def _place(text: str, excess: Excess) -> Span:
-    return LineIndex(text).span(excess.offset, excess.offset + 1)
-
-
-def _too_deep(text: str) -> SourceError:
-    return SourceError("nested too deeply", LineIndex(text).span(0, 0), "syntax")
-
-
-def _explained(text: str, error: Exception) -> SourceError:
-    """Python's words and place for an error: LibCST names the grammar's tokens, and a place
-    behind the mistake."""
-    index = LineIndex(text)
-    spoken = python_error(text)
-    start = 0
-    if isinstance(error, cst.ParserSyntaxError):
-        start = index.offset(error.raw_line, error.raw_column + 1)
-    if spoken is None:
+    except (cst.ParserSyntaxError, cst.CSTValidationError, cst.CSTLogicError) as error:
         # Rare: `class A(metaclass=M, *bases)`, `return.5`.
+        index, start = LineIndex(text), 0
+        if isinstance(error, cst.ParserSyntaxError):
+            start = index.offset(error.raw_line, error.raw_column + 1)
         reason = "valid for this Python, but LibCST, which devlint reads files with, refuses it"
-        return SourceError(reason, index.span(start, start), "unreadable")
-    end = start
-    if spoken.lineno:
-        start = end = index.offset(spoken.lineno, spoken.offset or 1)
-        if spoken.end_lineno and spoken.end_offset and spoken.end_offset > 0:
-            end = max(start, index.offset(spoken.end_lineno, spoken.end_offset))
-    return SourceError(spoken.msg, index.span(start, end), "syntax")
+        raise SourceError(reason, index.span(start, start), "unreadable") from None
+    return Document(filename, text, tree, decoded)

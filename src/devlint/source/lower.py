@@ -1,13 +1,100 @@
-"""LibCST tree -> intermediate form."""
+"""Text -> intermediate form, by way of Python's own parser.
+
+LibCST keeps blanks, comments and parentheses, which fixes need, and takes over ten times as long.
+So it reads only files that have something to report, for `exact` to find there what is reported.
+"""
 
 from __future__ import annotations
 
-import libcst as cst
+import ast
+import warnings
 
 from devlint import ir
+from devlint.findings import Span
+from devlint.source.depth import MOST_TOKENS, Excess, is_deep, too_deep, too_long
+from devlint.source.errors import SourceError
 from devlint.source.lower_statements import statements
+from devlint.source.room import with_room
+from devlint.source.spots import File
+from devlint.spans import LineIndex
 
 
-def lower(tree: cst.Module) -> ir.Module:
-    """Lower a whole file. Raises `RecursionError` for trees nested too deeply for the stack."""
-    return ir.Module(statements(tree.body), tree)
+def lower(text: str, path: str) -> ir.Module:
+    """The intermediate form of a file. Raises `SourceError` for what the running Python can't
+    parse, also for what is nested too deeply.
+
+    `spots.path_of` and `spots.span_of` tell where its nodes are; `origin` of the module is a
+    `File`.
+    """
+    tree = parsed(text)
+    try:
+        return ir.Module(with_room(lambda: statements(tree.body, path)), File(path, text))
+    except RecursionError:
+        raise _too_deep(text) from None
+    except KeyError as error:
+        reason = f"syntax that this devlint doesn't know ({error.args[0].__name__}); update it"
+        raise SourceError(reason, LineIndex(text).span(0, 0), "unreadable") from None
+
+
+def parsed(text: str) -> ast.Module:
+    """Python's tree of a text. Raises `SourceError`."""
+    _refuse_odd(text)
+    deep = is_deep(text.encode("utf-8", "surrogatepass"))
+    excess = too_deep(text) if deep else None
+    if excess is not None:
+        raise SourceError(f"nested too deeply: {excess.reason}", _place(text, excess), "syntax")
+    excess = too_long(text, MOST_TOKENS)
+    if excess is not None:
+        raise too_long_error(text, excess)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about the linted file's escapes and comparisons
+        try:
+            return with_room(lambda: ast.parse(text))
+        except SyntaxError as error:
+            raise _explained(text, error) from None
+        except (ValueError, RecursionError, MemoryError, OverflowError):
+            raise _too_deep(text) from None
+
+
+def _refuse_odd(text: str) -> None:
+    """Refuse characters that Python refuses without saying where."""
+    for character, reason in _ODD.items():
+        offset = text.find(character, 0, None if character == "\0" else 1)
+        if offset >= 0:
+            raise SourceError(reason, LineIndex(text).span(offset, offset + 1), "syntax")
+
+
+_ODD = {
+    "\0": "source code can't contain NUL characters",
+    "\ufeff": "invalid non-printable character U+FEFF",  # a second byte order mark
+}
+
+
+def _explained(text: str, error: SyntaxError) -> SourceError:
+    """Python's words and place for an error, or that a newer Python reads the file."""
+    from devlint.source.newer import newer_syntax  # loads LibCST
+
+    newer = newer_syntax(text)
+    if newer is not None:
+        return newer
+    index = LineIndex(text)
+    start = end = 0
+    if error.lineno:
+        start = end = index.offset(error.lineno, error.offset or 1)
+        if error.end_lineno and error.end_offset and error.end_offset > 0:
+            end = max(start, index.offset(error.end_lineno, error.end_offset))
+    return SourceError(error.msg, index.span(start, end), "syntax")
+
+
+def too_long_error(text: str, excess: Excess) -> SourceError:
+    """The error of a text that has more tokens than can be read."""
+    reason = f"too long: {excess.reason}; split the file, or leave it out with `exclude`"
+    return SourceError(reason, _place(text, excess), "unreadable")
+
+
+def _place(text: str, excess: Excess) -> Span:
+    return LineIndex(text).span(excess.offset, excess.offset + 1)
+
+
+def _too_deep(text: str) -> SourceError:
+    return SourceError("nested too deeply", LineIndex(text).span(0, 0), "syntax")

@@ -1,346 +1,330 @@
-"""LibCST expressions -> `ir` expressions, by a table from node type to function.
-
-A table and plain recursion rather than a LibCST visitor: visitors call two methods for every
-node, blanks and commas included, which takes longer than parsing does.
-"""
+"""Expressions of Python's `ast` -> `ir` expressions, by a table from node type to function."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import ast
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-import libcst as cst
-
 from devlint import ir
-from devlint.source.lower_literals import (
-    OPERATORS,
-    ellipsis,
-    floating,
-    imaginary,
-    integer,
-    name,
-    piece_value,
-    spelled,
-    string,
-    string_value,
-)
-from devlint.source.origins import Between
 from devlint.source.pieces import Pieces
+from devlint.source.spots import between, spot
 
-# `Any` stands for "a LibCST node of the type under which the table lists the function".
-Lower = Callable[[Any], ir.Expr]
+# `Any` stands for "a node of the type under which the table lists the function".
+Lower = Callable[[Any, str], ir.Expr]
+
+OPERATORS: Mapping[type, str] = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%",
+    ast.Pow: "**", ast.LShift: "<<", ast.RShift: ">>", ast.BitOr: "|", ast.BitAnd: "&",
+    ast.BitXor: "^", ast.MatMult: "@", ast.UAdd: "+", ast.USub: "-", ast.Invert: "~",
+    ast.Not: "not", ast.And: "and", ast.Or: "or", ast.Lt: "<", ast.Gt: ">", ast.Eq: "==",
+    ast.LtE: "<=", ast.GtE: ">=", ast.NotEq: "!=", ast.In: "in", ast.NotIn: "not in",
+    ast.Is: "is", ast.IsNot: "is not",
+}  # fmt: skip
 
 
-def expression(node: Any) -> ir.Expr:
-    """Lower any expression. Raises `RecursionError` for very deep ones."""
-    return _EXPRESSIONS[type(node)](node)
+def expression(node: Any, path: str) -> ir.Expr:
+    """Lower any expression. Raises `RecursionError` for very deep ones, and `KeyError` for
+    syntax that is newer than this program."""
+    return _EXPRESSIONS[type(node)](node, path)
 
 
-def optional(node: Any) -> ir.Expr | None:
+def optional(node: Any, path: str) -> ir.Expr | None:
     """Lower an expression that may be missing."""
-    return None if node is None else _EXPRESSIONS[type(node)](node)
+    return None if node is None else _EXPRESSIONS[type(node)](node, path)
 
 
-# --- text ----------------------------------------------------------------------------------
+def several(nodes: Iterable[Any], path: str) -> tuple[ir.Expr, ...]:
+    """Lower expressions."""
+    return tuple([_EXPRESSIONS[type(node)](node, path) for node in nodes])
 
 
-def _collect(parts: Iterable[Any], prefix: str, pieces: Pieces) -> None:
-    """The literal pieces and the expressions of an f-string, format specifications included."""
-    for part in parts:
-        if type(part) in _LITERAL_PIECES:
-            pieces.text(piece_value(part.value, prefix), part)
-            continue
-        if part.equal is not None:
-            pieces.text(_before_equal(part), part)
-        inner = Pieces()
-        _collect(part.format_spec or (), prefix, inner)
-        pieces.expression(expression(part.expression), inner.parts())
+# --- names, constants and text -------------------------------------------------------------
 
 
-def _before_equal(part: cst.FormattedStringExpression | cst.TemplatedStringExpression) -> str:
-    """`x=` of `{x=!r}`: what it prints before the value."""
-    bare: Any = part.with_changes(conversion=None, format_spec=None)
-    return cst.Module([]).code_for_node(bare)[1:-1]
+def _name(node: ast.Name, path: str) -> ir.Expr:
+    return ir.Name(
+        node.id, (path, node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)
+    )
 
 
-def _text(node: cst.FormattedString | cst.TemplatedString) -> ir.Expr:
+def _constant(node: ast.Constant, path: str) -> ir.Expr:
+    return ir.Constant(
+        node.value, (path, node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)
+    )
+
+
+def _parts(values: Iterable[Any], path: str) -> tuple[ir.Expr, ...]:
     pieces = Pieces()
-    _collect(node.parts, node.prefix, pieces)
-    return ir.Text(pieces.parts(), node)
-
-
-def _concatenated(node: cst.ConcatenatedString) -> ir.Expr:
-    # A loop: LibCST nests `"a" "b" "c"` to the right, and tables of text have thousands.
-    literals: list[Any] = []
-    rest: Any = node
-    while type(rest) is cst.ConcatenatedString:
-        literals.append(rest.left)
-        rest = rest.right
-    literals.append(rest)
-    if all(type(literal) is cst.SimpleString for literal in literals):
-        values = [string_value(literal.value) for literal in literals]
-        if all(isinstance(value, bytes) for value in values):
-            return ir.Constant(b"".join(v for v in values if isinstance(v, bytes)), node)
-        return ir.Constant("".join(v for v in values if isinstance(v, str)), node)
-    pieces = Pieces()
-    for literal in literals:
-        if type(literal) is cst.SimpleString:
-            pieces.text(str(string_value(literal.value)), literal)
+    for part in values:
+        if isinstance(part, ast.Constant):
+            pieces.text(str(part.value), spot(part, path))
         else:
-            _collect(literal.parts, literal.prefix, pieces)
-    return ir.Text(pieces.parts(), node)
+            format_spec = part.format_spec
+            inner = () if format_spec is None else _parts(format_spec.values, path)
+            pieces.expression(expression(part.value, path), inner)
+    return pieces.parts()
+
+
+def _text(node: Any, path: str) -> ir.Expr:
+    return ir.Text(_parts(node.values, path), spot(node, path))
 
 
 # --- access and calls ----------------------------------------------------------------------
 
 
-def _attribute(node: cst.Attribute) -> ir.Expr:
+def _attribute(node: ast.Attribute, path: str) -> ir.Expr:
     value = node.value
-    return ir.Attribute(_EXPRESSIONS[type(value)](value), spelled(node.attr.value), node)
+    return ir.Attribute(
+        _EXPRESSIONS[type(value)](value, path),
+        node.attr,
+        (path, node.lineno, node.col_offset, node.end_lineno, node.end_col_offset),
+    )
 
 
-def _subscript(node: cst.Subscript) -> ir.Expr:
-    value = _EXPRESSIONS[type(node.value)](node.value)
-    elements = node.slice
-    if len(elements) == 1:
-        only = elements[0]
-        index = _index(only.slice)
-        if not isinstance(only.comma, cst.Comma) and not isinstance(index, ir.Starred):
-            return ir.Subscript(value, index, node)
-        items: tuple[ir.Expr, ...] = (index,)
-    else:
-        items = tuple([_index(element.slice) for element in elements])
-    return ir.Subscript(value, ir.Display("tuple", items, Between(elements[0], elements[-1])), node)
+def _subscript(node: ast.Subscript, path: str) -> ir.Expr:
+    return ir.Subscript(
+        expression(node.value, path), expression(node.slice, path), spot(node, path)
+    )
 
 
-def _index(node: cst.BaseSlice) -> ir.Expr:
-    if isinstance(node, cst.Slice):
-        return ir.Slice(optional(node.lower), optional(node.upper), optional(node.step), node)
-    if not isinstance(node, cst.Index):
-        raise TypeError(f"an index of an unknown kind: {type(node).__name__}")
-    value = expression(node.value)
-    return value if node.star is None else ir.Starred(value, node)
+def _slice(node: ast.Slice, path: str) -> ir.Expr:
+    return ir.Slice(
+        optional(node.lower, path),
+        optional(node.upper, path),
+        optional(node.step, path),
+        spot(node, path),
+    )
 
 
-def _call(node: cst.Call) -> ir.Expr:
+def _call(node: ast.Call, path: str) -> ir.Expr:
     func = node.func
-    args = node.args
     return ir.Call(
-        _EXPRESSIONS[type(func)](func), tuple([argument(a) for a in args]) if args else (), node
+        _EXPRESSIONS[type(func)](func, path),
+        arguments(node.args, node.keywords, path) if node.args or node.keywords else (),
+        (path, node.lineno, node.col_offset, node.end_lineno, node.end_col_offset),
     )
 
 
-def argument(node: cst.Arg) -> ir.Argument:
-    """One argument of a call or of a class statement."""
-    value = node.value
-    keyword = node.keyword
-    return ir.Argument(
-        _EXPRESSIONS[type(value)](value),
-        None if keyword is None else spelled(keyword.value),
-        node.star,
-        node,
-    )
+def arguments(args: list[Any], keywords: list[ast.keyword], path: str) -> tuple[ir.Argument, ...]:
+    """The arguments of a call or of a class statement, in the order of the source."""
+    found: list[ir.Argument] = []
+    starred = False
+    for arg in args:
+        star = ""
+        value = arg
+        if type(arg) is ast.Starred:
+            star, starred, value = "*", True, arg.value
+        lowered = _EXPRESSIONS[type(value)](value, path)
+        found.append(ir.Argument(lowered, None, star, spot(arg, path)))
+    for keyword in keywords:
+        name = keyword.arg
+        found.append(
+            ir.Argument(
+                expression(keyword.value, path),
+                name,
+                "**" if name is None else "",
+                spot(keyword, path),
+            )
+        )
+    if starred and keywords:  # only a starred argument can stand behind a keyword
+        found.sort(key=_start)
+    return tuple(found)
+
+
+def _start(argument: ir.Argument) -> tuple[int, int]:
+    origin: Any = argument.origin
+    return origin[1], origin[2]
 
 
 # --- operators -----------------------------------------------------------------------------
 
 
-def _binary(node: cst.BinaryOperation) -> ir.Expr:
-    return _left_to_right(node, ir.Binary)
-
-
-def _boolean(node: cst.BooleanOperation) -> ir.Expr:
-    return _left_to_right(node, ir.Boolean)
-
-
-def _left_to_right(node: Any, make: Callable[[str, ir.Expr, ir.Expr, object], ir.Expr]) -> ir.Expr:
+def _binary(node: ast.BinOp, path: str) -> ir.Expr:
     # A loop down the left side: generated code has sums of a thousand terms.
-    kind = type(node)
     spine = [node]
     left = node.left
-    while type(left) is kind:
+    while type(left) is ast.BinOp:
         spine.append(left)
         left = left.left
-    lowered = _EXPRESSIONS[type(left)](left)
+    lowered = expression(left, path)
     for link in reversed(spine):
-        right = link.right
-        lowered = make(
-            OPERATORS[type(link.operator)], lowered, _EXPRESSIONS[type(right)](right), link
-        )
+        right = expression(link.right, path)
+        lowered = ir.Binary(OPERATORS[type(link.op)], lowered, right, spot(link, path))
     return lowered
 
 
-def _unary(node: cst.UnaryOperation) -> ir.Expr:
-    return ir.Unary(OPERATORS[type(node.operator)], expression(node.expression), node)
+def _boolean(node: ast.BoolOp, path: str) -> ir.Expr:
+    first, *rest = node.values
+    operator = OPERATORS[type(node.op)]
+    whole = expression(first, path)
+    for value in rest:
+        place = spot(node, path) if value is rest[-1] else between(first, value, path)
+        whole = ir.Boolean(operator, whole, expression(value, path), place)
+    return whole
 
 
-def _comparison(node: cst.Comparison) -> ir.Expr:
-    left = expression(node.left)
-    targets = node.comparisons
-    if len(targets) == 1:
-        target = targets[0]
-        return ir.Compare(
-            OPERATORS[type(target.operator)], left, expression(target.comparator), node
-        )
+def _unary(node: ast.UnaryOp, path: str) -> ir.Expr:
+    return ir.Unary(OPERATORS[type(node.op)], expression(node.operand, path), spot(node, path))
+
+
+def _comparison(node: ast.Compare, path: str) -> ir.Expr:
+    left = expression(node.left, path)
+    if len(node.ops) == 1:
+        right = expression(node.comparators[0], path)
+        return ir.Compare(OPERATORS[type(node.ops[0])], left, right, spot(node, path))
     whole: ir.Expr | None = None
-    first: object = node.left
-    for target in targets:
-        right = expression(target.comparator)
-        link = ir.Compare(
-            OPERATORS[type(target.operator)], left, right, Between(first, target.comparator)
-        )
-        whole = link if whole is None else ir.Boolean("and", whole, link, node)
-        left, first = right, target.comparator
+    first: ast.expr = node.left
+    for operator, comparator in zip(node.ops, node.comparators, strict=True):
+        right = expression(comparator, path)
+        place = between(first, comparator, path)
+        link = ir.Compare(OPERATORS[type(operator)], left, right, place)
+        whole = link if whole is None else ir.Boolean("and", whole, link, spot(node, path))
+        left, first = right, comparator
     return left if whole is None else whole
 
 
-def _conditional(node: cst.IfExp) -> ir.Expr:
+def _conditional(node: ast.IfExp, path: str) -> ir.Expr:
+    body = node.body
+    starts_later = (body.lineno, body.col_offset) != (node.lineno, node.col_offset)
     return ir.Conditional(
-        expression(node.test),
-        expression(node.body),
-        expression(node.orelse),
-        node,
-        isinstance(node.body, cst.BooleanOperation) and bool(node.body.lpar),
+        expression(node.test, path),
+        expression(node.body, path),
+        expression(node.orelse, path),
+        spot(node, path),
+        isinstance(body, ast.BoolOp) and starts_later,  # after its parenthesis
     )
 
 
 # --- displays and comprehensions -----------------------------------------------------------
 
 
-def _element(node: Any) -> ir.Expr:
-    value = _EXPRESSIONS[type(node.value)](node.value)
-    return value if type(node) is cst.Element else ir.Starred(value, node)
-
-
-def _tuple(node: cst.Tuple) -> ir.Expr:
-    return ir.Display("tuple", tuple([_element(item) for item in node.elements]), node)
-
-
-def _list(node: cst.List) -> ir.Expr:
-    return ir.Display("list", tuple([_element(item) for item in node.elements]), node)
-
-
-def _set(node: cst.Set) -> ir.Expr:
-    return ir.Display("set", tuple([_element(item) for item in node.elements]), node)
-
-
-def _dict(node: cst.Dict) -> ir.Expr:
-    items: list[tuple[ir.Expr | None, ir.Expr]] = []
-    for item in node.elements:
-        key = item.key if isinstance(item, cst.DictElement) else None
-        items.append((optional(key), expression(item.value)))
-    return ir.Mapping(tuple(items), node)
-
-
-def _clauses(node: cst.CompFor) -> tuple[ir.Clause, ...]:
-    clauses = []
-    link: cst.CompFor | None = node
-    while link is not None:
-        tests = tuple([expression(condition.test) for condition in link.ifs])
-        clauses.append(ir.Clause(expression(link.target), expression(link.iter), tests, link))
-        link = link.inner_for_in
-    return tuple(clauses)
-
-
-def _comprehension(kind: str) -> Lower:
-    def lower(node: cst.ListComp | cst.SetComp | cst.GeneratorExp) -> ir.Expr:
-        return ir.Comprehension(kind, expression(node.elt), _clauses(node.for_in), None, node)
+def _display(kind: str) -> Lower:
+    def lower(node: ast.List | ast.Set | ast.Tuple, path: str) -> ir.Expr:
+        return ir.Display(kind, several(node.elts, path), spot(node, path))
 
     return lower
 
 
-def _dict_comprehension(node: cst.DictComp) -> ir.Expr:
-    return ir.Comprehension(
-        "dict", expression(node.value), _clauses(node.for_in), expression(node.key), node
-    )
+def _dict(node: ast.Dict, path: str) -> ir.Expr:
+    items = [
+        (optional(key, path), expression(value, path))
+        for key, value in zip(node.keys, node.values, strict=True)
+    ]
+    return ir.Mapping(tuple(items), spot(node, path))
 
 
-def _starred_dict_comprehension(node: cst.StarredDictComp) -> ir.Expr:
-    return ir.Comprehension("dict", expression(node.value), _clauses(node.for_in), None, node)
+def _clauses(generators: Iterable[ast.comprehension], path: str) -> tuple[ir.Clause, ...]:
+    clauses = []
+    for each in generators:
+        last = each.ifs[-1] if each.ifs else each.iter
+        clauses.append(
+            ir.Clause(
+                expression(each.target, path),
+                expression(each.iter, path),
+                several(each.ifs, path),
+                between(each.target, last, path),
+            )
+        )
+    return tuple(clauses)
+
+
+def _comprehension(kind: str) -> Lower:
+    def lower(node: ast.ListComp | ast.SetComp | ast.GeneratorExp, path: str) -> ir.Expr:
+        element = expression(node.elt, path)
+        clauses = _clauses(node.generators, path)
+        return ir.Comprehension(kind, element, clauses, None, spot(node, path))
+
+    return lower
+
+
+def _dict_comprehension(node: ast.DictComp, path: str) -> ir.Expr:
+    value = expression(node.value, path)
+    clauses = _clauses(node.generators, path)
+    return ir.Comprehension("dict", value, clauses, expression(node.key, path), spot(node, path))
 
 
 # --- the rest ------------------------------------------------------------------------------
 
 
-def parameters(node: cst.Parameters) -> tuple[ir.Parameter, ...]:
+def parameters(node: ast.arguments, path: str) -> tuple[ir.Parameter, ...]:
     """Parameters in the order of the source, without the bare `/` and `*`."""
-    found = [_parameter(each, "positional") for each in node.posonly_params]
-    found.extend(_parameter(each, "positional") for each in node.params)
-    if isinstance(node.star_arg, cst.Param):
-        found.append(_parameter(node.star_arg, "*"))
-    found.extend(_parameter(each, "keyword") for each in node.kwonly_params)
-    if node.star_kwarg is not None:
-        found.append(_parameter(node.star_kwarg, "**"))
+    plain = [*node.posonlyargs, *node.args]
+    defaults: list[Any] = [None] * (len(plain) - len(node.defaults)) + node.defaults
+    found = [
+        _parameter(each, "positional", default, path)
+        for each, default in zip(plain, defaults, strict=True)
+    ]
+    if node.vararg is not None:
+        found.append(_parameter(node.vararg, "*", None, path))
+    for each, default in zip(node.kwonlyargs, node.kw_defaults, strict=True):
+        found.append(_parameter(each, "keyword", default, path))
+    if node.kwarg is not None:
+        found.append(_parameter(node.kwarg, "**", None, path))
     return tuple(found)
 
 
-def _parameter(node: cst.Param, kind: str) -> ir.Parameter:
-    annotation = node.annotation
+def _parameter(node: ast.arg, kind: str, default: Any, path: str) -> ir.Parameter:
+    place = spot(node, path) if default is None else between(node, default, path)
     return ir.Parameter(
-        spelled(node.name.value),
-        kind,
-        optional(node.default),
-        None if annotation is None else expression(annotation.annotation),
-        node,
+        node.arg, kind, optional(default, path), optional(node.annotation, path), place
     )
 
 
-def _lambda(node: cst.Lambda) -> ir.Expr:
-    return ir.Lambda(parameters(node.params), expression(node.body), node)
+def _lambda(node: ast.Lambda, path: str) -> ir.Expr:
+    return ir.Lambda(parameters(node.args, path), expression(node.body, path), spot(node, path))
 
 
-def _walrus(node: cst.NamedExpr) -> ir.Expr:
-    target = node.target
-    value = expression(node.value)
-    if not isinstance(target, cst.Name):  # LibCST's type is wide, its grammar isn't
-        return value
-    return ir.Walrus(ir.Name(spelled(target.value), target), value, node)
+def _walrus(node: ast.NamedExpr, path: str) -> ir.Expr:
+    target = ir.Name(node.target.id, spot(node.target, path))
+    return ir.Walrus(target, expression(node.value, path), spot(node, path))
 
 
-def _await(node: cst.Await) -> ir.Expr:
-    return ir.Await(expression(node.expression), node)
+def _starred(node: ast.Starred, path: str) -> ir.Expr:
+    return ir.Starred(expression(node.value, path), spot(node, path))
 
 
-def _yield(node: cst.Yield) -> ir.Expr:
-    value = node.value
-    if isinstance(value, cst.From):
-        return ir.Yield(expression(value.item), True, node)
-    return ir.Yield(optional(value), False, node)
+def _await(node: ast.Await, path: str) -> ir.Expr:
+    return ir.Await(expression(node.value, path), spot(node, path))
 
 
-_LITERAL_PIECES: Sequence[type] = (cst.FormattedStringText, cst.TemplatedStringText)
+def _yield(node: ast.Yield, path: str) -> ir.Expr:
+    return ir.Yield(optional(node.value, path), False, spot(node, path))
+
+
+def _yield_from(node: ast.YieldFrom, path: str) -> ir.Expr:
+    return ir.Yield(expression(node.value, path), True, spot(node, path))
+
+
+_NEWER: Mapping[str, Lower] = {"TemplateStr": _text}
+"""What `ast` has since Python 3.14."""
 
 _EXPRESSIONS: Mapping[type, Lower] = {
-    cst.Attribute: _attribute,
-    cst.Await: _await,
-    cst.BinaryOperation: _binary,
-    cst.BooleanOperation: _boolean,
-    cst.Call: _call,
-    cst.Comparison: _comparison,
-    cst.ConcatenatedString: _concatenated,
-    cst.Dict: _dict,
-    cst.DictComp: _dict_comprehension,
-    cst.Element: _element,
-    cst.Ellipsis: ellipsis,
-    cst.Float: floating,
-    cst.FormattedString: _text,
-    cst.GeneratorExp: _comprehension("generator"),
-    cst.IfExp: _conditional,
-    cst.Imaginary: imaginary,
-    cst.Integer: integer,
-    cst.Lambda: _lambda,
-    cst.List: _list,
-    cst.ListComp: _comprehension("list"),
-    cst.Name: name,
-    cst.NamedExpr: _walrus,
-    cst.Set: _set,
-    cst.SetComp: _comprehension("set"),
-    cst.SimpleString: string,
-    cst.StarredDictComp: _starred_dict_comprehension,
-    cst.StarredElement: _element,
-    cst.Subscript: _subscript,
-    cst.TemplatedString: _text,
-    cst.Tuple: _tuple,
-    cst.UnaryOperation: _unary,
-    cst.Yield: _yield,
+    ast.Attribute: _attribute,
+    ast.Await: _await,
+    ast.BinOp: _binary,
+    ast.BoolOp: _boolean,
+    ast.Call: _call,
+    ast.Compare: _comparison,
+    ast.Constant: _constant,
+    ast.Dict: _dict,
+    ast.DictComp: _dict_comprehension,
+    ast.GeneratorExp: _comprehension("generator"),
+    ast.IfExp: _conditional,
+    ast.JoinedStr: _text,
+    ast.Lambda: _lambda,
+    ast.List: _display("list"),
+    ast.ListComp: _comprehension("list"),
+    ast.Name: _name,
+    ast.NamedExpr: _walrus,
+    ast.Set: _display("set"),
+    ast.SetComp: _comprehension("set"),
+    ast.Slice: _slice,
+    ast.Starred: _starred,
+    ast.Subscript: _subscript,
+    ast.Tuple: _display("tuple"),
+    ast.UnaryOp: _unary,
+    ast.Yield: _yield,
+    ast.YieldFrom: _yield_from,
+    **{getattr(ast, name): lower for name, lower in _NEWER.items() if hasattr(ast, name)},
 }

@@ -1,97 +1,97 @@
-"""LibCST statements -> `ir` statements, by a table from node type to function."""
+"""Statements of Python's `ast` -> `ir` statements, by a table from node type to function."""
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-import libcst as cst
-
 from devlint import ir
-from devlint.source.lower_expressions import argument, expression, optional, parameters
-from devlint.source.lower_literals import OPERATORS, spelled
+from devlint.source.lower_expressions import (
+    OPERATORS,
+    arguments,
+    expression,
+    optional,
+    parameters,
+    several,
+)
 from devlint.source.lower_patterns import collect_names, takes_all, values
+from devlint.source.spots import Spot, between, spot
+from devlint.spans import utf8_length
 
-# `Any` stands for "a LibCST node of the type under which the table lists the function".
-Lower = Callable[[Any], ir.Stmt]
+# `Any` stands for "a node of the type under which the table lists the function".
+Lower = Callable[[Any, str], ir.Stmt]
 
 
-def statements(nodes: Iterable[Any]) -> ir.Body:
+def statements(nodes: Iterable[Any], path: str) -> ir.Body:
     """Lower a run of statements; `pass` leaves nothing."""
-    found: list[ir.Stmt] = []
-    for node in nodes:
-        kind = type(node)
-        if kind is cst.SimpleStatementLine:
-            found += [_STATEMENTS[type(s)](s) for s in node.body if type(s) is not cst.Pass]
-        elif kind is not cst.Pass:
-            found.append(_STATEMENTS[kind](node))
-    return tuple(found)
-
-
-def _suite(node: Any) -> ir.Body:
-    return () if node is None else statements(node.body.body)
+    return tuple(
+        [_STATEMENTS[type(node)](node, path) for node in nodes if type(node) is not ast.Pass]
+    )
 
 
 # --- simple statements ---------------------------------------------------------------------
 
 
-def _expr(node: cst.Expr) -> ir.Stmt:
-    return ir.Evaluate(expression(node.value), node)
+def _expr(node: ast.Expr, path: str) -> ir.Stmt:
+    return ir.Evaluate(expression(node.value, path), spot(node, path))
 
 
-def _assign(node: cst.Assign) -> ir.Stmt:
-    value = expression(node.value)
-    return ir.Assign(tuple([expression(each.target) for each in node.targets]), value, None, node)
+def _assign(node: ast.Assign, path: str) -> ir.Stmt:
+    targets = several(node.targets, path)
+    return ir.Assign(targets, expression(node.value, path), None, spot(node, path))
 
 
-def _annotated(node: cst.AnnAssign) -> ir.Stmt:
-    annotation = expression(node.annotation.annotation)
-    return ir.Assign((expression(node.target),), optional(node.value), annotation, node)
+def _annotated(node: ast.AnnAssign, path: str) -> ir.Stmt:
+    target = expression(node.target, path)
+    value, annotation = optional(node.value, path), expression(node.annotation, path)
+    return ir.Assign((target,), value, annotation, spot(node, path))
 
 
-def _augment(node: cst.AugAssign) -> ir.Stmt:
-    operator = OPERATORS[type(node.operator)]
-    return ir.Augment(expression(node.target), operator, expression(node.value), node)
+def _augment(node: ast.AugAssign, path: str) -> ir.Stmt:
+    target, value = expression(node.target, path), expression(node.value, path)
+    return ir.Augment(target, OPERATORS[type(node.op)], value, spot(node, path))
 
 
-def _type_alias(node: cst.TypeAlias) -> ir.Stmt:
-    return ir.Assign((expression(node.name),), expression(node.value), None, node)
+def _type_alias(node: Any, path: str) -> ir.Stmt:
+    name, value = expression(node.name, path), expression(node.value, path)
+    return ir.Assign((name,), value, None, spot(node, path))
 
 
-def _delete(node: cst.Del) -> ir.Stmt:
-    return ir.Delete(tuple(map(expression, _flat(node.target))), node)
+def _delete(node: ast.Delete, path: str) -> ir.Stmt:
+    return ir.Delete(several(_flat(node.targets), path), spot(node, path))
 
 
-def _flat(target: Any) -> list[Any]:
-    """What `del` deletes: brackets group only."""
-    if not isinstance(target, (cst.Tuple, cst.List)):
-        return [target]
-    return [each for element in target.elements for each in _flat(element.value)]
+def _flat(targets: Iterable[ast.expr]) -> list[ast.expr]:
+    found: list[ast.expr] = []
+    for target in targets:
+        found += _flat(target.elts) if isinstance(target, (ast.Tuple, ast.List)) else [target]
+    return found
 
 
-def _return(node: cst.Return) -> ir.Stmt:
-    return ir.Return(optional(node.value), node)
+def _return(node: ast.Return, path: str) -> ir.Stmt:
+    return ir.Return(optional(node.value, path), spot(node, path))
 
 
-def _raise(node: cst.Raise) -> ir.Stmt:
-    return ir.Raise(optional(node.exc), node)
+def _raise(node: ast.Raise, path: str) -> ir.Stmt:
+    return ir.Raise(optional(node.exc, path), spot(node, path))
 
 
-def _break(node: cst.Break) -> ir.Stmt:
-    return ir.Break(node)
+def _break(node: ast.Break, path: str) -> ir.Stmt:
+    return ir.Break(spot(node, path))
 
 
-def _continue(node: cst.Continue) -> ir.Stmt:
-    return ir.Continue(node)
+def _continue(node: ast.Continue, path: str) -> ir.Stmt:
+    return ir.Continue(spot(node, path))
 
 
-def _assert(node: cst.Assert) -> ir.Stmt:
-    return ir.Assert(expression(node.test), optional(node.msg), node)
+def _assert(node: ast.Assert, path: str) -> ir.Stmt:
+    return ir.Assert(expression(node.test, path), optional(node.msg, path), spot(node, path))
 
 
 def _scope(kind: str) -> Lower:
-    def lower(node: cst.Global | cst.Nonlocal) -> ir.Stmt:
-        return ir.Scope(kind, tuple([spelled(item.name.value) for item in node.names]), node)
+    def lower(node: ast.Global | ast.Nonlocal, path: str) -> ir.Stmt:
+        return ir.Scope(kind, tuple(node.names), spot(node, path))
 
     return lower
 
@@ -99,157 +99,166 @@ def _scope(kind: str) -> Lower:
 # --- imports -------------------------------------------------------------------------------
 
 
-def _dotted(node: Any) -> str:
-    parts: list[str] = []
-    while isinstance(node, cst.Attribute):
-        parts.append(node.attr.value)
-        node = node.value
-    if node is not None:
-        parts.append(node.value)
-    return spelled(".".join(reversed(parts)))
+def _aliases(names: Iterable[ast.alias], path: str) -> tuple[ir.Alias, ...]:
+    return tuple([ir.Alias(each.name, each.asname, spot(each, path)) for each in names])
 
 
-def _alias(node: cst.ImportAlias) -> ir.Alias:
-    return ir.Alias(_dotted(node.name), _bound(node.asname), node)
+def _import(node: ast.Import, path: str) -> ir.Stmt:
+    return ir.Import(_aliases(node.names, path), spot(node, path))
 
 
-def _bound(node: cst.AsName | None) -> str | None:
-    if node is None or not isinstance(node.name, cst.Name):
-        return None
-    return spelled(node.name.value)
-
-
-def _import(node: cst.Import | cst.LazyImport) -> ir.Stmt:
-    return ir.Import(tuple([_alias(each) for each in node.names]), node)
-
-
-def _import_from(node: cst.ImportFrom | cst.LazyImportFrom) -> ir.Stmt:
-    names = node.names
-    if isinstance(names, cst.ImportStar):
-        aliases: tuple[ir.Alias, ...] = (ir.Alias("*", None, names),)
-    else:
-        aliases = tuple([_alias(each) for each in names])
-    return ir.ImportFrom(_dotted(node.module), aliases, len(node.relative), node)
+def _import_from(node: ast.ImportFrom, path: str) -> ir.Stmt:
+    names = _aliases(node.names, path)
+    return ir.ImportFrom(node.module or "", names, node.level, spot(node, path))
 
 
 # --- compound statements -------------------------------------------------------------------
 
 
-def _if(node: cst.If) -> ir.Stmt:
+def _header(node: Any, path: str, last: Any = None, length: int = 0) -> Spot:
+    """The start of a statement up to the end of its last part before the body; where it has
+    none, so many characters of its row."""
+    if last is not None:
+        return between(node, last, path)
+    return (path, node.lineno, node.col_offset, node.lineno, node.col_offset + length)
+
+
+def _if(node: ast.If, path: str) -> ir.Stmt:
     # A loop: generated code has `elif` chains of thousands.
     chain = [node]
-    rest = node.orelse
-    while isinstance(rest, cst.If):
-        chain.append(rest)
-        rest = rest.orelse
-    orelse = _suite(rest)
+    rest: list[ast.stmt] = node.orelse
+    while len(rest) == 1 and isinstance(rest[0], ast.If):
+        chain.append(rest[0])
+        rest = rest[0].orelse
+    orelse = statements(rest, path)
     for link in reversed(chain):
-        orelse = (ir.If(expression(link.test), statements(link.body.body), orelse, link),)
+        test, body = expression(link.test, path), statements(link.body, path)
+        orelse = (ir.If(test, body, orelse, _header(link, path, link.test)),)
     return orelse[0]
 
 
-def _while(node: cst.While) -> ir.Stmt:
-    body = statements(node.body.body)
-    return ir.While(expression(node.test), body, _suite(node.orelse), node)
+def _while(node: ast.While, path: str) -> ir.Stmt:
+    test, body = expression(node.test, path), statements(node.body, path)
+    return ir.While(test, body, statements(node.orelse, path), _header(node, path, node.test))
 
 
-def _for(node: cst.For) -> ir.Stmt:
-    target = expression(node.target)
-    body = statements(node.body.body)
-    return ir.For(target, expression(node.iter), body, _suite(node.orelse), node)
+def _for(node: ast.For | ast.AsyncFor, path: str) -> ir.Stmt:
+    return ir.For(
+        expression(node.target, path),
+        expression(node.iter, path),
+        statements(node.body, path),
+        statements(node.orelse, path),
+        _header(node, path, node.iter),
+    )
 
 
-def _with(node: cst.With) -> ir.Stmt:
+def _with(node: ast.With | ast.AsyncWith, path: str) -> ir.Stmt:
     items = [
-        (expression(each.item), None if each.asname is None else expression(each.asname.name))
+        (expression(each.context_expr, path), optional(each.optional_vars, path))
         for each in node.items
     ]
-    return ir.With(tuple(items), statements(node.body.body), node)
+    last = node.items[-1].optional_vars or node.items[-1].context_expr
+    return ir.With(tuple(items), statements(node.body, path), _header(node, path, last))
 
 
-def _handler(node: cst.ExceptHandler | cst.ExceptStarHandler) -> ir.Handler:
-    body = statements(node.body.body)
-    return ir.Handler(optional(node.type), _bound(node.name), body, node)
+def _handler(node: ast.ExceptHandler, path: str) -> ir.Handler:
+    body = statements(node.body, path)
+    place = _header(node, path, node.type, len("except"))
+    return ir.Handler(optional(node.type, path), node.name, body, place)
 
 
-def _try(node: cst.Try | cst.TryStar) -> ir.Stmt:
+def _try(node: Any, path: str) -> ir.Stmt:
     return ir.Try(
-        statements(node.body.body),
-        tuple([_handler(each) for each in node.handlers]),
-        _suite(node.orelse),
-        _suite(node.finalbody),
-        node,
+        statements(node.body, path),
+        tuple([_handler(each, path) for each in node.handlers]),
+        statements(node.orelse, path),
+        statements(node.finalbody, path),
+        _header(node, path, None, len("try")),
     )
 
 
-def _function(node: cst.FunctionDef) -> ir.Stmt:
-    returns = node.returns
+def _function(node: ast.FunctionDef | ast.AsyncFunctionDef, path: str) -> ir.Stmt:
+    is_async = isinstance(node, ast.AsyncFunctionDef)
+    params = parameters(node.args, path)
     return ir.Function(
-        spelled(node.name.value),
-        parameters(node.params),
-        statements(node.body.body),
-        tuple([expression(each.decorator) for each in node.decorators]),
-        None if returns is None else expression(returns.annotation),
-        node.asynchronous is not None,
-        node,
+        node.name,
+        params,
+        statements(node.body, path),
+        several(node.decorator_list, path),
+        optional(node.returns, path),
+        is_async,
+        _signature(node, params, f"{'async ' if is_async else ''}def {node.name}()", path),
     )
 
 
-def _class(node: cst.ClassDef) -> ir.Stmt:
+def _signature(node: Any, params: tuple[ir.Parameter, ...], bare: str, path: str) -> Spot:
+    if not params:
+        return _header(node, path, None, utf8_length(bare))
+    last: Any = params[-1].origin
+    return (path, node.lineno, node.col_offset, last[3], last[4] + 1)
+
+
+def _class(node: ast.ClassDef, path: str) -> ir.Stmt:
+    start = node.col_offset + len("class ")
+    end = start + utf8_length(node.name)
     return ir.Class(
-        spelled(node.name.value),
-        tuple([argument(each) for each in (*node.bases, *node.keywords)]),
-        statements(node.body.body),
-        tuple([expression(each.decorator) for each in node.decorators]),
         node.name,
+        arguments(node.bases, node.keywords, path),
+        statements(node.body, path),
+        several(node.decorator_list, path),
+        (path, node.lineno, start, node.lineno, end),
     )
 
 
 # --- match ---------------------------------------------------------------------------------
 
 
-def _match(node: cst.Match) -> ir.Stmt:
-    return ir.Match(expression(node.subject), tuple([_case(each) for each in node.cases]), node)
+def _match(node: ast.Match, path: str) -> ir.Stmt:
+    cases = tuple([_case(each, path) for each in node.cases])
+    return ir.Match(expression(node.subject, path), cases, _header(node, path, node.subject))
 
 
-def _case(node: cst.MatchCase) -> ir.Case:
+def _case(node: ast.match_case, path: str) -> ir.Case:
     binds: list[str] = []
     collect_names(node.pattern, binds)
     return ir.Case(
-        tuple(values(node.pattern)),
+        tuple(values(node.pattern, path)),
         tuple(binds),
-        optional(node.guard),
-        statements(node.body.body),
+        optional(node.guard, path),
+        statements(node.body, path),
         node.guard is None and takes_all(node.pattern),
-        node,
+        between(node.pattern, node.guard or node.pattern, path),
     )
 
 
+_NEWER: Mapping[str, Lower] = {"TryStar": _try, "TypeAlias": _type_alias}
+"""What `ast` has since Python 3.11 and 3.12."""
+
 _STATEMENTS: Mapping[type, Lower] = {
-    cst.AnnAssign: _annotated,
-    cst.Assert: _assert,
-    cst.Assign: _assign,
-    cst.AugAssign: _augment,
-    cst.Break: _break,
-    cst.ClassDef: _class,
-    cst.Continue: _continue,
-    cst.Del: _delete,
-    cst.Expr: _expr,
-    cst.For: _for,
-    cst.FunctionDef: _function,
-    cst.Global: _scope("global"),
-    cst.If: _if,
-    cst.Import: _import,
-    cst.ImportFrom: _import_from,
-    cst.LazyImport: _import,
-    cst.LazyImportFrom: _import_from,
-    cst.Match: _match,
-    cst.Nonlocal: _scope("nonlocal"),
-    cst.Raise: _raise,
-    cst.Return: _return,
-    cst.Try: _try,
-    cst.TryStar: _try,
-    cst.TypeAlias: _type_alias,
-    cst.While: _while,
-    cst.With: _with,
+    ast.AnnAssign: _annotated,
+    ast.Assert: _assert,
+    ast.Assign: _assign,
+    ast.AsyncFor: _for,
+    ast.AsyncFunctionDef: _function,
+    ast.AsyncWith: _with,
+    ast.AugAssign: _augment,
+    ast.Break: _break,
+    ast.ClassDef: _class,
+    ast.Continue: _continue,
+    ast.Delete: _delete,
+    ast.Expr: _expr,
+    ast.For: _for,
+    ast.FunctionDef: _function,
+    ast.Global: _scope("global"),
+    ast.If: _if,
+    ast.Import: _import,
+    ast.ImportFrom: _import_from,
+    ast.Match: _match,
+    ast.Nonlocal: _scope("nonlocal"),
+    ast.Raise: _raise,
+    ast.Return: _return,
+    ast.Try: _try,
+    ast.While: _while,
+    ast.With: _with,
+    **{getattr(ast, name): lower for name, lower in _NEWER.items() if hasattr(ast, name)},
 }

@@ -7,15 +7,14 @@ asked for. A file without findings never pays for it.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
 from functools import cached_property
 from types import TracebackType
 from typing import Any
 
 import libcst as cst
 from libcst._nodes.internal import CodegenState
-
-from devlint.source.origins import Between
 
 Range = tuple[int, int]
 
@@ -53,6 +52,8 @@ _PLAIN = frozenset(
         cst.SimpleStatementSuite,
         cst.Slice,
         cst.TemplatedStringText,
+        cst.TypeParam,
+        cst.TypeParameters,
     }
 )
 
@@ -65,22 +66,21 @@ class Positions:
         self._text = text
         counter = _Counter(tree.default_indent, tree.default_newline)
         tree._codegen(counter)
-        self._exact = counter.exact
-        self._plain = counter.plain
+        written = "".join(counter.tokens)
+        if written == text:
+            self._exact, self._plain = counter.exact, counter.plain
+        else:
+            moved = _Moved(written, text)
+            self._exact = {node: moved.range(span) for node, span in counter.exact.items()}
+            self._plain = {node: moved.range(span) for node, span in counter.plain.items()}
 
-    def range(self, origin: object) -> Range:
+    def range(self, origin: cst.CSTNode) -> Range:
         """What to underline: parentheses around an expression and blanks are left out.
 
         Those of a tuple or a generator expression belong to it. Compound statements give their
         header up to the colon, `def` up to the end of its parameters, and the name of a class
         is a node of its own.
         """
-        if isinstance(origin, Between):
-            return self.outer(origin.first)[0], self.outer(origin.last)[1]
-        if isinstance(origin, cst.Module):
-            return 0, len(self._text)
-        if not isinstance(origin, cst.CSTNode):
-            raise TypeError(f"not a piece of source: {type(origin).__name__}")
         kind = type(origin)
         if isinstance(origin, cst.FunctionDef):
             return self._exact[origin][0], self._plain[origin.params][1] + 1
@@ -103,19 +103,25 @@ class Positions:
             end = self.outer(node.default)[1]
         return start, end
 
-    def outer(self, origin: object) -> Range:
+    def outer(self, origin: cst.CSTNode) -> Range:
         """The range of a node with all parentheses around it."""
         opening = getattr(origin, "lpar", None)
         if isinstance(origin, cst.BaseExpression) and opening:
             return self._plain[opening[0]][0], self._plain[origin.rpar[-1]][1]
         return self.range(origin)
 
-    def body_around(self, origin: object) -> Range | None:
-        """The range of the innermost body of a function or lambda around a node, if any.
+    def nodes(self) -> Iterator[cst.CSTNode]:
+        """All nodes that have a range, those within others before these."""
+        yield from self._exact
+        yield from self._plain
 
-        Defaults and decorators stand outside of the body.
-        """
-        start, end = self.outer(origin)
+    def start(self, node: cst.CSTNode) -> int:
+        """The offset of the first character of a node, parentheses around it left out."""
+        return self._exact[node][0]
+
+    def body_around(self, place: Range) -> Range | None:
+        """The innermost body of a function or lambda around a place, if any."""
+        start, end = place
         bodies, outer = self._bodies
         at = bisect_right(bodies, (start, len(self._text) + 1)) - 1
         while at >= 0 and bodies[at][1] < end:
@@ -171,8 +177,30 @@ def _outer_first(span: Range) -> Range:
     return span[0], -span[1]
 
 
+class _Moved:
+    """Places in a text of which LibCST writes the blanks otherwise: it loses form feeds and
+    continued lines before a statement."""
+
+    def __init__(self, written: str, text: str) -> None:
+        """Raises `ValueError` where more than blanks differs."""
+        self._written, self._text = _solid(written), _solid(text)
+        if [written[at] for at in self._written] != [text[at] for at in self._text]:
+            raise ValueError("LibCST doesn't write the text that it has read")
+        self._end = len(text)
+
+    def range(self, span: Range) -> Range:
+        """From the first to the last of the same characters that aren't blank."""
+        first, after = (bisect_left(self._written, offset) for offset in span)
+        start = self._text[first] if first < len(self._text) else self._end
+        return start, max(start, self._text[after - 1] + 1 if after else 0)
+
+
+def _solid(text: str) -> list[int]:
+    return [at for at, character in enumerate(text) if character not in " \t\f\r\n\\"]
+
+
 class _Counter(CodegenState):
-    """Writes a tree out, keeping offsets instead of text."""
+    """Writes a tree out, and counts."""
 
     __slots__ = ("exact", "offset", "plain", "starts")
 
@@ -184,14 +212,12 @@ class _Counter(CodegenState):
         self.plain: dict[cst.CSTNode, Range] = {}
 
     def add_token(self, value: str) -> None:
+        self.tokens.append(value)
         self.offset += len(value)
 
     def add_indent_tokens(self) -> None:
         for token in self.indent_tokens:
-            self.offset += len(token)
-
-    def pop_trailing_newline(self) -> None:
-        pass  # what LibCST added at the end lies behind all nodes
+            self.add_token(token)
 
     def before_codegen(self, node: cst.CSTNode) -> None:
         self.starts.append(self.offset)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from devlint.source.encoding import Decoded, decode
 from devlint.source.errors import SourceError
-from devlint.source.syntax import python_error, refuse_nul
+from devlint.source.lower import parsed
 
 if TYPE_CHECKING:
     from devlint.source.document import Document
@@ -17,21 +17,22 @@ if TYPE_CHECKING:
 def read_document(data: bytes, filename: str) -> Document:
     """Read a file. Raises `SourceError`, also for what is nested too deeply."""
     decoded = decode(data)
-    refuse_nul(decoded.text)
-    return _document(decoded, filename)
+    parsed(decoded.text)
+    return document_of(decoded, filename)
 
 
-def syntax_error(data: bytes, filename: str) -> SourceError | None:
-    """Why a file can't be read, or None, without making a document of it.
+def document_of(decoded: Decoded, filename: str) -> Document:
+    """The document of a text that Python has parsed. Raises `SourceError`."""
+    from devlint.source.document import parse
 
-    A tenth of the price of `read_document`: what Python's own parser accepts is fine. What it
-    rejects may only be newer than the running Python, so then LibCST decides.
-    """
+    return parse(decoded, filename)
+
+
+def syntax_error(data: bytes) -> SourceError | None:
+    """Why a file can't be read, or None, without making a document of it, which takes ten times as
+    long."""
     try:
-        decoded = decode(data)
-        refuse_nul(decoded.text)
-        if python_error(decoded.text) is not None:
-            _document(decoded, filename)
+        parsed(decode(data).text)
     except SourceError as error:
         return error
     return None
@@ -40,9 +41,3 @@ def syntax_error(data: bytes, filename: str) -> SourceError | None:
 def mentions(data: bytes, words: Iterable[bytes]) -> bool:
     """Whether a file contains one of the words, anywhere."""
     return any(word in data for word in words)
-
-
-def _document(decoded: Decoded, filename: str) -> Document:
-    from devlint.source.document import parse
-
-    return parse(decoded, filename)

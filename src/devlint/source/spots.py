@@ -25,7 +25,7 @@ class File:
 
 Spot = tuple[str, int, int, int, int]
 """The path of the file, the first row and column, the last row and column; rows count from 1 and
-columns from 0, in bytes of UTF-8, as `ast` has them. The `origin` of a node of the scout. A plain
+columns from 0, in bytes of UTF-8, as `ast` has them. The `origin` of a node. A plain
 tuple: an object with names for these takes four times as long to make, and each node has one. Of
 text and numbers only: Python's garbage collector doesn't look at such tuples again."""
 
@@ -41,21 +41,26 @@ def between(first: Any, last: Any, path: str) -> Spot:
 
 
 def path_of(origin: object) -> str | None:
-    """The path of the file that an `origin` is in; None for one that the scout didn't make."""
+    """The path of the file that an `origin` is in; None for what comes from no file."""
     return origin[0] if isinstance(origin, tuple) else None
 
 
 def span_of(origin: object, file: File) -> Span | None:
-    """The span of an `origin` in its own file; None for one that the scout didn't make.
+    """The span of an `origin` in its own file; None for what comes from no file.
 
     It is as good as `ast` knows: parentheses around an expression are left out, those of a
     tuple too where they are; a compound statement is its header, about; in f-strings, Pythons
     before 3.12 are at a loss.
     """
+    place = offsets_of(origin, file.index)
+    return None if place is None else file.index.span(*place)
+
+
+def offsets_of(origin: object, index: LineIndex) -> tuple[int, int] | None:
+    """The same as offsets into the text of an index."""
     if not isinstance(origin, tuple):
         return None
     _, row, column, end_row, end_column = origin
-    index: LineIndex = file.index
     start = index.offset(row, index.from_utf8_column(row, column + 1))
     end = index.offset(end_row, index.from_utf8_column(end_row, end_column + 1))
-    return index.span(start, max(start, end))
+    return start, max(start, end)
