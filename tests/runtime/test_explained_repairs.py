@@ -212,3 +212,20 @@ def test_lent_parameters_are_found_when_the_module_has_its_own_again() -> None:
     assert found is not None
     assert found.argument == 'params["weight"]'
     assert found.fix.endswith("params = {name: each.to(x.device) for name, each in params.items()}")
+
+
+def test_a_tensor_that_a_distribution_hides_is_named(folder: Path) -> None:
+    program = """
+        from torch.distributions import Categorical, Independent, MixtureSameFamily, Normal
+        class Prior(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.means, self.logits = nn.Parameter(torch.ones(4, 3)), torch.zeros(4)
+            def forward(self, z):
+                parts = Independent(Normal(self.means, 1.0), 1)
+                return MixtureSameFamily(Categorical(logits=self.logits), parts).log_prob(z)
+        Prior().cuda()(torch.ones(2, 3).cuda())
+    """
+    found = told(folder, program)
+    assert found.argument == "self.logits"
+    assert 'self.register_buffer("logits"' in found.fix
