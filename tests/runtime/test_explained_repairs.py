@@ -212,3 +212,116 @@ def test_lent_parameters_are_found_when_the_module_has_its_own_again() -> None:
     assert found is not None
     assert found.argument == 'params["weight"]'
     assert found.fix.endswith("params = {name: each.to(x.device) for name, each in params.items()}")
+
+
+@pytest.mark.parametrize("use", ["liking + popular[at]", "torch.maximum(popular[at], liking)"])
+def test_what_is_indexed_is_moved_where_its_items_meet_others(folder: Path, use: str) -> None:
+    program = f"""
+        liking, at = torch.ones(3).cuda(), torch.tensor([0, 2, 1], device="cuda")
+        popular = torch.ones(4)
+        y = {use}
+    """
+    fix = "popular = popular.to(at.device)"
+    assert told(folder, program).fix == f"move it first: {fix}"
+    runs(program, "y =", f"{fix}\ny =")
+
+
+@pytest.mark.parametrize("use", ["liking + popular[at].to(liking.device)", "liking, popular[at]"])
+def test_the_index_is_moved_where_its_items_meet_no_others(folder: Path, use: str) -> None:
+    program = f"""
+        liking, at = torch.ones(3).cuda(), torch.tensor([0, 2, 1], device="cuda")
+        popular = torch.ones(4)
+        y = {use}
+    """
+    assert told(folder, program).fix == "move the index: at.to(popular.device)"
+    runs(program, "[at]", "[at.to(popular.device)]")
+
+
+def test_a_list_whose_items_are_in_several_places_is_moved_whole(folder: Path) -> None:
+    program = """
+        norms = [torch.ones(2).to(f"cuda:{number}") for number in (0, 0, 1, 1)]
+        y = torch.stack(norms)
+    """
+    fix = "norms = [each.to(norms[0].device) for each in norms]"
+    assert told(folder, program).fix == f"move it first: {fix}"
+    runs(program, "y =", f"{fix}\ny =")
+
+
+@pytest.mark.parametrize(
+    ("kind", "fix", "old", "new"),
+    [
+        ("list", "self.bank = [each.to(x.device) for each in self.bank]", "return", "{}; return"),
+        ("deque", "[each.to(x.device) for each in self.bank]", "*self.bank]", "*{}]"),
+    ],
+)
+def test_what_is_spread_into_a_list_is_moved(
+    folder: Path, kind: str, fix: str, old: str, new: str
+) -> None:
+    program = f"""
+        from collections import deque
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.bank = {kind}()
+            def forward(self, x):
+                self.bank.append(x.cpu())
+                return torch.cat([x, *self.bank])
+        Net()(torch.ones(2, 3).cuda())
+    """
+    found = told(folder, program)
+    assert (found.argument, found.fix) == ("self.bank[0]", f"move it first: {fix}")
+    runs(program, old, new.format(fix))
+
+
+def test_a_class_that_moves_its_state_leaves_other_tensors_behind(folder: Path) -> None:
+    program = """
+        class Calibration(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.total, self.edges = torch.zeros(3), torch.tensor([0.2, 0.6])
+            def _apply(self, fn, recurse=True):
+                super()._apply(fn, recurse)
+                self.total = fn(self.total)
+                return self
+            def forward(self, sure):
+                return torch.bucketize(sure, self.edges) + self.total
+        Calibration().cuda()(torch.rand(3).cuda())
+    """
+    found = told(folder, program)
+    assert (found.argument, found.rule) == ("self.edges", "unregistered-tensor")
+    assert 'self.register_buffer("edges"' in found.fix
+
+
+@pytest.mark.parametrize("before", ["pass", "self.project = None"])
+def test_a_layer_that_a_method_makes_is_moved_there(folder: Path, before: str) -> None:
+    program = f"""
+        class Hints(nn.Module):
+            def __init__(self):
+                super().__init__()
+                {before}
+            def forward(self, x):
+                self.project = nn.Linear(x.size(1), 2)
+                return self.project(x)
+        hints = Hints().cuda()
+        hints(torch.ones(4, 3).cuda())
+    """
+    fix = "self.project = nn.Linear(x.size(1), 2).to(x.device)"
+    assert told(folder, program).fix == f"move it where it is made, at train.py:8: {fix}"
+    runs(program, "self.project = nn.Linear(x.size(1), 2)", fix)
+
+
+def test_a_tensor_that_a_distribution_hides_is_named(folder: Path) -> None:
+    program = """
+        from torch.distributions import Categorical, Independent, MixtureSameFamily, Normal
+        class Prior(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.means, self.logits = nn.Parameter(torch.ones(4, 3)), torch.zeros(4)
+            def forward(self, z):
+                parts = Independent(Normal(self.means, 1.0), 1)
+                return MixtureSameFamily(Categorical(logits=self.logits), parts).log_prob(z)
+        Prior().cuda()(torch.ones(2, 3).cuda())
+    """
+    found = told(folder, program)
+    assert found.argument == "self.logits"
+    assert 'self.register_buffer("logits"' in found.fix

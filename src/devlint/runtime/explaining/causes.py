@@ -19,7 +19,7 @@ from devlint.runtime.explaining.keeping import (
 from devlint.runtime.explaining.lookup import Named, read
 from devlint.runtime.explaining.mistakes import creation_repair, discarded, moved
 from devlint.runtime.explaining.naming import is_made_at
-from devlint.runtime.explaining.origins import creation, is_for_argument, is_for_module
+from devlint.runtime.explaining.origins import creation, is_for_argument, is_for_module, was_moved
 from devlint.runtime.explaining.ownership import Ownership
 from devlint.runtime.explaining.scene import Scene, is_same, shares_memory
 from devlint.runtime.explaining.sides import Sides
@@ -131,6 +131,8 @@ def _kept(
     if scene.was_given(kept[0], shares_memory(facts)):
         return None
     name = kept[1].partition("[")[0]
+    if name != kept[1] and was_moved(facts):
+        return None  # it was put there by itself, and not left behind with the rest
     kind = type(kept[0]).__name__
     if not scene.is_users_class(type(kept[0])):
         text, index = address(scene, kept[0])

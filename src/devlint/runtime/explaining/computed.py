@@ -9,7 +9,15 @@ import torch
 from torch import Tensor
 
 from devlint.runtime.explaining.expressions import is_number
-from devlint.runtime.explaining.lookup import MISSING, Named, read, tensors_of
+from devlint.runtime.explaining.lookup import (
+    MISSING,
+    Named,
+    is_distribution,
+    is_distribution_class,
+    read,
+    tensors_of,
+    tensors_of_distribution,
+)
 from devlint.runtime.explaining.source import ELSEWHERE, MOVES, Source
 from devlint.runtime.operands import is_tensor
 
@@ -23,10 +31,11 @@ class _UnclearError(Exception):
     """A part may put the result anywhere."""
 
 
-def deciding(node: ast.AST | None, source: Source, where: Where) -> Named | None:
+def deciding(node: ast.AST | None, source: Source, where: Where, device: str = "") -> Named | None:
     """The first tensor that an expression's result is on the device of.
 
-    Nothing if its parts are on several devices, or something in it may move what it gives.
+    Nothing if its parts are on several devices, or something in it may move what it gives. Of the
+    parts of a distribution, which may be anywhere, those on `device` count if one is given.
     """
     if node is None:
         return None
@@ -34,6 +43,8 @@ def deciding(node: ast.AST | None, source: Source, where: Where) -> Named | None
         parts = [named for named in _parts(node, source) if _counts(named, where)]
     except _UnclearError:
         return None
+    if device and _makes_distribution(node, source):
+        parts = [each for each in parts if each.tensor is not None and where(each.tensor) == device]
     places = {where(named.tensor) for named in parts if named.tensor is not None}
     return parts[0] if len(places) == 1 else None
 
@@ -77,6 +88,8 @@ def _of_name(node: ast.AST, source: Source) -> Iterator[Named]:
         yield Named(source.text_of(node), value, node)
     elif type(value) in (list, tuple) and all(map(is_tensor, value)):
         yield from tensors_of(source.text_of(node), value)
+    elif is_distribution(value):
+        yield from tensors_of_distribution(source.text_of(node), value)
     elif type(value) not in (int, float, bool, complex, torch.dtype, torch.Size, str, type(None)):
         raise _UnclearError
 
@@ -100,13 +113,20 @@ def _of_call(node: ast.Call, source: Source) -> Iterator[Named]:
     called = read(node.func, source.spot)
     if called is MISSING and isinstance(node.func, ast.Attribute):
         yield from _parts(node.func.value, source)
-    elif not any(getattr(room, name, MISSING) is called for room in _ROOMS):
+    elif not _makes_distribution(node, source) and not any(
+        getattr(room, name, MISSING) is called for room in _ROOMS
+    ):
         raise _UnclearError
     for part in node.args:
         if not isinstance(part, ast.Starred):
             yield from _parts(part, source)
     for keyword in node.keywords:
         yield from _parts(keyword.value, source)
+
+
+def _makes_distribution(node: ast.AST, source: Source) -> bool:
+    called = read(node.func, source.spot) if isinstance(node, ast.Call) else None
+    return isinstance(called, type) and is_distribution_class(called)
 
 
 def _is_cast(move: ast.Call, source: Source) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -19,6 +20,7 @@ from devlint.runtime.explaining.meetings import meeting
 from devlint.runtime.explaining.mistakes import Mistake, described, discarded, origin
 from devlint.runtime.explaining.naming import because, behind, named_pair
 from devlint.runtime.explaining.optimizers import is_optimizer_at_work, of_optimizer
+from devlint.runtime.explaining.reaching import may_be_elsewhere
 from devlint.runtime.explaining.replicas import replica
 from devlint.runtime.explaining.scene import Scene, is_same
 from devlint.runtime.explaining.surroundings import not_loaded, without_backend
@@ -86,7 +88,12 @@ def _index(scene: Scene, words: Words, operands: Operands) -> Mistake | None:
             return None
         base, index = bases[0], strangers[0]
     owners, same = scene.owners, is_same(base)
-    if scene.inside is not None or owners.plain_attribute(same) or owners.of_tensor(same):
+    if (
+        scene.inside is not None
+        or owners.plain_attribute(same)
+        or owners.of_tensor(same)
+        or _is_wanted_on(scene, index.device)
+    ):
         return meeting(scene, (base, index), words.text)  # the index is a library's, or right
     its_name, name = named_pair(scene, base, index)
     base_text = its_name.text if its_name is not None else "the tensor"
@@ -112,6 +119,26 @@ def _index(scene: Scene, words: Words, operands: Operands) -> Mistake | None:
         devices=(index.device, base.device),
         is_mismatch=True,
     )
+
+
+def _is_wanted_on(scene: Scene, device: str) -> bool:
+    """Whether the failing part of a line meets something on a device in the same expression."""
+    if scene.use < 0:
+        return False
+    source = scene.source(scene.use)
+    part, statement = source.failing, source.statement
+    if part is None or statement is None:
+        return False
+    found = [node for node in ast.walk(statement) if part in ast.walk(node)]
+    for node in reversed(found):  # the innermost first
+        if may_be_elsewhere(node):
+            return False
+        is_meeting = isinstance(node, (ast.BinOp, ast.Compare, ast.Call)) and node is not part
+        for other in ast.iter_child_nodes(node) if is_meeting else ():
+            met = None if other in found else deciding(other, source, scene.device)
+            if met is not None and scene.is_on(met.tensor, device):
+                return True
+    return False
 
 
 def _pinned(scene: Scene, words: Words, operands: Operands) -> Mistake | None:

@@ -38,7 +38,9 @@ class Line:
 
 
 def is_empty(value: ast.expr | None) -> bool:
-    """Whether a value is a container that is filled later."""
+    """Whether a value is a container that is filled later, or stands for one that is set later."""
+    if isinstance(value, ast.Constant):
+        return value.value is None
     if isinstance(value, (ast.List, ast.Tuple)):
         return not value.elts
     if isinstance(value, ast.Dict):

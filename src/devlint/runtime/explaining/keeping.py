@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 from devlint.runtime.explaining.bindings import assigned, stored
 from devlint.runtime.explaining.definitions import code_of
-from devlint.runtime.explaining.lookup import MISSING, Named, read, tensors_of
+from devlint.runtime.explaining.lookup import MISSING, Named, is_distribution, read, tensors_of
 from devlint.runtime.explaining.mistakes import creation_repair, moved
-from devlint.runtime.explaining.naming import is_distribution
 from devlint.runtime.explaining.objects import fields_of
 from devlint.runtime.explaining.origins import (
     Creation,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections import OrderedDict, UserDict
+from collections import OrderedDict, UserDict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -162,8 +162,8 @@ def item(owner: Any, key: Any) -> Any:
         return dict.get(owner, key, MISSING)
     if issubclass(kind, UserDict):
         return item(contents(owner).get("data", MISSING), key)
-    if issubclass(kind, (list, tuple)) and type(key) is int:
-        base = list if issubclass(kind, list) else tuple
+    base = _sequence(kind)
+    if base is not None and type(key) is int:
         inside = -base.__len__(owner) <= key < base.__len__(owner)
         return base.__getitem__(owner, key) if inside else MISSING
     if issubclass(kind, (nn.ModuleList, nn.Sequential, nn.ModuleDict)):
@@ -174,6 +174,11 @@ def item(owner: Any, key: Any) -> Any:
     if issubclass(kind, (nn.ParameterList, nn.ParameterDict)):
         return _dictionary(contents(owner).get("_parameters")).get(str(key), MISSING)
     return MISSING
+
+
+def _sequence(kind: type) -> Any:
+    """The sequence of Python's that a class is, or is made of."""
+    return next((base for base in (list, tuple, deque) if issubclass(kind, base)), None)
 
 
 def tensors_of(text: str, value: Any, depth: int = 0, objects: bool = False) -> Iterator[Named]:
@@ -193,8 +198,8 @@ def tensors_of(text: str, value: Any, depth: int = 0, objects: bool = False) -> 
 
 def _parts(kind: type, value: Any, objects: bool) -> Iterator[tuple[str, Any]]:
     """What a value holds, each with the text that stands behind the value's name for it."""
-    if issubclass(kind, (list, tuple)):
-        length = list.__len__(value) if issubclass(kind, list) else tuple.__len__(value)
+    if (base := _sequence(kind)) is not None:
+        length = base.__len__(value)
         fields = fields_of(kind)
         for index in range(min(length, _WIDTH)):
             if index >= len(fields):
@@ -210,6 +215,26 @@ def _parts(kind: type, value: Any, objects: bool) -> Iterator[tuple[str, Any]]:
         yield "", contents(value).get("data")
     elif objects or "_tensordict" in contents(value):
         yield from parts_of(value, contents(value))
+
+
+def is_distribution(value: object) -> bool:
+    """Whether a value is an object of torch.distributions, or of a class made of one."""
+    return value is not MISSING and is_distribution_class(type(value))
+
+
+def is_distribution_class(kind: type) -> bool:
+    return any(str(base.__module__).startswith("torch.distributions") for base in kind.__mro__)
+
+
+def tensors_of_distribution(text: str, value: Any, depth: int = 0) -> Iterator[Named]:
+    """The tensors that a distribution keeps, and the distributions that it is made of."""
+    for name, part in list(contents(value).items()):
+        if name.startswith("_"):
+            continue
+        if is_tensor(part):
+            yield Named(f"{text}.{name}", part)
+        elif depth < _DEPTH and is_distribution(part):
+            yield from tensors_of_distribution(f"{text}.{name}", part, depth + 1)
 
 
 def locals_of(spot: Spot) -> Iterator[Named]:

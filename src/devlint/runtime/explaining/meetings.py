@@ -12,7 +12,7 @@ from torch import nn
 from devlint.runtime.explaining.causes import cause
 from devlint.runtime.explaining.computed import deciding
 from devlint.runtime.explaining.lent import lent, wrongly_lent
-from devlint.runtime.explaining.lookup import Named
+from devlint.runtime.explaining.lookup import Named, read
 from devlint.runtime.explaining.mistakes import (
     Mistake,
     described,
@@ -28,7 +28,7 @@ from devlint.runtime.explaining.origins import (
 from devlint.runtime.explaining.ownership import path_below
 from devlint.runtime.explaining.scene import Passed, Scene
 from devlint.runtime.explaining.sides import Owner, Sides, choose_sides
-from devlint.runtime.explaining.stack import as_module, own_name, owner_of
+from devlint.runtime.explaining.stack import Spot, as_module, own_name, owner_of
 from devlint.runtime.explaining.unmoved import given_to, left_behind, unmoved_keeper
 from devlint.runtime.operands import OperandFacts, unknown
 
@@ -230,8 +230,9 @@ def _operation(scene: Scene, sides: Sides) -> Mistake:
         *origin(scene, facts, "" if part is None else part.text, index),
     ]
     is_made_here = index >= 0 and creation(scene, facts, part, index) is not None
-    if odd is not None and part is not None and not is_made_here and _is_given(odd, part):
-        facts, part = sides.odd, odd  # it is moved itself
+    if odd is not None and part is not None and not is_made_here:
+        if index >= 0 and _is_given(odd, part, scene.stack[index]):
+            facts, part = sides.odd, odd  # it is moved itself
     named = part or Named("", None)
     entry = scene.entry(sides.odd, is_made_here)
     fallback = "operands-on-other-devices"
@@ -271,10 +272,15 @@ def _is_kept_by_object(scene: Scene, named: Named | None, entry: Passed) -> bool
     return is_own and as_module(spot.names.get(node.value.id)) is None
 
 
-def _is_given(named: Named, part: Named) -> bool:
-    """Whether an operand is what a function has given, and no method of the deciding part."""
+def _is_given(named: Named, part: Named, spot: Spot) -> bool:
+    """Whether an operand is what a function has given, and no method of the deciding part.
+
+    What a class gives is an object, which may hide a tensor that it can't move.
+    """
     call = named.node
-    return isinstance(call, ast.Call) and all(n is not part.node for n in ast.walk(call.func))
+    if not isinstance(call, ast.Call) or isinstance(read(call.func, spot), type):
+        return False
+    return all(n is not part.node for n in ast.walk(call.func))
 
 
 def _words(facts: OperandFacts, named: Named | None) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -108,18 +109,26 @@ def moved(scene: Scene, text: str, target: str, index: int) -> str:
 
 
 def _container_moved(scene: Scene, text: str, value: object, target: str, index: int) -> str:
-    """The statement that moves a dict or a list, all of whose items are where one of them is."""
+    """The repair of a dict or a list, all of whose items are where one of them is.
+
+    Of a list that is an operand as a whole it is enough that several are there.
+    """
     owner, _, key = text.rpartition("[")
     held: Any = scene.value(owner, index)
     is_fixed = re.fullmatch(r'("[^"]*"|\d+)\]', key) is not None  # or it goes through them
-    if not is_tensor(value) or not is_fixed or type(held) not in (dict, list) or len(held) < 2:
+    if not is_tensor(value) or not is_fixed or type(held) not in (dict, list, deque):
         return ""
     device, is_dict = scene.device(value), type(held) is dict
-    if not all(scene.is_on(each, device) for each in (held.values() if is_dict else held)):
+    items = list(held.values() if is_dict else held)
+    is_whole = not is_dict and scene.is_operand(owner, index)
+    needed = min(2, len(items)) if is_whole else max(2, len(items))
+    there = [each for each in items if scene.is_on(each, device)]
+    if len(there) < needed or not all(is_tensor(each) for each in items):
         return ""
     if is_dict:
         return f"{owner} = {{name: each.to({target}) for name, each in {owner}.items()}}"
-    return f"{owner} = [each.to({target}) for each in {owner}]"
+    each = f"[each.to({target}) for each in {owner}]"
+    return each if type(held) is deque else f"{owner} = {each}"
 
 
 def moved_here(text: str, target: str) -> str:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 
 from devlint.runtime.explaining.arguments import argument_for
 from devlint.runtime.explaining.computed import deciding
-from devlint.runtime.explaining.lookup import MISSING, Named, contents, read, tensors_of
+from devlint.runtime.explaining.lookup import (
+    MISSING,
+    Named,
+    is_distribution,
+    read,
+    tensors_of,
+    tensors_of_distribution,
+)
 from devlint.runtime.explaining.objects import is_movable
 from devlint.runtime.explaining.ownership import Test
 from devlint.runtime.explaining.scene import Scene, is_same, shares_memory
 from devlint.runtime.explaining.source import parameters
 from devlint.runtime.operands import OperandFacts, is_tensor
-
-_DEPTH = 3
-"""Of objects in objects."""
 
 
 def named_pair(
@@ -75,27 +78,10 @@ def kept_inside(scene: Scene, facts: OperandFacts) -> Named | None:
     if not is_distribution(value):
         return None
     for test in (is_same(facts), shares_memory(facts)):
-        for name in _kept(value, test, _DEPTH):
-            return Named(f"{text}.{name}", None)
+        for named in tensors_of_distribution(text, value):
+            if named.tensor is not None and test(named.tensor):
+                return Named(named.text, None)
     return None
-
-
-def is_distribution(value: object) -> bool:
-    """Whether a value is an object of torch.distributions, or of a class made of one."""
-    return value is not MISSING and any(
-        str(base.__module__).startswith("torch.distributions") for base in type(value).__mro__
-    )
-
-
-def _kept(value: object, test: Test, depth: int) -> Iterator[str]:
-    for name, part in list(contents(value).items()):
-        if name.startswith("_"):
-            continue
-        if is_tensor(part):
-            if test(part):
-                yield name
-        elif depth and is_distribution(part):
-            yield from (f"{name}.{inner}" for inner in _kept(part, test, depth - 1))
 
 
 def _computed_on(scene: Scene, facts: OperandFacts, computed: list[Named]) -> Named | None:
@@ -126,7 +112,7 @@ def behind(
     if named.tensor is not None and not is_made_here:
         return facts, named
     source = scene.source(index)
-    part = deciding(named.node, source, scene.device)
+    part = deciding(named.node, source, scene.device, facts.device)
     if part is None or part.tensor is None or scene.device(part.tensor) != facts.device:
         return facts, named
     if part.text == named.text or not is_made_here or facts.moved is not None:

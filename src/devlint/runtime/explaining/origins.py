@@ -62,6 +62,12 @@ def verb(site: Site, device: str) -> str:
     return "moved at" if any(f".{name}(" in text for name in moves) else "made at"
 
 
+def was_moved(facts: OperandFacts) -> bool:
+    """Whether a tensor was moved by itself, as far as is noted."""
+    site = facts.site
+    return facts.moved is not None or (site is not None and verb(site, facts.device) == "moved at")
+
+
 def creation(scene: Scene, facts: OperandFacts, named: Named | None, index: int) -> Creation | None:
     """The call that has made a tensor without saying where, if that is sure.
 

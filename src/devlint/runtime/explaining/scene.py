@@ -150,6 +150,12 @@ class Scene:
         node = source.failing
         return [] if node is None else list(operands_of(node, source))
 
+    def is_operand(self, text: str, index: int) -> bool:
+        """Whether the failing expression of a frame works on what is written so, as a whole."""
+        source = self.source(index)
+        nodes = (named.node for named in self.operands(index))
+        return any(node is not None and source.text_of(node) == text for node in nodes)
+
     def named(self, facts: OperandFacts, index: int) -> Named | None:
         """An operand as a frame's line writes it, or as one of its names holds it."""
         written, parts = self.operands(index), list(self._parts(index))

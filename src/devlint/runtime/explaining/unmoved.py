@@ -9,13 +9,14 @@ from torch import nn
 from devlint.runtime.explaining.addresses import address, whole_on, written_callee
 from devlint.runtime.explaining.bindings import made_module
 from devlint.runtime.explaining.elsewhere import of_attribute
-from devlint.runtime.explaining.lookup import Named, modules_below, own_tensors
+from devlint.runtime.explaining.lookup import Named, contents, modules_below, own_tensors
 from devlint.runtime.explaining.mistakes import Mistake, described, origin, since
 from devlint.runtime.explaining.naming import named_near
-from devlint.runtime.explaining.origins import shortened, shown_line, verb
+from devlint.runtime.explaining.origins import place_of, shortened, shown_line, was_moved
 from devlint.runtime.explaining.ownership import Holder, path_below, takes_along
 from devlint.runtime.explaining.scene import Passed, Scene, is_same, shares_memory
 from devlint.runtime.explaining.sides import Sides
+from devlint.runtime.explaining.stack import own_name
 from devlint.runtime.explaining.targets import device_text
 from devlint.runtime.operands import OperandFacts
 
@@ -39,7 +40,9 @@ def unmoved_keeper(scene: Scene, sides: Sides) -> nn.Module | None:
     kept = owners.plain_attribute(is_same(sides.odd)) or owners.plain_attribute(test)
     if kept is None or not takes_along(type(kept[0])) or scene.was_given(kept[0], test):
         return None
-    return None if owners.device_of(kept[0]) == sides.other.device else kept[0]
+    module, device = kept[0], sides.other.device
+    was_moved = any(scene.is_on(part, device) for part in contents(module).values())
+    return None if was_moved or owners.device_of(module) == device else module
 
 
 def left_behind(scene: Scene, sides: Sides, owner: nn.Module) -> Mistake:
@@ -123,6 +126,9 @@ def why_behind(
     holder = None if path is not None else scene.owners.holder(owner)
     if holder is not None and scene.is_users_class(type(holder.owner)):
         return "unregistered-modules", _registered(scene, holder), -1
+    late = _made_late(scene, sides, owner, given)
+    if late is not None:
+        return "module-left-behind", *late
     text, index = address(scene, owner)
     if path is None:
         what = f"{type(owner).__name__} isn't a part of {type(root).__name__}: move it as well"
@@ -141,12 +147,28 @@ def why_behind(
     return "module-left-behind", f"move the module before the call{code}", index
 
 
+def _made_late(
+    scene: Scene, sides: Sides, owner: nn.Module, given: Passed | None
+) -> tuple[str, int] | None:
+    """The repair of a module that a function at work has made, and that function's frame."""
+    keeper = scene.owners.keeper(owner)
+    line = None if keeper is None else of_attribute(type(keeper[0]), keeper[1], scene.user)
+    if keeper is None or line is None or not isinstance(line.value, ast.Call):
+        return None
+    index = scene.running_at(line.file, line.line, -1)
+    name = own_name(scene.stack[index]) if index >= 0 else ""
+    if not name or scene.stack[index].names.get(name) is not keeper[0]:
+        return None
+    made = f"{name}.{keeper[1]} = {ast.unparse(line.value)}"
+    where = place_of(line.file, line.line)
+    return f"move it where it is made, at {where}{_moved(scene, made, index, sides, given)}", index
+
+
 def _was_moved_without(
     scene: Scene, root: nn.Module, part: nn.Module, tensor: OperandFacts
 ) -> bool:
     """Whether a module was moved as a whole before one part was made, as far as is noted."""
-    site = tensor.site
-    if tensor.moved or (site is not None and verb(site, tensor.device) == "moved at"):
+    if was_moved(tensor):
         return False
     others = [
         scene.reader.facts(name, own)
