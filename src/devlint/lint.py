@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 PRAGMA_WORDS = (b"devlint", b"DEV")
 """Without these, none of our suppression comments either."""
 
-_TOO_MUCH = (
+TOO_MUCH = (
     f"too much to work out: the file, with what it imports, takes more than {MOST_STEPS:,} steps; "
     "split it, set `follow-imports = false`, or leave it out with `exclude`"
 )
@@ -91,7 +91,7 @@ def check(data: bytes, filename: str, settings: Settings) -> Checked:
         with plan.project.visit() as consulted:
             findings = _read(data, filename, codes, plan)
     except TooManyStepsError:
-        findings = unreadable(filename, _TOO_MUCH, settings)
+        findings = unreadable(filename, TOO_MUCH, settings)
     refused = {} if plan.neighbours is None else plan.neighbours.refused
     return Checked(findings, frozenset(consulted), tuple(refused.items()))
 
@@ -103,19 +103,19 @@ def _read(data: bytes, filename: str, codes: frozenset[str], plan: Plan | None) 
     """
     try:
         decoded = decode(data)
-        content = _content(decoded.text, filename, plan)
+        content = content_of(decoded.text, filename, plan)
         said = [] if plan is None else with_room(lambda: say(content, filename, codes, plan))
         if not said and not has_own_pragmas(decoded.text):
             return []
         document = document_of(decoded, filename)
         files = no_files if plan is None or plan.neighbours is None else plan.neighbours.file
         found = [locate(report, page, document, filename, files) for page, report in said]
-        return _in_order(_after_pragmas(found, document, codes, filename))
+        return in_order(_after_pragmas(found, document, codes, filename))
     except SourceError as error:
         return _of_failure(error, filename, codes)
 
 
-def _content(text: str, filename: str, plan: Plan | None) -> Text:
+def content_of(text: str, filename: str, plan: Plan | None) -> Text:
     """The intermediate form of a file, and what it is for. Raises `SourceError`."""
     role, path = role_of_file(filename), os.path.abspath(filename)
     if plan is not None and plan.neighbours is not None:
@@ -153,7 +153,7 @@ def _after_pragmas(
 ) -> list[Finding]:
     """The findings that no comment suppresses, and those about the comments themselves."""
     pragmas = read_pragmas(document, _known())
-    kept, idle = pragmas.apply(_in_order(found), codes)
+    kept, idle = pragmas.apply(in_order(found), codes)
     for comment in idle:
         fact = IdleSuppression(Place(comment.origin), comment.codes, comment.remaining)
         kept.extend(_findings(fact, codes, document, filename))
@@ -164,13 +164,20 @@ def _after_pragmas(
     return kept
 
 
+def without_suppressed(
+    found: list[Finding], document: Document, codes: frozenset[str]
+) -> list[Finding]:
+    """Findings, in the order of the text, without those that a comment suppresses."""
+    return read_pragmas(document, _known()).apply(found, codes)[0]
+
+
 @lru_cache(maxsize=1)
 def _known() -> Mapping[str, str]:
     """Every code and every name, with its code."""
     return {word: page.code for page in pages().values() for word in (page.code, page.name)}
 
 
-def _in_order(found: Iterable[Finding]) -> list[Finding]:
+def in_order(found: Iterable[Finding]) -> list[Finding]:
     """By place; of those of one rule at one place the gravest, with a fix before the others."""
     turned = reversed(list(found))
     best_last = sorted(turned, key=lambda f: (f.level is Level.ERROR, f.fix is not None))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 
@@ -19,25 +19,52 @@ from devlint.rulebook import Page, pages
 from devlint.rules import Rule, all_rules
 
 Said = list[tuple[Page, Report]]
+Sieve = Callable[[Page, Report, str], None]
+"""Is told what is kept back of what a rule reports, and by what."""
+
+
+def unasked(page: Page, report: Report, by: str) -> None:
+    """Where nobody asks."""
 
 
 def say(content: Text, filename: str, codes: frozenset[str], plan: Plan) -> Said:
     """What the rules that are on report, and their pages."""
     path = os.path.abspath(filename)
-    rules = rules_for(codes)
     if plan.project is not None:
         plan.project.recount()
     facts = interpret(content, plan.table, plan.device_types, path, plan.project)
-    said = [
-        (page, told)
-        for fact in facts
-        for page, rule in rules.get(type(fact), ())
-        for report in rule.check(fact)
-        if not _is_from_host(fact, path, plan)
-        and (told := brought_home(report, fact.node, path, partial(_told_of, plan))) is not None
-    ]
+    return judge(facts, path, codes, plan)
+
+
+def judge(
+    facts: Sequence[Fact], path: str, codes: frozenset[str], plan: Plan, sieve: Sieve = unasked
+) -> Said:
+    """What the rules that are on report of a file's facts. `sieve` is told what is kept back."""
+    rules, said = rules_for(codes), list[tuple[Page, Report]]()
+    for fact in facts:
+        for page, rule in rules.get(type(fact), ()):
+            for report in rule.check(fact):
+                if _is_from_host(fact, path, plan):
+                    sieve(page, report, "callers-bring-it-from-the-host")
+                    continue
+                told = brought_home(report, fact.node, path, partial(_told_of, plan))
+                if told is None:
+                    sieve(page, report, "reported-in-its-own-file")
+                else:
+                    said.append((page, told))
     said.extend(_led(facts, codes, plan))
-    return list(_gathered(list(_nearest(said))))
+    nearest = list(_nearest(said))
+    gathered = list(_gathered(nearest))
+    _tell(sieve, said, nearest, "same-cause")
+    _tell(sieve, nearest, gathered, "another-place-of-the-same")
+    return gathered
+
+
+def _tell(sieve: Sieve, before: Said, after: Said, by: str) -> None:
+    places = {(page.code, report.at) for page, report in after}
+    for page, report in before:
+        if (page.code, report.at) not in places:
+            sieve(page, report, by)
 
 
 def _is_from_host(fact: Fact, path: str, plan: Plan) -> bool:

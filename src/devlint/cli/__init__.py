@@ -123,6 +123,10 @@ def _command(name: str) -> Callable[..., int]:
         from devlint.cli.check import check
 
         return check
+    if name == "why":
+        from devlint.cli.why import why
+
+        return why
     if name == "explain":
         from devlint.cli.crashes import explain
 

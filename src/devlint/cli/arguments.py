@@ -13,6 +13,7 @@ from devlint.settings import keys, nearest
 COMMANDS = {
     "check": "lint files and folders (the default)",
     "run": "run a program under the guard, or on pretended devices",
+    "why": "show what is known at a line, and why it is reported or isn't",
     "explain": "explain the device errors in a traceback or a log",
     "rule": "explain a rule",
     "config": "list the settings, or explain one",
@@ -330,6 +331,23 @@ def explain_parser() -> Parser:
     return parser
 
 
+def why_parser() -> Parser:
+    """`devlint why`."""
+    parser = _parser(
+        "why",
+        "Show what devlint knows at a line: where values are and by which steps that is known,\n"
+        "what has to be in one place, what calls give to the function around it, each finding\n"
+        "there, shown or not, with what withholds it, and what would settle what isn't known.",
+        "exit codes: 0, or 2 where the file or the line can't be read",
+    )
+    parser.add_argument("place", metavar="FILE:LINE[:COL]", help="Both counted from 1.")
+    parser.add_argument(
+        "--output-format", choices=("text", "json"), default="text", help="How it is printed."
+    )
+    _add_configuration(parser)
+    return parser
+
+
 def rule_parser() -> Parser:
     """`devlint rule`."""
     parser = _parser("rule", "Explain a rule: what it finds, why that matters, with examples.")
@@ -385,6 +403,7 @@ def help_parser() -> Parser:
 PARSERS = {
     "check": check_parser,
     "run": run_parser,
+    "why": why_parser,
     "explain": explain_parser,
     "rule": rule_parser,
     "config": config_parser,

@@ -34,7 +34,7 @@ def check(options: argparse.Namespace) -> int:
 
         return version(options)
     current = os.getcwd()
-    configuration = _configuration(options, current)
+    configuration = configured(options, current)
     settings = configuration.for_folder(current)
     trees = [path for path in options.paths if path != "-"]
     for place in (options.output_file, options.baseline, settings.cache_dir):
@@ -122,7 +122,7 @@ def fix(session: Session, sources: Sequence[Source], findings: list[Finding]) ->
     return fixed.remaining
 
 
-def _configuration(options: argparse.Namespace, current: str) -> Configuration:
+def configured(options: argparse.Namespace, current: str) -> Configuration:
     """From files, the environment and the command line, the weakest first."""
     given = options.config
     if given is None and os.environ.get("DEVLINT_CONFIG"):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from devlint import ir
 from devlint.flow.bodies import statements
 from devlint.flow.bodies.classes import mark_mixins
-from devlint.flow.bodies.expressions import evaluate
+from devlint.flow.bodies.expressions import EVALUATORS, evaluate, watched
 from devlint.flow.bodies.functions import invoke, run_alone
 from devlint.flow.bodies.methods import run_class
 from devlint.flow.calls.callers import calls_tell, is_for_the_file
@@ -25,6 +25,7 @@ from devlint.flow.facts import Fact
 from devlint.flow.facts.causes import first_of_each
 from devlint.flow.frames.files import ClassInfo, Closure, File
 from devlint.flow.frames.frame import Frame
+from devlint.flow.frames.record import Record
 from devlint.flow.frames.world import Brought, Steps, World
 from devlint.flow.modules.stale import settled
 from devlint.flow.operations.batches import without_unproven
@@ -49,17 +50,20 @@ def interpret(
     device_types: frozenset[str] = frozenset(),
     path: str = "",
     project: Project | None = None,
+    record: Record | None = None,
 ) -> list[Fact]:
     """All facts of a file, in no particular order.
 
     `device_types` are the device types of backend packages that the settings add to torch's own.
     `path` is the absolute path of the file, from which its imports are followed into a `project`;
-    without one, other files stay unknown.
+    without one, other files stay unknown. `record` is told what stands at its lines.
     """
     world = _world(_describe(text, path, table), table, device_types, project)
+    if record is not None:
+        world.record, world.evaluators = record, watched(record)
     top = _run(world, text, CPU if project is None else project.default_for(path))
     facts = [
-        *first_of_each(without_unproven(world, without_hosted(world, world.facts))),
+        *_sieved(world),
         *world.left.values(),
         *refused(top),
         *told(world),
@@ -69,6 +73,19 @@ def interpret(
         facts.extend(world.wraps)
     _let_go(world)
     return facts
+
+
+def _sieved(world: World) -> Iterator[Fact]:
+    """What was written down, without what the file as a whole leaves no reason to report."""
+    known = list(without_hosted(world, world.facts))
+    proved = list(without_unproven(world, known))
+    first = list(first_of_each(proved))
+    if world.record is not None:
+        world.record.hear(world.home.body, world.given)
+        world.record.lost(world.facts, known, "calls-from-host")
+        world.record.lost(known, proved, "unproven-part-of-batch")
+        world.record.lost(proved, first, "first-of-its-cause")
+    return iter(first)
 
 
 def _run(world: World, text: Text, default: Device) -> Frame:
@@ -117,7 +134,7 @@ def _world(
         steps=Steps() if project is None else project.steps,
     )  # fmt: skip
     world.evaluate, world.invoke, world.store = evaluate, invoke, statements.store
-    world.run = statements.run
+    world.run, world.evaluators = statements.run, EVALUATORS
     return world
 
 

@@ -21,12 +21,13 @@ from devlint.flow.frames import library
 from devlint.flow.frames.files import Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import BUILTINS, library_value
+from devlint.flow.frames.record import Record
 from devlint.flow.operations import arrivals, attributes, operators, placeholders, unpacking
 
 
 def evaluate(frame: Frame, node: ir.Expr) -> Value:
     """The value of an expression; its facts are recorded on the way."""
-    return _EVALUATORS[type(node)](frame, node)
+    return frame.world.evaluators[type(node)](frame, node)
 
 
 def _constant(frame: Frame, node: ir.Constant) -> Value:
@@ -278,7 +279,7 @@ def _text(frame: Frame, node: ir.Text) -> Value:
     return operators.formatted(frame, values)
 
 
-_EVALUATORS: dict[type, Callable[[Frame, Any], Value]] = {
+EVALUATORS: dict[type, Callable[[Frame, Any], Value]] = {
     ir.Constant: _constant,
     ir.Name: _name,
     ir.Attribute: _attribute,
@@ -300,3 +301,20 @@ _EVALUATORS: dict[type, Callable[[Frame, Any], Value]] = {
     ir.Yield: _yield,
     ir.Text: _text,
 }
+
+
+def watched(record: Record) -> dict[type, Callable[[Frame, Any], Value]]:
+    """The same functions, which also write down what stands at the lines of a record."""
+    return {kind: _watched(evaluator, record) for kind, evaluator in EVALUATORS.items()}
+
+
+def _watched(
+    evaluator: Callable[[Frame, Any], Value], record: Record
+) -> Callable[[Frame, Any], Value]:
+    def watch(frame: Frame, node: ir.Expr) -> Value:
+        value = evaluator(frame, node)
+        if frame.recording and record.covers(node):
+            record.see(frame.operand(node, value), frame.site)
+        return value
+
+    return watch

@@ -138,10 +138,23 @@ class Frame:
         return Context(self.qualname, self.role, guard)
 
     def record(self, fact: Fact) -> None:
-        if self.recording and not self.expecting:
-            told = overheard(self, fact) if self.is_guest else fact
-            if told is not None and not hangs_on_finding(told):
-                self.world.facts.append(told)
+        if not self.recording:
+            return
+        if self.expecting:
+            self.withhold(fact, "expected-error")
+            return
+        told = overheard(self, fact) if self.is_guest else fact
+        if told is None:
+            return
+        if hangs_on_finding(told):
+            self.withhold(told, "condition-of-another-file")
+            return
+        self.world.facts.append(told)
+
+    def withhold(self, fact: Fact, by: str) -> None:
+        """Nothing is reported of a fact: this tells whoever asks why."""
+        if self.world.record is not None:
+            self.world.record.withhold(fact, by)
 
     @property
     def notes(self) -> bool:

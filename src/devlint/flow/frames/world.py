@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from devlint import ir
 from devlint.findings import Hop
@@ -13,6 +13,7 @@ from devlint.flow.domain.state import Object
 from devlint.flow.domain.values import NOTHING, Trace, Value
 from devlint.flow.facts import Collective, Fact, KeptDevice, Operand, WorkerUse
 from devlint.flow.frames.files import ClassInfo, Closure, File
+from devlint.flow.frames.record import Record
 from devlint.flow.syntax.walk import descendants
 
 if TYPE_CHECKING:
@@ -169,6 +170,10 @@ class World:
     guest_budget: int = 0
     """How many more statements may run inside inlined calls, of this file and of the others."""
     steps: Steps = field(default_factory=Steps)
+    record: Record | None = None
+    """What stands at some lines is written down here, if somebody asks."""
+    evaluators: Mapping[type, Callable[[Frame, Any], Value]] = field(default_factory=dict)
+    """What evaluates each kind of expression."""
     evaluate: Callable[[Frame, ir.Expr], Value] = lambda frame, node: NOTHING
     invoke: Callable[[Frame, ir.Expr, Closure, list[Value], dict[str, Value]], Value] = (
         lambda frame, node, closure, positional, keywords: NOTHING

@@ -81,7 +81,8 @@ def without_unproven(world: World, facts: Iterable[Fact]) -> Iterator[Fact]:
             case ModuleCall():
                 yield _with_tensors(world, fact)
             case Elsewhere(fact=ModuleCall() as inner):
-                yield replace(fact, fact=_with_tensors(world, inner))
+                proved = _with_tensors(world, inner)
+                yield fact if proved is inner else replace(fact, fact=proved)
             case _:
                 yield fact
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from devlint import ir
 from devlint.flow.domain.differences import difference
@@ -36,6 +36,7 @@ from devlint.flow.frames.arguments import Given
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.protocols import sets_up_again
+from devlint.flow.frames.record import Meeting
 from devlint.flow.modules.stale import note_meeting
 from devlint.flow.operations import batches
 from devlint.flow.operations.lookups import may_index
@@ -65,6 +66,7 @@ def meet(
     """
     arguments = grown(frame, arguments)
     tensors = [pair for pair in arguments if pair[1].kind in TENSORS]
+    note_operands(frame, node, op, arguments)
     if not tensors:
         return NOTHING
     perhaps = any(value.note == PERHAPS for _, value in arguments)
@@ -93,6 +95,14 @@ def meet(
     if frame.state.busy is None and names_accelerator(found.device):
         frame.state.busy = node
     return _perhaps(found) if perhaps else found
+
+
+def note_operands(frame: Frame, node: ir.Node, op: str, arguments: Iterable[Given]) -> None:
+    """Write down what meets, for whoever asks about its line."""
+    record = frame.world.record
+    if record is not None and frame.recording and record.covers(node):
+        operands = tuple(frame.operand(*each) for each in arguments)
+        record.meet(Meeting(node, op, operands, frame.site))
 
 
 def _perhaps(found: Value) -> Value:
@@ -177,6 +187,7 @@ def _may_be_anywhere(frame: Frame, value: Value) -> bool:
 
 def index(frame: Frame, node: ir.Expr, base: Given, indices: list[Given]) -> None:
     """`base[indices]`: a fact for each tensor index on another device."""
+    note_operands(frame, node, "[]", (base, *indices))
     for expression, value in indices:
         if value.kind not in TENSORS or base[1].kind not in TENSORS:
             continue
@@ -199,6 +210,7 @@ def call_module(frame: Frame, node: ir.Call, module: Given, inputs: list[Given])
 
     Returns where the result is: where a module that was left behind should be.
     """
+    note_operands(frame, node, f"call of {ir.render(module[0])}", (module, *inputs))
     caller = frame.operand(*module)
     if caller.device == UNKNOWN:
         return UNKNOWN

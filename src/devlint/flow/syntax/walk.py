@@ -83,3 +83,20 @@ def is_static(function: ir.Function | ir.Lambda) -> bool:
     """Whether it is a method that gets no object: `@staticmethod`."""
     decorators = function.decorators if isinstance(function, ir.Function) else ()
     return any(ir.render(each) == "staticmethod" for each in decorators)
+
+
+def first_row(node: ir.Node) -> int:
+    """The row, counted from 1, on which a node begins; 0 for what stands in no file."""
+    return node.origin[1] if isinstance(node.origin, tuple) else 0
+
+
+def function_around(body: ir.Body, row: int) -> ir.Function | None:
+    """The innermost function of a file that a row belongs to."""
+    nodes = (node for statement in body for node in descendants(statement))
+    around = [n for n in nodes if isinstance(n, ir.Function) and _holds(n, row)]
+    return max(around, key=first_row, default=None)
+
+
+def _holds(function: ir.Function, row: int) -> bool:
+    rows = [each.origin[3] for each in descendants(function) if isinstance(each.origin, tuple)]
+    return first_row(function) <= row <= max(rows, default=0)

@@ -1,0 +1,131 @@
+"""`devlint why FILE:LINE[:COL]`: what is known there, and what becomes of it."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator
+
+from devlint import files
+from devlint.cli.arguments import UsageError
+from devlint.cli.check import configured
+from devlint.escaping import json_text, line
+from devlint.flow.frames.world import TooManyStepsError
+from devlint.lint import TOO_MUCH
+from devlint.source.errors import SourceError
+from devlint.why import Contract, Judged, Known, Place, Step, Why
+from devlint.why import why as ask
+
+_PLACE = re.compile(r"(?P<file>.+?):(?P<row>[1-9]\d{0,8})(:(?P<column>[1-9]\d{0,8}))?")
+
+
+def why(options: argparse.Namespace) -> int:
+    """Answer for one place. Raises `UsageError` and `SettingsError`."""
+    found = _PLACE.fullmatch(options.place)
+    if found is None:
+        raise UsageError(f"`{options.place}` is not of the form FILE:LINE[:COL]")
+    filename, row = found["file"], int(found["row"])
+    column = int(found["column"]) if found["column"] else None
+    path = os.path.abspath(filename)
+    asked = argparse.Namespace(config=options.config, isolated=options.isolated)
+    settings = configured(asked, os.getcwd()).for_folder(os.path.dirname(path))
+    try:
+        data = files.read(filename, settings.max_file_size)
+        answer = ask(data, filename, settings, row, column)
+    except OSError as error:
+        raise UsageError(f"{filename}: {files.reason(error)}") from error
+    except SourceError as error:
+        raise UsageError(f"{filename}:{error.span.row}: {error.reason}") from error
+    except TooManyStepsError as error:
+        raise UsageError(f"{filename}: {TOO_MUCH}") from error
+    if options.output_format == "json":
+        print(json_text(_record(answer), indent=2))
+    else:
+        sys.stdout.write("".join(f"{line(each)}\n" for each in _text(answer, filename)))
+    return 0
+
+
+def _record(answer: Why) -> dict[str, object]:
+    """As plain values: withheld findings with the reason in words."""
+    found = dataclasses.asdict(answer)
+    for finding, record in zip(answer.findings, found["findings"], strict=True):
+        record["reason"] = finding.reason
+    found["callers"] = dict(answer.callers)
+    return found
+
+
+def _text(answer: Why, filename: str) -> Iterator[str]:
+    yield f"{filename}:{answer.place.row}"
+    yield f"    {answer.source}"
+    sections = (
+        ("values", (each for known in answer.known for each in _known(known, answer.place))),
+        (
+            "contracts",
+            (each for contract in answer.contracts for each in _contract(contract, answer.place)),
+        ),
+        ("calls of the function around it", (f"{name}: {given}" for name, given in answer.callers)),
+        ("findings", map(_finding, answer.findings)),
+        ("what would settle it", answer.advice),
+    )
+    for title, lines in sections:
+        first = True
+        for text in lines:
+            if first:
+                yield ""
+                yield title
+                first = False
+            yield f"  {text}"
+    if not (answer.known or answer.findings):
+        yield ""
+        yield "Nothing on this line has to do with devices, as far as devlint knows."
+
+
+def _known(known: Known, here: Place) -> Iterator[str]:
+    yield f"{known.expression}: {known.kind}{_where(known)}{_seen(known.called_from, here)}"
+    for step in known.steps:
+        yield f"    {_at(step, here)}  {step.message}"
+
+
+_WITHOUT_PLACE = ("list", "tuple", "set", "dict", "ndarray", "device", "dataset", "loader")
+
+
+def _where(known: Known) -> str:
+    if known.place is not None:
+        return f" on {known.place}"
+    if known.kind in _WITHOUT_PLACE:
+        return ""
+    return ", of which nothing is known" if known.kind == "unknown" else ", where isn't known"
+
+
+def _seen(calls: Iterable[Place], here: Place) -> str:
+    places = ", ".join(_name(place, here) for place in calls)
+    return f" (as called at {places})" if places else ""
+
+
+def _at(step: Step, here: Place) -> str:
+    return _name(step.at, here)
+
+
+def _name(place: Place, here: Place) -> str:
+    """How a place is called: by its line in the same file."""
+    name = "" if place.path == here.path else f"{os.path.relpath(place.path)}:"
+    return f"{name}{place.row}" if name else f"line {place.row}"
+
+
+def _contract(contract: Contract, here: Place) -> Iterator[str]:
+    words = {"differ": "they differ", "agree": "they agree", "unknown": "not decided"}
+    yield f"{contract.operation}: {words[contract.outcome]}{_seen(contract.called_from, here)}"
+    for operand in contract.operands:
+        yield f"    {operand.expression}: {operand.kind}{_where(operand)}"
+
+
+def _finding(finding: Judged) -> str:
+    shown = (
+        "shown"
+        if not finding.withheld_by
+        else f"not shown: {finding.reason} [{finding.withheld_by}]"
+    )
+    return f"{finding.code} {finding.name}: {finding.message} ({shown})"

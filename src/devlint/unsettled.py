@@ -1,0 +1,84 @@
+"""What would settle a meeting of which devlint doesn't know enough."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from devlint import ir
+from devlint.flow.facts import UNKNOWN, Kind, Operand
+from devlint.flow.frames.record import Record
+from devlint.flow.syntax.walk import descendants, first_row, function_around
+
+
+def advice(record: Record, module: ir.Module, follows: bool) -> Iterator[str]:
+    """An annotation, a row or a setting for each operand that isn't known. `follows`: imports are
+    followed into other files of the project."""
+    imported = dict(_imports(module))
+    for meeting in record.meetings.values():
+        for operand in meeting.operands if meeting.outcome == "unknown" else ():
+            if operand.kind is Kind.UNKNOWN or operand.device == UNKNOWN:
+                yield from _of_operand(operand, module, imported, follows)
+
+
+def _of_operand(
+    operand: Operand, module: ir.Module, imported: dict[str, str], follows: bool
+) -> Iterator[str]:
+    function = function_around(module.body, first_row(operand.node))
+    origin = _made(operand.node, function or module)
+    name = _dotted(origin.func, imported) if isinstance(origin, ir.Call) else ""
+    if name and not name.startswith("torch."):
+        if not follows:
+            yield f"let `{name}` be read, if it is the project's: follow-imports = true"
+        row = f'"{name}" = {{ effect = "create", device = "device" }}'
+        yield f"say what `{name}` gives in [tool.devlint.torchapi], as in: {row}"
+    elif operand.kind is Kind.UNKNOWN and isinstance(operand.node, ir.Name):
+        yield from _annotation(operand.node, function)
+
+
+def _annotation(node: ir.Name, function: ir.Function | None) -> Iterator[str]:
+    """A type for a parameter, or for a name that is bound in a function."""
+    parameters = {} if function is None else {each.name: each for each in function.params}
+    parameter = parameters.get(node.id)
+    if parameter is None:
+        yield f"say what `{node.id}` is where it is assigned: {node.id}: torch.Tensor = ..."
+    elif parameter.annotation is None:
+        yield f"say what the parameter `{node.id}` is: {node.id}: torch.Tensor"
+
+
+def _made(node: ir.Expr, inside: ir.Function | ir.Module) -> ir.Expr:
+    """What a name was last assigned above the line where it is read; else the node itself."""
+    if not isinstance(node, ir.Name):
+        return node
+    above = [
+        each
+        for statement in inside.body
+        for each in descendants(statement)
+        if isinstance(each, ir.Assign)
+        and each.value is not None
+        and first_row(each) < first_row(node)
+        and any(isinstance(target, ir.Name) and target.id == node.id for target in each.targets)
+    ]
+    last = max(above, key=lambda each: first_row(each), default=None)
+    return node if last is None or last.value is None else last.value
+
+
+def _imports(module: ir.Module) -> Iterator[tuple[str, str]]:
+    """What the names stand for that a file imports at its top level."""
+    for statement in module.body:
+        if isinstance(statement, ir.Import):
+            for alias in statement.names:
+                whole = alias.name if alias.asname else alias.name.partition(".")[0]
+                yield alias.asname or whole, whole
+        elif isinstance(statement, ir.ImportFrom) and statement.level == 0:
+            for alias in statement.names:
+                yield alias.asname or alias.name, f"{statement.module}.{alias.name}"
+
+
+def _dotted(node: ir.Expr, imported: dict[str, str]) -> str:
+    """The dotted name of what is called, by the file's imports; "" where none brings it."""
+    if isinstance(node, ir.Name):
+        return imported.get(node.id, "")
+    if isinstance(node, ir.Attribute):
+        base = _dotted(node.value, imported)
+        return f"{base}.{node.attr}" if base else ""
+    return ""

@@ -1,0 +1,289 @@
+"""What devlint knows at one line of a file, and what becomes of it: the answer of `devlint why`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from devlint import ir
+from devlint.findings import Hop, Report
+from devlint.flow.facts import UNKNOWN as NOWHERE
+from devlint.flow.facts import Context, Device, Elsewhere, Fact, Guard, Kind, Operand, Role
+from devlint.flow.frames.record import Record
+from devlint.flow.interpreter import interpret
+from devlint.flow.surroundings import Text
+from devlint.lint import content_of, in_order, without_suppressed
+from devlint.locating import locate
+from devlint.plan import Plan, prepare
+from devlint.rulebook import Page
+from devlint.saying import Said, Sieve, judge, rules_for
+from devlint.selection import catalogue, codes_for
+from devlint.settings import Settings
+from devlint.source.encoding import decode
+from devlint.source.reading import document_of
+from devlint.source.room import with_room
+from devlint.source.spots import path_of
+from devlint.unsettled import advice
+
+if TYPE_CHECKING:
+    from devlint.source.document import Document
+
+REASONS = {
+    "expected-error": "the code around expects an error there",
+    "condition-of-another-file": "it hangs on a condition that another file finds out for itself",
+    "calls-from-host": "calls in this file bring it from the host, or it is read there",
+    "unproven-part-of-batch": "nobody proves that this part of a batch is a tensor",
+    "first-of-its-cause": "the same cause raises at an earlier line",
+    "callers-bring-it-from-the-host": "all calls in the project bring it from the host",
+    "reported-in-its-own-file": "it is reported where that file is linted itself",
+    "same-cause": "another finding of the same cause says better how to fix it",
+    "another-place-of-the-same": "it is one of the other places of another finding",
+    "role": "the code around is a test, makes data on the host, or a framework places things",
+    "guard": "it only runs where an accelerator was asked for, or is known to be there",
+    "suppressed": "a comment suppresses it",
+    "not-selected": "the rule is off for this file",
+}
+"""What withholds a finding, in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A line of a file, 1-based; `path` is absolute."""
+
+    path: str
+    row: int
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step by which something is known."""
+
+    at: Place
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What an expression is. `place` is None where that isn't known. `called_from` are the calls
+    by which its function is seen, outermost first: none where it is seen on its own."""
+
+    expression: str
+    kind: str
+    place: str | None
+    steps: tuple[Step, ...] = ()
+    called_from: tuple[Place, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Contract:
+    """Operands that must be in one place: whether they "differ", "agree", or that is "unknown"."""
+
+    operation: str
+    operands: tuple[Known, ...]
+    outcome: str
+    called_from: tuple[Place, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A finding at the line. `withheld_by` is one of `REASONS`; "" where it is shown."""
+
+    code: str
+    name: str
+    message: str
+    withheld_by: str = ""
+
+    @property
+    def reason(self) -> str:
+        """What withholds it, in words."""
+        return REASONS.get(self.withheld_by, "")
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """All of it. `callers` says of each parameter of the function around the line what the calls
+    in the file give; `advice` what would settle what is unknown."""
+
+    place: Place
+    source: str
+    known: tuple[Known, ...]
+    contracts: tuple[Contract, ...]
+    callers: tuple[tuple[str, str], ...]
+    findings: tuple[Judged, ...]
+    advice: tuple[str, ...]
+
+
+def why(data: bytes, filename: str, settings: Settings, row: int, column: int | None = None) -> Why:
+    """What is known at a line of a file, or at what stands at one of its columns (1-based).
+
+    Raises `SourceError` where the file can't be read, `SettingsError` as `prepare` does, and
+    `TooManyStepsError`.
+    """
+    plan, path = prepare(settings), str(Path(filename).absolute())
+    codes = codes_for(settings, filename, catalogue())
+    decoded = decode(data)
+    record = Record(path, range(row, row + 1))
+    dropped: list[Judged] = []
+
+    def sieve(page: Page, report: Report, by: str) -> None:
+        if record.covers(report.at):
+            dropped.append(_judged(page, report, by))
+
+    with nullcontext() if plan.project is None else plan.project.visit():
+        content = content_of(decoded.text, filename, plan)
+        facts, said = with_room(lambda: _said(content, path, plan, record, sieve))
+        document = document_of(decoded, filename)
+        shown = tuple(_shown(said, document, filename, codes, row))
+    lines = decoded.text.splitlines()
+    return Why(
+        Place(path, row),
+        lines[row - 1].strip() if row <= len(lines) else "",
+        _distinct(_values(record, row, column)),
+        _distinct(_contracts(record)),
+        tuple(record.callers.items()),
+        tuple(dict.fromkeys((*shown, *_kept_back(record, facts), *dropped))),
+        tuple(dict.fromkeys(advice(record, content.module, settings.follow_imports))),
+    )
+
+
+def _all() -> frozenset[str]:
+    return catalogue().codes("ALL")
+
+
+_DULL = ("library", "function", "class", "method", "none", "dtype", "bool", "number", "string")
+"""Kinds of which nobody asks where they are."""
+
+
+def _said(
+    content: Text, path: str, plan: Plan, record: Record, sieve: Sieve
+) -> tuple[list[Fact], Said]:
+    if plan.project is not None:
+        plan.project.recount()
+    facts = interpret(content, plan.table, plan.device_types, path, plan.project, record)
+    return facts, judge(facts, path, _all(), plan, sieve)
+
+
+def _shown(
+    said: Said, document: Document, filename: str, codes: frozenset[str], row: int
+) -> Iterator[Judged]:
+    """The findings of a line that are shown, and those that a setting or a comment withholds."""
+    found = [locate(report, page, document, filename) for page, report in said]
+    kept = without_suppressed(in_order(found), document, codes)
+    for finding in in_order(found):
+        if finding.span.row == row:
+            by = (
+                "not-selected"
+                if finding.code not in codes
+                else "suppressed"
+                if finding not in kept
+                else ""
+            )
+            yield Judged(finding.code, finding.name, finding.message, by)
+
+
+def _kept_back(record: Record, facts: Sequence[Fact]) -> Iterator[Judged]:
+    """What would be reported of facts at the line but for what withholds them."""
+    for withheld in record.withheld:
+        for page, report in _reports(withheld.fact):
+            yield _judged(page, report, withheld.by)
+    for fact in facts:
+        if record.covers(fact.node) and not any(_reports(fact)):
+            yield from _silenced(fact)
+
+
+def _silenced(fact: Fact) -> Iterator[Judged]:
+    """What the rules would say of a fact elsewhere: in plain code that runs on every machine."""
+    inner = fact.fact if isinstance(fact, Elsewhere) else fact
+    context = inner.context
+    for by, other in (
+        ("guard", replace(context, guard=Guard.NONE)),
+        ("role", replace(context, role=Role.PLAIN)),
+        ("role", Context(context.function)),
+    ):
+        found = list(_reports(replace(inner, context=other))) if other != context else []
+        if found:
+            yield from (_judged(page, report, by) for page, report in found)
+            return
+
+
+def _reports(fact: Fact) -> Iterator[tuple[Page, Report]]:
+    inner = fact.fact if isinstance(fact, Elsewhere) else fact
+    for page, rule in rules_for(_all()).get(type(inner), ()):
+        for report in rule.check(inner):
+            yield page, report
+
+
+def _judged(page: Page, report: Report, by: str) -> Judged:
+    return Judged(page.code, page.name, report.message, by)
+
+
+# --- values and contracts --------------------------------------------------------------------
+
+
+def _is_at(node: ir.Node, row: int, column: int | None) -> bool:
+    """Whether a node stands at a column of its line; any does where none is asked for."""
+    if column is None:
+        return True
+    origin = node.origin
+    if not isinstance(origin, tuple) or origin[1] != row:
+        return False
+    return bool(origin[2] < column <= (origin[4] if origin[3] == row else column))
+
+
+def _values(record: Record, row: int, column: int | None) -> Iterator[Known]:
+    for seen in record.seen.values():
+        if _is_at(seen.operand.node, row, column):
+            known = _known(seen.operand, seen.site)
+            if known.kind not in _DULL:
+                yield known
+
+
+_View = TypeVar("_View", Known, Contract)
+
+
+def _distinct(views: Iterable[_View]) -> tuple[_View, ...]:
+    """Each once; what a call sees as the function does on its own isn't said again."""
+    found = tuple(dict.fromkeys(views))
+    own = {each for each in found if not each.called_from}
+    return tuple(
+        each for each in found if not each.called_from or replace(each, called_from=()) not in own
+    )
+
+
+def _known(operand: Operand, site: Sequence[ir.Node]) -> Known:
+    steps = tuple(step for hop in operand.trace if (step := _step(hop)) is not None)
+    kind = operand.type_name if operand.kind is not Kind.UNKNOWN else "unknown"
+    return Known(str(operand), kind, _place(operand.device), steps, _calls(site))
+
+
+def _place(device: Device) -> str | None:
+    return None if device == NOWHERE else str(device)
+
+
+def _step(hop: Hop) -> Step | None:
+    at = _place_of(hop.node.origin)
+    return None if at is None else Step(at, hop.message)
+
+
+def _place_of(origin: object) -> Place | None:
+    path = path_of(origin)
+    return Place(path, origin[1]) if path is not None else None  # type: ignore[index]
+
+
+def _calls(site: Sequence[ir.Node]) -> tuple[Place, ...]:
+    places = (_place_of(node.origin) for node in site)
+    return tuple(place for place in places if place is not None)
+
+
+def _contracts(record: Record) -> Iterator[Contract]:
+    for meeting in record.meetings.values():
+        operands = [each for each in meeting.operands if each.kind not in _NO_TENSORS]
+        if len(operands) > 1:
+            known = tuple(_known(each, ()) for each in operands)
+            yield Contract(meeting.op, known, meeting.outcome, _calls(meeting.site))
+
+
+_NO_TENSORS = frozenset((Kind.NUMBER, Kind.BOOL, Kind.NONE, Kind.STRING, Kind.DTYPE))
