@@ -47,9 +47,11 @@ _KEYWORDS_OF_CUDA = frozenset({"device", "non_blocking", "memory_format"})
 @rule("wrong-move-argument", on=Move)
 def wrong_argument_of_to(move: Move) -> Iterator[Report]:
     """`.to(model)`, `.to(dtype, device)`, `.to(device, True)`, `.to(devices=...)`."""
-    if move.method != "to" or not _is_sound(move):
+    if move.method != "to" or not (_is_sound(move) or move.receiver.kind is Kind.UNKNOWN):
         return
     for position, (argument, operand) in enumerate(move.arguments):
+        if move.receiver.kind is Kind.UNKNOWN and not _is_never_a_device(argument, operand):
+            continue
         what = _not_a_device(operand)
         keyword = argument.keyword
         first = keyword is None and position == 0
@@ -186,6 +188,13 @@ def _is_sound(move: Move) -> bool:
     return move.receiver.kind in _TORCH_OBJECTS and not any(arg.star for arg, _ in move.arguments)
 
 
+def _is_never_a_device(argument: ir.Argument, operand: Operand) -> bool:
+    """Whether no `.to()` takes it, whatever is moved."""
+    if argument.keyword == "device":
+        return operand.kind is Kind.DTYPE
+    return argument.keyword is None and operand.value.note == "device-context"
+
+
 def _not_a_device(operand: Operand) -> str:
     if operand.value.note == "device-context":
         return "a context manager"
@@ -223,6 +232,11 @@ def _no_device(at: ir.Argument, operand: Operand, what: str, fix: Change | None 
     elif operand.kind is Kind.TENSOR:
         remedy = f"write `{operand}.device`"
         fix = Change("Give its device", (insert_after(operand.node, ".device"),), Safety.SAFE)
+    elif operand.kind is Kind.DTYPE and isinstance(operand.node, ir.Attribute):
+        owner = ir.render(operand.node.value)
+        remedy = f"write `{owner}.device`" if operand.node.attr == "dtype" else ""
+        tail = replace_tail(operand.node.value, operand.node, ".device")
+        fix = Change("Give the device instead", (tail,), Safety.UNSAFE) if remedy else None
     return Report(
         at=at,
         message=f"`{operand}` is {what}, and a device is meant here",

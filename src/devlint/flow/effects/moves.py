@@ -184,8 +184,16 @@ def _is_told(
     if method in ("cuda", "cpu", "xpu") or receiver.kind is Kind.TENSOR:
         return True
     if receiver.kind is Kind.UNKNOWN:
-        return target is not None and as_device(target[1]) != UNKNOWN
+        return target is not None and (
+            as_device(target[1]) != UNKNOWN or _is_no_device(args, target[1])
+        )
     return receiver.kind in _TORCH_KINDS or target is not None
+
+
+def _is_no_device(args: Arguments, target: Value) -> bool:
+    """Whether no `.to()` takes this for a device: a context manager, or a dtype called `device`."""
+    named = args.keyword("device")
+    return target.note == "device-context" or (named is not None and target.kind is Kind.DTYPE)
 
 
 def _is_stateless(frame: Frame, receiver: Value) -> bool:

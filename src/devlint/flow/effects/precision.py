@@ -18,7 +18,7 @@ _OF_NO_CHOICE = ("torch.device", "set_device")
 """Uses of a device that put nothing there, or choose among those of CUDA."""
 _APIS = frozenset(
     ("torch.autocast", "torch.cuda.amp.autocast", "torch.cuda.amp.GradScaler",
-     "torch.amp.GradScaler")
+     "torch.amp.GradScaler", "torch.get_autocast_dtype")
 )  # fmt: skip
 
 
@@ -38,9 +38,15 @@ def tell(frame: Frame, mark: int) -> None:
     if not calls:
         return
     chosen = _chosen(frame, facts[mark:])
-    adapts = any(_adapts(call) for call in calls) or _tries(frame)
+    tries = _tries(frame)
     for call in calls:  # where another call follows the device, that of CUDA stands in for it
-        facts.append(_described(frame, call, None if adapts else chosen))
+        adapts = any(_adapts(other) for other in calls if _asks(other) == _asks(call))
+        facts.append(_described(frame, call, None if adapts or tries else chosen))
+
+
+def _asks(call: ApiCall) -> bool:
+    """Whether a call only asks what mixed precision there is."""
+    return call.name == "torch.get_autocast_dtype"
 
 
 def _adapts(call: ApiCall) -> bool:

@@ -84,6 +84,8 @@ def read(frame: Frame, node: ir.Attribute, base: Value) -> Value:
             return Value(Kind.TENSOR, frame.place(_self(frame)), origin=Origin.FOLLOWS, grad=True)
         if attr == "shape":
             return Value(Kind.UNKNOWN, note="shape")
+        if attr == "dtype":
+            return Value(Kind.DTYPE)  # whatever has one: no device, for sure
         made = held(frame, base.data, node) if isinstance(base.data, Typed) else None
         if made is not None:
             return made
