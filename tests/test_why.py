@@ -7,13 +7,13 @@ import re
 from pathlib import Path
 
 import pytest
+from literate import page_cases
 
 from devlint import rulebook
 from devlint.cli import main
 from devlint.lint import check_source
 from devlint.settings import Settings, check_layer, merge
 from devlint.why import REASONS, Why, why
-from tests.literate import page_cases
 
 NET = """\
 import torch

@@ -55,13 +55,14 @@ class Entry:
     """What a file looked like when it was checked, and what came of it.
 
     `consulted` are the other files that the findings hang on: the `content` of each by path, as
-    JSON; "" for none.
+    JSON; "" for none. `coverage` is how much of the file is decided, as `codec` writes it.
     """
 
     look: Look
     digest: str
     findings: str
     consulted: str = ""
+    coverage: str = ""
 
 
 def digest(data: bytes) -> str:

@@ -11,7 +11,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from devlint.findings import Confidence, Edit, Finding, Fix, Level, Safety, Span, Step
+from devlint.findings import Confidence, Coverage, Edit, Finding, Fix, Level, Safety, Span, Step
 
 
 def encode(findings: Sequence[Finding]) -> str:
@@ -79,3 +79,19 @@ def _read_fix(message: str, safety: str, edits: list[Any]) -> Fix:
 
 def _span(span: Span) -> list[int]:
     return [span.start, span.end, span.row, span.column, span.end_row, span.end_column]
+
+
+def encode_coverage(coverage: Coverage) -> str:
+    """How much of a file is decided, as JSON; "" where nothing meets."""
+    if not coverage.meetings:
+        return ""
+    row = [coverage.decided, coverage.unknown]
+    return json.dumps(row, ensure_ascii=False, separators=(",", ":"))
+
+
+def decode_coverage(text: str) -> Coverage:
+    """What `encode_coverage` wrote. Raises `ValueError` or `TypeError` for anything else."""
+    if not text:
+        return Coverage()
+    decided, unknown = json.loads(text)
+    return Coverage(decided, tuple((cause, count) for cause, count in unknown))

@@ -7,6 +7,7 @@ editor and every output format share one small object.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Literal, Protocol
@@ -209,3 +210,30 @@ class Finding:
     statement: tuple[int, int] = (0, 0)
     """First and last row of the statement around the finding: where suppressions may stand."""
     confidence: Confidence = Confidence.HIGH
+
+
+OTHERS = "other values"
+"""What keeps a place from being decided that has no name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """Of the places where tensors meet, how many are decided, and what keeps others from it: how
+    many each cause, the commonest first."""
+
+    decided: int = 0
+    unknown: tuple[tuple[str, int], ...] = ()
+
+    @classmethod
+    def of(cls, decided: int, causes: Mapping[str, int]) -> Coverage:
+        """Made of the causes, which it puts in order; what has no name of its own comes last."""
+        ordered = sorted(causes.items(), key=lambda each: (each[0] == OTHERS, -each[1], each[0]))
+        return cls(decided, tuple(ordered))
+
+    @property
+    def meetings(self) -> int:
+        """All of these places."""
+        return self.decided + sum(count for _, count in self.unknown)
+
+
+NOTHING_MEETS = Coverage()

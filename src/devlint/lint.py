@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from devlint.findings import Finding, Level, Report, Span
+from devlint.findings import NOTHING_MEETS, Coverage, Finding, Level, Report, Span
 from devlint.flow.facts import IdleSuppression, Unparsable, Unreadable
+from devlint.flow.frames.coverage import Meetings
 from devlint.flow.frames.world import MOST_STEPS, TooManyStepsError
 from devlint.flow.surroundings import Text
 from devlint.locating import locate, no_files
@@ -65,11 +66,13 @@ class Checked:
 
     `consulted` are the paths of what was looked at in other files: where nothing has changed there,
     the findings are the same. `refused` are those that weren't opened, each with the reason.
+    `coverage` says how much of the file is decided.
     """
 
     findings: list[Finding]
     consulted: frozenset[str] = frozenset()
     refused: tuple[tuple[str, str], ...] = ()
+    coverage: Coverage = NOTHING_MEETS
 
 
 def check(data: bytes, filename: str, settings: Settings) -> Checked:
@@ -83,20 +86,24 @@ def check(data: bytes, filename: str, settings: Settings) -> Checked:
         error = syntax_error(data)
         return Checked([] if error is None else _of_failure(error, filename, codes))
     consulted: set[str] = set()
+    meetings = Meetings()
     if plan.neighbours is not None:
         plan.neighbours.refused.clear()
     try:
         if not relevant or plan.project is None:
-            return Checked(_read(data, filename, codes, plan if relevant else None))
+            findings = _read(data, filename, codes, plan if relevant else None, meetings)
+            return Checked(findings, coverage=meetings.coverage())
         with plan.project.visit() as consulted:
-            findings = _read(data, filename, codes, plan)
+            findings = _read(data, filename, codes, plan, meetings)
     except TooManyStepsError:
         findings = unreadable(filename, TOO_MUCH, settings)
     refused = {} if plan.neighbours is None else plan.neighbours.refused
-    return Checked(findings, frozenset(consulted), tuple(refused.items()))
+    return Checked(findings, frozenset(consulted), tuple(refused.items()), meetings.coverage())
 
 
-def _read(data: bytes, filename: str, codes: frozenset[str], plan: Plan | None) -> list[Finding]:
+def _read(
+    data: bytes, filename: str, codes: frozenset[str], plan: Plan | None, meetings: Meetings
+) -> list[Finding]:
     """The findings of a file; those about comments alone without a plan.
 
     LibCST reads it where something is reported, or a comment of ours is to be judged.
@@ -104,7 +111,9 @@ def _read(data: bytes, filename: str, codes: frozenset[str], plan: Plan | None) 
     try:
         decoded = decode(data)
         content = content_of(decoded.text, filename, plan)
-        said = [] if plan is None else with_room(lambda: say(content, filename, codes, plan))
+        said = (
+            [] if plan is None else with_room(lambda: say(content, filename, codes, plan, meetings))
+        )
         if not said and not has_own_pragmas(decoded.text):
             return []
         document = document_of(decoded, filename)

@@ -6,16 +6,16 @@ import hashlib
 import json
 import os
 import time
-from collections import ChainMap
+from collections import ChainMap, Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from devlint import files
 from devlint.cache import Cache, Entry, content, digest
-from devlint.codec import decode, encode
+from devlint.codec import decode, decode_coverage, encode, encode_coverage
 from devlint.discover import Failure, Source
 from devlint.files import UNSEEN, Look, look
-from devlint.findings import Finding
+from devlint.findings import NOTHING_MEETS, Coverage, Finding
 from devlint.selection import FAILURES
 from devlint.settings import Settings
 
@@ -41,6 +41,8 @@ class Result:
     cached: int = 0
     unchecked: int = 0
     """Files that DEV001 or DEV003 tells of: they count as failures as well."""
+    coverage: Coverage = NOTHING_MEETS
+    """Of the places where tensors meet, how many are decided, in all files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,7 @@ class Outcome:
     look: Look = UNSEEN
     digest: str = ""
     consulted: str = ""
+    coverage: str = ""
     refused: tuple[tuple[str, str], ...] = ()
     """Files that imports lead to and that weren't opened: their paths, and why."""
     raced: bool = False
@@ -85,20 +88,37 @@ def run(
             for source, outcome in _lint(todo, jobs, progress):
                 outcomes[source.path] = outcome
                 if cache is not None and outcome.lasting:
-                    entry = Entry(outcome.look, outcome.digest, outcome.findings, outcome.consulted)
+                    entry = Entry(
+                        outcome.look, outcome.digest, outcome.findings, outcome.consulted,
+                        outcome.coverage,
+                    )  # fmt: skip
                     cache.add(keys[source.settings], source.path, entry)
         finally:  # what an interrupted run has found is not lost
             if cache is not None:
                 cache.flush()
     result = Result(files=len(sources), cached=len(sources) - len(todo))
+    covered: list[str] = []
     for source in sources:
         known = recalled.get(source.path)
         if known is None:
             _collect(result, source, outcomes[source.path])
+            covered.append(outcomes[source.path].coverage)
         else:
-            result.findings += known
-            result.unchecked += any(finding.code in FAILURES for finding in known)
+            findings, coverage = known
+            result.findings += findings
+            result.unchecked += any(finding.code in FAILURES for finding in findings)
+            covered.append(coverage)
+    result.coverage = _summed(covered)
     return result
+
+
+def _summed(covered: Iterable[str]) -> Coverage:
+    """How much of several files is decided. Most of them have nothing to decide."""
+    decided, causes = 0, Counter[str]()
+    for coverage in map(decode_coverage, filter(None, covered)):
+        decided += coverage.decided
+        causes.update(dict(coverage.unknown))
+    return Coverage.of(decided, causes)
 
 
 def _keys(sources: Sequence[Source]) -> dict[Settings, str]:
@@ -122,9 +142,9 @@ def _distinct(settings: Iterable[Settings]) -> list[Settings]:
 
 def _recall(
     sources: Sequence[Source], keys: dict[Settings, str], cache: Cache
-) -> dict[str, list[Finding]]:
-    """The findings of each unchanged file, by path, from the cache."""
-    recalled: dict[str, list[Finding]] = {}
+) -> dict[str, tuple[list[Finding], str]]:
+    """The findings of each unchanged file, and how much of it is decided, from the cache."""
+    recalled: dict[str, tuple[list[Finding], str]] = {}
     entries: dict[str, dict[str, Entry]] = {key: cache.entries(key) for key in set(keys.values())}
     others = _Others(entries.values())
     last: Settings | None = None
@@ -143,7 +163,7 @@ def _recall(
             if entry.look != source.look:
                 cache.add(keys[last], source.path, replace(entry, look=source.look))
         if others.unchanged(entry):
-            recalled[source.path] = decode(entry.findings, source.shown)
+            recalled[source.path] = decode(entry.findings, source.shown), entry.coverage
     return recalled
 
 
@@ -251,6 +271,7 @@ def check_bytes(data: bytes, source: Source) -> Outcome:
         encode(checked.findings),
         any(finding.code in FAILURES for finding in checked.findings),
         consulted=json.dumps(contents, separators=(",", ":")) if contents else "",
+        coverage=encode_coverage(checked.coverage),
         refused=checked.refused,
         raced=any(_changed(path) >= began - _TICK for path in contents),
     )

@@ -12,6 +12,7 @@ from devlint.elsewhere import brought_home, nodes_of, reported
 from devlint.findings import Hop, Located, Report
 from devlint.flow.calls.hosted import arguments_in
 from devlint.flow.facts import Elsewhere, Fact
+from devlint.flow.frames.coverage import Meetings
 from devlint.flow.interpreter import interpret
 from devlint.flow.surroundings import Text
 from devlint.plan import Plan
@@ -27,12 +28,18 @@ def unasked(page: Page, report: Report, by: str) -> None:
     """Where nobody asks."""
 
 
-def say(content: Text, filename: str, codes: frozenset[str], plan: Plan) -> Said:
-    """What the rules that are on report, and their pages."""
+def say(
+    content: Text,
+    filename: str,
+    codes: frozenset[str],
+    plan: Plan,
+    meetings: Meetings | None = None,
+) -> Said:
+    """What the rules that are on report, and their pages. `meetings` is told where tensors meet."""
     path = os.path.abspath(filename)
     if plan.project is not None:
         plan.project.recount()
-    facts = interpret(content, plan.table, plan.device_types, path, plan.project)
+    facts = interpret(content, plan.table, plan.device_types, path, plan.project, meetings=meetings)
     return judge(facts, path, codes, plan)
 
 

@@ -41,6 +41,7 @@ def age(path: Path, seconds: int = 60) -> None:
 
 def test_the_second_run_says_the_same_and_lints_nothing(project: Project) -> None:
     load = 'import torch\n\nw = torch.load("w.pt")\nx = torch.zeros(3).cuda()\nx.numpy()\n'
+    load += "torch.add(x, w.z)\ntorch.add(x, x)\n"
     project.write({"a.py": load, "b.py": BAD_DEVICE, "c.py": CLEAN, "d.py": "def f(:\n"})
     for output_format in ("json", "full", "sarif"):
         first = project.run("--output-format", output_format)
@@ -48,6 +49,7 @@ def test_the_second_run_says_the_same_and_lints_nothing(project: Project) -> Non
         fresh = project.run("--output-format", output_format, "--no-cache")
         assert first == second == fresh
         assert '"trace"' in first.out or output_format != "json"
+        assert "Of 2 meetings of tensors 1 is decided" in first.out or output_format != "full"
     assert cached(run(project)) == 4
 
 

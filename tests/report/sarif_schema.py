@@ -137,12 +137,14 @@ _INVOCATION = _object(
 )
 
 # 3.14 run, 3.17 runAutomationDetails
+_COVERAGE = _object("decided", "unknown", decided={"type": "integer"}, unknown={"type": "object"})
 _RUN = _object(
     "tool", "results",
     tool=_object("driver", driver=_DRIVER),
     automationDetails=_object("id", id=_TEXT),
     columnKind={"enum": ["utf16CodeUnits", "unicodeCodePoints"]},
     invocations=_array(_INVOCATION),
+    properties=_object("coverage", coverage=_COVERAGE),
     results=_array(_RESULT),
 )  # fmt: skip
 

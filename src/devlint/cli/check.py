@@ -93,6 +93,7 @@ def lint(session: Session, found: Found) -> Result:
         result = run(found.sources, session.jobs, cache, bar.update)
     session.files = result.files
     session.unchecked = result.unchecked
+    session.coverage = result.coverage
     told = {failure.filename for failure in session.failures}
     session.failures += [item for item in result.failures if item.filename not in told]
     for shown, text in result.details.items():

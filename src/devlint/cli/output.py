@@ -42,8 +42,9 @@ def _rendered(session: Session, findings: list[Finding]) -> str:
         return statistics(output_format, findings, color)
     root = Path(settings.root or os.getcwd())
     summary = Summary(
-        session.files, session.fixed, tuple(session.failures), root, closing=not options.quiet
-    )
+        session.files, session.fixed, tuple(session.failures), root,
+        closing=not options.quiet, coverage=session.coverage,
+    )  # fmt: skip
     return render(output_format, findings, summary, color, session.sources)
 
 

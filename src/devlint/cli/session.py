@@ -14,7 +14,7 @@ from devlint.cli import complain, say
 from devlint.configuration import Configuration
 from devlint.discover import Failure
 from devlint.escaping import block
-from devlint.findings import Finding
+from devlint.findings import NOTHING_MEETS, Coverage, Finding
 from devlint.report import Sources
 from devlint.settings import Settings, SettingsError
 from devlint.source.encoding import decode
@@ -42,6 +42,7 @@ class Session:
     files: int = 0
     fixed: int = 0
     unchecked: int = 0
+    coverage: Coverage = NOTHING_MEETS
     failures: list[Failure] = field(default_factory=list)
     sources: Sources = read_source
     stream: TextIO | None = None

@@ -23,6 +23,7 @@ from devlint.flow.effects.frameworks import places_batches
 from devlint.flow.effects.workers import told
 from devlint.flow.facts import Fact
 from devlint.flow.facts.causes import first_of_each
+from devlint.flow.frames.coverage import Meetings
 from devlint.flow.frames.files import ClassInfo, Closure, File
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.record import Record
@@ -51,14 +52,18 @@ def interpret(
     path: str = "",
     project: Project | None = None,
     record: Record | None = None,
+    meetings: Meetings | None = None,
 ) -> list[Fact]:
     """All facts of a file, in no particular order.
 
     `device_types` are the device types of backend packages that the settings add to torch's own.
     `path` is the absolute path of the file, from which its imports are followed into a `project`;
-    without one, other files stay unknown. `record` is told what stands at its lines.
+    without one, other files stay unknown. `record` is told what stands at its lines,
+    and `meetings` where tensors meet.
     """
     world = _world(_describe(text, path, table), table, device_types, project)
+    if meetings is not None:
+        world.meetings = meetings
     if record is not None:
         world.record, world.evaluators = record, watched(record)
     top = _run(world, text, CPU if project is None else project.default_for(path))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from devlint.findings import Finding, Level
+from devlint.findings import Coverage, Finding, Level
 from devlint.report.context import Summary, count_fixable
 from devlint.report.text import Line
 
@@ -13,9 +13,10 @@ def closing(findings: Sequence[Finding], summary: Summary) -> list[Line]:
     """What was found and fixed, in one line; none where the run is to be quiet."""
     if not summary.closing:
         return []
+    covered: list[Line] = [[(_covered(summary.coverage), "")]] if summary.coverage.meetings else []
     text = f"Fixed {plural(summary.fixed, 'finding')}. " if summary.fixed else ""
     if not findings:
-        return [[(f"{text}{_clean(summary)}", "")]]
+        return [*covered, [(f"{text}{_clean(summary)}", "")]]
     errors = sum(finding.level is Level.ERROR for finding in findings)
     warnings = sum(finding.level is Level.WARNING for finding in findings)
     notes = len(findings) - errors - warnings
@@ -29,7 +30,21 @@ def closing(findings: Sequence[Finding], summary: Summary) -> list[Line]:
         text += f" [*] {safe} fixable with --fix{more}."
     elif unsafe:
         text += f" {unsafe} fixable with --fix --unsafe-fixes."
-    return [[(text, "")]]
+    return [*covered, [(text, "")]]
+
+
+_MOST_CAUSES = 3
+
+
+def _covered(coverage: Coverage) -> str:
+    """How much was decided: what is silent may be clean, or unknown."""
+    unknown = coverage.meetings - coverage.decided
+    verb = "is" if coverage.decided == 1 else "are"
+    text = f"Of {plural(coverage.meetings, 'meeting')} of tensors {coverage.decided} {verb} decided"
+    if not unknown:
+        return f"{text}."
+    causes = (f"{count} by {cause}" for cause, count in coverage.unknown[:_MOST_CAUSES])
+    return f"{text}, {unknown} unknown ({', '.join(causes)})."
 
 
 def _clean(summary: Summary) -> str:

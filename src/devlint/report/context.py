@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Protocol
 from urllib.parse import quote
 
-from devlint.findings import Finding, Level, Safety
+from devlint.findings import NOTHING_MEETS, Coverage, Finding, Level, Safety
 from devlint.fingerprint import fingerprints, relative_path
 
 Sources = Callable[[str], "str | None"]
@@ -38,6 +38,8 @@ class Summary:
     root: Path = field(default_factory=Path.cwd)
     closing: bool = True
     """Whether the formats for people end with a line on the run as a whole."""
+    coverage: Coverage = NOTHING_MEETS
+    """Of the places where tensors meet, how many are decided."""
 
 
 @dataclass(frozen=True, slots=True)

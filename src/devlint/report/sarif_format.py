@@ -42,6 +42,7 @@ def render(findings: Sequence[Finding], context: Context) -> str:
         "automationDetails": {"id": "devlint/"},
         "columnKind": "unicodeCodePoints",
         "invocations": [_invocation(context)],
+        "properties": {"coverage": _coverage(context)},
         "results": [
             _result(finding, index[finding.name], mark, hashes[finding.filename], context)
             for finding, mark in zip(findings, context.fingerprints(findings), strict=True)
@@ -123,6 +124,12 @@ def _fix(fix: Fix, uri: str) -> Json:
         "description": _message(f"{fix.message} ({fix.safety.value})"),
         "artifactChanges": [change],
     }
+
+
+def _coverage(context: Context) -> Json:
+    """Of the places where tensors meet, how many are decided, and what keeps others from it."""
+    coverage = context.summary.coverage
+    return {"decided": coverage.decided, "unknown": dict(coverage.unknown)}
 
 
 def _location(uri: str, span: Span, message: str | None = None) -> Json:

@@ -12,6 +12,7 @@ from devlint.flow.domain.paths import Ref
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.values import NOTHING, Trace, Value
 from devlint.flow.facts import Collective, Fact, KeptDevice, Operand, WorkerUse
+from devlint.flow.frames.coverage import Meetings
 from devlint.flow.frames.files import ClassInfo, Closure, File
 from devlint.flow.frames.record import Record
 from devlint.flow.syntax.walk import descendants
@@ -170,6 +171,7 @@ class World:
     guest_budget: int = 0
     """How many more statements may run inside inlined calls, of this file and of the others."""
     steps: Steps = field(default_factory=Steps)
+    meetings: Meetings = field(default_factory=Meetings)
     record: Record | None = None
     """What stands at some lines is written down here, if somebody asks."""
     evaluators: Mapping[type, Callable[[Frame, Any], Value]] = field(default_factory=dict)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from devlint import ir
 from devlint.flow.domain.differences import difference
@@ -38,7 +38,7 @@ from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.protocols import sets_up_again
 from devlint.flow.frames.record import Meeting
 from devlint.flow.modules.stale import note_meeting
-from devlint.flow.operations import batches
+from devlint.flow.operations import batches, coverage
 from devlint.flow.operations.lookups import may_index
 from devlint.flow.operations.placeholders import grown
 
@@ -97,8 +97,10 @@ def meet(
     return _perhaps(found) if perhaps else found
 
 
-def note_operands(frame: Frame, node: ir.Node, op: str, arguments: Iterable[Given]) -> None:
-    """Write down what meets, for whoever asks about its line."""
+def note_operands(frame: Frame, node: ir.Node, op: str, arguments: list[Given]) -> None:
+    """Count what meets, and write it down for whoever asks about its line."""
+    if frame.notes:
+        coverage.count(frame, node, arguments)
     record = frame.world.record
     if record is not None and frame.recording and record.covers(node):
         operands = tuple(frame.operand(*each) for each in arguments)
@@ -187,7 +189,8 @@ def _may_be_anywhere(frame: Frame, value: Value) -> bool:
 
 def index(frame: Frame, node: ir.Expr, base: Given, indices: list[Given]) -> None:
     """`base[indices]`: a fact for each tensor index on another device."""
-    note_operands(frame, node, "[]", (base, *indices))
+    if any(value.kind in TENSORS for _, value in indices):
+        note_operands(frame, node, "[]", [base, *indices])
     for expression, value in indices:
         if value.kind not in TENSORS or base[1].kind not in TENSORS:
             continue
@@ -210,7 +213,7 @@ def call_module(frame: Frame, node: ir.Call, module: Given, inputs: list[Given])
 
     Returns where the result is: where a module that was left behind should be.
     """
-    note_operands(frame, node, f"call of {ir.render(module[0])}", (module, *inputs))
+    note_operands(frame, node, f"call of {ir.render(module[0])}", [module, *inputs])
     caller = frame.operand(*module)
     if caller.device == UNKNOWN:
         return UNKNOWN
