@@ -41,6 +41,9 @@ class Result:
     cached: int = 0
     unchecked: int = 0
     """Files that DEV001 or DEV003 tells of: they count as failures as well."""
+    consulted: dict[str, str] = field(default_factory=dict)
+    """What the findings of a file hang on besides, as `Outcome` has it: of the files with findings,
+    by path, where nothing has changed meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +79,7 @@ def run(
     Raises `SettingsError` where a selector or a row of the settings stands for nothing.
     """
     keys = _keys(sources)
-    recalled = {} if cache is None else _recall(sources, keys, cache)
+    recalled: dict[str, Entry] = {} if cache is None else _recall(sources, keys, cache)
     outcomes: dict[str, Outcome] = {}
     todo = [source for source in sources if source.path not in recalled]
     if todo:
@@ -95,9 +98,12 @@ def run(
         known = recalled.get(source.path)
         if known is None:
             _collect(result, source, outcomes[source.path])
-        else:
-            result.findings += known
-            result.unchecked += any(finding.code in FAILURES for finding in known)
+            continue
+        found = decode(known.findings, source.shown)
+        result.findings += found
+        result.unchecked += any(finding.code in FAILURES for finding in found)
+        if found:
+            result.consulted[source.path] = known.consulted
     return result
 
 
@@ -120,11 +126,9 @@ def _distinct(settings: Iterable[Settings]) -> list[Settings]:
     return list(found)
 
 
-def _recall(
-    sources: Sequence[Source], keys: dict[Settings, str], cache: Cache
-) -> dict[str, list[Finding]]:
-    """The findings of each unchanged file, by path, from the cache."""
-    recalled: dict[str, list[Finding]] = {}
+def _recall(sources: Sequence[Source], keys: dict[Settings, str], cache: Cache) -> dict[str, Entry]:
+    """What the cache knows of each unchanged file, by path."""
+    recalled: dict[str, Entry] = {}
     entries: dict[str, dict[str, Entry]] = {key: cache.entries(key) for key in set(keys.values())}
     others = _Others(entries.values())
     last: Settings | None = None
@@ -143,7 +147,7 @@ def _recall(
             if entry.look != source.look:
                 cache.add(keys[last], source.path, replace(entry, look=source.look))
         if others.unchanged(entry):
-            recalled[source.path] = decode(entry.findings, source.shown)
+            recalled[source.path] = entry
     return recalled
 
 
@@ -279,3 +283,5 @@ def _collect(result: Result, source: Source, outcome: Outcome) -> None:
     result.unchecked += outcome.failed
     if outcome.findings:
         result.findings.extend(decode(outcome.findings, source.shown))
+        if outcome.lasting:
+            result.consulted[source.path] = outcome.consulted
