@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from devlint import files
-from devlint.git import Entry, GitError, Repository
+from devlint.git import Entry, GitError, LackingError, Repository
 
 _MARKS = ("pyproject.toml", "setup.cfg")
 """Files that say by being there where a project begins. They are written empty."""
@@ -37,8 +37,6 @@ class Checkout:
     """The work tree, without links."""
     names: dict[str, str] = field(default_factory=dict)
     """What git calls the content of each file that was written, by its path in the work tree."""
-    lacking: list[str] = field(default_factory=list)
-    """Files that belong here and that the clone doesn't hold."""
     unknown: list[str] = field(default_factory=list)
     """Submodules whose older commit their clone doesn't hold."""
     size: int = 0
@@ -126,8 +124,9 @@ def _fill(
     for name, data in repository.blobs(paths, files.LARGEST_SOURCE):
         for path in paths[name]:
             if data is None:
-                made.lacking.append(path)
-            elif _put(made, path, data):
+                kind = LackingError if repository.is_partial else GitError
+                raise kind(f"the repository lacks the content of {path}")
+            if _put(made, path, data):
                 made.names[path] = name
     for name, data in repository.blobs(links, _LONGEST_LINK):
         if data is not None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import subprocess
 import tempfile
 import threading
@@ -47,11 +48,16 @@ _PATIENCE = 600.0
 _MOST_ENTRIES = 1_000_000
 """Files of one revision. A tree may hold itself many times over, and be small."""
 _LONGEST_LINK = 4096
+_IS_PROMISED = re.compile(r".*\.promisor").fullmatch
 _PIECE = 1 << 20
 
 
 class GitError(Exception):
     """A revision can't be read; the text says why, on one line."""
+
+
+class LackingError(GitError):
+    """The clone is a partial one, and hasn't got what was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +110,12 @@ class Repository:
     def is_sparse(self) -> bool:
         """Whether the work tree may hold a part of the files only."""
         return os.path.exists(os.path.join(self.git_folder, "info", "sparse-checkout"))
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether git would fetch what isn't there; here it doesn't."""
+        packs = os.path.join(self._common, "objects", "pack")
+        return os.path.isdir(packs) and any(map(_IS_PROMISED, os.listdir(packs)))
 
     @property
     def exclude(self) -> str:
@@ -217,7 +229,8 @@ class Repository:
             if code:
                 said.seek(0)
                 last = said.read(_PIECE).decode(errors="replace").strip().rpartition("\n")[2]
-                raise GitError(f"git {arguments[0]} in {self.top}: {last or f'exit code {code}'}")
+                kind = LackingError if self.is_partial else GitError
+                raise kind(f"git {arguments[0]} in {self.top}: {last or f'exit code {code}'}")
 
     def _command(self, *arguments: str) -> list[str]:
         settings = [part for name, value in _SETTINGS.items() for part in ("-c", f"{name}={value}")]

@@ -20,7 +20,7 @@ from devlint.checkout import Checkout, check_out, content, place
 from devlint.discover import Source, is_excluded, is_ignored
 from devlint.files import UNSEEN
 from devlint.findings import Finding
-from devlint.git import GitError, Repository, open_repository, top_of
+from devlint.git import GitError, LackingError, Repository, open_repository, top_of
 from devlint.importing import PLACES, surroundings_of
 from devlint.older import Older, Sources, Told, split, told
 from devlint.patterns import below, matcher
@@ -29,8 +29,6 @@ from devlint.run import Progress, Result, run
 from devlint.selection import FAILURES
 from devlint.settings import Settings
 from devlint.source.encoding import text_of
-
-_SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +99,13 @@ def compare(
         return suffix in suffixes or path in named or os.path.basename(path) == ".gitignore"
 
     with tempfile.TemporaryDirectory(prefix="devlint-", ignore_cleanup_errors=True) as folder:
-        old = check_out(since.repository, since.commit, files.resolve(folder), wanted)
-        if old.lacking:
-            raise GitError(_lacking(since.name, old.lacking))
+        try:
+            old = check_out(since.repository, since.commit, files.resolve(folder), wanted)
+        except LackingError as error:
+            raise GitError(
+                f"the clone is a partial one and lacks files that `{since.name}` has: "
+                f"`git diff --stat {since.name}` fetches them"
+            ) from error
         comparison = _Comparison(old, paths, sources, result, suffixes)
         by_file = comparison.told(concerned, found, texts, jobs, progress)
     new, older = split(since.name, found, by_file, texts)
@@ -113,14 +115,6 @@ def compare(
         for path in old.unknown
     )
     return Compared([*kept, *new], older, comparison.linted, warnings)
-
-
-def _lacking(name: str, paths: Sequence[str]) -> str:
-    more = f" and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else ""
-    return (
-        f"the clone is a partial one and lacks what `{name}` has of "
-        f"{', '.join(paths[:_SHOWN])}{more}: `git diff --stat {name}` fetches it"
-    )
 
 
 def _path_in(top: str, source: Source) -> str:
