@@ -78,8 +78,7 @@ def check_out(
     made = Checkout(folder, repository.top)
     top = place(folder, repository.top)
     try:
-        os.makedirs(os.path.join(top, ".git", "info"))  # says where the project ends
-        _write(os.path.join(top, ".git", "info", "exclude"), content(repository.exclude))
+        os.makedirs(os.path.join(top, ".git"))  # says where the project ends
         # All is written before there is any link: nothing is written through one.
         links = list(_fill(made, repository, commit, "", wanted, 0))
         links = [(path, target) for path, target in links if _make_folders(made, path)]
@@ -193,12 +192,10 @@ def _make_folders(made: Checkout, path: str) -> bool:
 
 
 def _link(link: str, target: str) -> None:
-    """Make a link, unless something takes its place, a link leads there, or the system makes none.
-    One that leads out is taken away later: only then is it known where others lead."""
+    """Make a link, unless something takes its place, or the system makes none. One that leads out
+    is taken away later: only then is it known where others lead."""
     folder = os.path.dirname(link)
-    if "\0" in target or not target or os.path.isabs(target) or files.resolve(folder) != folder:
-        return
-    if os.path.lexists(link):
+    if "\0" in target or not target or os.path.isabs(target) or os.path.lexists(link):
         return
     try:
         os.symlink(target, link, os.path.isdir(os.path.join(folder, target)))

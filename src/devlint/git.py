@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import IO
 
 from devlint import files
+from devlint.installed import folders_of_path, program
 
 _SETTINGS = {
     "core.alternateRefsCommand": "",
@@ -78,6 +79,8 @@ class Repository:
     """The folder of the work tree, without links."""
     git_folder: str
     program: str
+    path: str
+    """Where git may look for programs: no folder of what is linted."""
 
     def commit(self, revision: str) -> str:
         """The commit that a revision names, as git understands it; `REV...` is where REV and HEAD
@@ -118,11 +121,6 @@ class Repository:
         return os.path.isdir(packs) and any(map(_IS_PROMISED, os.listdir(packs)))
 
     @property
-    def exclude(self) -> str:
-        """The ignore file that belongs to the clone."""
-        return os.path.join(self._common, "info", "exclude")
-
-    @property
     def _common(self) -> str:
         """What all work trees of the repository share."""
         try:
@@ -137,7 +135,7 @@ class Repository:
         if files.resolve(top) != top:
             return None
         folder = _git_folder(top)
-        return None if folder is None else Repository(top, folder, self.program)
+        return None if folder is None else Repository(top, folder, self.program, self.path)
 
     def has(self, commit: str) -> bool:
         """Whether the clone holds a commit, whose full name is given."""
@@ -239,7 +237,7 @@ class Repository:
 
     def _environment(self) -> dict[str, str]:
         own = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-        return {**own, **_ENVIRONMENT, "PATH": os.path.dirname(self.program)}
+        return {**own, **_ENVIRONMENT, "PATH": self.path}
 
 
 def _skip(output: IO[bytes], size: int) -> None:
@@ -263,10 +261,12 @@ def open_repository(top: str, trees: Iterable[str]) -> Repository:
     folder = _git_folder(top)
     if folder is None:
         raise GitError(f"{top} is not a git repository: its `.git` leads to none")
-    program = _program([top, *trees])
-    if program is None:
+    trees = [top, *trees]
+    folders = folders_of_path(trees)
+    found = program("git", folders, trees)
+    if found is None:
         raise GitError("there is no git on PATH, outside of what is linted")
-    return Repository(top, folder, program)
+    return Repository(top, folder, found, os.pathsep.join(folders))
 
 
 def _git_folder(top: str) -> str | None:
@@ -281,18 +281,3 @@ def _git_folder(top: str) -> str | None:
             return None
         path = os.path.normpath(os.path.join(top, text.removeprefix("gitdir: ").rstrip("\r\n")))
     return path if os.path.isfile(os.path.join(path, "HEAD")) else None
-
-
-def _program(trees: Iterable[str]) -> str | None:
-    """git as PATH has it; none that lies in one of the trees, nor what links there lead to."""
-    places = [files.resolve(tree) for tree in trees]
-    name = "git.exe" if os.name == "nt" else "git"
-    for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
-        program = os.path.join(folder, name)
-        if not os.path.isabs(folder) or not os.access(program, os.X_OK):
-            continue
-        whole = {os.path.abspath(program), files.resolve(folder), files.resolve(program)}
-        inside = any(files.is_below(each, place) for each in whole for place in places)
-        if os.path.isfile(program) and not inside:
-            return program
-    return None

@@ -167,6 +167,28 @@ def test_git_is_none_that_the_tree_holds(
     assert not marker.exists()
 
 
+@pytest.mark.skipif(os.name != "posix", reason="needs scripts")
+def test_git_looks_for_no_program_in_the_tree(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = Repository(tmp_path / "repo")
+    made.commit({"a.py": BAD_DEVICE})
+    marker, tools = tmp_path / "ran", tmp_path / "tools"
+    tools.mkdir()
+    for folder, name, text in (
+        (made.folder, "helper", f"echo ran >> {marker}"),
+        (tools, "git", f'helper\nexec {shutil.which("git")} "$@"'),
+    ):
+        (folder / name).write_text(f"#!/bin/sh\n{text}\n")
+        (folder / name).chmod(0o755)
+    os.chdir(made.folder)
+    path = [str(made.folder), ".", "", str(tools), os.environ["PATH"]]
+    monkeypatch.setenv("PATH", os.pathsep.join(path))
+    ran = project.concise("--since=HEAD")
+    assert (ran.code, ran.out, ran.err) == (0, "", "")
+    assert not marker.exists()
+
+
 def tree_of(made: Repository, folder: Path, rows: list[tuple[str, str, str]]) -> str:
     """A tree of rows of mode, name and object, however it is."""
     data = b"".join(
@@ -199,8 +221,12 @@ def test_a_tree_writes_nothing_elsewhere(
     (tmp_path / "target").write_text("here/../../../../../../../../../..")
     through = made.git("hash-object", "-w", str(tmp_path / "target"))
     inner = tree_of(made, tmp_path, [("100644", "evil.py", blob), ("120000", "link.py", up)])
+    outside = tree_of(made, tmp_path, [("100644", "evil.py", blob)])
+    for _ in range(len(made.folder.parts) + 2):  # out of the private folder
+        outside = tree_of(made, tmp_path, [("40000", "..", outside)])
     rows = [
         ("100644", "/evil.py", blob),
+        ("40000", "sub", outside),
         ("100644", "a.py", blob),
         ("100644", "a.py", blob),
         ("100644", "nul.py", blob),
