@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from itertools import islice, product
+from typing import NamedTuple
 
 _ALIKE = 0.5
 """How much of the longer file two files have in common where one was the other."""
 _MOST_PAIRS = 20_000
 """Pairs of files that are compared by their lines; of more, those of one name only."""
 _MOST_BYTES = 100_000_000
-"""Bytes that are read for that."""
+"""Bytes of all files that have gone, above which that is so as well."""
 
 Content = Callable[[str], bytes]
 
@@ -26,30 +29,52 @@ def renamed(
     found: dict[str, str] = {}
     if not new or not gone:
         return found
-    fresh = {path: _plain(new_content(path)) for path in new}
-    old = {path: _plain(old_content(path)) for path in gone}
+    fresh = {path: _seal(new_content(path)) for path in new}
+    old = {path: _seal(old_content(path)) for path in gone}
     _pair_same(fresh, old, found)
     taken = set(found.values())
-    pairs = [
-        (path, other) for path in fresh if path not in found for other in old if other not in taken
-    ]
-    if len(pairs) > _MOST_PAIRS or _size(fresh) + _size(old) > _MOST_BYTES:
-        pairs = [(path, other) for path, other in pairs if _name(path) == _name(other)]
-    scores = sorted(_scores(pairs[:_MOST_PAIRS], fresh, old))
-    for *_, path, other in scores:
+    pairs = [*islice(_pairs(fresh.keys() - found.keys(), old.keys() - taken, old), _MOST_PAIRS)]
+    for *_, path, other in sorted(_scores(pairs, new_content, old_content)):
         if path not in found and other not in taken:
             found[path] = other
             taken.add(other)
     return found
 
 
-def _pair_same(fresh: Mapping[str, bytes], old: Mapping[str, bytes], found: dict[str, str]) -> None:
+class _Seal(NamedTuple):
+    """What a file holds, to compare."""
+
+    digest: bytes
+    size: int
+
+
+def _seal(content: bytes) -> _Seal:
+    plain = _plain(content)
+    return _Seal(hashlib.sha256(plain).digest(), len(plain.strip()))
+
+
+def _pairs(
+    new: Collection[str], gone: Collection[str], old: Mapping[str, _Seal]
+) -> Iterator[tuple[str, str]]:
+    """The files that are compared: all, or those of one name where that is too much."""
+    whole = sum(old[path].size for path in gone)
+    if len(new) * len(gone) <= _MOST_PAIRS and whole <= _MOST_BYTES:
+        yield from product(sorted(new), sorted(gone))
+        return
+    by_name: dict[str, list[str]] = {}
+    for path in sorted(gone):
+        by_name.setdefault(_name(path), []).append(path)
+    for path in sorted(new):
+        yield from ((path, other) for other in by_name.get(_name(path), ()))
+
+
+def _pair_same(fresh: Mapping[str, _Seal], old: Mapping[str, _Seal], found: dict[str, str]) -> None:
     by_content: dict[bytes, list[str]] = {}
-    for path, content in old.items():
-        if content.strip():
-            by_content.setdefault(content, []).append(path)
-    for path, content in fresh.items():
-        others = by_content.get(content)
+    for path, seal in old.items():
+        if seal.size:
+            by_content.setdefault(seal.digest, []).append(path)
+    for path, seal in fresh.items():
+        others = by_content.get(seal.digest)
         if others:
             same_name = (other for other in others if _name(other) == _name(path))
             other = next(same_name, others[0])
@@ -58,11 +83,11 @@ def _pair_same(fresh: Mapping[str, bytes], old: Mapping[str, bytes], found: dict
 
 
 def _scores(
-    pairs: Sequence[tuple[str, str]], fresh: Mapping[str, bytes], old: Mapping[str, bytes]
+    pairs: Sequence[tuple[str, str]], new_content: Content, old_content: Content
 ) -> list[tuple[float, bool, str, str]]:
     """Those alike: how much they differ, whether their names do, and their paths."""
-    lines = {path: _lines(fresh[path]) for path in dict.fromkeys(path for path, _ in pairs)}
-    theirs = {other: _lines(old[other]) for other in dict.fromkeys(other for _, other in pairs)}
+    lines = {path: _lines(new_content(path)) for path in dict.fromkeys(path for path, _ in pairs)}
+    theirs = {other: _lines(old_content(other)) for other in dict.fromkeys(o for _, o in pairs)}
     found: list[tuple[float, bool, str, str]] = []
     for path, other in pairs:
         one, two = lines[path], theirs[other]
@@ -83,10 +108,6 @@ def _plain(content: bytes) -> bytes:
 def _lines(content: bytes) -> Counter[bytes]:
     """How often each line is there, without its blanks."""
     return Counter(filter(None, map(bytes.strip, content.split(b"\n"))))
-
-
-def _size(contents: Mapping[str, bytes]) -> int:
-    return sum(map(len, contents.values()))
 
 
 def _name(path: str) -> str:
