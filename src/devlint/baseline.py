@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from devlint import files
 from devlint.escaping import json_text
 from devlint.findings import Finding
-from devlint.fingerprint import fingerprints, relative_path
+from devlint.fingerprint import Kind, fingerprints, relative_path
 from devlint.writing import create
 
 _VERSION = 1
@@ -42,11 +42,14 @@ def write(path: Path, findings: Sequence[Finding], sources: Sources) -> None:
         raise BaselineError(f"{path}: {error.strerror or error}") from error
 
 
-def new_findings(path: Path, findings: Sequence[Finding], sources: Sources) -> list[Finding]:
-    """The findings that a baseline doesn't list. Raises `BaselineError`."""
+def new_findings(
+    path: Path, findings: Sequence[Finding], sources: Sources, before: Mapping[Kind, int]
+) -> list[Finding]:
+    """The findings that a baseline doesn't list, where `before` says how many of a kind are there
+    besides. Raises `BaselineError`."""
     known = Counter(_read(path))
     fresh: list[Finding] = []
-    marks = fingerprints(findings, sources, _folder(path))
+    marks = fingerprints(findings, sources, _folder(path), before)
     for finding, mark in zip(findings, marks, strict=True):
         if known[mark] > 0:
             known[mark] -= 1

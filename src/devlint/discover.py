@@ -211,6 +211,17 @@ def is_excluded(path: str, settings: Settings) -> bool:
     return False
 
 
+def is_ignored(path: str, top: str) -> bool:
+    """Whether git ignores an absolute path, or a folder around it that lies below another one."""
+    ignores = _ignores_above(path)
+    place = path
+    while ignores and files.is_below(place, top) and place != top:
+        if _ignored(place, place != path, ignores):
+            return True
+        place = os.path.dirname(place)
+    return False
+
+
 class _Ignore:
     """The patterns of one `.gitignore` (or `.git/info/exclude`), for the paths below a folder.
     `problem` says why there are none, where that is none of git's reasons."""

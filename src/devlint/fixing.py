@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from devlint import files
 from devlint.discover import Failure, Source
 from devlint.findings import Finding, Safety
+from devlint.older import Told, fresh
 from devlint.run import DIED
+from devlint.settings import Settings
+from devlint.source.encoding import text_of
 
 
 @dataclass(slots=True)
@@ -26,6 +29,7 @@ class Fixed:
 class _Task:
     source: Source
     unsafe: bool
+    older: Told = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +43,17 @@ class _Outcome:
 
 
 def fix_all(
-    sources: Sequence[Source], findings: Iterable[Finding], unsafe: bool, write: bool, jobs: int
+    sources: Sequence[Source],
+    findings: Iterable[Finding],
+    unsafe: bool,
+    write: bool,
+    jobs: int,
+    older: Mapping[str, Told] | None = None,
 ) -> Fixed:
-    """Fix the files that have findings with a fix. Without `write`, only make diffs."""
+    """Fix the files that have findings with a fix. Without `write`, only make diffs.
+
+    Those that are `older` stay as they are, by the names of files in messages.
+    """
     from devlint.fix import unified_diff
     from devlint.pool import Died, each
     from devlint.writing import rewrite
@@ -50,7 +62,7 @@ def fix_all(
     for finding in findings:
         by_file.setdefault(finding.filename, []).append(finding)
     tasks = [
-        _Task(source, unsafe)
+        _Task(source, unsafe, (older or {}).get(source.shown, {}))
         for source in sources
         if any(_applies(finding, unsafe) for finding in by_file.get(source.shown, ()))
     ]
@@ -95,19 +107,23 @@ def _fix_file(task: _Task) -> _Outcome:
     """Fix one file's bytes. As with linting, one bad file must not end the run."""
     try:
         data = files.read(task.source.path, task.source.settings.max_file_size)
-        return fix_bytes(data, task.source, task.unsafe)
+        return fix_bytes(data, task.source, task.unsafe, task.older)
     except OSError as error:
         return _Outcome(error=files.reason(error))
     except Exception as error:
         return _Outcome(error=f"internal error: {type(error).__name__}: {error}")
 
 
-def fix_bytes(data: bytes, source: Source, unsafe: bool) -> _Outcome:
-    """Fix the content of a file."""
+def fix_bytes(data: bytes, source: Source, unsafe: bool, older: Told | None = None) -> _Outcome:
+    """Fix the content of a file, but for what is older."""
     from devlint.fix import fix_source
     from devlint.lint import check_source
 
-    result = fix_source(data, source.path, source.settings, unsafe, check_source)
+    def check(data: bytes, filename: str, settings: Settings) -> list[Finding]:
+        found = check_source(data, filename, settings)
+        return fresh(found, text_of(data), older) if older else found
+
+    result = fix_source(data, source.path, source.settings, unsafe, check)
     notes = tuple(
         f"{item.finding.span.row}: the fix of {item.finding.code} was left out: {item.reason}"
         for item in result.dropped

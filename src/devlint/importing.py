@@ -138,10 +138,13 @@ def starts(folder: str) -> tuple[str, ...]:
     return places if own is None else ()
 
 
-def surroundings_of(path: str) -> str:
-    """What is known of a folder's place in its project, for a path that stands for that."""
+def surroundings_of(path: str, below: str = "") -> str:
+    """What is known of a folder's place in its project, for a path that stands for that; of a
+    project that was put `below` another folder, as if it weren't."""
     folder = os.path.dirname(path)
-    return repr((_places(folder), _root(folder)))
+    (places, own), root = _places(folder), _root(folder)
+    places = tuple(place.removeprefix(below) for place in places)
+    return repr(((places, own), root and root.removeprefix(below)))
 
 
 def is_strangers(path: str) -> bool:

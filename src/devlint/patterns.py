@@ -28,6 +28,16 @@ def rebase(pattern: str, base: str) -> str:
     return f"{sign}{folder}/{body.lstrip('/') if anchored else '**/' + body}"
 
 
+def below(pattern: str, folder: str) -> str:
+    """A pattern of absolute paths, as one of the same paths below a folder; one of names stays."""
+    if "/" not in pattern:
+        return pattern
+    sign, body = ("!", pattern[1:]) if pattern.startswith("!") else ("", pattern)
+    body = body.replace(":/", "/", 1) if not body.startswith("/") else body  # a drive of Windows
+    escaped = _SPECIAL.sub(r"\\\1", folder.replace(os.sep, "/").rstrip("/"))
+    return f"{sign}{escaped}/{body.lstrip('/')}"
+
+
 class Matcher:
     """Says whether a path matches one of several patterns.
 

@@ -43,6 +43,9 @@ class Result:
     """Files that DEV001 or DEV003 tells of: they count as failures as well."""
     coverage: Coverage = NOTHING_MEETS
     """Of the places where tensors meet, how many are decided, in all files."""
+    consulted: dict[str, str] = field(default_factory=dict)
+    """What the findings of a file hang on besides, as `Outcome` has it: of the files with findings,
+    by path, where nothing has changed meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +82,7 @@ def run(
     Raises `SettingsError` where a selector or a row of the settings stands for nothing.
     """
     keys = _keys(sources)
-    recalled = {} if cache is None else _recall(sources, keys, cache)
+    recalled: dict[str, Entry] = {} if cache is None else _recall(sources, keys, cache)
     outcomes: dict[str, Outcome] = {}
     todo = [source for source in sources if source.path not in recalled]
     if todo:
@@ -103,11 +106,13 @@ def run(
         if known is None:
             _collect(result, source, outcomes[source.path])
             covered.append(outcomes[source.path].coverage)
-        else:
-            findings, coverage = known
-            result.findings += findings
-            result.unchecked += any(finding.code in FAILURES for finding in findings)
-            covered.append(coverage)
+            continue
+        covered.append(known.coverage)
+        found = decode(known.findings, source.shown)
+        result.findings += found
+        result.unchecked += any(finding.code in FAILURES for finding in found)
+        if found:
+            result.consulted[source.path] = known.consulted
     result.coverage = _summed(covered)
     return result
 
@@ -140,11 +145,9 @@ def _distinct(settings: Iterable[Settings]) -> list[Settings]:
     return list(found)
 
 
-def _recall(
-    sources: Sequence[Source], keys: dict[Settings, str], cache: Cache
-) -> dict[str, tuple[list[Finding], str]]:
-    """The findings of each unchanged file, and how much of it is decided, from the cache."""
-    recalled: dict[str, tuple[list[Finding], str]] = {}
+def _recall(sources: Sequence[Source], keys: dict[Settings, str], cache: Cache) -> dict[str, Entry]:
+    """What the cache knows of each unchanged file, by path."""
+    recalled: dict[str, Entry] = {}
     entries: dict[str, dict[str, Entry]] = {key: cache.entries(key) for key in set(keys.values())}
     others = _Others(entries.values())
     last: Settings | None = None
@@ -163,7 +166,7 @@ def _recall(
             if entry.look != source.look:
                 cache.add(keys[last], source.path, replace(entry, look=source.look))
         if others.unchanged(entry):
-            recalled[source.path] = decode(entry.findings, source.shown), entry.coverage
+            recalled[source.path] = entry
     return recalled
 
 
@@ -300,3 +303,5 @@ def _collect(result: Result, source: Source, outcome: Outcome) -> None:
     result.unchecked += outcome.failed
     if outcome.findings:
         result.findings.extend(decode(outcome.findings, source.shown))
+        if outcome.lasting:
+            result.consulted[source.path] = outcome.consulted

@@ -231,6 +231,12 @@ def _add_adoption(parser: Parser) -> None:
         metavar="FILE",
         help="Report only findings that the file doesn't list. Where it doesn't exist, list all.",
     )
+    group.add_argument(
+        "--since",
+        metavar="REV",
+        help="Report (and fix) only findings that a revision of the git repository doesn't have.\n"
+        "`REV...` stands for where REV and HEAD have parted, as it does for `git diff`.",
+    )
 
 
 def _add_configuration(parser: Parser) -> None:

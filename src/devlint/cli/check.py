@@ -14,6 +14,7 @@ from devlint.cli.arguments import UsageError, environment_values, layer_values
 from devlint.cli.output import report
 from devlint.cli.progress import Bar
 from devlint.cli.session import Session
+from devlint.cli.since import new_findings, revision_of
 from devlint.configuration import Configuration, parse_toml
 from devlint.discover import Failure, Found, Source, discover
 from devlint.escaping import line
@@ -49,6 +50,7 @@ def check(options: argparse.Namespace) -> int:
     if reason is not None:
         _check_adding(session, reason)
     paths = tuple(options.paths) or (".",)
+    since = None if options.since is None else revision_of(session, paths)
     found = discover(paths, configuration)
     session.failures += [_with_hint(failure, options) for failure in found.failures]
     if options.show_files:
@@ -76,7 +78,10 @@ def check(options: argparse.Namespace) -> int:
         from devlint.cli.adding import add_ignores
 
         return add_ignores(session, found.sources, result.findings, reason)
-    findings = fix(session, found.sources, result.findings)
+    findings = result.findings
+    if since is not None:
+        findings = new_findings(session, since, paths, found, result)
+    findings = fix(session, found.sources, findings)
     return report(session, findings)
 
 
@@ -113,7 +118,8 @@ def fix(session: Session, sources: Sequence[Source], findings: list[Finding]) ->
     from devlint.fixing import fix_all
 
     write = not options.diff
-    fixed = fix_all(sources, findings, settings.unsafe_fixes, write, session.jobs)
+    older = None if session.older is None else session.older.told
+    fixed = fix_all(sources, findings, settings.unsafe_fixes, write, session.jobs, older)
     session.fixed = fixed.count
     session.failures += fixed.failures
     for note in fixed.notes:
@@ -168,7 +174,7 @@ def _check_adding(session: Session, reason: str) -> None:
     if "#" in reason:
         raise UsageError("the reason of --add-ignore can't contain `#`, which ends it")
     given = vars(session.options)
-    for name in ("fix", "fix_only", "diff", "baseline"):
+    for name in ("fix", "fix_only", "diff", "baseline", "since"):
         if given[name]:
             option = name.replace("_", "-")
             raise UsageError(f"--add-ignore and --{option} don't go together: give one of them")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from devlint.cli.session import Session
 from devlint.findings import Finding
-from devlint.report import Summary, render, statistics
+from devlint.report import WITH_CLOSING, Summary, left_out, render, statistics
 from devlint.selection import FAILURES
 from devlint.settings import SettingsError
 
@@ -17,6 +17,7 @@ from devlint.settings import SettingsError
 def report(session: Session, findings: list[Finding]) -> int:
     """Leave out what the baseline lists, print the rest and decide on the exit code."""
     options, settings = session.options, session.settings
+    _say_left_out(session)
     if options.diff or settings.fix_only:
         session.tell([finding for finding in findings if finding.code in FAILURES])
     if options.diff:
@@ -40,12 +41,30 @@ def _rendered(session: Session, findings: list[Finding]) -> str:
     color = _wants_color(options)
     if options.statistics:
         return statistics(output_format, findings, color)
-    root = Path(settings.root or os.getcwd())
-    summary = Summary(
-        session.files, session.fixed, tuple(session.failures), root,
-        closing=not options.quiet, coverage=session.coverage,
-    )  # fmt: skip
-    return render(output_format, findings, summary, color, session.sources)
+    return render(output_format, findings, _summary(session), color, session.sources)
+
+
+def _summary(session: Session) -> Summary:
+    older = session.older
+    return Summary(
+        session.files,
+        session.fixed,
+        tuple(session.failures),
+        Path(session.settings.root or os.getcwd()),
+        closing=not session.options.quiet,
+        coverage=session.coverage,
+        since="" if older is None else older.name,
+        older={} if older is None else older.counts,
+    )
+
+
+def _say_left_out(session: Session) -> None:
+    """Say how many older findings aren't shown, where the output itself doesn't."""
+    options, settings = session.options, session.settings
+    is_whole = not (options.diff or settings.fix_only or options.statistics)
+    if not (is_whole and settings.output_format in WITH_CLOSING):
+        if text := left_out(_summary(session)):
+            session.say(f"devlint:{text}")
 
 
 def _after_baseline(session: Session, findings: list[Finding]) -> list[Finding]:
@@ -56,11 +75,14 @@ def _after_baseline(session: Session, findings: list[Finding]) -> list[Finding]:
     others = [finding for finding in findings if finding.code not in FAILURES]
     try:
         if not os.path.lexists(path):
+            if session.older is not None:
+                raise SettingsError(f"{path}: there is no such baseline: write it without --since")
             baseline.write(path, others, session.sources)
             count = len(others)
             session.say(f"Wrote a baseline of {count} finding{'s' * (count != 1)} to {path}.")
             return failures
-        return failures + baseline.new_findings(path, others, session.sources)
+        before = {} if session.older is None else session.older.counts
+        return failures + baseline.new_findings(path, others, session.sources, before)
     except baseline.BaselineError as error:
         raise SettingsError(str(error)) from error
 

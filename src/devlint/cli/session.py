@@ -15,6 +15,7 @@ from devlint.configuration import Configuration
 from devlint.discover import Failure
 from devlint.escaping import block
 from devlint.findings import NOTHING_MEETS, Coverage, Finding
+from devlint.older import Older
 from devlint.report import Sources
 from devlint.settings import Settings, SettingsError
 from devlint.source.encoding import decode
@@ -44,6 +45,8 @@ class Session:
     unchecked: int = 0
     coverage: Coverage = NOTHING_MEETS
     failures: list[Failure] = field(default_factory=list)
+    older: Older | None = None
+    """What isn't shown, since the revision that `--since` names has it too."""
     sources: Sources = read_source
     stream: TextIO | None = None
     """Where output goes; None for stdout."""

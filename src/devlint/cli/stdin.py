@@ -22,7 +22,7 @@ def check_stdin(session: Session) -> int:
     if options.paths not in ([], ["-"]):
         what = "`-` stands" if "-" in options.paths else "--stdin-filename stands"
         raise UsageError(f"{what} for standard input and can't be mixed with paths")
-    for name in ("add_ignore", "baseline"):
+    for name in ("add_ignore", "baseline", "since"):
         if getattr(options, name) is not None:
             raise UsageError(f"--{name.replace('_', '-')} needs files, not standard input")
     shown = options.stdin_filename or "-"

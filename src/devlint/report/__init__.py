@@ -6,16 +6,22 @@ import importlib
 from collections.abc import Sequence
 
 from devlint.findings import OUTPUT_FORMATS, Finding
+from devlint.report.closing import left_out
 from devlint.report.context import Context, Failure, Sources, Summary
 
 __all__ = [
+    "WITH_CLOSING",
     "Context",
     "Failure",
     "Sources",
     "Summary",
+    "left_out",
     "render",
     "statistics",
 ]
+
+WITH_CLOSING = ("full", "concise", "grouped")
+"""The formats for people, which end with a line on the run as a whole."""
 
 
 def render(

@@ -16,7 +16,7 @@ def closing(findings: Sequence[Finding], summary: Summary) -> list[Line]:
     covered: list[Line] = [[(_covered(summary.coverage), "")]] if summary.coverage.meetings else []
     text = f"Fixed {plural(summary.fixed, 'finding')}. " if summary.fixed else ""
     if not findings:
-        return [*covered, [(f"{text}{_clean(summary)}", "")]]
+        return [*covered, [(f"{text}{_clean(summary)}{left_out(summary)}", "")]]
     errors = sum(finding.level is Level.ERROR for finding in findings)
     warnings = sum(finding.level is Level.WARNING for finding in findings)
     notes = len(findings) - errors - warnings
@@ -30,7 +30,7 @@ def closing(findings: Sequence[Finding], summary: Summary) -> list[Line]:
         text += f" [*] {safe} fixable with --fix{more}."
     elif unsafe:
         text += f" {unsafe} fixable with --fix --unsafe-fixes."
-    return [*covered, [(text, "")]]
+    return [*covered, [(f"{text}{left_out(summary)}", "")]]
 
 
 _MOST_CAUSES = 3
@@ -47,6 +47,15 @@ def _covered(coverage: Coverage) -> str:
     return f"{text}, {unknown} unknown ({', '.join(causes)})."
 
 
+def left_out(summary: Summary) -> str:
+    """How many findings an older revision has too, as a sentence; "" for none."""
+    count = sum(summary.older.values())
+    if not count:
+        return ""
+    verb = "isn't" if count == 1 else "aren't"
+    return f" {plural(count, 'finding')} that `{summary.since}` has too {verb} shown."
+
+
 def _clean(summary: Summary) -> str:
     if summary.failures:
         problems = plural(len(summary.failures), "problem")
@@ -55,6 +64,8 @@ def _clean(summary: Summary) -> str:
         return f"Found nothing, but {problems} kept devlint from checking everything."
     if not summary.files:
         return "Nothing was checked."
+    if summary.older:
+        return f"Found nothing new in {plural(summary.files, 'file')}."
     return f"All checks passed in {plural(summary.files, 'file')}."
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 from urllib.parse import quote
 
 from devlint.findings import NOTHING_MEETS, Coverage, Finding, Level, Safety
-from devlint.fingerprint import fingerprints, relative_path
+from devlint.fingerprint import Kind, fingerprints, relative_path
 
 Sources = Callable[[str], "str | None"]
 """Gives a file's text as `Finding` offsets count it, newlines untouched; None without one."""
@@ -29,7 +29,8 @@ class Failure(Protocol):
 class Summary:
     """A run as a whole. Paths in machine-readable formats are relative to `root`.
 
-    `files` were checked; `fixed` findings were fixed and are gone from the list.
+    `files` were checked; `fixed` findings were fixed and are gone from the list, and so are those
+    that the revision `since` has too: how many of which kind says `older`.
     """
 
     files: int = 0
@@ -40,6 +41,8 @@ class Summary:
     """Whether the formats for people end with a line on the run as a whole."""
     coverage: Coverage = NOTHING_MEETS
     """Of the places where tensors meet, how many are decided."""
+    since: str = ""
+    older: Mapping[Kind, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +66,7 @@ class Context:
 
     def fingerprints(self, findings: Sequence[Finding]) -> list[str]:
         """One mark a finding that outlives moved lines."""
-        return fingerprints(findings, self.sources, self.summary.root)
+        return fingerprints(findings, self.sources, self.summary.root, self.summary.older)
 
 
 def severity(level: Level) -> str:

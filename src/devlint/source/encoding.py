@@ -128,6 +128,14 @@ def _declared(body: bytes) -> tuple[str, int] | None:
     return None
 
 
+def text_of(data: bytes) -> str:
+    """The text of a file; none where it can't be decoded."""
+    try:
+        return decode(data).text
+    except SourceError:
+        return ""
+
+
 def _unreadable(body: bytes, offset: int, reason: str) -> SourceError:
     """An error at a byte; rows and columns are those of the text read as far as it can be."""
     text = body.decode("utf-8", "replace")
