@@ -453,10 +453,10 @@ def main() -> int:
     parser.add_argument("--here", nargs=2, metavar=("MODE", "COUNT"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     torch.set_num_threads(1)
+    prepare_torchvision()
     if options.here:
         _run_here(options.here[0], int(options.here[1]))
         return 0
-    prepare_torchvision()
     cases = [
         c
         for c in planted(options.set)
