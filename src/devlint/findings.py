@@ -7,7 +7,7 @@ editor and every output format share one small object.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Literal, Protocol
 
@@ -96,17 +96,19 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """One step of a reason: what happened at a node."""
+    """One step of a reason: what happened at a node. `sort` names what kind of step it is."""
 
     node: Located
     message: str
+    sort: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
     """One thing a rule has to say.
 
-    `at` is underlined. `because` are the steps that led there, oldest first. `help` is the
+    `at` is underlined; `from_afar` is the message where something else has to be, since it stands
+    in another file. `because` are the steps that led there, oldest first. `help` is the
     remedy in words, shown when there is no `fix` or beside it. `level` overrides the page's.
     `cause` is what is to be fixed, where that is known. Of several reports with one cause, those
     that say best how to fix it are given: one that `settles` it, else one that stands there.
@@ -116,6 +118,7 @@ class Report:
 
     at: Located
     message: str
+    from_afar: str = ""
     because: tuple[Hop, ...] = ()
     fix: Change | None = None
     help: str = ""

@@ -9,16 +9,15 @@ from devlint import ir
 from devlint.flow.calls import directed, fields, outputs
 from devlint.flow.calls.function_calls import call_function
 from devlint.flow.calls.module_inputs import may_hold_tensors
+from devlint.flow.domain.derivation import Sort, Step, shown
 from devlint.flow.domain.differences import difference
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, only_host
 from devlint.flow.domain.values import (
-    MADE_ON_HOST,
     NONE,
     NOTHING,
     TENSORS,
     Kind,
     Origin,
-    Trace,
     Value,
 )
 from devlint.flow.frames.arguments import Arguments, Given
@@ -104,8 +103,8 @@ def _place_new_module(frame: Frame, made: Value) -> None:
         any(each.open_base for each in info.lineage()) or may_inherit_something(frame, info)
     )
     told = found.trace
-    if device == CPU and told is None and isinstance(made.data, tuple):
-        told = Trace(made.data[0], f"made {MADE_ON_HOST}")
+    if device == CPU and shown(told) is None and isinstance(made.data, tuple):
+        told = Step(Sort.MODULE, made.data[0], device=CPU)
     frame.update(
         made, replace(found, device=device, stateless=stateless and not opened, trace=told)
     )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from devlint import ir
 from devlint.flow.conditions import implications
+from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, Guarded, Known
 from devlint.flow.domain.state import Object
-from devlint.flow.domain.values import NOTHING, TENSORS, Kind, Origin, Trace, Value
+from devlint.flow.domain.values import NOTHING, TENSORS, Kind, Origin, Value
 from devlint.flow.effects import pinning, workers
 from devlint.flow.effects.python_overlays import pairs
 from devlint.flow.frames.arguments import Arguments
@@ -93,7 +94,7 @@ def from_pretrained(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> V
         return _placed_by_library(frame, node, row, args)
     if args.unpacked:
         return NOTHING
-    told = Trace(node, "loaded on the CPU here")
+    told = Step(Sort.PRETRAINED, node)
     found = Object(device=frame.state.default, source=row.name, trace=told)
     return Value(Kind.MODULE, data=frame.allocate(node, found))
 
@@ -116,7 +117,8 @@ def _placed_by_library(frame: Frame, node: ir.Call, row: Row, args: Arguments) -
     if not told:
         return _on_one_device(frame, node, row, args)
     found = Object(source=row.name, managed=True)
-    trace = Trace(node, f"loaded as a {told.removeprefix(FIXED).partition(' if ')[0]} model here")
+    name = told.removeprefix(FIXED).partition(" if ")[0]
+    trace = Step(Sort.PLACED_BY_LIBRARY, node, name=name)
     return Value(Kind.MODULE, data=frame.allocate(node, found), note=told, trace=trace)
 
 
@@ -128,7 +130,7 @@ def _on_one_device(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Va
     kind, device = mapped[1].kind, mapped[1].device
     if kind not in (Kind.STRING, Kind.DEVICE) or not isinstance(device, (Known, Guarded)):
         return NOTHING
-    told = Trace(node, f"loaded on {device} here")
+    told = Step(Sort.PRETRAINED_NAMED, node, device=device)
     found = Object(device=device, source=row.name, trace=told)
     return Value(Kind.MODULE, data=frame.allocate(node, found))
 
@@ -181,7 +183,7 @@ def encoding(frame: Frame, node: ir.Call, args: Arguments) -> Value:
     wanted = args.keyword("return_tensors")
     if wanted is None or wanted[1].data != "pt" or args.gives(("device",)):
         return NOTHING
-    told = Trace(node, "comes from a tokenizer here: on the CPU")
+    told = Step(Sort.ENCODED, node)
     found = Object(device=CPU, source="BatchEncoding", trace=told)
     ref = frame.allocate(node, found)
     return Value(Kind.ENCODING, CPU, data=ref, origin=Origin.ENCODED, trace=told)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from devlint import ir
 from devlint.flow.conditions.implications import truth
 from devlint.flow.devices.named import use_device
+from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, Known
 from devlint.flow.domain.paths import Owned, as_device
 from devlint.flow.domain.state import Object
@@ -18,7 +19,6 @@ from devlint.flow.domain.values import (
     TENSORS,
     Kind,
     Origin,
-    Trace,
     Value,
 )
 from devlint.flow.effects import frameworks
@@ -132,7 +132,7 @@ def _normal(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
         return Value(Kind.TENSOR, device, origin=Origin.MOVED, scalar=False)
     if args.find((2, "size")) is None or args.unpacked:
         return NOTHING
-    told = Trace(node, "made without `device=` here: on the CPU")
+    told = Step(Sort.DEFAULT, node, device=CPU)
     return Value(Kind.TENSOR, frame.state.default, origin=Origin.DEFAULT, scalar=False, trace=told)
 
 
@@ -218,7 +218,7 @@ def _tensor_type(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Valu
     name, value = given[1].data, args.receiver[1]
     if isinstance(name, str) and name.endswith("Tensor"):
         device = Known("cuda") if name.startswith("torch.cuda.") else CPU
-        told = Trace(node, f"moved to {device} by its type here", value.trace)
+        told = Step(Sort.MOVE_TYPE, node, value.trace, device)
         return value.but(device=device, origin=Origin.MOVED, trace=told, data=None)
     if given[1].kind is Kind.DTYPE:
         return value
@@ -233,7 +233,7 @@ def _estimator(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
 
 def _load_audio(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     """`torchaudio.load(path)`: a waveform on the host, and its sample rate."""
-    trace = Trace(node, "read from a file here: on the CPU")
+    trace = Step(Sort.FILE, node)
     wave = Value(Kind.TENSOR, CPU, origin=Origin.HOST_DATA, scalar=False, trace=trace)
     inside = Object(items=(wave, Value(Kind.NUMBER)))
     return Value(Kind.TUPLE, data=frame.allocate(node, inside))

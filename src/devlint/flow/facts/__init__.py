@@ -15,6 +15,7 @@ and `devlint.findings`, and nothing else of the interpreter:
 
 from __future__ import annotations
 
+from devlint.flow.domain.derivation import MOVES, Sort
 from devlint.flow.domain.differences import Difference, difference
 from devlint.flow.domain.keys import (
     CUDA_AVAILABLE,
@@ -72,14 +73,15 @@ from devlint.flow.facts.names import (
 )
 
 __all__ = [
-    "CPU", "CUDA", "CUDA_AVAILABLE", "IS_NONE", "MOVED_LEAF", "SAID", "THE_MODULE", "UNKNOWN",
+    "CPU", "CUDA", "CUDA_AVAILABLE", "IS_NONE", "MOVED_LEAF", "MOVES", "SAID", "THE_MODULE",
+    "UNKNOWN",
     "ApiCall", "ApiRead", "AttributeRead", "AttributeWrite", "BareReference", "CachedTensor",
     "Collective", "Comparison", "Context", "Device", "DeviceUse", "Difference", "Draw",
     "EarlyClock", "EarlyRead", "Elsewhere", "Fact", "Guard", "Guarded", "HostRead",
     "IdleSuppression", "Indexing", "Join", "KeptDevice", "KeptModules", "KeptTensor", "Kind",
     "Known", "LeftState", "LoopRead", "Loss", "LossyDefault", "MixedPrecision", "ModuleCall",
     "Move", "Neglect", "NeglectedDevice", "Operand", "Origin", "Pinning", "Revealed", "Role",
-    "StrayPart", "Symbol", "TypeQuestion", "UncalledQuestion", "Unparsable", "Unreadable",
+    "Sort", "StrayPart", "Symbol", "TypeQuestion", "UncalledQuestion", "Unparsable", "Unreadable",
     "WorkerUse", "Wrap", "asks_type", "chooses_host", "difference", "is_chosen", "left_out",
     "may_be_accelerator", "may_be_host", "only_host", "stands_in",
 ]  # fmt: skip

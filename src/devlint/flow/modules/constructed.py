@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from devlint import ir
+from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.lattice import only_host
 from devlint.flow.domain.paths import Path, path_value, place_of_path
 from devlint.flow.domain.state import Heap, Object, State
-from devlint.flow.domain.values import MADE, Kind, Origin, Trace, Value
+from devlint.flow.domain.values import MADE, Kind, Origin, Value
 from devlint.flow.frames.files import ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.world import Steps
@@ -62,8 +63,7 @@ def held(frame: Frame, path: Typed, node: ir.Attribute) -> Value | None:
     made = info.made.get(node.attr)
     if made is None:
         return None
-    words = f"the constructor of `{info.node.name}` makes it on the CPU"
-    return made.but(trace=Trace(node, words))
+    return made.but(trace=Step(Sort.CONSTRUCTOR, node, name=info.node.name))
 
 
 def _made(frame: Frame, info: ClassInfo) -> dict[str, Value]:

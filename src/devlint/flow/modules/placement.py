@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from devlint.flow.domain.derivation import Step, shown
 from devlint.flow.domain.differences import difference
 from devlint.flow.domain.lattice import (
     CPU,
@@ -19,14 +20,14 @@ from devlint.flow.domain.lattice import (
 )
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.value_joins import PARAMETER, REGISTERED
-from devlint.flow.domain.values import MADE, Kind, Origin, Trace, Value
+from devlint.flow.domain.values import MADE, Kind, Origin, Value
 from devlint.flow.frames.frame import Frame
 
 _DEEPEST = 9
 
 
 def place_module(
-    frame: Frame, value: Value, device: Device, trace: Trace | None = None, depth: int = _DEEPEST
+    frame: Frame, value: Value, device: Device, trace: Step | None = None, depth: int = _DEEPEST
 ) -> None:
     """Put a module, or the modules of a container, on a device."""
     found = frame.object(value)
@@ -76,8 +77,8 @@ def _along(held: Value, own: list[Value], device: Device, listed: bool) -> Value
     stays behind."""
     if held.note != PARAMETER:
         return held
-    made_there = listed and held.origin in MADE
-    if made_there and not any(held == each and held.trace is each.trace for each in own):
+    made_there, made = listed and held.origin in MADE, shown(held.trace)
+    if made_there and not any(held == each and made is shown(each.trace) for each in own):
         return held
     return held.but(device=device if held in own else UNKNOWN, origin=Origin.FOLLOWS)
 
@@ -130,7 +131,7 @@ def give_away(frame: Frame, values: Iterable[Value]) -> None:
         if found is None:
             continue
         if value.kind is Kind.MODULE:
-            if found.trace is None or found.device == CPU:
+            if shown(found.trace) is None or found.device == CPU:
                 place_module(frame, value, UNKNOWN)
             else:
                 _forget_parts(frame, found)

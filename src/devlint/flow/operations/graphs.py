@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from devlint import ir
+from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Device
 from devlint.flow.domain.state import Object
-from devlint.flow.domain.values import NOTHING, TENSORS, Kind, Origin, Trace, Value
+from devlint.flow.domain.values import NOTHING, TENSORS, Kind, Origin, Value
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.frame import Frame
 from devlint.torchapi.effects import Row
@@ -63,11 +64,11 @@ def item(frame: Frame, node: ir.Subscript, found: Object | None) -> Value:
     """`dataset[0]`, a graph."""
     if found is None or not isinstance(node.index, ir.Constant):
         return NOTHING
-    told = Trace(node, "a data set gives it on the CPU here")
+    told = Step(Sort.GRAPH, node)
     return _made(frame, node, found.device, told if found.device == CPU else None)
 
 
-def _made(frame: Frame, node: ir.Node, device: Device, told: Trace | None) -> Value:
+def _made(frame: Frame, node: ir.Node, device: Device, told: Step | None) -> Value:
     made = Object(device=device, source=_GRAPH, trace=told)
     return Value(Kind.ENCODING, data=frame.allocate(node, made), origin=Origin.LOADED, trace=told)
 
