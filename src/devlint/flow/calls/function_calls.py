@@ -103,13 +103,9 @@ def _from_elsewhere(node: ir.Call, value: Value, given: list[Value]) -> Value:
     oldest = first(value.trace)
     if oldest is None or value.origin not in MADE:
         return value
-    if any(begun.node is oldest.node for begun in map(_begun, given) if begun is not None):
+    if any(first(each.trace) is oldest for each in given):
         return value
     told = Step(Sort.MADE_BY_CALL, node)
     for step in steps(value.trace):
         told = replace(step, before=told)
     return value.but(trace=told)
-
-
-def _begun(value: Value) -> Step | None:
-    return first(value.trace)

@@ -39,8 +39,7 @@ def gives_numbers_only(info: ClassInfo, function: ir.Function, name: str, depth:
 
 def is_of_integers(value: Value) -> bool:
     """Whether a tensor was made of integers: counts that the host reads, as likely as indices."""
-    step = first(value.trace) if value.origin in MADE else None
-    made = None if step is None else step.node
+    made = first(value.trace) if value.origin in MADE else None
     if not isinstance(made, ir.Call):
         return False
     dtype = next((each.value for each in made.args if each.keyword == "dtype"), None)

@@ -165,17 +165,18 @@ def call_module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
         return NOTHING
     several = source.rpartition(".")[2] in _SEVERAL_OUTPUTS
     kind = Kind.TENSOR if source.startswith("torch.nn.") and not several else Kind.BATCH
-    shown = frame.operand(func, value)
+    operand = frame.operand(func, value)
     if outputs.may_be_on_host(frame, info, found):
         return NOTHING
-    if shown.origin is Origin.INPUT:
+    if operand.origin is Origin.INPUT:
         return NOTHING  # nobody here has moved it: it may well stay on the host
     if found is None and _is_pipeline(func, args):
         return NOTHING
     unproven = "part" if found is None else ""  # nobody knows what it is, or what it returns
     there = Value(
         kind, place, origin=Origin.FOLLOWS, grad=True,
-        note="guarded" if shown.guarded else unproven, trace=shown.value.trace,
+        note="guarded" if operand.guarded else unproven,
+        trace=Step(Sort.OUTPUT, node, operand.value.trace),
     )  # fmt: skip
     return outputs.of_forward(frame, node, there, found, info)
 

@@ -8,6 +8,8 @@ from enum import Enum
 from devlint import ir
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, Known
 
+_THEIR_DEVICE = "the device of the parameters: {device}"
+
 
 class Sort(Enum):
     """What a step is, and the words in which users read it; none where they aren't shown it."""
@@ -38,10 +40,7 @@ class Sort(Enum):
     GRAPH = "source.data-set", "a data set gives it on the CPU here"
     ENCODED = "source.encoded", "comes from a tokenizer here: on the CPU"
     HOST_GENERATOR = "source.host-generator", "drawn from a generator of the CPU here: on the CPU"
-    NUMBERS = (
-        "source.distribution-of-numbers",
-        "drawn from a distribution of numbers here: on {device}",
-    )
+    NUMBERS = "source.numbers", "drawn from a distribution of numbers here: on {device}"
     MODULE = "source.module", "made on {place} here"
     MODULE_NAMED = "source.module-with-device", "made on {device} here"
     PRETRAINED = "source.pretrained", "loaded on the CPU here"
@@ -54,6 +53,7 @@ class Sort(Enum):
     WORK = "source.work", "the accelerator is given something to do here"
     CLOCK = "source.clock", "the clock is read here"
     EARLY_CLOCK = "source.clock-after-work", "read here"
+    WITH_DEVICE = "source.with-device"
     # --- how it moves
     MOVE_NAMED = "move.named", "moved to {device} here"
     MOVE_CHOSEN = "move.chosen", "moved to {device} here"
@@ -61,26 +61,40 @@ class Sort(Enum):
     MOVE_BESIDE = "move.where-another-is", "moved to {device} here"
     MOVE_TYPE = "move.by-type", "moved to {device} by its type here"
     MOVE_UNKNOWN = "move.unknown", "moved here"
+    MOVE_DATA = "move.data"
+    MOVE_USERS = "move.chosen-by-users"
     # --- what a call gives
     RETURN = "summary.return", "returned here"
     MADE_BY_CALL = "summary.other-file", "made by this call"
     CONSTRUCTOR = "summary.constructor", "the constructor of `{name}` makes it on the CPU"
+    CALL = "summary.call"
+    OUTPUT = "summary.module-output"
+    # --- what holds it, and where paths meet
+    ITERATION = "flow.iteration"
+    REGISTERED = "heap.registered"
+    PARAMETERS = "heap.parameters"
+    ATTRIBUTE = "heap.attribute-of-other-method"
+    CACHED = "heap.attribute-of-earlier-call"
+    JOIN = "join.condition"
+    OPAQUE = "join.opaque-condition"
+    STAND_IN = "join.default-argument"
     # --- the state of an optimizer
     OPTIMIZER = "optimizer.built", "{name} is built here"
-    STATE_BUILT = (
-        "optimizer.state-at-construction",
-        "its state is made here, on the device of the parameters: {device}",
-    )
-    STATE_STEPPED = (
-        "optimizer.state-at-step",
-        "its state is made here, on the device of the parameters: {device}",
-    )
-    STATE_LOADED = (
-        "optimizer.state-loaded",
-        "its state is loaded here, onto the device of the parameters: {device}",
-    )
+    STATE_BUILT = "optimizer.state-built", f"its state is made here, on {_THEIR_DEVICE}"
+    STATE_STEPPED = "optimizer.state-stepped", f"its state is made here, on {_THEIR_DEVICE}"
+    STATE_LOADED = "optimizer.state-loaded", f"its state is loaded here, onto {_THEIR_DEVICE}"
     # --- what is taken to be so
     PART_FOLLOWS = "convention.part-follows-input", "`{name}` gives it where its input is"
+    FORWARD_INPUT = "convention.forward-input"
+    TENSOR_BY_USE = "convention.tensor-by-use"
+    MODULE_MOVES = "convention.module-may-move"
+    HOST_LOADER = "convention.loader-on-host"
+    HOST_DATA_SET = "convention.data-set-on-host"
+    ANNOTATION = "contract.annotation"
+    TYPE_ASKED = "contract.isinstance"
+    SAME_PLACE = "contract.same-place"
+    CALLERS = "context.callers-may-give-accelerators"
+    NOBODY_CALLS = "context.nobody-calls"
     MODEL_FOLLOWS = "convention.model-by-name", "called with `{name}` here, which is on {device}"
 
 
@@ -119,9 +133,14 @@ def shown(last: Step | None) -> Step | None:
     return last
 
 
-def first(last: Step | None) -> Step | None:
-    """The oldest step that users are shown."""
-    return next((step for step in steps(last) if step.sort.words), None)
+def unseen(last: Step | None) -> Step | None:
+    """A derivation of which users are shown nothing, to go on from it; else None."""
+    return last if shown(last) is None else None
+
+
+def first(last: Step | None) -> ir.Node | None:
+    """Where the oldest step is that users are shown."""
+    return next((step.node for step in steps(last) if step.sort.words), None)
 
 
 def is_making(told: Step | None) -> bool:

@@ -7,7 +7,7 @@ from devlint.flow.conditions.narrow import narrow_to_array
 from devlint.flow.conditions.unions import TENSOR_OR
 from devlint.flow.domain.derivation import Sort, Step, made
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, Known
-from devlint.flow.domain.paths import Path, place_of_path
+from devlint.flow.domain.paths import Path, given_tensor
 from devlint.flow.domain.values import LEAF, MADE, ROWS, TENSORS, Kind, Origin, Value
 from devlint.flow.effects import pinning, workers
 from devlint.flow.effects.use import Use, device_argument
@@ -176,5 +176,5 @@ def tensor_like(use: Use, parameter: tuple[Arg, ...]) -> Value:
     if value.kind in (*TENSORS, Kind.ENCODING):
         return value.but(kind=Kind.TENSOR, device=use.frame.place(value))
     if isinstance(value.data, Path) and value.kind is Kind.UNKNOWN:
-        return Value(Kind.TENSOR, place_of_path(value.data), origin=Origin.INPUT)
+        return given_tensor(value.data, Sort.TENSOR_BY_USE, given[0])
     return Value(Kind.TENSOR)

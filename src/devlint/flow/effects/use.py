@@ -82,4 +82,4 @@ def _is_made_here(frame: Frame, value: Value) -> bool:
     made = first(value.trace)
     if made is None or not isinstance(frame.function, ir.Function):
         return made is not None and frame.function is None
-    return any(node is made.node for part in frame.function.body for node in descendants(part))
+    return any(node is made for part in frame.function.body for node in descendants(part))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from devlint import ir
 from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.lattice import only_host
-from devlint.flow.domain.paths import Path, path_value, place_of_path
+from devlint.flow.domain.paths import Path, given_tensor, path_value
 from devlint.flow.domain.state import Heap, Object, State
 from devlint.flow.domain.values import MADE, Kind, Origin, Value
 from devlint.flow.frames.files import ClassInfo, Closure
@@ -55,8 +55,7 @@ def held(frame: Frame, path: Typed, node: ir.Attribute) -> Value | None:
     if info is None or node.attr in frame.world.written:
         return None
     if info.tensors and node.attr in info.tensors:
-        place = place_of_path(Path(f"{path.text}.{node.attr}", path.given))
-        return Value(Kind.TENSOR, place, origin=Origin.INPUT)
+        return given_tensor(Path(f"{path.text}.{node.attr}", path.given), Sort.ANNOTATION, node)
     if info.made is None:
         info.made = {}  # while its own constructor asks others of its class
         info.made = _made(frame, info)

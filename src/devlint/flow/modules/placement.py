@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from devlint.flow.domain.derivation import Step, shown
+from devlint import ir
+from devlint.flow.domain.derivation import Sort, Step, shown, unseen
 from devlint.flow.domain.differences import difference
 from devlint.flow.domain.lattice import (
     CPU,
@@ -41,7 +42,7 @@ def place_module(
         if found.device == device and depth < _DEEPEST:
             return
         entries = {
-            name: held.but(device=device, origin=Origin.FOLLOWS) if is_registered(held) else held
+            name: _taken(held, device, trace) if is_registered(held) else held
             for name, held in found.entries.items()
         }
         moved = replace(found, device=device, entries=entries, guarded=False, trace=trace)
@@ -50,6 +51,20 @@ def place_module(
     for each in _held(found):
         if each.kind is Kind.MODULE or (value.kind is not Kind.MODULE and each.kind.is_container):
             place_module(frame, each, device, trace, depth - 1)
+
+
+def parameter_at(frame: Frame, module: Value, node: ir.Node) -> Value:
+    """A parameter of a module: it is where the module is."""
+    found = frame.object(module)
+    told = Step(Sort.PARAMETERS, node, None if found is None else unseen(found.trace))
+    return Value(Kind.TENSOR, frame.place(module), origin=Origin.FOLLOWS, grad=True, trace=told)
+
+
+def _taken(held: Value, device: Device, move: Step | None) -> Value:
+    """What a module takes along."""
+    last = held.trace or move
+    told = last and Step(Sort.REGISTERED, last.node, held.trace)
+    return held.but(device=device, origin=Origin.FOLLOWS, trace=told)
 
 
 def _held(found: Object) -> tuple[Value, ...]:
@@ -80,7 +95,7 @@ def _along(held: Value, own: list[Value], device: Device, listed: bool) -> Value
     made_there, made = listed and held.origin in MADE, shown(held.trace)
     if made_there and not any(held == each and made is shown(each.trace) for each in own):
         return held
-    return held.but(device=device if held in own else UNKNOWN, origin=Origin.FOLLOWS)
+    return _taken(held, device if held in own else UNKNOWN, None)
 
 
 def is_spread(frame: Frame, module: Object) -> bool:
@@ -188,7 +203,10 @@ def as_users_choose(after: Object, before: Object | None) -> Object:
     }
     moved = before is None or before.device != after.device
     device = _led_by_cuda(after.device) if moved else after.device
-    return replace(after, device=device, entries=entries)
+    told = after.trace
+    if told is not None and device != after.device:
+        told = Step(Sort.MOVE_USERS, told.node, told)
+    return replace(after, device=device, entries=entries, trace=told)
 
 
 def _led_by_cuda(device: Device) -> Device:

@@ -32,8 +32,7 @@ def dimensions(args: Arguments, row: Row, of: Value | None = None) -> bool | Non
 def _has_one_element(value: Value) -> bool:
     """Whether a tensor is computed from one that was made with a single element: as likely as not,
     it has one itself."""
-    step = first(value.trace) if value.origin in MADE else None
-    made = None if step is None else step.node
+    made = first(value.trace) if value.origin in MADE else None
     if not isinstance(made, ir.Call):
         return False
     given = [argument.value for argument in made.args if not argument.keyword]

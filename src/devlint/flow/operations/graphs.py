@@ -50,7 +50,8 @@ def transform(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
 def dataset(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     """A data set reads its graphs on the host; a transform may put them elsewhere."""
     host = not args.unpacked and all(_stays(args, name) for name in _TRANSFORMS)
-    made = Object(device=CPU if host else UNKNOWN, source=row.name)
+    told = Step(Sort.HOST_DATA_SET, node)
+    made = Object(device=CPU if host else UNKNOWN, source=row.name, trace=told)
     return Value(Kind.DATASET, data=frame.allocate(node, made))
 
 
@@ -90,5 +91,6 @@ def loader(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     on_host = given is not None and is_graph(frame, given[1]) and frame.place(given[1]) == CPU
     for name in ("transform", "transform_sampler_output"):
         on_host = on_host and not args.hides((name,)) and _stays(args, name)
-    made = Object(device=CPU if on_host else UNKNOWN, source=row.name)
+    told = Step(Sort.HOST_LOADER, node)
+    made = Object(device=CPU if on_host else UNKNOWN, source=row.name, trace=told)
     return Value(Kind.LOADER, data=frame.allocate(node, made))
