@@ -130,7 +130,8 @@ def _rerun(
             continue
         uses += _given_to_parts(info, method, name, cache.test)
         if uses:
-            hops = tuple(Hop(node, "used by a later call here") for node in dict.fromkeys(uses))
+            words = "used by a later call here"
+            hops = tuple(Hop(node, words, Sort.CACHED.value) for node in dict.fromkeys(uses))
             made = _made_empty(info, name)
             start.record(
                 CachedTensor(

@@ -74,7 +74,7 @@ def bind_parameters(
                 value = value.step(Sort.FORWARD_INPUT, parameter).but(origin=Origin.FOLLOWS)
             else:
                 known = function in frame.world.given
-                value = value.step(Sort.CALLERS if known else Sort.NOBODY_CALLS, parameter)
+                value = value.step(Sort.CALLERS if known else Sort.NO_CALL_SEEN, parameter)
         frame.state.env[name] = value
 
 

@@ -117,7 +117,7 @@ def tell_kept_tensors(info: ClassInfo, frame: Frame) -> None:
             (owner, name), []
         )
         seen: dict[ir.Node, str] = dict(uses)
-        hops = tuple(Hop(node, words) for node, words in seen.items())
+        hops = tuple(Hop(node, words, Sort.ATTRIBUTE.value) for node, words in seen.items())
         tensors = [(s, operand) for s, operand in stores if operand.kind is Kind.TENSOR]
         tensors.sort(key=lambda store: (is_registered(store[1].value), store[1].origin not in MADE))
         for statement, operand in tensors[:1]:

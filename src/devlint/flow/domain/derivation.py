@@ -14,19 +14,19 @@ _THEIR_DEVICE = "the device of the parameters: {device}"
 class Sort(Enum):
     """What a step is, and the words in which users read it; none where they aren't shown it."""
 
-    words: str
+    wording: str
 
-    def __new__(cls, label: str, words: str = "") -> Sort:
+    def __new__(cls, label: str, wording: str = "") -> Sort:
         sort = object.__new__(cls)
         sort._value_ = label
-        sort.words = words
+        sort.wording = wording
         return sort
 
     __hash__ = object.__hash__  # Enum's own is written in Python
 
     @property
     def shown(self) -> bool:
-        return bool(self.words)
+        return bool(self.wording)
 
     # --- where a value begins
     DEFAULT = "source.default-device", "made without `device=` here: on {place}"
@@ -72,7 +72,7 @@ class Sort(Enum):
     # --- what holds it, and where paths meet
     ITERATION = "flow.iteration"
     REGISTERED = "heap.registered"
-    PARAMETERS = "heap.parameters"
+    HELD = "heap.held-by-module"
     ATTRIBUTE = "heap.attribute-of-other-method"
     CACHED = "heap.attribute-of-earlier-call"
     JOIN = "join.condition"
@@ -94,7 +94,7 @@ class Sort(Enum):
     TYPE_ASKED = "contract.isinstance"
     SAME_PLACE = "contract.same-place"
     CALLERS = "context.callers-may-give-accelerators"
-    NOBODY_CALLS = "context.nobody-calls"
+    NO_CALL_SEEN = "context.no-call-seen"
     MODEL_FOLLOWS = "convention.model-by-name", "called with `{name}` here, which is on {device}"
 
 
@@ -128,7 +128,7 @@ def steps(last: Step | None) -> list[Step]:
 
 def shown(last: Step | None) -> Step | None:
     """The newest step that users are shown."""
-    while last is not None and not last.sort.words:
+    while last is not None and not last.sort.wording:
         last = last.before
     return last
 
@@ -140,7 +140,7 @@ def unseen(last: Step | None) -> Step | None:
 
 def first(last: Step | None) -> ir.Node | None:
     """Where the oldest step is that users are shown."""
-    return next((step.node for step in steps(last) if step.sort.words), None)
+    return next((step.node for step in steps(last) if step.sort.shown), None)
 
 
 def is_making(told: Step | None) -> bool:
@@ -150,10 +150,10 @@ def is_making(told: Step | None) -> bool:
     return last is not None and last.sort in _MAKING and shown(last.before) is None
 
 
-def made(node: ir.Node, device: Device, before: Step | None = None) -> Step:
-    """What makes something is given a device."""
+def made(node: ir.Node, device: Device, owner: object) -> Step:
+    """What makes something is given a device; `owner` is what has stored it, if anything."""
     sort = Sort.NAMED if isinstance(device, Known) else Sort.CHOSEN
-    return Step(sort, node, before, device)
+    return Step(sort if owner is None else Sort.STORED, node, device=device)
 
 
 def moved(node: ir.Node, device: Device, before: Step | None = None) -> Step:

@@ -67,9 +67,8 @@ def join_values(a: Value, b: Value, key: str | None = None) -> Value:
     if kind is Kind.UNKNOWN:
         return _join_chosen(a, b, key) if key is not None else _join_unproven(a, b)
     device = join(a.device, b.device) if key is None else choose(key, *_bound(a, b))
-    told = _longer(a, b)
-    if told is not None:
-        told = Step(Sort.OPAQUE if key is None else Sort.JOIN, told.node, told)
+    told = (a if shown(a.trace) is not None and a.origin is not Origin.DEFAULT else b).trace
+    told = told and Step(Sort.OPAQUE if key is None else Sort.JOIN, told.node, told)
     return Value(
         kind=kind,
         device=device,
@@ -80,11 +79,6 @@ def join_values(a: Value, b: Value, key: str | None = None) -> Value:
         note=_join_notes(a, b, kind),
         trace=told,
     )
-
-
-def _longer(a: Value, b: Value) -> Step | None:
-    """Which of two derivations tells more of a value."""
-    return (a if shown(a.trace) is not None and a.origin is not Origin.DEFAULT else b).trace
 
 
 def _join_origins(a: Origin, b: Origin) -> Origin:

@@ -6,7 +6,7 @@ from devlint import ir
 from devlint.flow.conditions.narrow import narrow_to_array
 from devlint.flow.conditions.unions import TENSOR_OR
 from devlint.flow.domain.derivation import Sort, Step, made
-from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, Known
+from devlint.flow.domain.lattice import CPU, UNKNOWN, Known
 from devlint.flow.domain.paths import Path, given_tensor
 from devlint.flow.domain.values import LEAF, MADE, ROWS, TENSORS, Kind, Origin, Value
 from devlint.flow.effects import pinning, workers
@@ -52,7 +52,7 @@ def _create(use: Use) -> Value:
             )  # fmt: skip
         return Value(
             Kind.TENSOR, device, owner, Origin.STALE if owner else Origin.MOVED, scalar, grad, note,
-            _made(use, device, owner),
+            made(use.node, device, owner),
         )  # fmt: skip
     taken = use.find((0,)) if row.name == "torch.from_numpy" else None
     if taken is not None:
@@ -132,12 +132,6 @@ def _stored_device(use: Use) -> object:
     return owner
 
 
-def _made(use: Use, device: Device, owner: object) -> Step:
-    if owner is not None:
-        return Step(Sort.STORED, use.node, device=device)
-    return made(use.node, device)
-
-
 def _default(use: Use, scalar: bool | None, grad: bool, note: str) -> Value:
     default = use.frame.state.default
     trace = Step(Sort.DEFAULT, use.node, device=default)
@@ -158,7 +152,7 @@ def create_like(use: Use) -> Value:
         scalar, owner = dimensions(use.args, use.row), _stored_device(use)
         origin = Origin.STALE if owner else Origin.MOVED
         return Value(
-            Kind.TENSOR, device, owner, origin, scalar=scalar, trace=_made(use, device, owner)
+            Kind.TENSOR, device, owner, origin, scalar=scalar, trace=made(use.node, device, owner)
         )
     found = tensor_like(use, use.row.like)
     scalar = dimensions(use.args, use.row)

@@ -37,12 +37,12 @@ def loader(frame: Frame, node: ir.Call, row: Row, args: Arguments, kind: Kind) -
     if collate is not None and collate[1].kind not in (Kind.FUNCTION, Kind.NONE, Kind.LIBRARY):
         device = UNKNOWN
     texts = _texts(frame, args) if kind is Kind.LOADER and collate is None else {}
-    sort = Sort.HOST_LOADER if kind is Kind.LOADER else Sort.HOST_DATA_SET
-    made = Object(device=device, source=row.name, entries=texts, trace=Step(sort, node))
+    told = Step(Sort.HOST_LOADER if kind is Kind.LOADER else Sort.HOST_DATA_SET, node)
+    made = Object(device=device, source=row.name, entries=texts, trace=told)
     if kind is Kind.LOADER:
         pinning.argument(frame, node, args, device)
         workers.note_loader(frame, node, args)
-    return Value(kind, data=frame.allocate(node, made))
+    return Value(kind, data=frame.allocate(node, made), trace=told)
 
 
 def _texts(frame: Frame, args: Arguments) -> dict[str, Value]:

@@ -29,7 +29,7 @@ from devlint.flow.effects.python_overlays import PYTHON_OVERLAYS, Overlay, pairs
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted, library_value
-from devlint.flow.modules.placement import held_place, parameter_at
+from devlint.flow.modules.placement import held_by, held_place, parameter_at
 from devlint.flow.operations import graphs, meet
 from devlint.flow.operations.unpacking import CHILD, outermost
 from devlint.torchapi.effects import Row
@@ -176,20 +176,20 @@ def _named_parameters(frame: Frame, node: ir.Call, row: Row, args: Arguments) ->
 def _children(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     if args.receiver is None:
         return NOTHING
-    found = Object(element=_child(frame, args.receiver[1]))
+    found = Object(element=_child(frame, args.receiver[1], node))
     return Value(Kind.TUPLE, data=frame.allocate(node, found), note="lazy")
 
 
 def _named_children(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     if args.receiver is None:
         return NOTHING
-    return pairs(frame, node, Value(Kind.STRING), _child(frame, args.receiver[1]))
+    return pairs(frame, node, Value(Kind.STRING), _child(frame, args.receiver[1], node))
 
 
-def _child(frame: Frame, module: Value) -> Value:
+def _child(frame: Frame, module: Value, node: ir.Call) -> Value:
     """Any module within another: whose it is tells that it is registered there."""
     ref = (CHILD, outermost(module.data))
-    frame.state.heap[ref] = Object(device=frame.place(module))
+    frame.state.heap[ref] = Object(device=frame.place(module), trace=held_by(frame, module, node))
     return Value(Kind.MODULE, data=ref)
 
 

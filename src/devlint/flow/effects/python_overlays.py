@@ -114,7 +114,7 @@ def _next_parameter(frame: Frame, call: ir.Call) -> Value:
         place = place_of_path(Path(ir.render(call.func.value), given=True))
         if _is_of_new_module(frame, call.func.value):
             place = UNKNOWN
-        told = Step(Sort.PARAMETERS, call)
+        told = Step(Sort.HELD, call)
         return Value(Kind.TENSOR, place, origin=Origin.FOLLOWS, grad=True, trace=told)
     return NOTHING
 

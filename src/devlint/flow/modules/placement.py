@@ -53,10 +53,15 @@ def place_module(
             place_module(frame, each, device, trace, depth - 1)
 
 
+def held_by(frame: Frame, module: Value, node: ir.Node) -> Step:
+    """What a module holds is where the module is."""
+    found = frame.object(module)
+    return Step(Sort.HELD, node, None if found is None else unseen(found.trace))
+
+
 def parameter_at(frame: Frame, module: Value, node: ir.Node) -> Value:
     """A parameter of a module: it is where the module is."""
-    found = frame.object(module)
-    told = Step(Sort.PARAMETERS, node, None if found is None else unseen(found.trace))
+    told = held_by(frame, module, node)
     return Value(Kind.TENSOR, frame.place(module), origin=Origin.FOLLOWS, grad=True, trace=told)
 
 
