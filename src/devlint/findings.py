@@ -113,7 +113,8 @@ class Report:
     `cause` is what is to be fixed, where that is known. Of several reports with one cause, those
     that say best how to fix it are given: one that `settles` it, else one that stands there.
     `root` is where a tensor got the place that is wrong wherever it goes: of the reports of a rule
-    that go back to one root, the first is given, with the other places as steps.
+    that go back to one root, the first is given, with the other places as steps. `sorts` name how
+    it is known where the things are that it is about.
     """
 
     at: Located
@@ -127,6 +128,7 @@ class Report:
     cause: Located | None = None
     settles: bool = False
     root: Located | None = None
+    sorts: tuple[str, ...] = ()
 
 
 def replace(node: Located, text: str) -> Rewrite:
@@ -212,3 +214,5 @@ class Finding:
     statement: tuple[int, int] = (0, 0)
     """First and last row of the statement around the finding: where suppressions may stand."""
     confidence: Confidence = Confidence.HIGH
+    sorts: tuple[str, ...] = ()
+    """How it is known where the things are that it is about: the sorts of all steps, in order."""

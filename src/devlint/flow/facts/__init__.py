@@ -15,7 +15,7 @@ and `devlint.findings`, and nothing else of the interpreter:
 
 from __future__ import annotations
 
-from devlint.flow.domain.derivation import MOVES, Sort
+from devlint.flow.domain.derivation import MOVES
 from devlint.flow.domain.differences import Difference, difference
 from devlint.flow.domain.keys import (
     CUDA_AVAILABLE,
@@ -81,7 +81,7 @@ __all__ = [
     "IdleSuppression", "Indexing", "Join", "KeptDevice", "KeptModules", "KeptTensor", "Kind",
     "Known", "LeftState", "LoopRead", "Loss", "LossyDefault", "MixedPrecision", "ModuleCall",
     "Move", "Neglect", "NeglectedDevice", "Operand", "Origin", "Pinning", "Revealed", "Role",
-    "Sort", "StrayPart", "Symbol", "TypeQuestion", "UncalledQuestion", "Unparsable", "Unreadable",
+    "StrayPart", "Symbol", "TypeQuestion", "UncalledQuestion", "Unparsable", "Unreadable",
     "WorkerUse", "Wrap", "asks_type", "chooses_host", "difference", "is_chosen", "left_out",
     "may_be_accelerator", "may_be_host", "only_host", "stands_in",
 ]  # fmt: skip
