@@ -26,6 +26,7 @@ def decode(text: str, filename: str) -> list[Finding]:
     """The findings that `encode` wrote. Raises `ValueError` or `TypeError` for anything else."""
     if not text:
         return []
+    rows = json.loads(text)
     return [
         Finding(
             filename=filename,
@@ -39,10 +40,9 @@ def decode(text: str, filename: str) -> list[Finding]:
             help=remedy,
             statement=(statement[0], statement[1]),
             confidence=Confidence(sure),
+            sorts=tuple(sorts),
         )
-        for code, name, message, level, span, trace, fix, remedy, statement, sure in json.loads(
-            text
-        )
+        for code, name, message, level, span, trace, fix, remedy, statement, sure, sorts in rows
     ]
 
 
@@ -63,6 +63,7 @@ def _finding(finding: Finding) -> list[Any]:
         finding.help,
         finding.statement,
         finding.confidence.value,
+        finding.sorts,
     ]
 
 

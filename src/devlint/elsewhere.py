@@ -39,7 +39,7 @@ def brought_home(report: Report, fact: Located, here: str, told: Told) -> Report
     at = next(filter(is_here, nearest), None)
     if at is None:
         return None
-    return replace(report, at=at, message=report.message.replace(" here, but", ", but"), fix=None)
+    return replace(report, at=at, message=report.from_afar or report.message, fix=None)
 
 
 def _touched(fix: Change) -> Iterator[Located]:

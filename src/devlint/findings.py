@@ -8,7 +8,7 @@ editor and every output format share one small object.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Literal, Protocol
 
@@ -97,26 +97,30 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """One step of a reason: what happened at a node."""
+    """One step of a reason: what happened at a node. `sort` names what kind of step it is."""
 
     node: Located
     message: str
+    sort: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
     """One thing a rule has to say.
 
-    `at` is underlined. `because` are the steps that led there, oldest first. `help` is the
+    `at` is underlined; `from_afar` is the message where something else has to be, since it stands
+    in another file. `because` are the steps that led there, oldest first. `help` is the
     remedy in words, shown when there is no `fix` or beside it. `level` overrides the page's.
     `cause` is what is to be fixed, where that is known. Of several reports with one cause, those
     that say best how to fix it are given: one that `settles` it, else one that stands there.
     `root` is where a tensor got the place that is wrong wherever it goes: of the reports of a rule
-    that go back to one root, the first is given, with the other places as steps.
+    that go back to one root, the first is given, with the other places as steps. `sorts` name how
+    it is known where the things are that it is about.
     """
 
     at: Located
     message: str
+    from_afar: str = ""
     because: tuple[Hop, ...] = ()
     fix: Change | None = None
     help: str = ""
@@ -125,6 +129,7 @@ class Report:
     cause: Located | None = None
     settles: bool = False
     root: Located | None = None
+    sorts: tuple[str, ...] = ()
 
 
 def replace(node: Located, text: str) -> Rewrite:
@@ -210,6 +215,8 @@ class Finding:
     statement: tuple[int, int] = (0, 0)
     """First and last row of the statement around the finding: where suppressions may stand."""
     confidence: Confidence = Confidence.HIGH
+    sorts: tuple[str, ...] = ()
+    """How it is known where the things are that it is about: the sorts of all steps, in order."""
 
 
 OTHERS = "other values"

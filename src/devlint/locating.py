@@ -48,6 +48,7 @@ def locate(
         help=report.help,
         statement=statement,
         confidence=report.confidence,
+        sorts=report.sorts,
     )
 
 

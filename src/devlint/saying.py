@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import lru_cache, partial
 
 from devlint import ir
 from devlint.elsewhere import brought_home, nodes_of, reported
 from devlint.findings import Hop, Located, Report
 from devlint.flow.calls.hosted import arguments_in
-from devlint.flow.facts import Elsewhere, Fact
+from devlint.flow.facts import Elsewhere, Fact, Operand
 from devlint.flow.frames.coverage import Meetings
 from devlint.flow.interpreter import interpret
 from devlint.flow.surroundings import Text
@@ -58,7 +58,7 @@ def judge(
                 if told is None:
                     sieve(page, report, "reported-in-its-own-file")
                 else:
-                    said.append((page, told))
+                    said.append((page, _derived(told, fact)))
     said.extend(_led(facts, codes, plan))
     nearest = list(_nearest(said))
     gathered = list(_gathered(nearest))
@@ -141,7 +141,25 @@ def _led(facts: Iterable[Fact], codes: frozenset[str], plan: Plan) -> Iterator[t
             for report in reported(fact, rule.check(fact.fact), partial(_told_of, plan)):
                 if (page.code, fact.fact.node) not in seen:
                     seen.add((page.code, fact.fact.node))
-                    yield page, report
+                    yield page, _derived(report, fact.fact)
+
+
+def _derived(report: Report, fact: Fact) -> Report:
+    """A report with the sorts of the steps by which its fact is known."""
+    return replace(report, sorts=tuple(sorted(set(_sorts(fact)) - {""})))
+
+
+def _sorts(part: object) -> Iterator[str]:
+    if isinstance(part, Operand):
+        yield from (step.sort.value for step in part.steps)
+    elif isinstance(part, Hop):
+        yield part.sort
+    elif isinstance(part, Fact):
+        for field in fields(part):
+            yield from _sorts(getattr(part, field.name))
+    elif isinstance(part, tuple):
+        for each in part:
+            yield from _sorts(each)
 
 
 def _told_of(plan: Plan, path: str) -> frozenset[Located]:

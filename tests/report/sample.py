@@ -53,12 +53,13 @@ def finding(
     level: Level = Level.ERROR,
     fix: Fix | None = None,
     help: str = "",
+    sorts: tuple[str, ...] = (),
     filename: str = "train.py",
     nth: int = 0,
 ) -> Finding:
     where = span(text, part, nth)
     rows = (where.row, where.end_row)
-    return Finding(filename, code, name, message, level, where, steps, fix, help, rows)
+    return Finding(filename, code, name, message, level, where, steps, fix, help, rows, sorts=sorts)
 
 
 def insertion(text: str, after: str, content: str, safety: Safety = Safety.UNSAFE) -> Fix:
@@ -79,6 +80,7 @@ MISMATCH = finding(
     Step(span(SOURCE, "x + y"), "used together here"),
     fix=insertion(SOURCE, "x + y", ".to(x.device)"),
     help="make `y` where `x` is",
+    sorts=("source.default-device", "source.named"),
 )
 
 HARDCODED = finding(

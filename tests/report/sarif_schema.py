@@ -81,7 +81,7 @@ _FIX = _object(
     "artifactChanges", description=_MESSAGE, artifactChanges=_array(_CHANGE, 1, unique=True)
 )
 
-# 3.27 result
+# 3.27 result, 3.8 properties (devlint's own)
 _RESULT = _object(
     "ruleId", "ruleIndex", "level", "message", "locations", "partialFingerprints",
     ruleId=_TEXT,
@@ -94,6 +94,7 @@ _RESULT = _object(
     codeFlows=_array(_CODE_FLOW, 1),
     fixes=_array(_FIX, 1, unique=True),
     partialFingerprints={"type": "object", "additionalProperties": _TEXT},
+    properties=_object("derivation", derivation=_array(_TEXT, 1, unique=True)),
 )  # fmt: skip
 
 # 3.49 reportingDescriptor, 3.50 reportingConfiguration, 3.8 properties (GitHub's own)

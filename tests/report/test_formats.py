@@ -94,6 +94,7 @@ def test_json() -> None:
                     "end_location": {"row": 8, "column": 10},
                 },
             ],
+            "derivation": ["source.default-device", "source.named"],
             "fix": {
                 "applicability": "unsafe",
                 "message": "move it",
@@ -178,6 +179,8 @@ def test_sarif_result() -> None:
         "`y` is on cpu but `x` is on cuda",
     ]
     assert [related["id"] for related in first["relatedLocations"]] == [1, 2, 3]
+    assert first["properties"] == {"derivation": ["source.default-device", "source.named"]}
+    assert "properties" not in second
     [change] = first["fixes"][0]["artifactChanges"]
     assert change["replacements"] == [
         {

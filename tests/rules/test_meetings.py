@@ -8,7 +8,8 @@ import pytest
 
 from devlint import ir
 from devlint.findings import Confidence, Hop, Level, Report, Safety
-from devlint.flow.domain.values import Trace, Value
+from devlint.flow.domain.derivation import Sort, Step
+from devlint.flow.domain.values import Value
 from devlint.flow.facts import (
     CPU,
     CUDA,
@@ -68,7 +69,7 @@ def operand(
     made: ir.Call | None = None,
 ) -> Operand:
     node = ir.Name(node) if isinstance(node, str) else node
-    trace = None if made is None else Trace(made, "made here")
+    trace = None if made is None else Step(Sort.DEFAULT, made, device=CPU)
     value = Value(kind, device, origin=origin, note=note, trace=trace)
     return Operand(node, value, device, type_name, guarded)
 
@@ -294,7 +295,10 @@ def test_a_fresh_tensor_is_reported_where_it_is_made() -> None:
     assert report.message == (
         "`t` is made on cpu here, but meets `x`, which may be on an accelerator"
     )
-    assert report.because == (Hop(ZEROS, "made here"), Hop(fact.node, "they meet here"))
+    assert report.because == (
+        Hop(ZEROS, "made without `device=` here: on the CPU"),
+        Hop(fact.node, "they meet here"),
+    )
     assert report.help == "make it where `x` is"
 
 

@@ -36,6 +36,7 @@ def as_object(finding: Finding) -> dict[str, object]:
             }
             for step in finding.trace
         ],
+        "derivation": list(finding.sorts),
         "fix": None
         if fix is None
         else {

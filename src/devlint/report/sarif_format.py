@@ -98,6 +98,8 @@ def _result(
         "locations": [_location(uri, finding.span)],
         "partialFingerprints": {"primaryLocationLineHash": own_hash, "devlint/v1": mark},
     }
+    if finding.sorts:
+        result["properties"] = {"derivation": list(finding.sorts)}
     if finding.trace:
         steps = [
             _location(context.uri(step.filename) if step.filename else uri, step.span, step.message)

@@ -233,11 +233,7 @@ def because(odd: Operand, partner: Operand) -> tuple[Hop, ...]:
 
 def distinct(hops: Iterable[Hop]) -> tuple[Hop, ...]:
     """The hops, each once."""
-    found: list[Hop] = []
-    for hop in hops:
-        if not any(hop.node is known.node and hop.message == known.message for known in found):
-            found.append(hop)
-    return tuple(found)
+    return tuple(dict.fromkeys(hops))
 
 
 def named(node: ir.Expr) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from devlint import ir
 from devlint.findings import Change, Confidence, Hop, Level, Report, Safety
 from devlint.flow.facts import (
+    MOVES,
     THE_MODULE,
     AttributeWrite,
     Fact,
@@ -96,7 +97,8 @@ def _report(
     meeting = Hop(fact.node, "they meet here")
     return Report(
         at=made,
-        message=_sentence(odd, partner),
+        message=_sentence(odd, partner, " here"),
+        from_afar=_sentence(odd, partner, ""),
         because=distinct((*first, *partner.trace, *odd.trace, meeting)),
         fix=fix,
         help=help,
@@ -106,12 +108,12 @@ def _report(
     )
 
 
-def _sentence(odd: Operand, partner: Operand) -> str:
+def _sentence(odd: Operand, partner: Operand, here: str) -> str:
     named, followed = isinstance(odd.node, ir.Name), _follows_another(odd)
     name = f"`{odd}`" if named and not followed and not odd.passed else "this tensor"
     found = difference(odd.device, partner.device)
     placed, when = where(odd, partner)
-    made = f"{name} is made {placed} here{when}, but"
+    made = f"{name} is made {placed}{here}{when}, but"
     if named and followed:
         made += f" `{odd}`, which goes along,"
     if odd.node is partner.node:
@@ -126,7 +128,7 @@ def _sentence(odd: Operand, partner: Operand) -> str:
 
 def _follows_another(odd: Operand) -> bool:
     """Whether it was taken to where the tensor is that was made without a device."""
-    return any(hop.message.startswith("moved to") for hop in odd.trace)
+    return any(step.sort in MOVES for step in odd.steps)
 
 
 def _neighbour(call: ModuleCall) -> Operand | None:

@@ -9,8 +9,9 @@ from devlint import ir
 from devlint.flow.bodies.classes import is_named_for_data
 from devlint.flow.calls import fields
 from devlint.flow.conditions import unions
+from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Symbol
-from devlint.flow.domain.paths import Path, path_value, place_of_path
+from devlint.flow.domain.paths import Path, given_tensor, path_value, place_of_path
 from devlint.flow.domain.state import Object, State
 from devlint.flow.domain.values import NOTHING, SAID, Kind, Origin, Value
 from devlint.flow.facts import Role
@@ -58,8 +59,7 @@ def annotated(frame: Frame, node: ir.Expr, value: Value) -> Value:
     if _SAYS_DEVICE.search(text) and name.startswith("torch.") and name != "torch.device":
         return value  # one of the two is a slip, and the name is what the body goes by
     if _is_tensor(name):
-        place = place_of_path(value.data) if isinstance(value.data, Path) else UNKNOWN
-        return Value(Kind.TENSOR, place, origin=Origin.INPUT)
+        return given_tensor(value.data, Sort.ANNOTATION, node)
     if name == "torch.device":
         return Value(Kind.DEVICE, Symbol(text, text) if text else UNKNOWN)
     if name == "builtins.str":
@@ -167,7 +167,7 @@ def module(frame: Frame, node: ir.Node, value: Value) -> Value:
     if value.note == "if-module":
         return value
     place = place_of_path(value.data) if isinstance(value.data, Path) else UNKNOWN
-    ref = frame.allocate(node, Object(device=place))
+    ref = frame.allocate(node, Object(device=place, trace=Step(Sort.ANNOTATION, node)))
     return Value(Kind.MODULE, data=ref, origin=Origin.INPUT)
 
 
@@ -218,7 +218,9 @@ def loader(frame: Frame, node: ir.Node, label: str) -> Value:
     """A loader that isn't made in this file: like every loader it yields host tensors, unless a
     library at hand places them."""
     device = UNKNOWN if frame.file.places_batches else CPU
-    ref = frame.allocate(node, Object(device=device, source=f"DataLoader {label}".rstrip()))
+    told = Step(Sort.HOST_LOADER, node)
+    made = Object(device=device, source=f"DataLoader {label}".rstrip(), trace=told)
+    ref = frame.allocate(node, made)
     return Value(Kind.LOADER, data=ref)
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
+from dataclasses import replace
 
-from devlint.flow.domain.values import NOTHING, Kind, Trace, Value
+from devlint.flow.domain.derivation import Step
+from devlint.flow.domain.values import NOTHING, Kind, Value
 from devlint.flow.frames.files import Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.world import Answer
 
-Traces = tuple[Trace | None, ...]
+Traces = tuple[Step | None, ...]
 
 
 def traces(positional: Iterable[Value], keywords: dict[str, Value]) -> Traces:
@@ -23,14 +25,14 @@ def told_again(answer: Answer, given: Traces) -> Value:
     return answer.value if trace is answer.value.trace else answer.value.but(trace=trace)
 
 
-def _rebased(trace: Trace | None, before: Traces, now: Traces) -> Trace | None:
+def _rebased(trace: Step | None, before: Traces, now: Traces) -> Step | None:
     if trace is None:
         return None
     for old, new in zip(before, now, strict=True):
         if trace is old:
             return new
     rest = _rebased(trace.before, before, now)
-    return trace if rest is trace.before else Trace(trace.node, trace.message, rest)
+    return trace if rest is trace.before else replace(trace, before=rest)
 
 
 def question(

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from devlint import ir
 from devlint.findings import Hop
 from devlint.flow.bodies.functions import run_alone
+from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.lattice import CPU, Symbol, is_place_of_argument
 from devlint.flow.domain.value_joins import REGISTERED
 from devlint.flow.domain.values import Kind, Origin, Value
@@ -100,10 +101,10 @@ def _rerun(
 ) -> None:
     world = start.world
     state = start.fork()
-    found = state.heap[this.data]
+    found, cached = state.heap[this.data], Step(Sort.CACHED, cache.test)
     entries = {
         name: Value(
-            Kind.TENSOR, CPU, (info, name), origin=Origin.ATTRIBUTE, scalar=operand.value.scalar
+            Kind.TENSOR, CPU, (info, name), Origin.ATTRIBUTE, operand.value.scalar, trace=cached
         )
         for name, (_, operand) in kept.items()
     }
@@ -129,7 +130,8 @@ def _rerun(
             continue
         uses += _given_to_parts(info, method, name, cache.test)
         if uses:
-            hops = tuple(Hop(node, "used by a later call here") for node in dict.fromkeys(uses))
+            words = "used by a later call here"
+            hops = tuple(Hop(node, words, Sort.CACHED.value) for node in dict.fromkeys(uses))
             made = _made_empty(info, name)
             start.record(
                 CachedTensor(

@@ -13,11 +13,12 @@ from devlint.flow.calls.callers import is_asked_for
 from devlint.flow.conditions.guards import guard_of
 from devlint.flow.conditions.required import before, required
 from devlint.flow.devices import neglect
+from devlint.flow.domain.derivation import Sort
 from devlint.flow.domain.keys import IS_NONE
 from devlint.flow.domain.lattice import UNKNOWN, Guarded
-from devlint.flow.domain.paths import Path, place_of_path
+from devlint.flow.domain.paths import Path, given_tensor
 from devlint.flow.domain.state import Heap, Object, State
-from devlint.flow.domain.values import NONE, NOTHING, Kind, Origin, Value
+from devlint.flow.domain.values import NONE, NOTHING, TENSORS, Kind, Value
 from devlint.flow.effects import precision
 from devlint.flow.facts import Guard
 from devlint.flow.frames.files import Closure
@@ -69,6 +70,8 @@ def invoke(
     _bind_arguments(inner, closure, positional, keywords)
     _settle_absence(frame, inner)
     value = _run(inner)
+    if value.trace is not None and value.kind in TENSORS:
+        value = value.step(Sort.CALL, node)
     if generators.is_generator(closure):
         arrivals.wait(frame)
         _forget(frame, closure, positional, keywords)
@@ -174,8 +177,7 @@ def _proved(
     if isinstance(function, ir.Function) and is_tensor_name(parameter.name):
         scan = frame.file.scan(function)
         if parameter.name in scan.tensors - scan.data and not has_plain_default(parameter):
-            place = place_of_path(value.data) if isinstance(value.data, Path) else UNKNOWN
-            return Value(Kind.TENSOR, place, origin=Origin.INPUT)
+            return given_tensor(value.data, Sort.TENSOR_BY_USE, parameter)
     return value
 
 

@@ -8,8 +8,9 @@ from devlint import ir
 from devlint.flow.bodies.annotations import annotated, is_tensor, loader, placed_inside
 from devlint.flow.calls.callers import flag, may_be_given
 from devlint.flow.conditions import unions
+from devlint.flow.domain.derivation import Sort
 from devlint.flow.domain.lattice import UNKNOWN
-from devlint.flow.domain.paths import Path, path_value, place_of_path
+from devlint.flow.domain.paths import Path, given_tensor, path_value
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.values import NOTHING, Kind, Origin, Value
 from devlint.flow.facts import Role
@@ -65,11 +66,15 @@ def bind_parameters(
             if frame.world.brought.get((frame.file.path, frame.qualname, name)) is False:
                 value = NOTHING  # a call gives one that yields tensors of an accelerator
         elif name in tensors and not has_plain_default(parameter) and is_tensor_name(name):
-            value = Value(Kind.TENSOR, place_of_path(Path(name, given)), origin=Origin.INPUT)
+            value = given_tensor(Path(name, given), Sort.TENSOR_BY_USE, parameter)
         else:
             value = path_value(name, given)
-        if value.kind is Kind.TENSOR and value.device != UNKNOWN and frame.role is Role.MODULE:
-            value = value.but(origin=Origin.FOLLOWS)
+        if value.kind is Kind.TENSOR and value.device != UNKNOWN:
+            if frame.role is Role.MODULE:
+                value = value.step(Sort.FORWARD_INPUT, parameter).but(origin=Origin.FOLLOWS)
+            else:
+                known = function in frame.world.given
+                value = value.step(Sort.CALLERS if known else Sort.NO_CALL_SEEN, parameter)
         frame.state.env[name] = value
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from devlint import ir
 from devlint.findings import Hop
 from devlint.flow.bodies import unregistered
+from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.keys import stands_in
 from devlint.flow.domain.lattice import THE_MODULE, UNKNOWN, conditions, only_host
 from devlint.flow.domain.values import MADE, NOTHING, PERHAPS, Kind, Origin, Value
@@ -37,7 +38,9 @@ def register(info: ClassInfo, frame: Frame, this: Value) -> None:
             if info.moves_itself() or is_taken_along(info, name):
                 value = value.but(device=UNKNOWN)
             elif only_host(value.device) and not any(map(stands_in, conditions(value.device))):
-                value = value.but(origin=Origin.ATTRIBUTE, data=(info, name))
+                value = value.step(Sort.ATTRIBUTE, info.node).but(
+                    origin=Origin.ATTRIBUTE, data=(info, name)
+                )
         elif value.note == PERHAPS:
             stays = not info.moves_itself()
             stays = stays and not is_asked_about(info, name)
@@ -57,7 +60,8 @@ def place_parts(info: ClassInfo, frame: Frame, this: Value) -> None:
         else _registered(info, frame, name, value)
         for name, value in found.entries.items()
     }
-    frame.state.heap[this.data] = replace(found, device=THE_MODULE, entries=entries)
+    moves = Step(Sort.MODULE_MOVES, info.node)
+    frame.state.heap[this.data] = replace(found, device=THE_MODULE, entries=entries, trace=moves)
     place_kept(frame, found, THE_MODULE)
 
 
@@ -70,14 +74,15 @@ def leave_open(frame: Frame, this: Value) -> None:
 
 
 def _registered(info: ClassInfo, frame: Frame, name: str, value: Value) -> Value:
+    moves = Step(Sort.MODULE_MOVES, info.node)
     if value.kind is Kind.MODULE:
-        place_module(frame, value, THE_MODULE)
+        place_module(frame, value, THE_MODULE, moves)
     elif is_registered(value):
-        return value.but(device=THE_MODULE, origin=Origin.FOLLOWS, trace=None)
+        return value.but(device=THE_MODULE, origin=Origin.FOLLOWS, trace=moves)
     elif value.note == "if-module":
-        return value.but(device=THE_MODULE, trace=None)  # if it is one, then it is registered
+        return value.but(device=THE_MODULE, trace=moves)  # if it is one, then it is registered
     elif value.kind is Kind.PLACED and _is_called(info, name):
-        return value.but(kind=Kind.UNKNOWN, device=THE_MODULE, note="if-module", trace=None)
+        return value.but(kind=Kind.UNKNOWN, device=THE_MODULE, note="if-module", trace=moves)
     elif value.kind.is_container:
         found = frame.object(value)
         inside = NOTHING if found is None else found.elements()
@@ -85,10 +90,10 @@ def _registered(info: ClassInfo, frame: Frame, name: str, value: Value) -> Value
         if found is not None and inside.kind is Kind.MODULE:
             along = unregistered.is_registered_elsewhere(info, frame, name, found)
             for each in (*(found.items or ()), *found.entries.values(), found.element):
-                place_module(frame, each, THE_MODULE if along else UNKNOWN)
+                place_module(frame, each, THE_MODULE if along else UNKNOWN, moves)
         elif rows is not None and rows.elements().kind is Kind.MODULE:
             if unregistered.is_registered_elsewhere(info, frame, name, rows):
-                place_module(frame, value, THE_MODULE)
+                place_module(frame, value, THE_MODULE, moves)
     return value
 
 
@@ -112,7 +117,7 @@ def tell_kept_tensors(info: ClassInfo, frame: Frame) -> None:
             (owner, name), []
         )
         seen: dict[ir.Node, str] = dict(uses)
-        hops = tuple(Hop(node, words) for node, words in seen.items())
+        hops = tuple(Hop(node, words, Sort.ATTRIBUTE.value) for node, words in seen.items())
         tensors = [(s, operand) for s, operand in stores if operand.kind is Kind.TENSOR]
         tensors.sort(key=lambda store: (is_registered(store[1].value), store[1].origin not in MADE))
         for statement, operand in tensors[:1]:

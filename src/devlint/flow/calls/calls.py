@@ -14,7 +14,8 @@ from devlint.flow.calls.library_calls import call_library, give_up
 from devlint.flow.calls.module_calls import call_instance, call_module, construct
 from devlint.flow.devices import device_index
 from devlint.flow.devices.undirected import note_own
-from devlint.flow.domain.paths import Path, path_value, place_of_path
+from devlint.flow.domain.derivation import Sort
+from devlint.flow.domain.paths import Path, given_tensor, path_value
 from devlint.flow.domain.values import (
     NONE,
     NOTHING,
@@ -22,7 +23,6 @@ from devlint.flow.domain.values import (
     TENSORS,
     Kind,
     OneOf,
-    Origin,
     Value,
     as_tensor,
 )
@@ -271,7 +271,7 @@ def _unknown_method(
     if not isinstance(base.data, Path):
         return NOTHING
     if attr in _ONLY_TENSORS and not isinstance(base.data, Typed):
-        this = Value(Kind.TENSOR, place_of_path(base.data), origin=Origin.INPUT)
+        this = given_tensor(base.data, Sort.TENSOR_BY_USE, node)
         row = frame.world.table.get(f"torch.Tensor.{attr}")
         if row is not None:
             receiver = (func.value, this)

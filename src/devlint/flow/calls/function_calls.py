@@ -11,10 +11,11 @@ from devlint.flow.calls.callers import remember_call
 from devlint.flow.calls.hosted import note_brought
 from devlint.flow.conditions.settled import settled
 from devlint.flow.devices.undirected import note_call
+from devlint.flow.domain.derivation import Sort, Step, first, steps
 from devlint.flow.domain.keys import asks_type
 from devlint.flow.domain.lattice import UNKNOWN, conditions
 from devlint.flow.domain.paths import path_value
-from devlint.flow.domain.values import MADE, NOTHING, TENSORS, Kind, Trace, Value
+from devlint.flow.domain.values import MADE, NOTHING, TENSORS, Kind, Value
 from devlint.flow.effects.sending import note_handed
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.files import Closure
@@ -99,18 +100,12 @@ def _from_elsewhere(node: ir.Call, value: Value, given: list[Value]) -> Value:
     is may hang on what the function was given, of which only its own names can be asked."""
     if any(map(asks_type, conditions(value.device))):
         return value.but(device=UNKNOWN)
-    if value.trace is None or value.origin not in MADE:
+    oldest = first(value.trace)
+    if oldest is None or value.origin not in MADE:
         return value
-    oldest = _oldest(value.trace)
-    if any(each.trace is not None and _oldest(each.trace) is oldest for each in given):
+    if any(first(each.trace) is oldest for each in given):
         return value
-    told = Trace(node, "made by this call")
-    for step, message in value.trace.steps():
-        told = Trace(step, message, told)
+    told = Step(Sort.MADE_BY_CALL, node)
+    for step in steps(value.trace):
+        told = replace(step, before=told)
     return value.but(trace=told)
-
-
-def _oldest(told: Trace) -> ir.Node:
-    while told.before is not None:
-        told = told.before
-    return told.node

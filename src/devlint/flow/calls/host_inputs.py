@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from devlint import ir
 from devlint.flow.calls.taking import holder_of
 from devlint.flow.devices.named import last_name
+from devlint.flow.domain.derivation import first
 from devlint.flow.domain.values import MADE, Value
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.syntax.walk import descendants, self_attribute
@@ -38,7 +39,7 @@ def gives_numbers_only(info: ClassInfo, function: ir.Function, name: str, depth:
 
 def is_of_integers(value: Value) -> bool:
     """Whether a tensor was made of integers: counts that the host reads, as likely as indices."""
-    made = value.trace.steps()[0][0] if value.trace is not None and value.origin in MADE else None
+    made = first(value.trace) if value.origin in MADE else None
     if not isinstance(made, ir.Call):
         return False
     dtype = next((each.value for each in made.args if each.keyword == "dtype"), None)

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 
 from devlint import ir
 from devlint.flow.calls.callers import is_private, is_trial
+from devlint.flow.domain.derivation import shown
 from devlint.flow.domain.lattice import (
     CPU,
     THE_MODULE,
@@ -92,14 +93,13 @@ def _is_yet_to_go(frame: Frame, node: ir.Call, argument: ir.Argument, place: Dev
 
 
 def _is_copy(value: Value) -> bool:
-    steps = () if value.trace is None else value.trace.steps()
-    return value.origin is Origin.MOVED and len(steps) > 0
+    return value.origin is Origin.MOVED and shown(value.trace) is not None
 
 
 def _is_of_array(value: Value) -> bool:
     """Whether it is made of an array: that is data, where numbers that are made up try things."""
-    node = None if value.trace is None else value.trace.node
-    made = node.func if isinstance(node, ir.Call) and value.origin is Origin.HOST_DATA else None
+    step = shown(value.trace) if value.origin is Origin.HOST_DATA else None
+    made = step.node.func if step is not None and isinstance(step.node, ir.Call) else None
     return isinstance(made, ir.Attribute) and made.attr == "from_numpy"
 
 

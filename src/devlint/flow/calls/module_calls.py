@@ -9,16 +9,15 @@ from devlint import ir
 from devlint.flow.calls import directed, fields, outputs
 from devlint.flow.calls.function_calls import call_function
 from devlint.flow.calls.module_inputs import may_hold_tensors
+from devlint.flow.domain.derivation import Sort, Step, shown
 from devlint.flow.domain.differences import difference
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, only_host
 from devlint.flow.domain.values import (
-    MADE_ON_HOST,
     NONE,
     NOTHING,
     TENSORS,
     Kind,
     Origin,
-    Trace,
     Value,
 )
 from devlint.flow.frames.arguments import Arguments, Given
@@ -104,8 +103,8 @@ def _place_new_module(frame: Frame, made: Value) -> None:
         any(each.open_base for each in info.lineage()) or may_inherit_something(frame, info)
     )
     told = found.trace
-    if device == CPU and told is None and isinstance(made.data, tuple):
-        told = Trace(made.data[0], f"made {MADE_ON_HOST}")
+    if device == CPU and shown(told) is None and isinstance(made.data, tuple):
+        told = Step(Sort.MODULE, made.data[0], device=CPU)
     frame.update(
         made, replace(found, device=device, stateless=stateless and not opened, trace=told)
     )
@@ -166,17 +165,18 @@ def call_module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
         return NOTHING
     several = source.rpartition(".")[2] in _SEVERAL_OUTPUTS
     kind = Kind.TENSOR if source.startswith("torch.nn.") and not several else Kind.BATCH
-    shown = frame.operand(func, value)
+    operand = frame.operand(func, value)
     if outputs.may_be_on_host(frame, info, found):
         return NOTHING
-    if shown.origin is Origin.INPUT:
+    if operand.origin is Origin.INPUT:
         return NOTHING  # nobody here has moved it: it may well stay on the host
     if found is None and _is_pipeline(func, args):
         return NOTHING
     unproven = "part" if found is None else ""  # nobody knows what it is, or what it returns
     there = Value(
         kind, place, origin=Origin.FOLLOWS, grad=True,
-        note="guarded" if shown.guarded else unproven, trace=shown.value.trace,
+        note="guarded" if operand.guarded else unproven,
+        trace=Step(Sort.OUTPUT, node, operand.value.trace),
     )  # fmt: skip
     return outputs.of_forward(frame, node, there, found, info)
 

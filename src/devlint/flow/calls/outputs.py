@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from devlint import ir
+from devlint.flow.domain.derivation import Sort
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.value_joins import both
 from devlint.flow.domain.values import NOTHING, TENSORS, Kind, Value
@@ -24,7 +25,7 @@ def of_forward(
         return there
     made = frame.world.made_on_host.get(method[1])
     if made is not None:
-        return made.but(data=None, note="").step(node, "returned here")
+        return made.but(data=None, note="").step(Sort.RETURN, node)
     parts = frame.world.parts_made_on_host.get(method[1]) or _settings(method, held)
     if parts is None:
         return there
@@ -65,7 +66,7 @@ def _part_may_be_on_host(frame: Frame, ref: object, depth: int) -> bool:
 def _part(node: ir.Call, there: Value, part: Value | None) -> Value:
     if part is None or part is NOTHING:
         return there if part is None else part
-    return part.but(data=None, note="").step(node, "returned here")
+    return part.but(data=None, note="").step(Sort.RETURN, node)
 
 
 def _settings(method: tuple[ClassInfo, ir.Function], held: Object | None) -> Parts | None:

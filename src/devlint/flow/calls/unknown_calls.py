@@ -13,8 +13,9 @@ import re
 from devlint import ir
 from devlint.flow.calls.module_calls import call_module
 from devlint.flow.devices.named import last_name
+from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.lattice import UNKNOWN, Symbol, may_be_accelerator
-from devlint.flow.domain.values import NOTHING, TENSORS, Kind, Origin, Trace, Value
+from devlint.flow.domain.values import NOTHING, TENSORS, Kind, Origin, Value
 from devlint.flow.effects.model_overlays import encoded, encoding
 from devlint.flow.facts import Role
 from devlint.flow.frames.arguments import Arguments
@@ -38,7 +39,7 @@ def of_part(frame: Frame, node: ir.Call, func: ir.Attribute, args: Arguments) ->
         return NOTHING
     if not isinstance(frame.place(first), Symbol):
         return NOTHING
-    told = Trace(node, f"`{ir.render(func)}` gives it where its input is", first.trace)
+    told = Step(Sort.PART_FOLLOWS, node, first.trace, name=ir.render(func))
     return Value(
         Kind.BATCH, first.device, origin=Origin.FOLLOWS, grad=True, note="part", trace=told
     )
@@ -105,8 +106,7 @@ def _output(
     place = frame.place(value)
     if value.origin is not Origin.MOVED or place == UNKNOWN or not may_be_accelerator(place):
         return NOTHING
-    told = f"called with `{ir.render(expression)}` here, which is on {place}"
-    moved = Trace(node, told, value.trace)
+    moved = Step(Sort.MODEL_FOLLOWS, node, value.trace, place, ir.render(expression))
     guarded = "guarded" if value.note == "guarded" else ""
     model = Value(Kind.MODULE, place, note=guarded, trace=moved)
     if isinstance(func, ir.Name) and not guarded:

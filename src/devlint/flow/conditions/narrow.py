@@ -8,8 +8,9 @@ from collections.abc import Collection, Mapping
 from devlint import ir
 from devlint.flow.conditions import same_place, unions
 from devlint.flow.conditions.implications import implied
+from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.lattice import UNKNOWN, Device, Known
-from devlint.flow.domain.paths import Path, as_device, place_of_path
+from devlint.flow.domain.paths import Path, as_device, given_tensor
 from devlint.flow.domain.values import NONE, NOTHING, PROVED, TENSORS, Kind, Origin, Value
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted, dotted_types
@@ -116,7 +117,8 @@ def _narrow_itself(frame: Frame, subject: ir.Expr, types: ir.Expr, holds: bool) 
     elif holds and names == {_PACKED}:
         frame.state.env[subject.id] = NOTHING  # no tensor, and of its parts one is on the host
     elif holds and (place := _place_of_types(names)) != UNKNOWN:
-        frame.state.env[subject.id] = Value(Kind.TENSOR, place, origin=Origin.MOVED)
+        told = Step(Sort.TYPE_ASKED, subject)
+        frame.state.env[subject.id] = Value(Kind.TENSOR, place, origin=Origin.MOVED, trace=told)
     elif holds and value is not None and value.kind in (Kind.BATCH, Kind.TENSOR, Kind.PLACED):
         stays = value.kind is Kind.TENSOR and not _is_mapping(frame, value, names)
         frame.state.env[subject.id] = value if stays else NOTHING
@@ -170,8 +172,7 @@ def _narrow_to_tensor(frame: Frame, subject: ir.Expr) -> None:
     value = frame.look_up(subject.id)
     if value is None or value.kind in TENSORS:
         return
-    place = place_of_path(value.data) if isinstance(value.data, Path) else UNKNOWN
-    frame.state.env[subject.id] = Value(Kind.TENSOR, place, origin=Origin.INPUT)
+    frame.state.env[subject.id] = given_tensor(value.data, Sort.TYPE_ASKED, subject)
 
 
 def _narrow_to_parameter(frame: Frame, subject: ir.Expr) -> None:

@@ -4,6 +4,7 @@ where `a.is_cuda` doesn't, the author takes it to be on the host."""
 from __future__ import annotations
 
 from devlint import ir
+from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.keys import ARGUMENTS_ON_HOST, ON_HOST
 from devlint.flow.domain.lattice import UNKNOWN, Device, Guarded, Known, Symbol, symbols
 from devlint.flow.domain.paths import as_device
@@ -143,9 +144,8 @@ def _is_first_parameter(node: ir.Expr) -> bool:
 
 def _put(frame: Frame, node: ir.Expr, value: Value, partner: Value) -> None:
     """`value`, which stands at `node`, is where its partner is."""
-    placed = value.but(
-        device=frame.place(partner), origin=Origin.MOVED, data=None, trace=partner.trace
-    )
+    told = Step(Sort.SAME_PLACE, node, partner.trace)
+    placed = value.but(device=frame.place(partner), origin=Origin.MOVED, data=None, trace=told)
     if isinstance(node, ir.Name):
         frame.state.env[node.id] = placed
     else:

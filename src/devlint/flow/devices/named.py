@@ -6,10 +6,11 @@ import re
 
 from devlint import ir
 from devlint.flow.devices import unbound
+from devlint.flow.domain.derivation import Sort, Step, shown
 from devlint.flow.domain.devicestring import parse
 from devlint.flow.domain.lattice import UNKNOWN, Device
 from devlint.flow.domain.paths import as_device
-from devlint.flow.domain.values import CHOICES, Kind, Trace, Value
+from devlint.flow.domain.values import CHOICES, Kind, Value
 from devlint.flow.facts import DeviceUse, Known
 from devlint.flow.frames.frame import Frame
 
@@ -24,7 +25,7 @@ def string_value(frame: Frame, text: str, node: ir.Expr | None = None) -> Value:
     if len(text) < 12 and _LIKE_A_DEVICE.match(text):
         named = parse(text, frame.world.device_types)
         if isinstance(named, Known):
-            trace = None if node is None else Trace(node, f'"{text}" is named here')
+            trace = None if node is None else Step(Sort.LITERAL, node, name=text)
             return Value(Kind.STRING, named, text, trace=trace)
     if text == "gloo":
         frame.world.backends.add(text)  # the file knows of a backend that takes tensors of the host
@@ -41,8 +42,9 @@ def use_device(frame: Frame, node: ir.Expr, value: Value, via: str) -> Device:
             device = parsed = spelled
         else:
             problem = spelled
-        if value.trace is not None and isinstance(value.trace.node, ir.Expr):
-            literal = value.trace.node
+        step = shown(value.trace)
+        if step is not None and isinstance(step.node, ir.Expr):
+            literal = step.node
     elif value.kind is Kind.NUMBER and isinstance(value.data, int) and value.note == "":
         device = parsed = Known("cuda", value.data)
     elif value.kind is Kind.NUMBER:

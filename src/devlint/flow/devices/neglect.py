@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from devlint import ir
 from devlint.findings import Hop
 from devlint.flow.devices.undirected import parameter_of, record, tell_dropped
+from devlint.flow.domain.derivation import shown
 from devlint.flow.domain.lattice import (
     Device,
     Guarded,
@@ -22,6 +23,7 @@ from devlint.flow.domain.lattice import (
 )
 from devlint.flow.domain.paths import as_device
 from devlint.flow.domain.values import Kind, Origin
+from devlint.flow.domain.wording import hop
 from devlint.flow.facts import AttributeWrite, DeviceUse, Fact, Move, Neglect, Role
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
@@ -154,10 +156,10 @@ def _returned(frame: Frame) -> Iterator[Hop]:
         found = frame.object(value)
         parts = found.items or () if found is not None and value.kind is Kind.TUPLE else (value,)
         for part in parts:
-            made = part.trace
+            made = shown(part.trace)
             if part.kind is Kind.TENSOR and part.origin is Origin.DEFAULT and made is not None:
                 if part.scalar is not True and state.default == part.device:
-                    yield Hop(made.node, made.message)
+                    yield hop(made)
 
 
 def _of_fact(frame: Frame, fact: Fact, name: str) -> Iterator[Hop]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from devlint import ir
 from devlint.findings import Hop
 from devlint.flow.devices import options
+from devlint.flow.domain.derivation import shown
 from devlint.flow.domain.lattice import Known, Symbol
 from devlint.flow.domain.paths import as_device
 from devlint.flow.domain.values import NOTHING, Kind, Value
+from devlint.flow.domain.wording import hop
 from devlint.flow.facts import Neglect, NeglectedDevice, Role
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.files import Closure
@@ -72,7 +74,7 @@ def note_call(
     if closure.node is frame.function:
         if frame.discarded is not node:
             _tell_call(frame, node, own, closure.name)
-    elif value.trace is not None or frame.object(value) is not None:
+    elif shown(value.trace) is not None or frame.object(value) is not None:
         frame.undirected.append((node, own.name, closure.name, value))
 
 
@@ -108,11 +110,10 @@ def tell_dropped(frame: Frame, function: ir.Function, own: ir.Parameter) -> bool
     returned = [part for value, _ in frame.returns for part in _parts(frame, value)]
     for node, _, callee, made in frame.undirected:
         for value in returned:
-            same = value.trace is not None and value.trace is made.trace
-            if same and isinstance(value.device, Known):
-                assert value.trace is not None
-                hop = Hop(value.trace.node, value.trace.message)
-                record(frame, function, own, node, Neglect.DROPPED, (hop,), callee)
+            last = shown(value.trace)
+            same = last is not None and last is shown(made.trace)
+            if last is not None and same and isinstance(value.device, Known):
+                record(frame, function, own, node, Neglect.DROPPED, (hop(last),), callee)
                 told = True
                 break
     return told

@@ -7,8 +7,10 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import lru_cache
 
+from devlint import ir
+from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.lattice import UNKNOWN, Device, Symbol
-from devlint.flow.domain.values import NOTHING, Kind, Value
+from devlint.flow.domain.values import NOTHING, Kind, Origin, Value
 
 _LONGEST_PATH = 60
 
@@ -72,6 +74,12 @@ def place_of_path(path: Path) -> Device:
     if not path.given or _ON_HOST.search(path.text):
         return UNKNOWN
     return Symbol(f"{path.text}.device", f"{path.text}.device")
+
+
+def given_tensor(data: object, sort: Sort, node: ir.Node) -> Value:
+    """A tensor that came in, by its identity, and how it is known that it is one."""
+    place = place_of_path(data) if isinstance(data, Path) else UNKNOWN
+    return Value(Kind.TENSOR, place, origin=Origin.INPUT, trace=Step(sort, node))
 
 
 _ON_HOST = re.compile(r"(^|[._])(cpu|host)(_|\b)")

@@ -6,10 +6,11 @@ from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
+from devlint.flow.domain.derivation import Step
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, Guarded, Known, given
 from devlint.flow.domain.paths import Ref
 from devlint.flow.domain.value_joins import join_held
-from devlint.flow.domain.values import NOTHING, Trace, Value
+from devlint.flow.domain.values import NOTHING, Value
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -31,7 +32,7 @@ class Object:
     managed: bool = False
     stateless: bool = False
     """A module that holds no parameter and no buffer: it is nowhere, wherever it is moved."""
-    trace: Trace | None = field(default=None, compare=False)
+    trace: Step | None = field(default=None, compare=False)
 
     def with_entry(self, key: str, value: Value) -> Object:
         """A copy in which one attribute or dict entry is bound."""

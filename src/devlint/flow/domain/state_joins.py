@@ -6,6 +6,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import replace
 
 from devlint import ir
+from devlint.flow.domain.derivation import shown
 from devlint.flow.domain.keys import asks_type, stands_in
 from devlint.flow.domain.lattice import UNKNOWN, Symbol, choose, join
 from devlint.flow.domain.paths import Path, Ref
@@ -46,7 +47,7 @@ def join_objects(a: Object, b: Object, key: str | None = None) -> Object:
         guarded=a.guarded or b.guarded or (moved and key is not None),
         managed=a.managed or b.managed,
         stateless=a.stateless and b.stateless,
-        trace=b.trace if a.trace is None else a.trace,
+        trace=b.trace or a.trace if shown(a.trace) is None else a.trace,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from devlint import ir
+from devlint.flow.domain.derivation import Sort, Step, shown
 from devlint.flow.domain.keys import IS_NONE, LONGEST, asks_type, is_about_devices, stands_in
 from devlint.flow.domain.lattice import (
     CPU,
@@ -66,7 +67,8 @@ def join_values(a: Value, b: Value, key: str | None = None) -> Value:
     if kind is Kind.UNKNOWN:
         return _join_chosen(a, b, key) if key is not None else _join_unproven(a, b)
     device = join(a.device, b.device) if key is None else choose(key, *_bound(a, b))
-    longer = a if a.trace is not None and a.origin is not Origin.DEFAULT else b
+    told = (a if shown(a.trace) is not None and a.origin is not Origin.DEFAULT else b).trace
+    told = told and Step(Sort.OPAQUE if key is None else Sort.JOIN, told.node, told)
     return Value(
         kind=kind,
         device=device,
@@ -75,7 +77,7 @@ def join_values(a: Value, b: Value, key: str | None = None) -> Value:
         scalar=a.scalar if a.scalar == b.scalar else None,
         grad=a.grad or b.grad,
         note=_join_notes(a, b, kind),
-        trace=longer.trace,
+        trace=told,
     )
 
 
@@ -112,8 +114,8 @@ def _is_free(value: Value) -> bool:
 
 
 def _came_from(moved: Value, value: Value) -> bool:
-    link = moved.trace
-    while link is not None and link is not value.trace:
+    link, told = moved.trace, shown(value.trace)
+    while link is not None and link is not told:
         link = link.before
     return link is not None
 
@@ -169,6 +171,7 @@ def _join_default(a: Value, b: Value, key: str) -> Value:
         data=None,
         scalar=a.scalar if a.scalar == b.scalar or b.scalar is None else None,
         note=a.note if a.note in REGISTERED else "",
+        trace=a.trace and Step(Sort.STAND_IN, a.trace.node, a.trace),
     )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 
 from devlint import ir
+from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Device
 
 
@@ -86,24 +87,6 @@ SAID = "said"
 
 
 @dataclass(frozen=True, slots=True)
-class Trace:
-    """A linked list of steps, newest first."""
-
-    node: ir.Node
-    message: str
-    before: Trace | None = None
-
-    def steps(self) -> list[tuple[ir.Node, str]]:
-        """Oldest first."""
-        found: list[tuple[ir.Node, str]] = []
-        link: Trace | None = self
-        while link is not None:
-            found.append((link.node, link.message))
-            link = link.before
-        return found[::-1]
-
-
-@dataclass(frozen=True, slots=True)
 class Copy:
     """A copy to the host that isn't waited for: the call that begins it, and the argument that
     says so."""
@@ -164,7 +147,7 @@ class Value:
     scalar: bool | None = None
     grad: bool = False
     note: str = ""
-    trace: Trace | None = field(default=None, compare=False)
+    trace: Step | None = field(default=None, compare=False)
 
     def but(self, **changes: object) -> Value:
         """A copy with some fields changed. (`dataclasses.replace` takes three times as long.)"""
@@ -194,9 +177,9 @@ class Value:
         """The batch of which it is a part, as long as nobody knows whether it is a tensor."""
         return self.data if isinstance(self.data, Batch) else None
 
-    def step(self, node: ir.Node, message: str) -> Value:
+    def step(self, sort: Sort, node: ir.Node) -> Value:
         """A copy whose trace is longer by one step."""
-        return self.but(trace=Trace(node, message, self.trace))
+        return self.but(trace=Step(sort, node, self.trace))
 
 
 PERHAPS = "perhaps a tensor"
@@ -251,16 +234,3 @@ def with_gradient(value: Value) -> Value:
     if value.origin in MADE and not value.grad and value.note in ("", ROWS):
         return value.but(grad=True, note=LEAF)
     return value.but(grad=True, note="" if value.note == MOVED_LEAF else value.note)
-
-
-def is_making(told: Trace) -> bool:
-    """Whether a module has never been moved: its trace is no longer than the call that made it."""
-    return told.message.endswith(MADE_ON_HOST) and told.before is None
-
-
-MADE_ON_HOST = "on the CPU here"
-"""How the words end that tell of a module that was made or loaded, on the CPU."""
-
-
-def trace(node: ir.Node, message: str, before: Value | None = None) -> Trace:
-    return Trace(node, message, before.trace if before is not None else None)

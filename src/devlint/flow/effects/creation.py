@@ -5,9 +5,10 @@ from __future__ import annotations
 from devlint import ir
 from devlint.flow.conditions.narrow import narrow_to_array
 from devlint.flow.conditions.unions import TENSOR_OR
+from devlint.flow.domain.derivation import Sort, Step, made
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Known
-from devlint.flow.domain.paths import Path, place_of_path
-from devlint.flow.domain.values import LEAF, MADE, ROWS, TENSORS, Kind, Origin, Trace, Value
+from devlint.flow.domain.paths import Path, given_tensor
+from devlint.flow.domain.values import LEAF, MADE, ROWS, TENSORS, Kind, Origin, Value
 from devlint.flow.effects import pinning, workers
 from devlint.flow.effects.use import Use, device_argument
 from devlint.flow.frames.arguments import Arguments, Given
@@ -40,7 +41,6 @@ def _create(use: Use) -> Value:
         workers.note_use(use.frame, use.node, device)
         if row.data and device != CPU:
             arrivals.wait(use.frame)  # the data is copied there
-        trace = Trace(use.node, f"made on {device} here")
         owner = _stored_device(use)
         given = use.find(row.device)
         if (
@@ -48,11 +48,11 @@ def _create(use: Use) -> Value:
         ):  # `device=y.device` of a fresh `y`
             return given[1].but(
                 kind=Kind.TENSOR, device=device, data=None, scalar=scalar, grad=grad, note=note,
-                trace=Trace(use.node, f"made on {device} here", given[1].trace),
+                trace=Step(Sort.BESIDE, use.node, given[1].trace, device),
             )  # fmt: skip
         return Value(
             Kind.TENSOR, device, owner, Origin.STALE if owner else Origin.MOVED, scalar, grad, note,
-            trace,
+            made(use.node, device, owner),
         )  # fmt: skip
     taken = use.find((0,)) if row.name == "torch.from_numpy" else None
     if taken is not None:
@@ -76,7 +76,7 @@ def _create(use: Use) -> Value:
     if is_placeholder(use.args, row):
         return placeholder(use.frame, _default(use, False, grad, note))
     if row.to and not _is_of_default_type(use):
-        trace = Trace(use.node, "made from host data here: on the CPU")
+        trace = Step(Sort.HOST_DATA, use.node)
         named = Known(row.to)
         scalar = False if scalar is None and row.name == "torch.from_numpy" else scalar
         return Value(
@@ -134,8 +134,7 @@ def _stored_device(use: Use) -> object:
 
 def _default(use: Use, scalar: bool | None, grad: bool, note: str) -> Value:
     default = use.frame.state.default
-    where = "the CPU" if default == CPU else str(default)
-    trace = Trace(use.node, f"made without `device=` here: on {where}")
+    trace = Step(Sort.DEFAULT, use.node, device=default)
     return Value(
         Kind.TENSOR, default, origin=Origin.DEFAULT, scalar=scalar, grad=grad, note=note,
         trace=trace,
@@ -150,10 +149,11 @@ def _asks_for_gradient(args: Arguments) -> bool:
 def create_like(use: Use) -> Value:
     device = device_argument(use)
     if device is not None:
-        trace = Trace(use.node, f"made on {device} here")
         scalar, owner = dimensions(use.args, use.row), _stored_device(use)
         origin = Origin.STALE if owner else Origin.MOVED
-        return Value(Kind.TENSOR, device, owner, origin, scalar=scalar, trace=trace)
+        return Value(
+            Kind.TENSOR, device, owner, origin, scalar=scalar, trace=made(use.node, device, owner)
+        )
     found = tensor_like(use, use.row.like)
     scalar = dimensions(use.args, use.row)
     if scalar is None and use.row.dims.value in ("", "same"):
@@ -170,5 +170,5 @@ def tensor_like(use: Use, parameter: tuple[Arg, ...]) -> Value:
     if value.kind in (*TENSORS, Kind.ENCODING):
         return value.but(kind=Kind.TENSOR, device=use.frame.place(value))
     if isinstance(value.data, Path) and value.kind is Kind.UNKNOWN:
-        return Value(Kind.TENSOR, place_of_path(value.data), origin=Origin.INPUT)
+        return given_tensor(value.data, Sort.TENSOR_BY_USE, given[0])
     return Value(Kind.TENSOR)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from devlint import ir
-from devlint.flow.domain.values import NOTHING, TENSORS, Kind, Origin, Trace, Value
+from devlint.flow.domain.derivation import Sort, Step, shown
+from devlint.flow.domain.values import NOTHING, TENSORS, Kind, Origin, Value
 from devlint.flow.frames.arguments import Arguments, Given
 from devlint.flow.frames.frame import Frame
 from devlint.flow.operations.meet import meet
@@ -52,8 +53,8 @@ def draw(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
         empty = isinstance(shape[0], ir.Display) and not shape[0].items
         scalar = scalar if empty else False
     told = source.trace
-    if source.origin is Origin.DEFAULT and told is None:
-        told = Trace(node, f"drawn from a distribution of numbers here: on {device}")
+    if source.origin is Origin.DEFAULT and shown(told) is None:
+        told = Step(Sort.NUMBERS, node, device=device)
     return Value(Kind.TENSOR, device, origin=source.origin, scalar=scalar, trace=told)
 
 

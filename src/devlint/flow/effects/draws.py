@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from devlint import ir
+from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.differences import difference
 from devlint.flow.domain.lattice import CPU, UNKNOWN
-from devlint.flow.domain.values import TENSORS, Kind, Origin, Trace, Value
+from devlint.flow.domain.values import TENSORS, Kind, Origin, Value
 from devlint.flow.effects.use import Use
 from devlint.flow.facts import Draw, Operand
 from devlint.flow.frames.arguments import Given
@@ -20,7 +21,7 @@ def draw(use: Use, made: Value) -> Value:
     if given is not None and given[1].kind is Kind.GENERATOR and _needs_host(use, given[1], made):
         drawn = made.but(
             origin=Origin.MOVED,
-            trace=Trace(use.node, "drawn from a generator of the CPU here: on the CPU"),
+            trace=Step(Sort.HOST_GENERATOR, use.node),
         )
         _rebind(use, drawn)
         return drawn

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from devlint import ir
 from devlint.flow.conditions import implications
+from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, Guarded, Known
 from devlint.flow.domain.state import Object
-from devlint.flow.domain.values import NOTHING, TENSORS, Kind, Origin, Trace, Value
+from devlint.flow.domain.values import NOTHING, TENSORS, Kind, Origin, Value
 from devlint.flow.effects import pinning, workers
 from devlint.flow.effects.python_overlays import pairs
 from devlint.flow.frames.arguments import Arguments
@@ -36,11 +37,12 @@ def loader(frame: Frame, node: ir.Call, row: Row, args: Arguments, kind: Kind) -
     if collate is not None and collate[1].kind not in (Kind.FUNCTION, Kind.NONE, Kind.LIBRARY):
         device = UNKNOWN
     texts = _texts(frame, args) if kind is Kind.LOADER and collate is None else {}
-    made = Object(device=device, source=row.name, entries=texts)
+    told = Step(Sort.HOST_LOADER if kind is Kind.LOADER else Sort.HOST_DATA_SET, node)
+    made = Object(device=device, source=row.name, entries=texts, trace=told)
     if kind is Kind.LOADER:
         pinning.argument(frame, node, args, device)
         workers.note_loader(frame, node, args)
-    return Value(kind, data=frame.allocate(node, made))
+    return Value(kind, data=frame.allocate(node, made), trace=told)
 
 
 def _texts(frame: Frame, args: Arguments) -> dict[str, Value]:
@@ -93,7 +95,7 @@ def from_pretrained(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> V
         return _placed_by_library(frame, node, row, args)
     if args.unpacked:
         return NOTHING
-    told = Trace(node, "loaded on the CPU here")
+    told = Step(Sort.PRETRAINED, node)
     found = Object(device=frame.state.default, source=row.name, trace=told)
     return Value(Kind.MODULE, data=frame.allocate(node, found))
 
@@ -116,7 +118,8 @@ def _placed_by_library(frame: Frame, node: ir.Call, row: Row, args: Arguments) -
     if not told:
         return _on_one_device(frame, node, row, args)
     found = Object(source=row.name, managed=True)
-    trace = Trace(node, f"loaded as a {told.removeprefix(FIXED).partition(' if ')[0]} model here")
+    name = told.removeprefix(FIXED).partition(" if ")[0]
+    trace = Step(Sort.PLACED_BY_LIBRARY, node, name=name)
     return Value(Kind.MODULE, data=frame.allocate(node, found), note=told, trace=trace)
 
 
@@ -128,7 +131,7 @@ def _on_one_device(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Va
     kind, device = mapped[1].kind, mapped[1].device
     if kind not in (Kind.STRING, Kind.DEVICE) or not isinstance(device, (Known, Guarded)):
         return NOTHING
-    told = Trace(node, f"loaded on {device} here")
+    told = Step(Sort.PRETRAINED_NAMED, node, device=device)
     found = Object(device=device, source=row.name, trace=told)
     return Value(Kind.MODULE, data=frame.allocate(node, found))
 
@@ -181,7 +184,7 @@ def encoding(frame: Frame, node: ir.Call, args: Arguments) -> Value:
     wanted = args.keyword("return_tensors")
     if wanted is None or wanted[1].data != "pt" or args.gives(("device",)):
         return NOTHING
-    told = Trace(node, "comes from a tokenizer here: on the CPU")
+    told = Step(Sort.ENCODED, node)
     found = Object(device=CPU, source="BatchEncoding", trace=told)
     ref = frame.allocate(node, found)
     return Value(Kind.ENCODING, CPU, data=ref, origin=Origin.ENCODED, trace=told)

@@ -7,6 +7,8 @@ from dataclasses import replace
 from devlint import ir
 from devlint.flow.conditions import unions
 from devlint.flow.devices.named import is_device_name, is_dtype_name, use_device
+from devlint.flow.domain import derivation
+from devlint.flow.domain.derivation import Sort, Step, shown
 from devlint.flow.domain.keys import stands_in
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, Known, Symbol, conditions
 from devlint.flow.domain.paths import Path, as_device
@@ -21,7 +23,6 @@ from devlint.flow.domain.values import (
     TENSORS,
     Kind,
     Origin,
-    Trace,
     Value,
 )
 from devlint.flow.effects import frameworks, pinning, workers
@@ -96,10 +97,10 @@ def move(frame: Frame, call: ir.Call, base: ir.Expr, receiver: Value, args: Argu
             arrivals.in_loop(frame, call, method, (base, receiver))
     moved = _moved(frame, call, method, base, receiver, device)
     if target is not None and _follows_default(target[1], device) and moved.kind is Kind.TENSOR:
-        trace = Trace(call, f"moved to {device} here", target[1].trace)
+        trace = Step(Sort.MOVE_BESIDE, call, target[1].trace, device)
         return moved.but(origin=target[1].origin, trace=trace)
-    if target is not None and device == CPU and target[1].trace is not None:
-        told = Trace(call, f"moved to {device} here", target[1].trace)  # `y.to(x.device)`
+    if target is not None and device == CPU and shown(target[1].trace) is not None:
+        told = Step(Sort.MOVE_BESIDE, call, target[1].trace, device)  # `y.to(x.device)`
         moved = moved.but(trace=told) if moved.kind is Kind.TENSOR else moved
     if copy is not None:
         return moved.but(data=copy)
@@ -216,14 +217,14 @@ def _retyped(receiver: Value) -> Value:
 def _moved(
     frame: Frame, call: ir.Call, method: str, base: ir.Expr, receiver: Value, device: Device
 ) -> Value:
-    told = "moved here" if device == UNKNOWN else f"moved to {device} here"
+    told = derivation.moved(call, device)
     if receiver.kind in TENSORS:
         moved = receiver.but(
             device=device,
             origin=Origin.MOVED,
             note=_moved_note(receiver, device),
             data=None,
-            trace=Trace(call, told, receiver.trace),
+            trace=derivation.moved(call, device, receiver.trace),
         )
         if receiver.kind is Kind.PLACED:
             _keep_if_module(frame, call, base, receiver, device, told)
@@ -233,15 +234,13 @@ def _moved(
     if receiver.kind in (Kind.MODULE, Kind.ENCODING):
         found = frame.object(receiver)
         if found is None:
-            return receiver.but(device=device, trace=Trace(call, told))
+            return receiver.but(device=device, trace=told)
         if receiver.kind is Kind.MODULE:
             before = optimizers.places(frame)
-            place_module(frame, receiver, device, Trace(call, told))
+            place_module(frame, receiver, device, told)
             optimizers.after_move(frame, call, method, before)
             return receiver
-        moved_object = replace(
-            found, device=device, entries={}, guarded=False, trace=Trace(call, told)
-        )
+        moved_object = replace(found, device=device, entries={}, guarded=False, trace=told)
         frame.update(receiver, moved_object)
         return receiver
     if receiver.kind is Kind.UNKNOWN:
@@ -274,16 +273,16 @@ def _without_modes(node: ir.Expr | None) -> ir.Expr | None:
 
 
 def _moved_unproven(
-    frame: Frame, call: ir.Call, base: ir.Expr, receiver: Value, device: Device, told: str
+    frame: Frame, call: ir.Call, base: ir.Expr, receiver: Value, device: Device, told: Step
 ) -> Value:
     """Nobody knows whether it is a tensor or a module."""
     _keep_if_module(frame, call, base, receiver, device, told)
     data = receiver.data if isinstance(receiver.data, Path) else None
-    return Value(Kind.PLACED, device, data, Origin.MOVED, trace=Trace(call, told))
+    return Value(Kind.PLACED, device, data, Origin.MOVED, trace=told)
 
 
 def _keep_if_module(
-    frame: Frame, call: ir.Call, base: ir.Expr, receiver: Value, device: Device, told: str
+    frame: Frame, call: ir.Call, base: ir.Expr, receiver: Value, device: Device, told: Step
 ) -> None:
     """If what is moved by a statement is a module, then it has moved. A name that nothing binds is
     left alone: on a path that moves nothing it would be taken to be unbound."""
@@ -291,5 +290,5 @@ def _keep_if_module(
     if isinstance(whole, ir.Name) and frame.look_up(whole.id) is None:
         return
     if _without_modes(frame.discarded) is call and isinstance(whole, (ir.Name, ir.Attribute)):
-        note = Value(Kind.UNKNOWN, device, receiver.data, note="if-module", trace=Trace(call, told))
+        note = Value(Kind.UNKNOWN, device, receiver.data, note="if-module", trace=told)
         frame.world.store(frame, whole, note)

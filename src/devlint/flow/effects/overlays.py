@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from devlint import ir
 from devlint.flow.conditions.implications import truth
 from devlint.flow.devices.named import use_device
+from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, Known
 from devlint.flow.domain.paths import Owned, as_device
 from devlint.flow.domain.state import Object
@@ -18,7 +19,6 @@ from devlint.flow.domain.values import (
     TENSORS,
     Kind,
     Origin,
-    Trace,
     Value,
 )
 from devlint.flow.effects import frameworks
@@ -29,7 +29,7 @@ from devlint.flow.effects.python_overlays import PYTHON_OVERLAYS, Overlay, pairs
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted, library_value
-from devlint.flow.modules.placement import held_place
+from devlint.flow.modules.placement import held_by, held_place, parameter_at
 from devlint.flow.operations import graphs, meet
 from devlint.flow.operations.unpacking import CHILD, outermost
 from devlint.torchapi.effects import Row
@@ -129,10 +129,11 @@ def _normal(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     given = args.keyword("device")
     if given is not None and given[1].kind is not Kind.NONE:
         device = use_device(frame, *given, via="device")
-        return Value(Kind.TENSOR, device, origin=Origin.MOVED, scalar=False)
+        told = Step(Sort.WITH_DEVICE, node, device=device)
+        return Value(Kind.TENSOR, device, origin=Origin.MOVED, scalar=False, trace=told)
     if args.find((2, "size")) is None or args.unpacked:
         return NOTHING
-    told = Trace(node, "made without `device=` here: on the CPU")
+    told = Step(Sort.DEFAULT, node, device=CPU)
     return Value(Kind.TENSOR, frame.state.default, origin=Origin.DEFAULT, scalar=False, trace=told)
 
 
@@ -142,7 +143,8 @@ def _sparse_tensor(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Va
     device = args.keyword("device")
     if device is not None and device[1].kind is not Kind.NONE:
         place = use_device(frame, *device, via="device")
-        return Value(Kind.TENSOR, place, origin=Origin.MOVED, scalar=False)
+        told = Step(Sort.WITH_DEVICE, node, device=place)
+        return Value(Kind.TENSOR, place, origin=Origin.MOVED, scalar=False, trace=told)
     if len(given) < 2 or any(value.kind not in TENSORS for _, value in given):
         return Value(Kind.TENSOR, UNKNOWN, scalar=False)
     return meet.meet(frame, node, "sparse_coo_tensor", given, free_scalars=False).but(scalar=False)
@@ -152,50 +154,49 @@ def _parameters(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value
     """An iterator over tensors that are where the module is."""
     if args.receiver is None:
         return NOTHING
-    inside = _parameter_of(frame, args.receiver[1])
+    inside = _parameter_of(frame, node, args.receiver[1])
     return Value(Kind.TUPLE, data=frame.allocate(node, Object(element=inside)), note="lazy")
 
 
-def _parameter_of(frame: Frame, module: Value) -> Value:
+def _parameter_of(frame: Frame, node: ir.Call, module: Value) -> Value:
     """Any parameter of a module: it is where the module is, and knows whose it is. Of a module
     that is still being made, it is where what that holds so far is. One of them has dimensions."""
     owner = None if frame.object(module) is None else Owned(module.data)
     place = held_place(frame, module) if module.note == "self" else frame.place(module)
-    return Value(Kind.TENSOR, place, owner, Origin.FOLLOWS, scalar=False, grad=True)
+    return parameter_at(frame, module, node).but(device=place, data=owner, scalar=False)
 
 
 def _named_parameters(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     if args.receiver is None:
         return NOTHING
-    inside = _parameter_of(frame, args.receiver[1])
+    inside = _parameter_of(frame, node, args.receiver[1])
     return pairs(frame, node, Value(Kind.STRING), inside)
 
 
 def _children(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     if args.receiver is None:
         return NOTHING
-    found = Object(element=_child(frame, args.receiver[1]))
+    found = Object(element=_child(frame, args.receiver[1], node))
     return Value(Kind.TUPLE, data=frame.allocate(node, found), note="lazy")
 
 
 def _named_children(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     if args.receiver is None:
         return NOTHING
-    return pairs(frame, node, Value(Kind.STRING), _child(frame, args.receiver[1]))
+    return pairs(frame, node, Value(Kind.STRING), _child(frame, args.receiver[1], node))
 
 
-def _child(frame: Frame, module: Value) -> Value:
+def _child(frame: Frame, module: Value, node: ir.Call) -> Value:
     """Any module within another: whose it is tells that it is registered there."""
     ref = (CHILD, outermost(module.data))
-    frame.state.heap[ref] = Object(device=frame.place(module))
+    frame.state.heap[ref] = Object(device=frame.place(module), trace=held_by(frame, module, node))
     return Value(Kind.MODULE, data=ref)
 
 
 def _state_dict(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     if args.receiver is None:
         return NOTHING
-    device = frame.place(args.receiver[1])
-    inside = Value(Kind.TENSOR, device, origin=Origin.FOLLOWS, scalar=False)
+    inside = parameter_at(frame, args.receiver[1], node).but(scalar=False, grad=False)
     return Value(Kind.DICT, data=frame.allocate(node, Object(element=inside)))
 
 
@@ -218,7 +219,7 @@ def _tensor_type(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Valu
     name, value = given[1].data, args.receiver[1]
     if isinstance(name, str) and name.endswith("Tensor"):
         device = Known("cuda") if name.startswith("torch.cuda.") else CPU
-        told = Trace(node, f"moved to {device} by its type here", value.trace)
+        told = Step(Sort.MOVE_TYPE, node, value.trace, device)
         return value.but(device=device, origin=Origin.MOVED, trace=told, data=None)
     if given[1].kind is Kind.DTYPE:
         return value
@@ -233,7 +234,7 @@ def _estimator(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
 
 def _load_audio(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     """`torchaudio.load(path)`: a waveform on the host, and its sample rate."""
-    trace = Trace(node, "read from a file here: on the CPU")
+    trace = Step(Sort.FILE, node)
     wave = Value(Kind.TENSOR, CPU, origin=Origin.HOST_DATA, scalar=False, trace=trace)
     inside = Object(items=(wave, Value(Kind.NUMBER)))
     return Value(Kind.TUPLE, data=frame.allocate(node, inside))

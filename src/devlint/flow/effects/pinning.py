@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from devlint import ir
+from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.keys import CUDA_USED, DEVICE_ASKED
 from devlint.flow.domain.lattice import (
     Device,
@@ -14,12 +15,10 @@ from devlint.flow.domain.lattice import (
     may_be_accelerator,
     names_accelerator,
 )
-from devlint.flow.domain.values import TENSORS, Origin, Trace, Value
+from devlint.flow.domain.values import TENSORS, Origin, Value
 from devlint.flow.facts import Guard, Pinning
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.frame import Frame
-
-_PINNED = "pinned here"
 
 
 def method(frame: Frame, node: ir.Call, args: Arguments) -> None:
@@ -62,7 +61,7 @@ def pinned(frame: Frame, value: Value, node: ir.Call) -> Value:
     before, pinning works."""
     if frame.is_guest or CUDA_USED in frame.state.known:
         return value
-    return value.but(note="pinned", trace=Trace(node, _PINNED, value.trace))
+    return value.but(note="pinned", trace=Step(Sort.PINNED, node, value.trace))
 
 
 def moved(frame: Frame, node: ir.Call, base: ir.Expr, value: Value, device: Device) -> None:
@@ -72,7 +71,7 @@ def moved(frame: Frame, node: ir.Call, base: ir.Expr, value: Value, device: Devi
     if value.note != "pinned" or not (isinstance(device, Symbol) or _may_be_cpu(device)):
         return
     link = value.trace
-    while link is not None and link.message != _PINNED:
+    while link is not None and link.sort is not Sort.PINNED:
         link = link.before
     context = frame.context()
     if link is None or context.guard is not Guard.NONE or not isinstance(link.node, ir.Call):

@@ -8,18 +8,16 @@ from dataclasses import replace
 from devlint import ir
 from devlint.flow.conditions import implications, typed
 from devlint.flow.conditions.settled import is_instance
+from devlint.flow.domain.derivation import Sort, Step, is_making
 from devlint.flow.domain.lattice import CPU, UNKNOWN
 from devlint.flow.domain.paths import Path, as_device, path_value, place_of_path
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.values import (
-    MADE_ON_HOST,
     NONE,
     NOTHING,
     Kind,
     Origin,
-    Trace,
     Value,
-    is_making,
 )
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.frame import Frame
@@ -116,7 +114,8 @@ def _next_parameter(frame: Frame, call: ir.Call) -> Value:
         place = place_of_path(Path(ir.render(call.func.value), given=True))
         if _is_of_new_module(frame, call.func.value):
             place = UNKNOWN
-        return Value(Kind.TENSOR, place, origin=Origin.FOLLOWS, grad=True)
+        told = Step(Sort.HELD, call)
+        return Value(Kind.TENSOR, place, origin=Origin.FOLLOWS, grad=True, trace=told)
     return NOTHING
 
 
@@ -186,8 +185,8 @@ def _copy(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     found = frame.object(given[1])
     if found is None or given[1].kind is Kind.METHOD:
         return given[1].but(note="parameter" if given[1].note == "parameter" else "")
-    if found.trace is not None and is_making(found.trace):
-        found = replace(found, trace=Trace(node, f"copied {MADE_ON_HOST}"))
+    if is_making(found.trace):
+        found = replace(found, trace=Step(Sort.COPY, node))
     if given[1].kind is Kind.MODULE and row.name == "copy.deepcopy":
         found = _with_parts_copied(frame, node, found, ())
     return given[1].but(data=frame.allocate(node, found), note="")

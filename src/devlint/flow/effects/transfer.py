@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from devlint import ir
+from devlint.flow.domain.derivation import Sort, Step, moved
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, Known
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.values import (
@@ -13,7 +14,6 @@ from devlint.flow.domain.values import (
     Copy,
     Kind,
     Origin,
-    Trace,
     Value,
 )
 from devlint.flow.effects import overlays
@@ -86,16 +86,16 @@ def _move(use: Use) -> Value:
     if use.row.managed or device is None:
         return NOTHING
     found = use.frame.object(value)
-    told = Trace(use.node, f"moved to {device} here", value.trace)
+    told = moved(use.node, device, value.trace)
     if value.kind.is_container and found is not None:
         items = None if found.items is None else tuple(_at(v, device, told) for v in found.items)
         entries = {key: _at(v, device, told) for key, v in found.entries.items()}
-        moved = Object(items=items, entries=entries, element=_at(found.element, device, told))
-        return Value(value.kind, data=use.frame.allocate(use.node, moved))
+        held = Object(items=items, entries=entries, element=_at(found.element, device, told))
+        return Value(value.kind, data=use.frame.allocate(use.node, held))
     return _at(value, device, told)
 
 
-def _at(value: Value, device: Device, told: Trace) -> Value:
+def _at(value: Value, device: Device, told: Step) -> Value:
     if value.kind in TENSORS:
         return value.but(device=device, origin=Origin.MOVED, trace=told, data=None)
     if value.kind is Kind.UNKNOWN:
@@ -190,7 +190,7 @@ def _construct(use: Use) -> Value:
     if kind is Kind.GENERATOR:
         device = device_argument(use)
         where = CPU if device is None else device
-        return Value(kind, where, trace=Trace(use.node, f"made on {_words(where)} here"))
+        return Value(kind, where, trace=Step(Sort.GENERATOR, use.node, device=where))
     if kind in (Kind.LOADER, Kind.DATASET):
         return loader(frame, use.node, row, use.args, kind)
     if kind is Kind.TENSOR:
@@ -200,10 +200,6 @@ def _construct(use: Use) -> Value:
     if kind is Kind.TOKENIZER:
         return Value(kind, data=frame.allocate(use.node, Object(source=row.name)))
     return plain(row)
-
-
-def _words(device: Device) -> str:
-    return "the CPU" if device == CPU else str(device)
 
 
 def _module(use: Use) -> Value:
@@ -217,7 +213,8 @@ def _module(use: Use) -> Value:
             shaped = row.dims is Dims.SOME or tensors[0].scalar is False
             device = frame.place(tensors[0]) if shaped else UNKNOWN
         device = device_of_children(frame, row, use.args, device)
-    told = Trace(use.node, f"made on {_words(device)} here")
+    sort = Sort.MODULE if device == CPU else Sort.MODULE_NAMED
+    told = Step(sort, use.node, device=device)
     inside = children(use.args)
     empty = not row.parameters and not any(given is not None for given in weights)
     if inside is not None:

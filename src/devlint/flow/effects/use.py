@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from devlint import ir
 from devlint.flow.devices.named import use_device
+from devlint.flow.domain.derivation import first
 from devlint.flow.domain.lattice import UNKNOWN, Device
 from devlint.flow.domain.mixtures import Mixed
 from devlint.flow.domain.values import Kind, Value
@@ -78,8 +79,7 @@ def flatten(frame: Frame, node: ir.Expr, value: Value) -> list[Given]:
 
 def _is_made_here(frame: Frame, value: Value) -> bool:
     """Whether the running function makes a tensor: what it finds in a list may be replaced."""
-    steps = [] if value.trace is None else value.trace.steps()
-    if not steps or not isinstance(frame.function, ir.Function):
-        return bool(steps) and frame.function is None
-    made = steps[0][0]
+    made = first(value.trace)
+    if made is None or not isinstance(frame.function, ir.Function):
+        return made is not None and frame.function is None
     return any(node is made for part in frame.function.body for node in descendants(part))

@@ -15,6 +15,7 @@ and `devlint.findings`, and nothing else of the interpreter:
 
 from __future__ import annotations
 
+from devlint.flow.domain.derivation import MOVES
 from devlint.flow.domain.differences import Difference, difference
 from devlint.flow.domain.keys import (
     CUDA_AVAILABLE,
@@ -72,7 +73,8 @@ from devlint.flow.facts.names import (
 )
 
 __all__ = [
-    "CPU", "CUDA", "CUDA_AVAILABLE", "IS_NONE", "MOVED_LEAF", "SAID", "THE_MODULE", "UNKNOWN",
+    "CPU", "CUDA", "CUDA_AVAILABLE", "IS_NONE", "MOVED_LEAF", "MOVES", "SAID", "THE_MODULE",
+    "UNKNOWN",
     "ApiCall", "ApiRead", "AttributeRead", "AttributeWrite", "BareReference", "CachedTensor",
     "Collective", "Comparison", "Context", "Device", "DeviceUse", "Difference", "Draw",
     "EarlyClock", "EarlyRead", "Elsewhere", "Fact", "Guard", "Guarded", "HostRead",

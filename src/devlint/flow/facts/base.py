@@ -7,8 +7,10 @@ from enum import Enum, auto
 
 from devlint import ir
 from devlint.findings import Hop
+from devlint.flow.domain.derivation import Step, steps
 from devlint.flow.domain.lattice import UNKNOWN, Device
 from devlint.flow.domain.values import Kind, Origin, Value
+from devlint.flow.domain.wording import hops
 
 
 class Guard(Enum):
@@ -74,11 +76,14 @@ class Operand:
         return None
 
     @property
+    def steps(self) -> list[Step]:
+        """How it came to be where it is, oldest step first; those too that users aren't shown."""
+        return steps(self.value.trace)
+
+    @property
     def trace(self) -> tuple[Hop, ...]:
         """How it came to be where it is, oldest step first."""
-        if self.value.trace is None:
-            return ()
-        return tuple(Hop(node, message) for node, message in self.value.trace.steps())
+        return hops(self.value.trace)
 
 
 @dataclass(frozen=True, slots=True)

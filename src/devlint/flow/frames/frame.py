@@ -7,12 +7,13 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 
 from devlint import ir
+from devlint.flow.domain.derivation import is_making, shown
 from devlint.flow.domain.keys import ACCELERATOR_CHOSEN, CUDA_AVAILABLE, HOST_CHOSEN
 from devlint.flow.domain.lattice import UNKNOWN, Device, names_accelerator, of_one_or_other
 from devlint.flow.domain.paths import Ref, path_value
 from devlint.flow.domain.state import WAITED, Object, State
 from devlint.flow.domain.state_joins import join_objects
-from devlint.flow.domain.values import MOVED_LEAF, TENSORS, Kind, Origin, Value, is_making
+from devlint.flow.domain.values import MOVED_LEAF, TENSORS, Kind, Origin, Value
 from devlint.flow.facts import Context, Fact, Guard, Operand, Role
 from devlint.flow.frames.files import ClassInfo, File
 from devlint.flow.frames.overheard import hangs_on_finding, overheard
@@ -181,7 +182,7 @@ class Frame:
             guarded = found.guarded
             if value.kind is Kind.MODULE:
                 origin = value.origin
-                if found.trace is not None:
+                if shown(found.trace) is not None:
                     origin = Origin.DEFAULT if is_making(found.trace) else Origin.MOVED
                 value = value.but(trace=found.trace or value.trace, origin=origin)
             if isinstance(found.source, str):

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from devlint import ir
 from devlint.findings import Hop
+from devlint.flow.domain.derivation import Step
 from devlint.flow.domain.paths import Ref
 from devlint.flow.domain.state import Object
-from devlint.flow.domain.values import NOTHING, Trace, Value
+from devlint.flow.domain.values import NOTHING, Value
 from devlint.flow.facts import Collective, Fact, KeptDevice, Operand, WorkerUse
 from devlint.flow.frames.coverage import Meetings
 from devlint.flow.frames.files import ClassInfo, Closure, File
@@ -34,7 +35,7 @@ class Answer:
 
     receiver: Object | None
     value: Value
-    given: tuple[Trace | None, ...]
+    given: tuple[Step | None, ...]
 
 
 class Names(Protocol):

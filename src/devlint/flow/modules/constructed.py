@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from devlint import ir
+from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.lattice import only_host
-from devlint.flow.domain.paths import Path, path_value, place_of_path
+from devlint.flow.domain.paths import Path, given_tensor, path_value
 from devlint.flow.domain.state import Heap, Object, State
-from devlint.flow.domain.values import MADE, Kind, Origin, Trace, Value
+from devlint.flow.domain.values import MADE, Kind, Origin, Value
 from devlint.flow.frames.files import ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.world import Steps
@@ -54,16 +55,14 @@ def held(frame: Frame, path: Typed, node: ir.Attribute) -> Value | None:
     if info is None or node.attr in frame.world.written:
         return None
     if info.tensors and node.attr in info.tensors:
-        place = place_of_path(Path(f"{path.text}.{node.attr}", path.given))
-        return Value(Kind.TENSOR, place, origin=Origin.INPUT)
+        return given_tensor(Path(f"{path.text}.{node.attr}", path.given), Sort.ANNOTATION, node)
     if info.made is None:
         info.made = {}  # while its own constructor asks others of its class
         info.made = _made(frame, info)
     made = info.made.get(node.attr)
     if made is None:
         return None
-    words = f"the constructor of `{info.node.name}` makes it on the CPU"
-    return made.but(trace=Trace(node, words))
+    return made.but(trace=Step(Sort.CONSTRUCTOR, node, name=info.node.name))
 
 
 def _made(frame: Frame, info: ClassInfo) -> dict[str, Value]:

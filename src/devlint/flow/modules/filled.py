@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from devlint import ir
+from devlint.flow.domain.derivation import is_making
 from devlint.flow.domain.lattice import CPU, THE_MODULE
 from devlint.flow.domain.state import Object
-from devlint.flow.domain.values import Kind, Value, is_making
+from devlint.flow.domain.values import Kind, Value
 from devlint.flow.facts import KeptModules
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
@@ -41,7 +42,7 @@ def _is_made_there(frame: Frame, value: Value) -> bool:
     found = frame.object(value)
     if value.kind is not Kind.MODULE or found is None or found.device != CPU:
         return False
-    return found.trace is not None and is_making(found.trace) and holds_something(frame, found)
+    return is_making(found.trace) and holds_something(frame, found)
 
 
 def fact(info: ClassInfo, frame: Frame, name: str, found: Object) -> KeptModules:

@@ -7,11 +7,13 @@ from dataclasses import replace
 
 from devlint import ir
 from devlint.findings import Hop
+from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.differences import difference
 from devlint.flow.domain.lattice import UNKNOWN, Device, Known, only_host
 from devlint.flow.domain.paths import Owned, Ref
 from devlint.flow.domain.state import Object
-from devlint.flow.domain.values import NOTHING, Kind, Trace, Value
+from devlint.flow.domain.values import NOTHING, Kind, Value
+from devlint.flow.domain.wording import hops
 from devlint.flow.facts import LeftState
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.frame import Frame
@@ -29,7 +31,7 @@ def build(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     for each in () if given is None else _inside(frame, given[1]):
         if isinstance(each.data, Owned):
             owners[each.data.ref] = Value(Kind.MODULE, data=each.data.ref)
-    told = Trace(node, f"{row.name.rpartition('.')[2]} is built here")
+    told = Step(Sort.OPTIMIZER, node, name=row.name.rpartition(".")[2])
     made = Object(
         source=row.name,
         items=tuple(owners.values()),
@@ -80,11 +82,7 @@ def _place(frame: Frame, found: Object | None) -> Device:
 # --- what is done to it ------------------------------------------------------------------------
 
 _HARMLESS = frozenset(("zero_grad", "state_dict", "train", "eval", "register_step_pre_hook"))
-_TOLD = {
-    BUILT: "its state is made here, on the device of the parameters",
-    LOADED: "its state is loaded here, onto the device of the parameters",
-    STEPPED: "its state is made here, on the device of the parameters",
-}
+_SORTS = {BUILT: Sort.STATE_BUILT, LOADED: Sort.STATE_LOADED, STEPPED: Sort.STATE_STEPPED}
 
 
 def method(frame: Frame, node: ir.Call, attr: str, base: Value) -> Value:
@@ -108,7 +106,7 @@ def _settle(frame: Frame, base: Value, found: Object, node: ir.Call, why: str) -
     """Its state is now where the parameters are."""
     drop_left(frame, base)
     place = UNKNOWN if found.stateless else _place(frame, found)
-    told = Trace(node, f"{_TOLD[why]}: {place}")
+    told = Step(_SORTS[why], node, device=place)
     reason = {"reason": Value(Kind.STRING, data=why)}
     frame.update(base, replace(found, device=place, trace=told, entries=reason))
 
@@ -156,14 +154,9 @@ def _reason(found: Object) -> str:
     reason = found.entries.get("reason")
     if reason is None or found.trace is None:
         return ""
-    return str(reason.data) if reason.data is not None else _reason_of(found.trace.node)
-
-
-def _reason_of(node: ir.Node) -> str:
-    method = (
-        node.func.attr if isinstance(node, ir.Call) and isinstance(node.func, ir.Attribute) else ""
-    )
-    return {"load_state_dict": LOADED, "step": STEPPED}.get(method, BUILT)
+    if reason.data is not None:
+        return str(reason.data)
+    return next((why for why, sort in _SORTS.items() if found.trace.sort is sort), BUILT)
 
 
 def _leaves(state: Device, parameters: Device) -> bool:
@@ -182,7 +175,6 @@ def _makes_new_parameters(was: Device, place: Device, method: str) -> bool:
 
 def _tell(frame: Frame, ref: Ref, found: Object, reason: str, after: Hop) -> None:
     if frame.notes and not frame.expecting and found.trace is not None:
-        hops = tuple(Hop(node, message) for node, message in found.trace.steps())
         name = str(found.source).rpartition(".")[2]
         node, context = found.trace.node, frame.context()
-        frame.world.left[ref] = LeftState(node, context, name, reason, (*hops, after))
+        frame.world.left[ref] = LeftState(node, context, name, reason, (*hops(found.trace), after))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from devlint import ir
+from devlint.flow.domain.derivation import Sort, Step, shown, unseen
 from devlint.flow.domain.differences import difference
 from devlint.flow.domain.lattice import (
     CPU,
@@ -19,14 +21,14 @@ from devlint.flow.domain.lattice import (
 )
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.value_joins import PARAMETER, REGISTERED
-from devlint.flow.domain.values import MADE, Kind, Origin, Trace, Value
+from devlint.flow.domain.values import MADE, Kind, Origin, Value
 from devlint.flow.frames.frame import Frame
 
 _DEEPEST = 9
 
 
 def place_module(
-    frame: Frame, value: Value, device: Device, trace: Trace | None = None, depth: int = _DEEPEST
+    frame: Frame, value: Value, device: Device, trace: Step | None = None, depth: int = _DEEPEST
 ) -> None:
     """Put a module, or the modules of a container, on a device."""
     found = frame.object(value)
@@ -40,7 +42,7 @@ def place_module(
         if found.device == device and depth < _DEEPEST:
             return
         entries = {
-            name: held.but(device=device, origin=Origin.FOLLOWS) if is_registered(held) else held
+            name: _taken(held, device, trace) if is_registered(held) else held
             for name, held in found.entries.items()
         }
         moved = replace(found, device=device, entries=entries, guarded=False, trace=trace)
@@ -49,6 +51,25 @@ def place_module(
     for each in _held(found):
         if each.kind is Kind.MODULE or (value.kind is not Kind.MODULE and each.kind.is_container):
             place_module(frame, each, device, trace, depth - 1)
+
+
+def held_by(frame: Frame, module: Value, node: ir.Node) -> Step:
+    """What a module holds is where the module is."""
+    found = frame.object(module)
+    return Step(Sort.HELD, node, None if found is None else unseen(found.trace))
+
+
+def parameter_at(frame: Frame, module: Value, node: ir.Node) -> Value:
+    """A parameter of a module: it is where the module is."""
+    told = held_by(frame, module, node)
+    return Value(Kind.TENSOR, frame.place(module), origin=Origin.FOLLOWS, grad=True, trace=told)
+
+
+def _taken(held: Value, device: Device, move: Step | None) -> Value:
+    """What a module takes along."""
+    last = held.trace or move
+    told = last and Step(Sort.REGISTERED, last.node, held.trace)
+    return held.but(device=device, origin=Origin.FOLLOWS, trace=told)
 
 
 def _held(found: Object) -> tuple[Value, ...]:
@@ -76,10 +97,10 @@ def _along(held: Value, own: list[Value], device: Device, listed: bool) -> Value
     stays behind."""
     if held.note != PARAMETER:
         return held
-    made_there = listed and held.origin in MADE
-    if made_there and not any(held == each and held.trace is each.trace for each in own):
+    made_there, made = listed and held.origin in MADE, shown(held.trace)
+    if made_there and not any(held == each and made is shown(each.trace) for each in own):
         return held
-    return held.but(device=device if held in own else UNKNOWN, origin=Origin.FOLLOWS)
+    return _taken(held, device if held in own else UNKNOWN, None)
 
 
 def is_spread(frame: Frame, module: Object) -> bool:
@@ -130,7 +151,7 @@ def give_away(frame: Frame, values: Iterable[Value]) -> None:
         if found is None:
             continue
         if value.kind is Kind.MODULE:
-            if found.trace is None or found.device == CPU:
+            if shown(found.trace) is None or found.device == CPU:
                 place_module(frame, value, UNKNOWN)
             else:
                 _forget_parts(frame, found)
@@ -187,7 +208,10 @@ def as_users_choose(after: Object, before: Object | None) -> Object:
     }
     moved = before is None or before.device != after.device
     device = _led_by_cuda(after.device) if moved else after.device
-    return replace(after, device=device, entries=entries)
+    told = after.trace
+    if told is not None and device != after.device:
+        told = Step(Sort.MOVE_USERS, told.node, told)
+    return replace(after, device=device, entries=entries, trace=told)
 
 
 def _led_by_cuda(device: Device) -> Device:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from devlint import ir
 from devlint.findings import Hop
+from devlint.flow.domain.derivation import Sort
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Symbol
 from devlint.flow.domain.paths import Remembered
 from devlint.flow.domain.values import Kind, Origin, Value
@@ -158,7 +159,7 @@ def tell(info: ClassInfo, frame: Frame) -> None:
         if owner is not info or not frame.recording:
             continue
         statement, operand = frame.world.stores[owner, name][0]
-        hops = tuple(Hop(node, words) for node, words in dict(meetings).items())
+        hops = tuple(Hop(node, words, Sort.STORED.value) for node, words in dict(meetings).items())
         uses = tuple(frame.world.stale_uses.get((owner, name), ()))
         parameter = operand.node.id if isinstance(operand.node, ir.Name) else ""
         fact = KeptDevice(

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 
 from devlint import ir
+from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.lattice import Device, Known, may_be_accelerator, names_accelerator
 from devlint.flow.domain.state import MASKED, WAITED
-from devlint.flow.domain.values import TENSORS, Copy, Kind, Origin, Trace, Value
+from devlint.flow.domain.values import TENSORS, Copy, Kind, Origin, Value
 from devlint.flow.facts import EarlyClock, EarlyRead, LoopRead
 from devlint.flow.frames.arguments import Arguments, Given
 from devlint.flow.frames.frame import Frame
@@ -243,10 +244,10 @@ def clock(frame: Frame, node: ir.Call) -> Value:
     """The clock is read. Its value is noted where work may still be going on then."""
     begun = frame.state.busy
     frame.state.busy = None
-    told = Trace(node, "the clock is read here")
+    told = Step(Sort.CLOCK, node)
     if isinstance(begun, ir.Node):
-        told = Trace(begun, "the accelerator is given something to do here")
-        return Value(Kind.NUMBER, note="early-clock", trace=Trace(node, "read here", told))
+        told = Step(Sort.WORK, begun)
+        return Value(Kind.NUMBER, note="early-clock", trace=Step(Sort.EARLY_CLOCK, node, told))
     return Value(Kind.NUMBER, note="clock", trace=told)
 
 

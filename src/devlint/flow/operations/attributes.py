@@ -14,7 +14,6 @@ from devlint.flow.domain.values import (
     NOTHING,
     TENSORS,
     Kind,
-    Origin,
     Value,
 )
 from devlint.flow.facts import ApiRead, AttributeRead
@@ -23,7 +22,7 @@ from devlint.flow.frames.files import Bound, ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import followed, library_value
 from devlint.flow.modules.constructed import Typed, held
-from devlint.flow.modules.placement import forget_optimizer
+from devlint.flow.modules.placement import forget_optimizer, parameter_at
 from devlint.flow.operations import graphs
 from devlint.flow.operations.unpacking import child_of
 
@@ -81,7 +80,7 @@ def read(frame: Frame, node: ir.Attribute, base: Value) -> Value:
         return _of_class(base.data, base, node)
     if kind is Kind.UNKNOWN and isinstance(base.data, Path):
         if attr in ("weight", "bias") and _is_submodule(frame, node.value):
-            return Value(Kind.TENSOR, frame.place(_self(frame)), origin=Origin.FOLLOWS, grad=True)
+            return parameter_at(frame, _self(frame), node)
         if attr == "shape":
             return Value(Kind.UNKNOWN, note="shape")
         if attr == "dtype":
@@ -236,8 +235,7 @@ def _of_object(frame: Frame, node: ir.Attribute, base: Value) -> Value:
                 return told
     if base.kind is Kind.MODULE:
         if attr in ("weight", "bias"):
-            place = frame.place(base)
-            return Value(Kind.TENSOR, place, origin=Origin.FOLLOWS, grad=True, note="parameter")
+            return parameter_at(frame, base, node).but(note="parameter")
         source = found.source if found is not None else None
         row = frame.world.table.get(source) if isinstance(source, str) else None
         if row is not None and attr in row.submodules:

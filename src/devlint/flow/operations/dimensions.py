@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from devlint import ir
+from devlint.flow.domain.derivation import first
 from devlint.flow.domain.values import MADE, Kind, Value
 from devlint.flow.frames.arguments import Arguments
 from devlint.torchapi.effects import Dims, Effect, Row
@@ -31,7 +32,7 @@ def dimensions(args: Arguments, row: Row, of: Value | None = None) -> bool | Non
 def _has_one_element(value: Value) -> bool:
     """Whether a tensor is computed from one that was made with a single element: as likely as not,
     it has one itself."""
-    made = value.trace.steps()[0][0] if value.trace is not None and value.origin in MADE else None
+    made = first(value.trace) if value.origin in MADE else None
     if not isinstance(made, ir.Call):
         return False
     given = [argument.value for argument in made.args if not argument.keyword]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from devlint import ir
+from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Device
 from devlint.flow.domain.state import Object
-from devlint.flow.domain.values import NOTHING, TENSORS, Kind, Origin, Trace, Value
+from devlint.flow.domain.values import NOTHING, TENSORS, Kind, Origin, Value
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.frame import Frame
 from devlint.torchapi.effects import Row
@@ -49,7 +50,8 @@ def transform(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
 def dataset(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     """A data set reads its graphs on the host; a transform may put them elsewhere."""
     host = not args.unpacked and all(_stays(args, name) for name in _TRANSFORMS)
-    made = Object(device=CPU if host else UNKNOWN, source=row.name)
+    told = Step(Sort.HOST_DATA_SET, node)
+    made = Object(device=CPU if host else UNKNOWN, source=row.name, trace=told)
     return Value(Kind.DATASET, data=frame.allocate(node, made))
 
 
@@ -63,11 +65,11 @@ def item(frame: Frame, node: ir.Subscript, found: Object | None) -> Value:
     """`dataset[0]`, a graph."""
     if found is None or not isinstance(node.index, ir.Constant):
         return NOTHING
-    told = Trace(node, "a data set gives it on the CPU here")
+    told = Step(Sort.GRAPH, node)
     return _made(frame, node, found.device, told if found.device == CPU else None)
 
 
-def _made(frame: Frame, node: ir.Node, device: Device, told: Trace | None) -> Value:
+def _made(frame: Frame, node: ir.Node, device: Device, told: Step | None) -> Value:
     made = Object(device=device, source=_GRAPH, trace=told)
     return Value(Kind.ENCODING, data=frame.allocate(node, made), origin=Origin.LOADED, trace=told)
 
@@ -89,5 +91,6 @@ def loader(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     on_host = given is not None and is_graph(frame, given[1]) and frame.place(given[1]) == CPU
     for name in ("transform", "transform_sampler_output"):
         on_host = on_host and not args.hides((name,)) and _stays(args, name)
-    made = Object(device=CPU if on_host else UNKNOWN, source=row.name)
+    told = Step(Sort.HOST_LOADER, node)
+    made = Object(device=CPU if on_host else UNKNOWN, source=row.name, trace=told)
     return Value(Kind.LOADER, data=frame.allocate(node, made))

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from devlint import ir
 from devlint.flow.devices.replaced import is_replaced
+from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.lattice import UNKNOWN
 from devlint.flow.domain.paths import Path
 from devlint.flow.domain.values import Kind, Origin, Value, with_gradient
@@ -24,7 +25,8 @@ def store(frame: Frame, node: ir.Attribute, value: Value, statement: ir.Stmt) ->
     if node.attr == "data" and isinstance(node.value, ir.Attribute):
         _fill_by_hand(frame, frame.evaluate(node.value.value), value)
     if node.attr == "data" and base.kind is Kind.TENSOR:  # the tensor itself takes the new place
-        here = base.but(device=frame.place(value), origin=Origin.MOVED)
+        told = Step(Sort.MOVE_DATA, node, base.trace)
+        here = base.but(device=frame.place(value), origin=Origin.MOVED, trace=told)
         frame.world.store(frame, node.value, here)
         return
     if base.kind is Kind.TENSOR and isinstance(node.value, ir.Name):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from devlint import ir
+from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.lattice import UNKNOWN
-from devlint.flow.domain.paths import Path, as_device, path_value, place_of_path
+from devlint.flow.domain.paths import Path, as_device, given_tensor, path_value
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.value_joins import join_all
-from devlint.flow.domain.values import BESIDE, ELEMENT, NOTHING, Batch, Kind, Origin, Trace, Value
+from devlint.flow.domain.values import BESIDE, ELEMENT, NOTHING, Batch, Kind, Origin, Value
 from devlint.flow.frames import protocols
 from devlint.flow.frames.arguments import Given
 from devlint.flow.frames.frame import Frame
@@ -23,7 +24,7 @@ def element_of(frame: Frame, value: Value, node: ir.Node | None = None) -> Value
         device = value.device if found is None else found.device
         trace = found.trace if found is not None else value.trace
         if node is not None and device != UNKNOWN:
-            trace = Trace(node, "comes from a DataLoader here: on the CPU", trace)
+            trace = Step(Sort.LOADED, node, trace)
         if found is not None and found.managed:
             return Value(Kind.UNKNOWN, note="managed")
         ref = (value.data if node is None else node, frame.site)
@@ -31,7 +32,8 @@ def element_of(frame: Frame, value: Value, node: ir.Node | None = None) -> Value
         loaded = Value(Kind.BATCH, device, batch, Origin.LOADED, trace=trace)
         return part_of_batch(loaded, WHOLE, "")
     if kind is Kind.TENSOR:
-        return value.but(scalar=None, data=None, note=ELEMENT)
+        told = value.trace if node is None else Step(Sort.ITERATION, node, value.trace)
+        return value.but(scalar=None, data=None, note=ELEMENT, trace=told)
     if kind is Kind.BATCH:
         return value.but(scalar=None, note=value.note or ELEMENT)
     if kind is Kind.PLACED:
@@ -137,7 +139,7 @@ def _as_used(frame: Frame, name: str, value: Value) -> Value:
     if value is NOTHING:
         return Value(Kind.TENSOR) if name in scan.passed else value
     if isinstance(value.data, Path) and value.data.given:
-        return Value(Kind.TENSOR, place_of_path(value.data), origin=Origin.INPUT)
+        return given_tensor(value.data, Sort.TENSOR_BY_USE, frame.function)
     return value
 
 

@@ -1,0 +1,112 @@
+"""What is decided hangs on sorts and types, never on words that are written for users."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import devlint
+
+SOURCES = Path(devlint.__file__).parent
+MODULES = [
+    *sorted((SOURCES / "flow").rglob("*.py")),
+    *sorted((SOURCES / "rules").rglob("*.py")),
+    *(SOURCES / f"{name}.py" for name in ("elsewhere", "lint", "locating", "saying")),
+]
+WORDS = frozenset(("message", "from_afar", "help", "wording"))
+"""The attributes that hold what users read."""
+COMPARISONS = (ast.Eq, ast.NotEq, ast.In, ast.NotIn)
+METHODS = frozenset(
+    "endswith startswith removeprefix removesuffix replace find rfind index rindex count split "
+    "rsplit splitlines partition rpartition search match fullmatch findall finditer sub".split()
+)
+
+
+def decisions(source: str) -> Iterator[int]:
+    """The rows of a module where the words of a step, a hop or a report are looked into."""
+    tree = ast.parse(source)
+    functions = [n for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.Lambda))]
+    for scope in (tree, *functions):
+        names = set(_named(scope))
+        for node in ast.walk(scope):
+            if any(_holds_words(each, names) for each in _looked_into(node)):
+                yield getattr(node, "lineno", 0)
+
+
+def _looked_into(node: ast.AST) -> Iterator[ast.expr]:
+    """What a node compares, searches or takes apart."""
+    match node:
+        case ast.Compare(left=left, ops=ops, comparators=others):
+            if any(isinstance(op, COMPARISONS) for op in ops):
+                yield from (left, *others)
+        case ast.Call(func=ast.Attribute(value=value, attr=attr), args=args) if attr in METHODS:
+            yield from (value, *args)
+        case ast.Match(subject=subject):
+            yield subject
+        case ast.Subscript(value=value, slice=index):
+            yield from (value, index)
+
+
+def _named(scope: ast.AST) -> Iterator[str]:
+    """The names that stand for words in a scope."""
+    for node in ast.walk(scope):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Attribute(attr=attr)):
+                if attr in WORDS:
+                    yield name
+            case ast.NamedExpr(target=ast.Name(id=name), value=ast.Attribute(attr=attr)):
+                if attr in WORDS:
+                    yield name
+
+
+def _holds_words(node: ast.expr, names: set[str]) -> bool:
+    return any(
+        (isinstance(each, ast.Attribute) and each.attr in WORDS)
+        or (isinstance(each, ast.Name) and each.id in names)
+        for each in ast.walk(node)
+    )
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCES)))
+def test_nothing_is_decided_by_words(path: Path) -> None:
+    rows = sorted(set(decisions(path.read_text(encoding="utf-8"))))
+    assert not rows, f"{path}: rows {rows}"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        'told.message.endswith("on the CPU here")',
+        'link.message != "pinned here"',
+        "any(hop.message == known.message for known in found)",
+        '"here" in report.help',
+        'report.message.replace(" here, but", ", but")',
+        'any(hop.message.startswith("moved to") for hop in odd.trace)',
+        're.search("moved", step.sort.wording)',
+        "_MOVED.match(report.message.lower())",
+        'text = hop.message\nif text == "moved":\n    pass',
+        'def f(hop):\n    return (text := hop.message) and "x" in text',
+        'match hop.message:\n    case "moved":\n        pass',
+        "TABLE[hop.message]",
+    ],
+)
+def test_looking_into_words_is_found(source: str) -> None:
+    assert list(decisions(source))
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "step.sort in MOVES",
+        "Hop(node, hop.message)",
+        'f"in {name}: {report.help}" if report.help else ""',
+        "sort.wording.format(device=device)",
+        'name.endswith("here")',
+        "message = report.from_afar or report.message",
+    ],
+)
+def test_writing_words_is_no_decision(source: str) -> None:
+    assert not list(decisions(source))
