@@ -29,7 +29,7 @@ from devlint.runtime.explaining.caught import Told, explain_error, tell
 from devlint.runtime.explaining.notes import NAME
 from devlint.runtime.explaining.stack import live
 from devlint.runtime.explaining.written import read_written
-from devlint.runtime.operands import REAL, OperandFacts, Reader
+from devlint.runtime.operands import REAL, OperandFacts, Reader, Site
 from devlint.runtime.virtual.errors import READER
 from devlint.runtime.virtual.tags import shown_place
 
@@ -1334,8 +1334,10 @@ def test_a_place_that_was_moved_to_is_told_beside_the_one_where_it_was_made() ->
     code = mixed.__code__
     noted = Reader(
         shown_place,
-        lambda tensor: (code, code.co_firstlineno + 2),
-        lambda tensor: (code, code.co_firstlineno + 3) if shown_place(tensor).index == 0 else None,
+        lambda tensor: Site.of(code, code.co_firstlineno + 2),
+        lambda tensor: (
+            Site.of(code, code.co_firstlineno + 3) if shown_place(tensor).index == 0 else None
+        ),
     )
     told = tell(real(mixed), (), noted)
     assert told is not None

@@ -40,7 +40,7 @@ class _AcceleratorGuard(Guard):
         super().__init__((), mode, when, batches)
         self._accelerator = accelerator
 
-    def told(self, error: Exception) -> Exception:
-        raised = super().told(error)
+    def explained_error(self, error: Exception) -> Exception:
+        raised = super().explained_error(error)
         name_process(raised, self._accelerator.process_index, self._accelerator.num_processes)
         return raised

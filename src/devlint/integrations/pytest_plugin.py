@@ -204,7 +204,7 @@ def _explaining(item: pytest.Item) -> Any:
 
 def _told(guard: Any, error: BaseException) -> BaseException:
     """An error with its explanation, or what says it better, without a frame of devlint's."""
-    told: BaseException = guard.told(error) if isinstance(error, Exception) else error
+    told: BaseException = guard.explained_error(error) if isinstance(error, Exception) else error
     _runtime("guard.tracebacks").tidy(told)
     return told
 

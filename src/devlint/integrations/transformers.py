@@ -84,11 +84,11 @@ class _UntilAnError(TrainingGuard):
         self._thread = threading.get_ident()
         super()._turn_on(stack)
         if self.mode != "off":
-            stack.enter_context(explained(self.told))
+            stack.enter_context(explained(self.explained_error))
 
-    def told(self, error: Exception) -> Exception:
+    def explained_error(self, error: Exception) -> Exception:
         try:
-            return super().told(error)
+            return super().explained_error(error)
         finally:
             if self._is_in_trainers_thread():
                 self.remove()

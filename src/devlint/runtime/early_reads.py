@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from devlint.runtime.explain import Explanation, told_at
+from devlint.runtime.explain import Explanation, explanation_of
 from devlint.runtime.explaining.mistakes import Mistake, described
 from devlint.runtime.explaining.origins import shown_line
 from devlint.runtime.explaining.scene import Scene
@@ -124,7 +124,7 @@ class Readers:
             argument=text,
             devices=(facts.device, str(begun.source)),
         )
-        return told_at(scene, mistake)
+        return explanation_of(scene, mistake)
 
 
 def _is_view(tensor: Tensor, other: Tensor) -> bool:

@@ -77,10 +77,10 @@ def explain(
     with torch._C.DisableTorchFunction():
         scene = Scene(stack, reader)
         mistake = diagnose(scene, text, operands)
-        return None if mistake is None else told_at(scene, mistake)
+        return None if mistake is None else explanation_of(scene, mistake)
 
 
-def told_at(scene: Scene, mistake: Mistake) -> Explanation:
+def explanation_of(scene: Scene, mistake: Mistake) -> Explanation:
     """A mistake as it is told to the user, with the line that runs."""
     spot = _own(scene)
     place = ("", 0) if spot is None else (spot.file, spot.line)

@@ -15,7 +15,7 @@ import os
 import shutil
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from typing import Any
 from devlint.escaping import json_text
 from devlint.runtime.collected import Collection
 from devlint.runtime.ending import at_end
+from devlint.runtime.patches import Patches
 from devlint.runtime.spawned import Start
 
 
@@ -64,19 +65,14 @@ def guard_in_spawned(mode: str, folder: str) -> Iterator[None]:
         mode: of the guard.
         folder: where they leave what they have collected; empty where they collect nothing.
     """
-    prepare = multiprocessing.spawn.get_preparation_data
+    with Patches() as patches:
 
-    @functools.wraps(prepare)
-    def with_guard(name: str) -> dict[str, Any]:
-        # Behind the rest: where there is an emulation, the guard is to find it.
-        return {**prepare(name), "devlint_guard": Start(_start_for_good, mode, folder)}
+        @patches.wrap(multiprocessing.spawn, "get_preparation_data")
+        def with_guard(prepare: Callable[[str], dict[str, Any]], name: str) -> dict[str, Any]:
+            # Behind the rest: where there is an emulation, the guard is to find it.
+            return {**prepare(name), "devlint_guard": Start(_start_for_good, mode, folder)}
 
-    multiprocessing.spawn.get_preparation_data = with_guard
-    try:
         yield
-    finally:
-        if multiprocessing.spawn.get_preparation_data is with_guard:
-            multiprocessing.spawn.get_preparation_data = prepare
 
 
 def _start_for_good(mode: str, folder: str) -> None:

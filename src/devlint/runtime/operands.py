@@ -64,14 +64,13 @@ class Reader:
     """How to ask a tensor where it is and where it comes from: an emulation has its own answers."""
 
     device: Callable[[Tensor], torch.device]
-    site: Callable[[Tensor], tuple[CodeType, int] | None]
+    site: Callable[[Tensor], Site | None]
     """Where it was made, or last moved if no more than that was noted."""
-    moved: Callable[[Tensor], tuple[CodeType, int] | None] = lambda tensor: None
+    moved: Callable[[Tensor], Site | None] = lambda tensor: None
     """Where it was last moved, if that was noted besides."""
 
     def facts(self, name: str, tensor: Tensor, device: object = None) -> OperandFacts:
         """The facts of a tensor. No function mode may be active."""
-        site, moved = self.site(tensor), self.moved(tensor)
         return OperandFacts(
             name=name,
             device=str(self.device(tensor) if device is None else device),
@@ -80,8 +79,8 @@ class Reader:
             requires_grad=tensor.requires_grad,
             identity=id(tensor),
             memory=memory_of(tensor),
-            site=None if site is None else Site.of(*site),
-            moved=None if moved is None else Site.of(*moved),
+            site=self.site(tensor),
+            moved=self.moved(tensor),
         )
 
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from types import CodeType, ModuleType, TracebackType
 from typing import Any
 
-from devlint.runtime.around import Around, CannotRunError, Request, in_words
+from devlint.runtime.session import CannotRunError, Request, Session, in_words
 
 __all__ = ["CannotRunError", "Request", "in_words", "run"]
 
@@ -45,32 +45,32 @@ def run(request: Request) -> int:
             be turned on.
     """
     sys.argv = ["-m" if request.is_module else request.name, *request.arguments]
-    around = Around(request)
+    session = Session(request)
     main = None
     if request.is_module:
         _put_first(str(Path.cwd()))
     else:
-        with _AsIfAlone(around):
+        with _AsIfAlone(session):
             main = _read(request.name)
-    around.begin()
+    session.begin()
     if main is None:  # only now, because the packages around a module are imported for it
         try:
-            with _AsIfAlone(around):
+            with _AsIfAlone(session):
                 main = _find(request.name)
         except CannotRunError:
-            around.give_up()
+            session.give_up()
             raise
         sys.argv[0] = main.names["__file__"]
     module = ModuleType("__main__")
     module.__dict__.update(main.names, __builtins__=builtins)
     sys.modules["__main__"] = module
     try:
-        with _AsIfAlone(around):
+        with _AsIfAlone(session):
             exec(main.code, module.__dict__)
     except SystemExit as end:
         if end.code not in (None, 0):
             raise
-    return around.ended()
+    return session.ended()
 
 
 # --- What to run --------------------------------------------------------------------------------
@@ -172,19 +172,19 @@ class _AsIfAlone:
     may be the program's own, waits for threads, and ends with the code or the signal that is due.
     """
 
-    def __init__(self, around: Around) -> None:
-        self._around = around
+    def __init__(self, session: Session) -> None:
+        self._session = session
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if error is not None and not isinstance(error, (CannotRunError, SystemExit)):
-            sys.excepthook = functools.partial(_show, self._around, sys.excepthook, error)
+            sys.excepthook = functools.partial(_show, self._session, sys.excepthook, error)
 
 
 def _show(
-    around: Around,
+    session: Session,
     hook: Callable[..., Any],
     error: BaseException,
     kind: type[BaseException],
@@ -195,7 +195,7 @@ def _show(
     sys.excepthook = hook
     if value is error:
         value.__traceback__ = sys.last_traceback = _of_program(trace)
-        around.show(value, hook)
+        session.show(value, hook)
     else:
         hook(kind, value, trace)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from types import FrameType
 from typing import Any
 
 import torch
@@ -28,22 +27,16 @@ from devlint.runtime.virtual.tags import (
     CPU,
     PLAIN,
     TENSORLESS,
-    Spot,
     carrier_of,
     note_making,
     note_move,
     storage_of,
+    users_instruction,
 )
 from devlint.runtime.waits import Waits, is_accelerator
 
 _MOVES = ("to", "cuda", "cpu", "xpu", "ipu", "hpu", "mtia", "type", "type_as")
 _FROM_DATA = (torch.tensor, torch.as_tensor, torch.asarray)
-
-
-def programs_spot(frame: FrameType | None) -> Spot | None:
-    """Where the program is, or else a library, in a frame or in one that called it."""
-    found = users_frame(frame)
-    return None if found is None else (found.f_code, found.f_lasti)
 
 
 def _data_place(tensor: Tensor) -> torch.device:
@@ -135,7 +128,7 @@ class TracingMode(Onlooker):
             return
         if getattr(func, "__name__", "") == "__get__" or _shares(storage, args):
             return
-        held["_devlint_made"] = programs_spot(sys._getframe(2))
+        held["_devlint_made"] = users_instruction(sys._getframe(2))
 
     def _note_unusual(self, made: Tensor, args: tuple[Any, ...]) -> None:
         """As `_note`, of subclasses, sparse tensors and wrappers of functorch."""
@@ -145,7 +138,7 @@ class TracingMode(Onlooker):
             carrier = _carrier(made)
             tensors = (each for each in args if is_tensor(each))
             if carrier is not None and all(_carrier(each) is not carrier for each in tensors):
-                note_making(made, programs_spot(sys._getframe(2)))
+                note_making(made, users_instruction(sys._getframe(2)))
 
     # --- moves
 
@@ -160,7 +153,7 @@ class TracingMode(Onlooker):
             self._note(result, func, args)
             return result
         with torch._C.DisableTorchFunction():
-            note_move(result, tensor, programs_spot(sys._getframe(1)))
+            note_move(result, tensor, users_instruction(sys._getframe(1)))
         waits = _waits(args, kwargs)
         self.log.copied(data, _data_place(result), tensor, waits)
         if not waits:

@@ -5,7 +5,6 @@ The changes are made once for all tracings, and taken back when the last of them
 
 from __future__ import annotations
 
-import functools
 import importlib
 import os
 import sys
@@ -19,13 +18,13 @@ import torch.overrides
 from torch import Tensor
 
 from devlint.runtime.guard.compiler import unseen_by_compiler
-from devlint.runtime.tracing_mode import TracingMode, programs_spot
+from devlint.runtime.patches import Patches
+from devlint.runtime.tracing_mode import TracingMode
 from devlint.runtime.virtual.api.warned import WARNINGS
 from devlint.runtime.virtual.arrivals import ARRIVALS
 from devlint.runtime.virtual.mode_stack import FAST_PATHS, modes_on, set_modes, take_off
-from devlint.runtime.virtual.patches import Patches
 from devlint.runtime.virtual.running import RUNNING, running_world
-from devlint.runtime.virtual.tags import CPU, note_making
+from devlint.runtime.virtual.tags import CPU, note_making, users_instruction
 from devlint.runtime.waits import is_accelerator
 
 _DYNAMO = "torch._dynamo.eval_frame"
@@ -96,7 +95,7 @@ class Surroundings:
             self._modes.remove(mode)
             RUNNING.logs = [each.log for each in self._modes]
             if not self._modes:
-                self._patches.undo()
+                self._patches.close()
 
     def after_fork(self) -> None:
         """A child isn't traced: nobody reads what it notes, and its parent's locks may be held."""
@@ -107,8 +106,8 @@ class Surroundings:
     def _patch(self) -> None:
         self._patch_threads()
         self._patch_engine()
-        self._patches.later(FAST_PATHS.hold())
-        self._patches.later(WARNINGS.hold())
+        self._patches.enter_context(FAST_PATHS)
+        self._patches.enter_context(WARNINGS)
         self._patch_compilers()
         self._patch_unseen_makers()
         self._patch_synchronize()
@@ -118,23 +117,21 @@ class Surroundings:
 
     def _patch_threads(self) -> None:
         """Threads that start are traced from their first call on."""
-        bootstrap = threading.Thread._bootstrap_inner  # type: ignore[attr-defined]
 
-        def seen(thread: threading.Thread) -> None:
+        @self._patches.wrap(threading.Thread, "_bootstrap_inner")
+        def seen(bootstrap: Callable[..., None], thread: threading.Thread) -> None:
             for mode in list(self._modes):
                 push(mode)
             bootstrap(thread)
-
-        self._patches.set(threading.Thread, "_bootstrap_inner", seen)
 
     def _patch_engine(self) -> None:
         """Code that the autograd engine calls back is traced if what has called the engine is.
 
         `backward()` is itself seen by the modes, and what it does then is not, as with any call.
         """
-        engine = torch.autograd.graph._engine_run_backward
 
-        def run(*args: Any, **kwargs: Any) -> Any:
+        @self._patches.wrap(torch.autograd.graph, "_engine_run_backward", torch.autograd)
+        def run(engine: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
             stack = modes_on()
             missing = [mode for mode in _thread.seeing if mode.is_on and mode not in stack]
             if not missing or _thread.aside:
@@ -144,9 +141,6 @@ class Surroundings:
                 return engine(*args, **kwargs)
             finally:
                 take_off(lambda mode: mode in missing)
-
-        self._patches.set(torch.autograd, "_engine_run_backward", run)
-        self._patches.set(torch.autograd.graph, "_engine_run_backward", run)
 
     # --- what would go another way under a mode
 
@@ -194,10 +188,10 @@ class Surroundings:
 
     def _patch_unseen_makers(self) -> None:
         """Tensors that are made of an array, read from a file, or sent by another process."""
-        for name in ("from_numpy", "frombuffer"):
-            self._patches.set(torch, name, _noting(getattr(torch, name)))
-        rebuild = torch._utils._rebuild_tensor
-        self._patches.set(torch._utils, "_rebuild_tensor", _noting(rebuild))
+        for owner, name in (
+            (torch, "from_numpy"), (torch, "frombuffer"), (torch._utils, "_rebuild_tensor"),
+        ):  # fmt: skip
+            self._patches.wrap(owner, name)(_note_making)
 
     def _patch_synchronize(self) -> None:
         """Waiting for an accelerator as such is no function of tensors."""
@@ -206,46 +200,36 @@ class Surroundings:
         owners += [getattr(kind, name, None) for kind in kinds for name in ("Stream", "Event")]
         for owner in owners:
             if hasattr(owner, "synchronize"):
-                self._patches.set(owner, "synchronize", _noting_waits(owner.synchronize))
+                self._patches.wrap(owner, "synchronize")(_note_wait)
             if hasattr(owner, "query"):
-                self._patches.set(owner, "query", _noting_success(owner.query))
+                self._patches.wrap(owner, "query")(_note_success)
 
     def _patch_storages(self) -> None:
         """Saving a tensor copies its storage to the host."""
-        base: Any = torch.storage._StorageBase
-        cpu = base.cpu
 
-        def to_host(storage: Any) -> Any:
+        @self._patches.wrap(torch.storage._StorageBase, "cpu")
+        def to_host(cpu: Callable[[Any], Any], storage: Any) -> Any:
             result = cpu(storage)
             if running_world() is None and is_accelerator(storage.device):
                 for log in RUNNING.logs:
                     log.copied(storage.device, CPU, storage, True)
             return result
 
-        self._patches.set(base, "cpu", to_host)
+
+def _note_wait(synchronize: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    result = synchronize(*args, **kwargs)
+    if running_world() is None:  # an emulation's notes it itself
+        for log in RUNNING.logs:
+            log.waited("synchronize")
+    return result
 
 
-def _noting_waits(synchronize: Callable[..., Any]) -> Callable[..., Any]:
-    def wait(*args: Any, **kwargs: Any) -> Any:
-        result = synchronize(*args, **kwargs)
-        if running_world() is None:  # an emulation's notes it itself
-            for log in RUNNING.logs:
-                log.waited("synchronize")
-        return result
-
-    return wait
-
-
-def _noting_success(query: Callable[..., bool]) -> Callable[..., bool]:
+def _note_success(query: Callable[..., bool], *args: Any, **kwargs: Any) -> bool:
     """Who asks until the answer is yes has waited."""
-
-    def asked(*args: Any, **kwargs: Any) -> bool:
-        is_done = query(*args, **kwargs)
-        if is_done:
-            ARRIVALS.end()
-        return is_done
-
-    return asked
+    is_done = query(*args, **kwargs)
+    if is_done:
+        ARRIVALS.end()
+    return is_done
 
 
 def _step_aside(call: FrameType) -> None:
@@ -270,16 +254,12 @@ def _step_back(call: FrameType) -> None:
     _thread.aside, _thread.aside_for = [], None
 
 
-def _noting(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    @functools.wraps(make)
-    def noted(*args: Any, **kwargs: Any) -> Tensor:
-        made = make(*args, **kwargs)
-        if not torch.compiler.is_compiling() and any(mode.is_on for mode in _thread.seeing):
-            with torch._C.DisableTorchFunction():
-                note_making(made, programs_spot(sys._getframe(1)))
-        return made
-
-    return noted
+def _note_making(make: Callable[..., Tensor], *args: Any, **kwargs: Any) -> Tensor:
+    made = make(*args, **kwargs)
+    if not torch.compiler.is_compiling() and any(mode.is_on for mode in _thread.seeing):
+        with torch._C.DisableTorchFunction():
+            note_making(made, users_instruction(sys._getframe(1)))
+    return made
 
 
 SURROUNDINGS = Surroundings()

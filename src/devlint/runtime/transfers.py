@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import traceback
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -225,24 +226,18 @@ def _bytes(tensor: Any) -> int:
     return int(tensor.nbytes())
 
 
-def programs_frame(frame: FrameType | None) -> FrameType | None:
-    """The innermost frame of the program, or of a library that isn't torch, from a frame on."""
-    while frame is not None and not _is_programs(frame.f_code.co_filename):
-        frame = frame.f_back
-    return frame
-
-
 @lru_cache(maxsize=4096)
 def _is_programs(file: str) -> bool:
     is_generated = file.startswith("<eval_with_key>")  # what torch.fx has written
     return not is_generated and owner_of(file) in ("program", "library")
 
 
-def _programs_line(frame: FrameType | None) -> Site:
-    found = programs_frame(frame)
-    if found is None:
-        return Site("torch", 0, "", 0)
-    return Site.of(found.f_code, found.f_lineno or 0)
+def _programs_line(frame: FrameType) -> Site:
+    """The innermost line of the program, or of a library that isn't torch, from a frame on."""
+    for each, line in traceback.walk_stack(frame):
+        if _is_programs(each.f_code.co_filename):
+            return Site.of(each.f_code, line or 0)
+    return Site("torch", 0, "", 0)
 
 
 # --- the table

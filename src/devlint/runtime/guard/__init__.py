@@ -123,12 +123,12 @@ class InstalledGuard(Guard):
     def _turn_on(self, stack: ExitStack) -> None:
         super()._turn_on(stack)
         if self.mode != "off":
-            stack.enter_context(explained(self.told))
-        if self.mode == "collect" and self._tells:
-            stack.callback(at_end(self.tell_collected))
+            stack.enter_context(explained(self.explained_error))
+        if self.mode == "collect" and self._prints:
+            stack.callback(at_end(self.print_collected))
         if self.mode == "trace" and self.prints_transfers:
-            stack.callback(at_end(self._tell_transfers))
+            stack.callback(at_end(self._print_transfers))
 
-    def _tell_transfers(self) -> None:
+    def _print_transfers(self) -> None:
         if self.transfers is not None:
             write(sys.stderr, rank_line() + self.transfers.table())

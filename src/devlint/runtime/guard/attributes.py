@@ -41,6 +41,19 @@ class Binding:
     statement: ast.Assign | ast.AnnAssign
     value: ast.expr
 
+    @property
+    def me(self) -> str:
+        """What the class calls its objects there: `self`."""
+        return self.method.me
+
+    @property
+    def file(self) -> str:
+        return self.method.file
+
+    @property
+    def line(self) -> int:
+        return self.statement.lineno
+
 
 def binding(methods: tuple[Method, ...], name: str) -> Binding | None:
     """The statement that stores an attribute, if there is one only and setting up runs it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import traceback
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from types import FrameType
@@ -72,24 +73,21 @@ def arguments(
 
 def frames(kinds: frozenset[str] = frozenset({"program", "library"})) -> Iterator[FrameType]:
     """The program's frames at a call of torch, up to the call of the module that they are of."""
-    frame: FrameType | None = sys._getframe(1)
     found = False
-    while frame is not None:
+    for frame, _ in traceback.walk_stack(sys._getframe(1)):
         owner = owner_of(frame.f_code.co_filename)
         if found and owner == "torch" and frame.f_code.co_name == "_call_impl":
             return
         found = found or owner not in ("torch", "devlint")
         if owner in kinds:
             yield frame
-        frame = frame.f_back
 
 
 def is_asked_by_torch() -> bool:
     """Whether the function that has called torch is torch's own, and goes its way on any device."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and owner_of(frame.f_code.co_filename) == "devlint":
-        frame = frame.f_back
-    return frame is not None and owner_of(frame.f_code.co_filename) == "torch"
+    stack = traceback.walk_stack(sys._getframe(1))
+    owners = (owner_of(frame.f_code.co_filename) for frame, _ in stack)
+    return next((owner for owner in owners if owner != "devlint"), None) == "torch"
 
 
 def any_names(names: frozenset[str], running: Iterable[FrameType]) -> bool:

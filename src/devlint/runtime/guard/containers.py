@@ -20,11 +20,7 @@ _DISPLAYS = (ast.List, ast.Tuple, ast.Dict, ast.ListComp, ast.DictComp, ast.Gene
 class Container:
     """Where a class keeps modules or parameters, as its source has it."""
 
-    me: str
-    """What the class calls its objects there: `self`."""
-    file: str
-    line: int
-    """Where the attribute is set."""
+    stored: Binding
     used: tuple[str, int]
     """File and line where a method reads it."""
 
@@ -58,7 +54,7 @@ def container(kind: type, name: str, holds_tensors: bool) -> Container | None:
         return None
     if not filled and _hides_one(value, methods, name):
         return None
-    return Container(bound.method.me, bound.method.file, bound.statement.lineno, used)
+    return Container(bound, used)
 
 
 def _made_value(bound: Binding, local: str) -> ast.expr | None:

@@ -24,7 +24,7 @@ from devlint.runtime.guard import structure
 from devlint.runtime.guard.agreement import disagreement
 from devlint.runtime.guard.errors import DeviceMismatchError, EarlyReadWarning
 from devlint.runtime.guard.tracebacks import tidy
-from devlint.runtime.guard.watch import WATCH, Around
+from devlint.runtime.guard.watch import WATCH, CallContext
 from devlint.runtime.reader import READER
 from devlint.runtime.transfers import TransferLog
 
@@ -68,7 +68,7 @@ class Guard:
         if mode == "trace" and transfers is None:
             self.transfers = TransferLog()
         self.collected = Collection() if collected is None else collected
-        self._tells = collected is None
+        self._prints = collected is None
         """Whether it prints what it has collected: otherwise somebody else does."""
         self._models = [weakref.ref(model) for model in models]
         self._first = batches if when == "first-batches" else 0
@@ -77,7 +77,7 @@ class Guard:
         self._lock = threading.RLock()
         self._entered: list[ExitStack] = []
         """What the last one to leave undoes, and nothing for each of the others."""
-        self._last_told: Explanation | None = None
+        self._last_explained: Explanation | None = None
         self._warned: set[str] = set()
 
     # --- on and off
@@ -95,7 +95,7 @@ class Guard:
             from devlint.runtime.tracing import Tracing
 
             collects = self.mode == "collect"
-            if collects and self._tells:
+            if collects and self._prints:
                 self.collected = Collection()
             collection = self.collected if collects else None
             stack.enter_context(Tracing(self.transfers, collection, self._read_early))
@@ -117,10 +117,10 @@ class Guard:
             is_over = not self._entered
         raised = error
         if isinstance(error, Exception) and self.mode != "off":
-            raised = self.told(error)
+            raised = self.explained_error(error)
             tidy(raised)
-        if is_over and self._tells:
-            self.tell_collected()
+        if is_over and self._prints:
+            self.print_collected()
         if raised is not error and raised is not None:
             raise raised from None
 
@@ -154,7 +154,7 @@ class Guard:
 
     # --- what it says
 
-    def told(self, error: Exception) -> Exception:
+    def explained_error(self, error: Exception) -> Exception:
         """What is to be raised in the place of an error: itself with a note, or a clearer one."""
         if self.mode in _STRICT and type(error) is RuntimeError:
             found = explain_error(error, live(), READER)
@@ -167,15 +167,15 @@ class Guard:
 
     def _raised(self, explanation: Explanation | None) -> None:
         """Note a mistake that an error is about. It may be told repeatedly."""
-        if explanation is None or not explanation.devices or explanation is self._last_told:
+        if explanation is None or not explanation.devices or explanation is self._last_explained:
             return
-        self._last_told = explanation
+        self._last_explained = explanation
         if self.mode == "collect":
             self.collected.add(Mismatch.of(explanation, "raised"))
 
     def _read_early(self, explanation: Explanation) -> None:
         """Tell of a copy to the host that was read too early, now and once, or at the end."""
-        self._last_told = explanation
+        self._last_explained = explanation
         if self.mode == "collect":
             self.collected.add(Mismatch.of(explanation, "noted"))
         else:
@@ -214,7 +214,7 @@ class Guard:
         if found is not None and self.covers(module):
             raise mismatch((found.name, found.tensor), (found.own_name, found.own))
 
-    def called_first(self, module: nn.Module) -> Around | None:
+    def called_first(self, module: nn.Module) -> CallContext | None:
         """A module that isn't torch's own is called for the first time."""
         return structure.judge(module, self._found) if self.covers(module) else None
 
@@ -228,7 +228,7 @@ class Guard:
         """A module's call has raised; returns what is to be raised instead."""
         if hasattr(error, "devlint_told") or not self.covers():
             return error
-        raised = self.told(error)
+        raised = self.explained_error(error)
         with suppress(AttributeError, TypeError):  # an error that takes no attributes
             raised.devlint_told = True  # type: ignore[attr-defined]
         return raised
@@ -243,14 +243,14 @@ class Guard:
 
     # --- what it tells at the end
 
-    def tell_collected(self) -> None:
+    def print_collected(self) -> None:
         """Print the mistakes that the program has gone on after."""
         write(sys.stderr, rank_line() + self.collected.text() if self.collected else "")
 
     @property
     def found_nothing(self) -> bool:
         """Whether a guard that checks has met no mistake."""
-        return self.mode in _STRICT and self._last_told is None and not self.collected
+        return self.mode in _STRICT and self._last_explained is None and not self.collected
 
     @property
     def modules_checked(self) -> int:

@@ -94,12 +94,13 @@ class Watching(Onlooker):
         for each in plain:
             self._follow(each.tensor, Kind.BEHIND, each)
         # Code of a library has no way of its own for the tensors of a program.
-        self._kinds_of_code = frozenset({"program", *(owner_of(each.file) for each in plain)})
+        self._kinds_of_code = frozenset(
+            {"program", *(owner_of(each.stored.file) for each in plain)}
+        )
         self._is_done = False
-        self._let_go: Callable[[], None] = lambda: None
 
     def __enter__(self) -> Watching:
-        self._let_go = FAST_PATHS.hold()
+        FAST_PATHS.__enter__()
         super().__enter__()
         return self
 
@@ -110,7 +111,7 @@ class Watching(Onlooker):
         trace: TracebackType | None,
     ) -> None:
         super().__exit__(kind, error, trace)
-        self._let_go()
+        FAST_PATHS.__exit__()
         self._stop()
 
     def _stop(self) -> None:

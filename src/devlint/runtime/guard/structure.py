@@ -30,11 +30,12 @@ from devlint.runtime.explaining.stack import (
     modules_at_work,
     owner_of,
 )
+from devlint.runtime.guard.attributes import Binding
 from devlint.runtime.guard.compiler import is_traced, may_watch
 from devlint.runtime.guard.containers import Container, container, moves_itself
 from devlint.runtime.guard.meetings import Meeting, Watching
-from devlint.runtime.guard.tensors import plain_tensors, registered_tensors
-from devlint.runtime.guard.watch import Around
+from devlint.runtime.guard.tensors import Plain, plain_tensors, registered_tensors
+from devlint.runtime.guard.watch import CallContext
 from devlint.runtime.reader import READER, place
 from devlint.runtime.virtual.tags import PLAIN
 
@@ -44,7 +45,7 @@ _OWN = frozenset("_parameters _buffers _modules _flat_weights".split())
 _CONTAINERS = (list, tuple, dict)
 
 
-def judge(module: nn.Module, tell: Callable[[Explanation], None]) -> Around | None:
+def judge(module: nn.Module, tell: Callable[[Explanation], None]) -> CallContext | None:
     """Look at a module that is about to be called for the first time.
 
     Returns what its call is to run in, where only that can show whether plain tensors of it, or of
@@ -100,6 +101,12 @@ def _outside(me: str, name: str) -> str:
     return rf"(?<!\bself)(?<!\b{me})\.{name}\b"
 
 
+def _seen_to_outside(plain: Plain) -> str:
+    """A pattern for what stores or moves a tensor outside of its class, and so takes care of it."""
+    attribute = _outside(plain.stored.me, plain.name)
+    return rf"{attribute}\s*(=(?!=)|\.(to|cuda|type)\b)|[\"']{plain.name}[\"']"
+
+
 def _text_of(file: str) -> str:
     return "".join(linecache.getlines(file))
 
@@ -132,7 +139,7 @@ def _has_plain(module: nn.Module) -> bool:
 
 def _watching(
     module: nn.Module, scene: _Surroundings, tell: Callable[[Explanation], None]
-) -> Around | None:
+) -> CallContext | None:
     root = scene.owners.root
     modes = torch.overrides._get_current_function_mode_stack()
     if root is None or any(isinstance(mode, Watching) for mode in modes):
@@ -140,11 +147,7 @@ def _watching(
     plain = [
         each
         for each in plain_tensors(module)
-        if not _sees_to_devices(scene)
-        # Whoever stores or moves it outside of the class has taken care of it.
-        and not scene.is_read_outside(
-            rf"{_outside(each.me, each.name)}\s*(=(?!=)|\.(to|cuda|type)\b)|[\"']{each.name}[\"']"
-        )
+        if not _sees_to_devices(scene) and not scene.is_read_outside(_seen_to_outside(each))
     ]
     moved = [*registered_tensors(root), *registered_tensors(module)]
     if not plain or not all(_is_on_cpu(tensor) for tensor in moved):
@@ -156,30 +159,32 @@ def _watching(
     inputs = [named.tensor for named in tensors_of("", given) if named.tensor is not None]
 
     owners = scene.owners
-    return Watching(plain, moved, inputs, lambda met: tell(_told_of_tensor(met, owners)))
+    return Watching(plain, moved, inputs, lambda met: tell(_explained_tensor(met, owners)))
 
 
-def _told_of_tensor(meeting: Meeting, owners: Ownership) -> Explanation:
-    plain = meeting.plain
-    owner, name = plain.owner, plain.name
-    kind, text = type(owner).__name__, f"{plain.me}.{name}"
-    headline = f"{text} of {kind} is a plain tensor, not a buffer: .to() leaves it on cpu"
-    facts = READER.facts(name, plain.tensor)
-    lines = [
-        described("tensor", text, facts),
-        ("kept at", shown_line(plain.file, plain.line)),
-        ("used at", shown_line(meeting.file, meeting.line)),
-    ]
-    registered = f'{plain.me}.register_buffer("{name}", ..., persistent=False)'
+def _explained_tensor(meeting: Meeting, owners: Ownership) -> Explanation:
+    plain, me = meeting.plain, meeting.plain.stored.me
+    text = f"{me}.{plain.name}"
     mistake = Mistake(
-        headline=headline,
-        fix=f"let it move with the module: {registered}",
+        headline=f"{text} of {type(plain.owner).__name__} is a plain tensor, not a buffer: "
+        ".to() leaves it on cpu",
+        fix="let it move with the module: "
+        f'{me}.register_buffer("{plain.name}", ..., persistent=False)',
         rule="unregistered-tensor",
-        module=owners.label(owner),
+        module=owners.label(plain.owner),
         argument=text,
         devices=("cpu",),
     )
-    return explained(mistake, lines, (plain.file, plain.line))
+    tensor = described("tensor", text, READER.facts(plain.name, plain.tensor))
+    return _explained(mistake, plain.stored, (meeting.file, meeting.line), tensor)
+
+
+def _explained(
+    mistake: Mistake, stored: Binding, used: tuple[str, int], *lines: tuple[str, str]
+) -> Explanation:
+    kept_at, used_at = shown_line(stored.file, stored.line), shown_line(*used)
+    lines = (*lines, ("kept at", kept_at), ("used at", used_at))
+    return explained(mistake, lines, (stored.file, stored.line))
 
 
 # --- modules in plain containers
@@ -220,8 +225,8 @@ def _unregistered(module: nn.Module, scene: _Surroundings) -> Explanation | None
         if found is None or _sees_to_devices(scene):
             continue
         # Whoever reads the container outside of the class may move what is in it.
-        if not scene.is_read_outside(_outside(found.me, name)):
-            return _told(module, name, value, kept[0], found, scene)
+        if not scene.is_read_outside(_outside(found.stored.me, name)):
+            return _explained_container(module, name, value, kept[0], found, scene)
     return None
 
 
@@ -252,7 +257,7 @@ def _is_on_cpu(tensor: Tensor) -> bool:
     return type(tensor) in PLAIN and place(tensor).type == "cpu"
 
 
-def _told(
+def _explained_container(
     module: nn.Module,
     name: str,
     value: object,
@@ -260,27 +265,16 @@ def _told(
     found: Container,
     scene: _Surroundings,
 ) -> Explanation:
-    text, kept = first
-    kind, container_kind = type(module).__name__, type(value).__name__
+    (text, kept), me = first, found.stored.me
     wrapper = "nn.Parameter" if isinstance(kept, nn.Parameter) else "nn.Module"
     wrapper += "Dict" if type(value) is dict else "List"
-    headline = (
-        f"{text} ({type(kept).__name__}), kept in a {container_kind} by {kind}, "
-        "isn't registered: .to() leaves it on cpu"
+    mistake = Mistake(
+        headline=f"{text} ({type(kept).__name__}), kept in a {type(value).__name__} by "
+        f"{type(module).__name__}, isn't registered: .to() leaves it on cpu",
+        fix=f"let them move with the module: {me}.{name} = {wrapper}(...)",
+        rule="unregistered-modules",
+        module=scene.owners.label(module),
+        argument=f"{me}.{text}",
+        devices=("cpu",),
     )
-    lines = [
-        ("kept at", shown_line(found.file, found.line)),
-        ("used at", shown_line(*found.used)),
-    ]
-    return explained(
-        Mistake(
-            headline=headline,
-            fix=f"let them move with the module: {found.me}.{name} = {wrapper}(...)",
-            rule="unregistered-modules",
-            module=scene.owners.label(module),
-            argument=f"{found.me}.{text}",
-            devices=("cpu",),
-        ),
-        lines,
-        (found.file, found.line),
-    )
+    return _explained(mistake, found.stored, found.used)

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from devlint import torchapi
 from devlint.runtime.explaining.lookup import contents, modules_below, own_tensors
 from devlint.runtime.explaining.stack import owner_of
-from devlint.runtime.guard.attributes import MOVERS, Uses, binding, parts_of
+from devlint.runtime.guard.attributes import MOVERS, Binding, Uses, binding, parts_of
 from devlint.runtime.guard.calls import named
 from devlint.runtime.guard.sources import Method, methods_of
 from devlint.runtime.operands import memory_of
@@ -37,11 +37,8 @@ class Plain:
     owner: nn.Module
     name: str
     tensor: Tensor = field(repr=False)
-    me: str
-    """What its class calls it there: `self`."""
-    file: str
-    line: int
-    """Where the attribute is set."""
+    stored: Binding
+    """Where its class sets the attribute."""
 
 
 def plain_tensors(root: nn.Module) -> Iterator[Plain]:
@@ -53,9 +50,9 @@ def plain_tensors(root: nn.Module) -> Iterator[Plain]:
                 continue
             if registered is None:
                 registered = {memory_of(tensor) for tensor in registered_tensors(root)}
-            place = _made_on_cpu(cast(Any, type(module)), name)
-            if place is not None and memory_of(value) not in registered:
-                yield Plain(module, name, value, *place)
+            stored = _made_on_cpu(cast(Any, type(module)), name)
+            if stored is not None and memory_of(value) not in registered:
+                yield Plain(module, name, value, stored)
 
 
 def registered_tensors(root: nn.Module) -> Iterator[Tensor]:
@@ -76,8 +73,8 @@ def _may_be_left_behind(tensor: Tensor) -> bool:
 
 
 @lru_cache(maxsize=512)
-def _made_on_cpu(kind: type, name: str) -> tuple[str, str, int] | None:
-    """Where a class makes a tensor on the CPU, whatever device is in use: `self`, file and line.
+def _made_on_cpu(kind: type, name: str) -> Binding | None:
+    """Where a class makes a tensor on the CPU, whatever device is in use.
 
     Nothing unless that is the only place that stores the attribute, and nothing in the class moves
     it or looks which devices there are.
@@ -94,9 +91,7 @@ def _made_on_cpu(kind: type, name: str) -> tuple[str, str, int] | None:
             return None
     if bound.method.is_under_with(bound.statement):
         return None
-    if not makes(bound.method, bound.value):
-        return None
-    return bound.method.me, bound.method.file, bound.statement.lineno
+    return bound if makes(bound.method, bound.value) else None
 
 
 def _looks_at_devices(method: Method) -> bool:

@@ -20,14 +20,15 @@ from torch import nn
 
 from devlint.runtime.guard.agreement import is_layer, seems_to_disagree
 from devlint.runtime.guard.compiler import is_compiling, set_compiler, unseen_by_compiler
-from devlint.runtime.guard.errors import DeviceMismatchError, hide
+from devlint.runtime.guard.errors import DeviceMismatchError
+from devlint.runtime.guard.tracebacks import hide
 from devlint.runtime.virtual.api.warned import WARNINGS
 
 if TYPE_CHECKING:
     from devlint.runtime.guard.guard import Guard
 
-Around = AbstractContextManager[Any]
-Plan = Callable[[nn.Module, tuple[Any, ...], dict[str, Any]], "Around | None"]
+CallContext = AbstractContextManager[Any]
+Plan = Callable[[nn.Module, tuple[Any, ...], dict[str, Any]], "CallContext | None"]
 """What is done before a call of a module of one class; may give what the call is to run in."""
 
 
@@ -59,7 +60,6 @@ class Watch:
         self._lock = threading.RLock()
         self._seen: dict[int, weakref.ref[nn.Module]] = {}
         self._state = _State()
-        self._let_go: Callable[[], None] = lambda: None
         self._original: Any = None
         self._installed: Any = None
 
@@ -91,7 +91,7 @@ class Watch:
         self._original = nn.Module._call_impl
         self._installed = self._checked(self._original, self._state)
         unseen_by_compiler(self._installed.__code__)
-        self._let_go = WARNINGS.hold()
+        WARNINGS.__enter__()
         _exchange(self._original, self._installed)
 
     def _take_off(self) -> None:
@@ -99,7 +99,7 @@ class Watch:
         self._state = _State()
         self._seen.clear()
         _exchange(self._installed, self._original)
-        self._let_go()
+        WARNINGS.__exit__()
         self._installed = None
 
     def _checked(self, original: Any, state: _State) -> Any:
@@ -107,7 +107,7 @@ class Watch:
         plan_of, modules = state.plans.get, sys.modules
         thread = _PerThread()
 
-        def new_class(module: nn.Module, args: Any, kwargs: Any) -> Around | None:
+        def new_class(module: nn.Module, args: Any, kwargs: Any) -> CallContext | None:
             if not state.guards:
                 _exchange(_call_impl, original)  # somebody has put back what was taken off
                 return None
@@ -119,23 +119,23 @@ class Watch:
         def _call_impl(self: nn.Module, *args: Any, **kwargs: Any) -> Any:
             if is_compiling():
                 return original(self, *args, **kwargs)
-            around, compiler, counts = None, None, state.counts
+            context, compiler, counts = None, None, state.counts
             if counts:
                 thread.depth += 1
             try:
                 plan = plan_of(type(self), new_class)
                 if plan is not None and _COMPILER not in modules:
-                    around = plan(self, args, kwargs)
+                    context = plan(self, args, kwargs)
                 elif plan is not None:
                     compiler = set_compiler(None)
                     try:
-                        around = plan(self, args, kwargs)
+                        context = plan(self, args, kwargs)
                     finally:
                         set_compiler(compiler)
-                if around is None or compiler is not None:  # what is compiled runs in nothing new
+                if context is None or compiler is not None:  # what is compiled runs in nothing new
                     result = original(self, *args, **kwargs)
                 else:
-                    with around:
+                    with context:
                         result = original(self, *args, **kwargs)
             except Exception as error:
                 compiler = set_compiler(None)
@@ -177,7 +177,7 @@ class Watch:
 
         return agree
 
-    def _first_call(self, module: nn.Module, state: _State) -> Around | None:
+    def _first_call(self, module: nn.Module, state: _State) -> CallContext | None:
         key, seen_modules = id(module), self._seen
         seen = seen_modules.get(key)
         if seen is not None and seen() is module:
@@ -185,9 +185,9 @@ class Watch:
         state.checked.add(key)
         seen_modules[key] = weakref.ref(module, lambda _: seen_modules.pop(key, None))
         for guard in state.guards:
-            around: Around | None = _asked(guard.called_first, module)
-            if around is not None:
-                return around
+            context: CallContext | None = _asked(guard.called_first, module)
+            if context is not None:
+                return context
         return None
 
 

@@ -15,12 +15,12 @@ from torch import Tensor, nn
 
 from devlint.runtime.explaining.stack import as_module
 from devlint.runtime.operands import Site, is_tensor
+from devlint.runtime.patches import Patches
 from devlint.runtime.ported.code import Code, Side
 from devlint.runtime.ported.holdings import NEAR, arguments, leaves
 from devlint.runtime.ported.notes import Notes
 from devlint.runtime.ported.wishes import SETTABLE, is_default, is_settable, names_cpu
 from devlint.runtime.virtual.modes import Handler
-from devlint.runtime.virtual.patches import Patches
 from devlint.runtime.virtual.tags import (
     CPU,
     attribute,
@@ -34,7 +34,7 @@ from devlint.runtime.virtual.tags import (
 from devlint.runtime.virtual.texts import LEGACY_TYPES
 from devlint.runtime.virtual.world import World
 
-_MADE_OF_HOST = (torch.from_numpy, torch.frombuffer, torch.load)
+_MADE_OF_HOST = ("from_numpy", "frombuffer", "load")
 """Functions of torch, that no mode sees, which bring tensors from the host."""
 _LOOKS = (real_device, attribute("is_cpu").__get__, Tensor.get_device, torch.get_device)
 """What tells where a tensor is."""
@@ -61,39 +61,29 @@ class Births:
         for function in _LOOKS:
             handlers[function] = self._looked(handlers[function])
         handlers[Tensor.__repr__] = _as_on_cpu
-        for make in _MADE_OF_HOST:
-            name = make.__name__
-            patches.set(torch, name, self._brought(getattr(torch, name)))
+        for name in _MADE_OF_HOST:
+            patches.wrap(torch, name)(self._brought)
         for name in LEGACY_TYPES:
             if hasattr(torch, name):
-                kind = getattr(torch, name)
-                patches.set(kind, "__new__", self._brought(kind.__new__))
-        patches.set(Tensor, "__init__", self._initialised())
-        patches.set(torch.Generator, "__new__", self._generator(torch.Generator.__new__))
+                patches.wrap(getattr(torch, name), "__new__")(self._brought)
+        patches.wrap(Tensor, "__init__")(self._initialised)
+        patches.wrap(torch.Generator, "__new__")(self._generator)
 
-    def _initialised(self) -> Callable[..., None]:
+    def _initialised(self, init: object, tensor: Tensor, *args: Any, **kwargs: Any) -> None:
         """`torch.Tensor(...)` calls it, which no mode sees; that of objects does nothing."""
+        if type(tensor) is Tensor:
+            asking = self._code.asking(sys._getframe(1))
+            with torch._C.DisableTorchFunction():
+                self._bring(asking, tensor, args)
 
-        def __init__(tensor: Tensor, *args: Any, **kwargs: Any) -> None:  # noqa: N807
-            if type(tensor) is Tensor:
-                asking = self._code.asking(sys._getframe(1))
-                with torch._C.DisableTorchFunction():
-                    self._bring(asking, tensor, args)
-
-        return __init__
-
-    def _generator(self, make: Callable[..., Any]) -> Callable[..., Any]:
+    def _generator(self, make: Callable[..., Any], cls: type, *args: Any, **kwargs: Any) -> Any:
         """A test's generator is wherever numbers are asked of it: in a sampler on the host, and for
         what the project makes on the device."""
-
-        def __new__(cls: type, *args: Any, **kwargs: Any) -> Any:  # noqa: N807
-            if args or kwargs or self._code.asking(sys._getframe(1))[0] != "test":
-                return make(cls, *args, **kwargs)
-            made: Any = torch._C.Generator.__new__(cls)  # type: ignore[arg-type]
-            made._devlint_device, made._devlint_fits_any = CPU, True
-            return made
-
-        return __new__
+        if args or kwargs or self._code.asking(sys._getframe(1))[0] != "test":
+            return make(cls, *args, **kwargs)
+        made: Any = torch._C.Generator.__new__(cls)  # type: ignore[arg-type]
+        made._devlint_device, made._devlint_fits_any = CPU, True
+        return made
 
     def _born(self, handler: Handler) -> Handler:
         def born(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -132,17 +122,13 @@ class Births:
             for tensor in tensors_in((result,)):
                 notes_of(tensor)[SETTABLE] = True
 
-    def _brought(self, make: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(make)
-        def brought(*args: Any, **kwargs: Any) -> Any:
-            result = make(*args, **kwargs)
-            if kwargs.get("map_location") is None:
-                asking = self._code.asking(sys._getframe(1))
-                with torch._C.DisableTorchFunction():
-                    self._bring(asking, result, ())
-            return result
-
-        return brought
+    def _brought(self, make: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        result = make(*args, **kwargs)
+        if kwargs.get("map_location") is None:
+            asking = self._code.asking(sys._getframe(1))
+            with torch._C.DisableTorchFunction():
+                self._bring(asking, result, ())
+        return result
 
     def _bring(
         self, asking: tuple[Side, FrameType | None], result: Any, given: Sequence[Any]
@@ -161,7 +147,7 @@ class Births:
                 if site is not None:
                     notes_of(tensor)[NEAR] = site
             elif tensor.dtype is torch.float64 and not self._float64:
-                self._notes.add(sys._getframe(2), "makes tensors of float64")
+                self._notes.add(frame, "makes tensors of float64")
             elif not (tensor.is_meta or tensor.is_pinned()):
                 put(tensor, device)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import threading
+import traceback
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatch
 from pathlib import PurePath
@@ -64,9 +65,11 @@ class Code:
 
     def frames(self, frame: FrameType | None) -> Iterator[FrameType]:
         """The frames from one on, outwards; in another thread, those of the tests come behind."""
-        yield from _stack(frame)
+        of_tests = None
         if threading.get_ident() != self._thread:
-            yield from _stack(sys._current_frames().get(self._thread))
+            of_tests = sys._current_frames().get(self._thread)
+        for innermost in filter(None, (frame, of_tests)):
+            yield from (each for each, _ in traceback.walk_stack(innermost))
 
     def asking(self, frame: FrameType | None) -> tuple[Side, FrameType | None]:
         """Who asks for something: the innermost frame, from one on, of what isn't in between."""
@@ -109,12 +112,6 @@ class Code:
             return "test"
         names = (*inside[:-1], path.stem) if inside[1:] else ()
         return "test" if any(map(_SHARED.fullmatch, names)) else "project"
-
-
-def _stack(frame: FrameType | None) -> Iterator[FrameType]:
-    while frame is not None:
-        yield frame
-        frame = frame.f_back
 
 
 def _package(parts: Sequence[str]) -> str:

@@ -7,6 +7,7 @@ from types import FrameType, FunctionType, ModuleType
 
 from torch import Tensor, nn
 
+from devlint.runtime.explaining.lookup import contents
 from devlint.runtime.explaining.stack import as_module, values_of
 from devlint.runtime.operands import Site, is_tensor, memory_of
 from devlint.runtime.ported.code import Code
@@ -119,10 +120,4 @@ def _items(value: object) -> list[object]:
 
 def attributes(value: object) -> list[object]:
     """What an object keeps under names; it isn't asked, since it may run code of its own."""
-    if issubclass(type(value), _CLOSED):
-        return []
-    try:
-        held = object.__getattribute__(value, "__dict__")
-    except AttributeError:
-        return []
-    return list(held.values()) if type(held) is dict else []
+    return [] if issubclass(type(value), _CLOSED) else list(contents(value).values())

@@ -14,10 +14,10 @@ import torch
 from torch import Tensor, nn
 
 from devlint.runtime.explaining.stack import as_module, values_of
+from devlint.runtime.patches import Patches
 from devlint.runtime.ported.code import Code
 from devlint.runtime.ported.holdings import arguments, leaves, near_site
 from devlint.runtime.ported.notes import Notes
-from devlint.runtime.virtual.patches import Patches
 from devlint.runtime.virtual.tags import CPU, put, shown_place, tensors_in
 from devlint.runtime.virtual.world import World
 
@@ -32,8 +32,8 @@ class Modules:
 
     def install(self, patches: Patches) -> None:
         """See the constructor and the calls of all modules."""
-        patches.set(nn.Module, "__init__", self._made(nn.Module.__init__))
-        patches.set(nn.Module, "__call__", self._called(nn.Module.__call__))
+        patches.wrap(nn.Module, "__init__")(self._made)
+        patches.wrap(nn.Module, "__call__")(self._called)
 
     def move(self, module: nn.Module, is_new: bool = False) -> bool:
         """Move a module as `.to(device)` does. Returns whether anything has moved.
@@ -52,16 +52,14 @@ class Modules:
             return False
         return True
 
-    def _made(self, init: Callable[..., None]) -> Callable[..., None]:
-        @functools.wraps(init)
-        def made(module: nn.Module, *args: Any, **kwargs: Any) -> None:
-            constructor = _outermost_constructor(sys._getframe(1), module)
-            if constructor is not None and self._code.asking(constructor.f_back)[0] == "test":
-                at_end = functools.partial(self._built, self._sent_to_host(constructor))
-                constructor.f_trace = _AtEnd(constructor.f_trace, weakref.ref(module), at_end)
-            init(module, *args, **kwargs)
-
-        return made
+    def _made(
+        self, init: Callable[..., None], module: nn.Module, *args: Any, **kwargs: Any
+    ) -> None:
+        constructor = _outermost_constructor(sys._getframe(2), module)
+        if constructor is not None and self._code.asking(constructor.f_back)[0] == "test":
+            at_end = functools.partial(self._built, self._sent_to_host(constructor))
+            constructor.f_trace = _AtEnd(constructor.f_trace, weakref.ref(module), at_end)
+        init(module, *args, **kwargs)
 
     def _sent_to_host(self, constructor: FrameType) -> list[Tensor]:
         """Put the tensors on the CPU that a module of the project is made with: whoever moves it
@@ -84,19 +82,17 @@ class Modules:
         for tensor in given:
             put(tensor, self._world.machine.current)
 
-    def _called(self, call: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(call)
-        def called(module: nn.Module, *args: Any, **kwargs: Any) -> Any:
-            side, frame = self._code.asking(sys._getframe(1))
-            if side == "test" and frame is not None and not _is_method_of_module(frame):
-                self.move(module)
-                given = list(tensors_in((*args, *kwargs.values())))
-                for tensor in given:
-                    self.bring(tensor)
-                self._notes.handed = next(filter(None, map(near_site, given)), None)
-            return call(module, *args, **kwargs)
-
-        return called
+    def _called(
+        self, call: Callable[..., Any], module: nn.Module, *args: Any, **kwargs: Any
+    ) -> Any:
+        side, frame = self._code.asking(sys._getframe(1))
+        if side == "test" and frame is not None and not _is_method_of_module(frame):
+            self.move(module)
+            given = list(tensors_in((*args, *kwargs.values())))
+            for tensor in given:
+                self.bring(tensor)
+            self._notes.handed = next(filter(None, map(near_site, given)), None)
+        return call(module, *args, **kwargs)
 
     def bring(self, tensor: Tensor) -> bool:
         """Put a tensor that a test holds on the device, unless the project should have. Returns

@@ -8,6 +8,7 @@ from typing import Any
 from torch import Tensor
 
 from devlint.runtime.operands import memory_of
+from devlint.runtime.patches import Patches
 from devlint.runtime.ported.births import Births
 from devlint.runtime.ported.code import Code
 from devlint.runtime.ported.holdings import Holdings, is_registered, near_site
@@ -16,7 +17,6 @@ from devlint.runtime.ported.notes import Notes
 from devlint.runtime.ported.wishes import SETTABLE
 from devlint.runtime.virtual import Emulation
 from devlint.runtime.virtual.kinds import parse
-from devlint.runtime.virtual.patches import Patches
 from devlint.runtime.virtual.tags import CPU, notes_of, put, shown_place, tensors_in
 from devlint.runtime.virtual.world import World
 

@@ -14,11 +14,11 @@ import torch
 from torch import Tensor
 from torch.autograd.function import BackwardCFunction
 
+from devlint.runtime.patches import Patches
 from devlint.runtime.virtual import texts
 from devlint.runtime.virtual.errors import Operand, device_error
 from devlint.runtime.virtual.gradients import Gradients, known_operand
 from devlint.runtime.virtual.modes import Handler
-from devlint.runtime.virtual.patches import Patches
 from devlint.runtime.virtual.tags import (
     CPU,
     NEUTRAL,
@@ -51,20 +51,14 @@ class Autograd:
 
     def patch(self, patches: Patches) -> None:
         """Let code that the engine calls be seen, and check what custom functions return."""
-        engine, thread = torch.autograd.graph._engine_run_backward, self._machine.thread
 
-        def run(*args: Any, **kwargs: Any) -> Any:
-            thread.enter("engine")
-            try:
-                with self._world.modes():
-                    return engine(*args, **kwargs)
-            finally:
-                thread.leave("engine")
+        @patches.wrap(torch.autograd.graph, "_engine_run_backward", torch.autograd)
+        def run(engine: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+            with self._machine.thread.inside("engine"), self._world.modes():
+                return engine(*args, **kwargs)
 
-        patches.set(torch.autograd, "_engine_run_backward", run)
-        patches.set(torch.autograd.graph, "_engine_run_backward", run)
         patches.set(torch.autograd.Function, "apply", classmethod(self._forward()))
-        patches.set(BackwardCFunction, "apply", self._backward())
+        patches.wrap(BackwardCFunction, "apply")(self._backward)
         self._patch_saved_tensor_hooks(patches)
 
     # --- running the engine
@@ -165,25 +159,20 @@ class Autograd:
 
         return run
 
-    def _backward(self) -> Callable[..., Any]:
-        apply = BackwardCFunction.apply
-
-        def run(node: Any, *gradients: Any) -> Any:
-            inputs, outputs = getattr(node, "_devlint_places", ((), ()))
-            with torch._C.DisableTorchFunction():
-                for gradient, expected in zip(gradients, outputs, strict=False):
-                    if isinstance(gradient, Tensor) and expected is not None:
-                        if not is_tagged(gradient) and expected is not CPU:
-                            put(gradient, expected)
-            result = apply(node, *gradients)
-            returned = result if isinstance(result, tuple) else (result,)
-            with torch._C.DisableTorchFunction():
-                for index, (gradient, expected) in enumerate(zip(returned, inputs, strict=False)):
-                    if isinstance(gradient, Tensor) and expected is not None:
-                        self._check_returned(type(node).__name__, index, gradient, expected)
-            return result
-
-        return run
+    def _backward(self, apply: Callable[..., Any], node: Any, *gradients: Any) -> Any:
+        inputs, outputs = getattr(node, "_devlint_places", ((), ()))
+        with torch._C.DisableTorchFunction():
+            for gradient, expected in zip(gradients, outputs, strict=False):
+                if isinstance(gradient, Tensor) and expected is not None:
+                    if not is_tagged(gradient) and expected is not CPU:
+                        put(gradient, expected)
+        result = apply(node, *gradients)
+        returned = result if isinstance(result, tuple) else (result,)
+        with torch._C.DisableTorchFunction():
+            for index, (gradient, expected) in enumerate(zip(returned, inputs, strict=False)):
+                if isinstance(gradient, Tensor) and expected is not None:
+                    self._check_returned(type(node).__name__, index, gradient, expected)
+        return result
 
     def _check_returned(
         self, name: str, index: int, gradient: Tensor, expected: torch.device
@@ -201,23 +190,21 @@ class Autograd:
 
     def _patch_saved_tensor_hooks(self, patches: Patches) -> None:
         hooks = torch.autograd.graph.saved_tensors_hooks
-        init, enter, leave = hooks.__init__, hooks.__enter__, hooks.__exit__
         seen, thread = self._world.seen, self._machine.thread
 
-        def seen_init(hook: Any, pack: Any, unpack: Any) -> None:
-            init(hook, seen(pack), seen(unpack))
+        @patches.wrap(hooks, "__init__")
+        def init(real: Any, hook: Any, pack: Any, unpack: Any) -> None:
+            real(hook, seen(pack), seen(unpack))
 
-        def watched_enter(hook: Any) -> None:
+        @patches.wrap(hooks, "__enter__")
+        def enter(real: Any, hook: Any) -> None:
             thread.enter("watched")  # what is packed has to be placed before the call returns
-            enter(hook)
+            real(hook)
 
-        def watched_exit(hook: Any, *details: Any) -> None:
+        @patches.wrap(hooks, "__exit__")
+        def leave(real: Any, hook: Any, *details: Any) -> None:
             thread.leave("watched")
-            leave(hook, *details)
-
-        patches.set(hooks, "__init__", seen_init)
-        patches.set(hooks, "__enter__", watched_enter)
-        patches.set(hooks, "__exit__", watched_exit)
+            real(hook, *details)
 
 
 def _as_list(value: Any) -> list[Any]:

@@ -33,8 +33,10 @@ class Signature:
     name: str
     """As in `add.Tensor`."""
     base: str
-    tensors: tuple[tuple[int, str], ...]
-    """Position and name of the arguments that can be tensors or lists of them."""
+    positions: Mapping[str, int]
+    """Of the arguments, by name."""
+    tensors: tuple[str, ...]
+    """The arguments that can be tensors or lists of them."""
     renamed: Mapping[str, str]
     """What an accelerator calls them, where it differs."""
     row: Operator | None
@@ -53,14 +55,15 @@ class Call:
     kwargs: Mapping[str, Any]
     machine: Machine
 
-    def argument(self, index: int, name: str, default: Any = None) -> Any:
+    def argument(self, name: str, default: Any = None) -> Any:
+        index = self.signature.positions.get(name, len(self.args))
         return self.args[index] if index < len(self.args) else self.kwargs.get(name, default)
 
     def operands(self) -> list[Operand]:
         """The tensors among the arguments, in order, with their places."""
         found = []
-        for index, name in self.signature.tensors:
-            value = self.argument(index, name)
+        for name in self.signature.tensors:
+            value = self.argument(name)
             name = self.signature.renamed.get(name, name)
             if isinstance(value, Tensor):
                 found.append(self.operand(name, value))
@@ -68,7 +71,9 @@ class Call:
                 found += [self.operand(name, v) for v in value if isinstance(v, Tensor)]
         return found
 
-    def operand(self, name: str, tensor: Tensor) -> Operand:
+    def operand(self, name: str, tensor: Tensor | None = None) -> Operand:
+        """A tensor where it is, as far as that is known; the argument of that name unless given."""
+        tensor = self.argument(name) if tensor is None else tensor
         return Operand(name, tensor, self.machine.known_place(tensor))
 
     def accelerator(self, operands: Iterable[Operand]) -> torch.device:
@@ -208,8 +213,8 @@ def iterate(call: Call, operands: list[Operand], scalars: Collection[str], most:
 
 def as_first(call: Call) -> Place:
     """Only the first tensor says where the result is."""
-    index, name = call.signature.tensors[0]
-    value = call.argument(index, name)
+    name = call.signature.tensors[0]
+    value = call.argument(name)
     if isinstance(value, (list, tuple)):
         value = next((item for item in value if isinstance(item, Tensor)), None)
     return NEUTRAL if value is None else call.operand(name, value).device

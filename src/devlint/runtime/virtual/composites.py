@@ -183,11 +183,8 @@ class Composites:
 
     def moving(self, func: Any, args: Any, kwargs: Any) -> Any:
         """The function moves its operands to where the first one is."""
-        self._machine.thread.lenient += 1
-        try:
+        with self._machine.thread.moving_operands():
             return self._run(func, args, kwargs)
-        finally:
-            self._machine.thread.lenient -= 1
 
 
 def _apart(func: Any, second: Any) -> Callable[..., Any]:

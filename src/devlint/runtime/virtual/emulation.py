@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import threading
 from collections.abc import Callable
-from typing import Any, TypeVar
+from contextlib import ContextDecorator
+from typing import Any
 
+from devlint.runtime.patches import Patches
 from devlint.runtime.virtual.api import (
     autocast,
     distributed,
@@ -28,11 +29,8 @@ from devlint.runtime.virtual.host import Host
 from devlint.runtime.virtual.kinds import Spec, parse
 from devlint.runtime.virtual.machine import Machine
 from devlint.runtime.virtual.moves import Moves
-from devlint.runtime.virtual.patches import Patches
 from devlint.runtime.virtual.running import RUNNING
 from devlint.runtime.virtual.world import World
-
-Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def emulate(kind: str = "cuda", count: int | None = None, *, transfers: Any = None) -> Emulation:
@@ -56,7 +54,7 @@ def start_for_good(spec: str) -> None:
     emulate(spec).__enter__()
 
 
-class Emulation:
+class Emulation(ContextDecorator):
     """Accelerators that are there between entering and leaving.
 
     Args:
@@ -119,13 +117,9 @@ class Emulation:
     def __exit__(self, *details: object) -> None:
         self._turn_off()
 
-    def __call__(self, function: Function) -> Function:
-        @functools.wraps(function)
-        def emulated(*args: Any, **kwargs: Any) -> Any:
-            with Emulation(self.spec, self.transfers):
-                return function(*args, **kwargs)
-
-        return emulated  # type: ignore[return-value]
+    def _recreate_cm(self) -> Emulation:
+        """The emulation of one call of a decorated function."""
+        return Emulation(self.spec, self.transfers)
 
     def _turn_on(self, world: World) -> None:
         moves = Moves(world)
@@ -143,7 +137,7 @@ class Emulation:
         factories.patch(self._patches)
         autograd.patch(self._patches)
         processes.patch(world, self._patches, start_for_good)
-        self._patches.later(WARNINGS.hold())
+        self._patches.enter_context(WARNINGS)
         if self._extend is not None:
             self._extend(world, self._patches)
         _watch_forks()
@@ -151,7 +145,7 @@ class Emulation:
         if self.transfers is not None:
             from devlint.runtime.tracing import Tracing
 
-            self._patches.later(Tracing(self.transfers).__enter__().__exit__)
+            self._patches.enter_context(Tracing(self.transfers))
 
     def _turn_off(self) -> None:
         """Any thread may do that, and other threads see nothing of the emulation from then on."""
@@ -162,7 +156,7 @@ class Emulation:
             if self._world is not RUNNING.world:
                 return
             try:
-                self._patches.undo()
+                self._patches.close()
             finally:
                 RUNNING.world = None
 

@@ -10,11 +10,11 @@ import torch
 import torch.utils._device
 from torch import Tensor
 
+from devlint.runtime.patches import Patches
 from devlint.runtime.virtual import texts
 from devlint.runtime.virtual.errors import Operand, device_error
 from devlint.runtime.virtual.modes import Handler
 from devlint.runtime.virtual.moves import Moves
-from devlint.runtime.virtual.patches import Patches
 from devlint.runtime.virtual.tags import CPU, put, settle, shown_place, storage_of, tensors_in
 from devlint.runtime.virtual.world import World
 
@@ -29,6 +29,13 @@ _FOLLOWING = frozenset(
     {torch.normal, torch.fill, torch.vander, torch.nested.nested_tensor, *_SPARSE}
 )
 """Where no device is given, what they make is where their operands are."""
+
+
+def _handled(handler: Handler, make: Callable[..., Tensor], *args: Any, **kwargs: Any) -> Tensor:
+    """Have a handler make a tensor for a function that no mode sees."""
+    with torch._C.DisableTorchFunction():
+        made: Tensor = handler(make, args, kwargs)
+    return made
 
 
 class Factories:
@@ -51,18 +58,12 @@ class Factories:
 
     def patch(self, patches: Patches) -> None:
         """Note what no mode sees, and what is on the CPU whatever the default device is."""
-        for make in (torch.from_numpy, torch.frombuffer):
-            patches.set(torch, make.__name__, self._seen(make, self._make_here))
-        patches.set(torch, "range", self._seen(torch.range, self._world.functions.usual))
-
-    def _seen(self, make: Callable[..., Tensor], handler: Handler) -> Callable[..., Tensor]:
-        @functools.wraps(make)
-        def seen(*args: Any, **kwargs: Any) -> Tensor:
-            with torch._C.DisableTorchFunction():
-                made: Tensor = handler(make, args, kwargs)
-            return made
-
-        return seen
+        for name, handler in (
+            ("from_numpy", self._make_here),
+            ("frombuffer", self._make_here),
+            ("range", self._world.functions.usual),
+        ):
+            patches.wrap(torch, name)(functools.partial(_handled, handler))
 
     def make(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run what takes a device or a generator; the real one gets no device but the CPU."""

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from devlint.runtime.virtual import texts
-from devlint.runtime.virtual.errors import NotEmulatedError, Operand, device_error
+from devlint.runtime.virtual.errors import Operand, device_error
 from devlint.runtime.virtual.modes import Handler
 from devlint.runtime.virtual.tags import CPU, argument, attribute, put, shown_place
 from devlint.runtime.virtual.world import World
@@ -44,10 +44,9 @@ class Host:
         tensor: Tensor = args[0]
         if not argument(args, kwargs, 1, "force", False):
             return self.array(func, args, kwargs)
-        found = shown_place(tensor)
-        if not self._machine.owns(found):
+        if not self._is_away(tensor):
             return func(*args, **kwargs)
-        self._world.copied(found, CPU)
+        self._world.copied(shown_place(tensor), CPU)
         return tensor.detach().clone().resolve_conj().resolve_neg().numpy()
 
     def array(self, func: Any, args: Any, kwargs: Any) -> Any:
@@ -62,20 +61,24 @@ class Host:
 
     def _refuse(self, kind: type[Exception], text: str, tensor: Tensor, operation: str) -> None:
         """Raise an error if a tensor is on an accelerator."""
-        found = shown_place(tensor)
-        if self._machine.owns(found):
-            raise device_error(kind, text, [Operand("self", tensor, found)], operation)
+        if self._is_away(tensor):
+            operand = Operand("self", tensor, shown_place(tensor))
+            raise device_error(kind, text, [operand], operation)
+
+    def _is_away(self, tensor: Tensor) -> bool:
+        """Whether a tensor is on an accelerator."""
+        return self._machine.owns(shown_place(tensor))
 
     def repr(self, func: Any, args: Any, kwargs: Any) -> Any:
         """Printing says the device that the tensor pretends to be on."""
-        if not self._machine.owns(shown_place(args[0])):
+        if not self._is_away(args[0]):
             return func(*args, **kwargs)
         with self._world.modes():
             return torch._tensor_str._str(args[0], **kwargs)
 
     def format(self, func: Any, args: Any, kwargs: Any) -> Any:
         tensor, specification = args
-        if tensor.dim() == 0 or not self._machine.owns(shown_place(tensor)):
+        if tensor.dim() == 0 or not self._is_away(tensor):
             return func(*args, **kwargs)
         with self._world.modes():
             return object.__format__(tensor, specification)
@@ -96,11 +99,9 @@ class Host:
 
     def array_interface(self, func: Any, args: Any, kwargs: Any) -> Any:
         """Another library is told an address in the device's memory."""
-        if self._machine.kind.type != "cuda" or not self._machine.owns(shown_place(args[0])):
-            return func(*args, **kwargs)
-        name = "torch.Tensor.__cuda_array_interface__"
-        self._world.limit(name)
-        raise NotEmulatedError(f"{name} can't be emulated")
+        if self._machine.kind.type == "cuda" and self._is_away(args[0]):
+            self._world.refuse("torch.Tensor.__cuda_array_interface__")
+        return func(*args, **kwargs)
 
     def deepcopy(self, func: Any, args: Any, kwargs: Any) -> Any:
         result = func(*args, **kwargs)

@@ -26,8 +26,8 @@ from devlint.runtime.virtual.tags import CPU, NEUTRAL, tensors_in
 
 def index(call: Call) -> Place:
     """`x[i]`: indices may be on the CPU wherever `x` is."""
-    self = call.operand("self", call.args[0])
-    for tensor in tensors_in(call.argument(1, "indices")):
+    self = call.operand("self")
+    for tensor in tensors_in(call.argument("indices")):
         found = call.operand("index", tensor)
         if found.device is not CPU and found.differs_from(self):
             call.fail(
@@ -43,11 +43,11 @@ def index_put(call: Call) -> Place:
 
     Indices are moved to where `x` is, wherever they are.
     """
-    self = call.operand("self", call.args[0])
-    values = call.operand("values", call.argument(2, "values"))
+    self = call.operand("self")
+    values = call.operand("values")
     if not self.differs_from(values):
         return self.device
-    accumulate = call.argument(3, "accumulate", False)
+    accumulate = call.argument("accumulate", False)
     if values.tensor.dim() == 0 or (not accumulate and _fills_under_mask(call, self, values)):
         return self.device
     ordered = torch.are_deterministic_algorithms_enabled() and values.tensor.numel() > 1
@@ -68,14 +68,14 @@ def _fills_under_mask(call: Call, self: Operand, values: Operand) -> bool:
         or (
             mask.dtype in (torch.bool, torch.uint8) and call.operand("", mask).device == self.device
         )
-        for mask in call.argument(1, "indices")
+        for mask in call.argument("indices")
     )
 
 
 def copy(call: Call) -> Place:
     """`copy_` crosses devices."""
-    here = call.operand("self", call.args[0]).device
-    return call.operand("src", call.argument(1, "src")).device if here is NEUTRAL else here
+    here = call.operand("self").device
+    return call.operand("src").device if here is NEUTRAL else here
 
 
 @where_they_differ
@@ -109,7 +109,7 @@ _LITTLE = 20480
 
 def _is_work_for_onednn(call: Call, data: Tensor, weight: Tensor) -> bool:
     """Whether the CPU would take oneDNN for it, as PyTorch's `use_mkldnn` decides."""
-    transposed, groups = call.argument(6, "transposed", False), call.argument(8, "groups", 1)
+    transposed, groups = call.argument("transposed", False), call.argument("groups", 1)
     large_kernel = all(size > 3 for size in weight.shape[-2:]) and weight.dim() > 3
     return (
         data.dtype in (torch.float32, torch.bfloat16, torch.float16)
@@ -159,9 +159,9 @@ def sparse_tensor(call: Call, operands: list[Operand]) -> Place:
 
 
 def masked_fill(call: Call) -> Place:
-    self = call.operand("self", call.args[0])
-    mask = call.operand("mask", call.argument(1, "mask"))
-    value = call.argument(2, "value")
+    self = call.operand("self")
+    mask = call.operand("mask")
+    value = call.argument("value")
     if NEUTRAL in (self.device, mask.device):
         return self.device
     if isinstance(value, Tensor) and self.device is CPU:
@@ -212,8 +212,8 @@ _BESIDE_FIRST = {
 
 def index_fill(call: Call) -> Place:
     """The value is read from wherever it is."""
-    self = call.operand("self", call.args[0])
-    return iterate(call, [self, call.operand("index", call.argument(2, "index"))], (), 0)
+    self = call.operand("self")
+    return iterate(call, [self, call.operand("index")], (), 0)
 
 
 @where_they_differ
@@ -246,7 +246,7 @@ def search(call: Call, operands: list[Operand]) -> Place:
 def foreach(call: Call) -> Place:
     """Lists of tensors, row by row, as the operator for one tensor; `_foreach_copy_` copies."""
     base = call.signature.base
-    given = [(name, call.argument(index, name)) for index, name in call.signature.tensors]
+    given = [(name, call.argument(name)) for name in call.signature.tensors]
     lists = [
         [call.operand(name, item) for item in value]
         for name, value in given
@@ -297,8 +297,8 @@ _SINGLE = {
 
 def packed(call: Call) -> Place:
     """Lengths stay on the CPU, and so do the batch sizes that come back."""
-    data = call.operand("input", call.args[0])
-    lengths = call.operand("lengths", call.argument(1, "lengths"))
+    data = call.operand("input")
+    lengths = call.operand("lengths")
     if call.machine.owns(lengths.device):
         call.fail(
             "'lengths' argument should be a 1D CPU int64 tensor, but got "
@@ -308,16 +308,12 @@ def packed(call: Call) -> Place:
     return [data.device, CPU]
 
 
-def embedding(call: Call) -> Place:
-    weight = call.operand("weight", call.args[0])
-    indices = call.operand("indices", call.argument(1, "indices"))
-    if weight.differs_from(indices):
-        text = texts.same_device(
-            "index", indices.device, weight.device, "wrapper_CUDA__index_select",
-            call.machine.kind.title,
-        )  # fmt: skip
-        call.fail(text, [weight, indices])
-    return weight.device
+@where_they_differ
+def embedding(call: Call, operands: list[Operand]) -> Place:
+    """It selects rows of the weight."""
+    weight, indices = operands
+    renamed = [weight, replace(indices, name="index")]
+    return compare(call, renamed, kernel="wrapper_CUDA__index_select")
 
 
 _BY_NAME: dict[Rule, str] = {

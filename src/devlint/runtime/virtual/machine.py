@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -46,6 +48,15 @@ class _PerThread(threading.local):
     unusual = 0
     """Any of engine, watched, autocast and host_autocast."""
 
+    @contextmanager
+    def inside(self, what: str) -> Iterator[None]:
+        """Be in one of the unusual contexts."""
+        self.enter(what)
+        try:
+            yield
+        finally:
+            self.leave(what)
+
     def enter(self, what: str) -> None:
         setattr(self, what, getattr(self, what) + 1)
         self.unusual += 1
@@ -53,6 +64,15 @@ class _PerThread(threading.local):
     def leave(self, what: str) -> None:
         setattr(self, what, getattr(self, what) - 1)
         self.unusual -= 1
+
+    @contextmanager
+    def moving_operands(self) -> Iterator[None]:
+        """Be in a function that moves its operands itself."""
+        self.lenient += 1
+        try:
+            yield
+        finally:
+            self.lenient -= 1
 
 
 class Machine:

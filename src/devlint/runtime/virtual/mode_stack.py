@@ -9,7 +9,7 @@ import torch
 import torch.overrides
 from torch.overrides import TorchFunctionMode
 
-from devlint.runtime.virtual.patches import Patches, Shared
+from devlint.runtime.patches import Patches, Shared
 
 modes_on: Callable[[], list[Any]] = torch.overrides._get_current_function_mode_stack  # type: ignore[attr-defined]
 """The modes of this thread, the last pushed last."""
@@ -39,9 +39,9 @@ def _keep_fast_paths(patches: Patches) -> None:
     """Modules of torch.nn take a fast path where `has_torch_function` says that nothing overrides
     torch's functions, as onlookers don't.
     """
-    has_torch_function = torch.overrides.has_torch_function
 
-    def asked(relevant_args: Any) -> bool:
+    @patches.wrap(torch.overrides, "has_torch_function")
+    def asked(has_torch_function: Callable[[Any], bool], relevant_args: Any) -> bool:
         modes = modes_on()
         if not all(isinstance(mode, Onlooker) for mode in modes):
             return has_torch_function(relevant_args)
@@ -50,8 +50,6 @@ def _keep_fast_paths(patches: Patches) -> None:
             return has_torch_function(relevant_args)
         finally:
             set_modes(modes)
-
-    patches.set(torch.overrides, "has_torch_function", asked)
 
 
 FAST_PATHS = Shared(_keep_fast_paths)

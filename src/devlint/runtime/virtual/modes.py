@@ -235,14 +235,14 @@ class FunctionMode(Onlooker):
                 if not self.again(error, args, kwargs):
                     raise
 
-    def surround(
-        self, names: Iterable[str], spaces: Iterable[Any], around: Callable[[Handler], Handler]
+    def wrap_handlers(
+        self, names: Iterable[str], spaces: Iterable[Any], wrap: Callable[[Handler], Handler]
     ) -> None:
         """Put handlers around what is done for functions, wherever they are under their names."""
         for name, space in itertools.product(names, spaces):
             function = getattr(space, name, None)
             if callable(function):
-                self.handlers[function] = around(self.handlers.get(function, self.usual))
+                self.handlers[function] = wrap(self.handlers.get(function, self.usual))
 
     def usual(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run a function that has no handler; any may take a device, a generator, or pin."""

@@ -78,18 +78,15 @@ def signature_of(overload: Any) -> Signature:
     namespace, _, base = schema.name.partition("::")
     name = f"{base}.{schema.overload_name}" if schema.overload_name else base
     twin = _TWINS.get(name, _Twin(name, {}))
-    tensors = tuple(
-        (index, argument.name)
-        for index, argument in enumerate(schema.arguments)
-        if "Tensor" in str(argument.type)
-    )
+    positions = {argument.name: index for index, argument in enumerate(schema.arguments)}
+    tensors = tuple(each.name for each in schema.arguments if "Tensor" in str(each.type))
     row = _row(twin.name) if namespace == "aten" else None
     rule = _rule(namespace, base, name, row)
     keys = (key for key in _COMPOSITE if overload.has_kernel_for_dispatch_key(key))
     shared = next(keys, None) if rule is composite else None
     if rule is composite and shared is None:
         rule = element_wise_or_free
-    return Signature(name, base, tensors, twin.renamed, row, rule, shared)
+    return Signature(name, base, positions, tensors, twin.renamed, row, rule, shared)
 
 
 def _rule(namespace: str, base: str, name: str, row: Operator | None) -> Rule:

@@ -8,13 +8,14 @@ tensors and whatever `.data =` assigns. A storage without a tag is where it real
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from devlint.runtime.operands import NO_STORAGE
+from devlint.runtime.explaining.stack import users_frame
+from devlint.runtime.operands import NO_STORAGE, Site
 
 CPU = torch.device("cpu")
 NEUTRAL = torch.device("meta", 127)
@@ -124,32 +125,36 @@ def _claim(storage: Any, held: torch.device, device: torch.device, part: Tensor)
         storage._devlint_device = device
 
 
-Spot = tuple[CodeType, int]
+Instruction = tuple[CodeType, int]
 """A function's code and the offset of an instruction in it: cheaper to note than a line."""
 
 
-def site(tensor: Tensor) -> tuple[CodeType, int] | None:
-    """The code and the line where a tensor was made, or last moved if nothing more was noted."""
+def users_instruction(frame: FrameType | None) -> Instruction | None:
+    """Where the program is, or else a library, in a frame or in one that called it."""
+    found = users_frame(frame)
+    return None if found is None else (found.f_code, found.f_lasti)
+
+
+def site(tensor: Tensor) -> Site | None:
+    """The line where a tensor was made, or last moved if nothing more was noted."""
     held = notes_of(tensor)
-    if "_devlint_made" in held or "_devlint_moved" in held:
-        return _with_line(held.get("_devlint_made"))
-    noted: tuple[CodeType, int] | None = held.get("_devlint_site")
-    return noted
+    is_traced = "_devlint_made" in held or "_devlint_moved" in held
+    return _line_of(held.get("_devlint_made" if is_traced else "_devlint_site"))
 
 
-def moved_site(tensor: Tensor) -> tuple[CodeType, int] | None:
-    """The code and the line where a tensor was last moved, if a tracing has noted that."""
-    return _with_line(notes_of(tensor).get("_devlint_moved"))
+def moved_site(tensor: Tensor) -> Site | None:
+    """The line where a tensor was last moved, if a tracing has noted that."""
+    return _line_of(notes_of(tensor).get("_devlint_moved"))
 
 
-def note_move(tensor: Tensor, source: Tensor, where: Spot | None) -> None:
+def note_move(tensor: Tensor, source: Tensor, where: Instruction | None) -> None:
     """Remember where a tensor was moved, and of what it was moved from where that was made."""
     held = notes_of(tensor)
     held["_devlint_made"] = notes_of(source).get("_devlint_made")
     held["_devlint_moved"] = where
 
 
-def note_making(tensor: Tensor, where: Spot | None) -> None:
+def note_making(tensor: Tensor, where: Instruction | None) -> None:
     """Remember where a tensor was made, unless something was noted of it before."""
     notes_of(tensor).setdefault("_devlint_made", where)
 
@@ -172,14 +177,12 @@ def notes_of(tensor: Tensor) -> dict[str, Any]:
     return held
 
 
-def _with_line(spot: Spot | None) -> tuple[CodeType, int] | None:
-    if spot is None:
+def _line_of(instruction: Instruction | None) -> Site | None:
+    if instruction is None:
         return None
-    code, offset = spot
-    for start, end, line in code.co_lines():
-        if start <= offset < end and line:
-            return code, line
-    return code, code.co_firstlineno
+    code, offset = instruction
+    lines = (line for start, end, line in code.co_lines() if start <= offset < end and line)
+    return Site.of(code, next(lines, code.co_firstlineno))
 
 
 def tensors_in(values: Iterable[Any]) -> Iterator[Tensor]:

@@ -3,33 +3,24 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from types import CodeType
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 from torch import Tensor
 
-from devlint.runtime.explaining.stack import owner_of, users_frame
+from devlint.runtime.explaining.stack import owner_of
+from devlint.runtime.virtual.errors import NotEmulatedError
 from devlint.runtime.virtual.machine import Machine
 from devlint.runtime.virtual.modes import DispatchMode, FunctionMode
-from devlint.runtime.virtual.tags import notes_of
-
-Site = tuple[CodeType, int]
-"""A function's code and a line of it."""
+from devlint.runtime.virtual.tags import notes_of, users_instruction
 
 
 def is_ours(filename: str) -> bool:
     """Whether a file is torch's or devlint's, and so nothing that a user wrote."""
     return owner_of(filename) in ("torch", "devlint")
-
-
-def users_line() -> Site | None:
-    """The line of the program that is running."""
-    frame = users_frame(sys._getframe(1))
-    return None if frame is None else (frame.f_code, frame.f_lineno)
 
 
 @dataclass
@@ -52,6 +43,15 @@ class World:
         """Remember that a program met something that isn't emulated."""
         self.limits[what] = self.limits.get(what, 0) + 1
 
+    def refuse(self, what: str, hint: str = "") -> NoReturn:
+        """Remember that, and end it.
+
+        Raises:
+            NotEmulatedError: always.
+        """
+        self.limit(what)
+        raise NotEmulatedError(f"{what} can't be emulated{hint}")
+
     def _unknown_operator(self, name: str) -> None:
         self.limit(f"operator {name}: its device rule isn't known, so element-wise is assumed")
 
@@ -59,21 +59,16 @@ class World:
         """Note where a tensor was made or moved; returns it, or what stands for one while a
         program is traced."""
         if isinstance(tensor, Tensor):
-            notes_of(tensor)["_devlint_site"] = users_line()
+            notes_of(tensor)["_devlint_site"] = users_instruction(sys._getframe(1))
         return tensor
 
     def copied(self, source: torch.device, target: torch.device) -> None:
         """Count a copy between devices, if it is one."""
         self.copies += source is not target
 
-    @contextmanager
-    def modes(self) -> Iterator[None]:
+    def modes(self) -> AbstractContextManager[object]:
         """Let this thread's calls be seen; for code that C++ calls back, and new threads."""
-        if self.functions.is_on:
-            yield
-        else:
-            with self.functions:
-                yield
+        return nullcontext() if self.functions.is_on else self.functions
 
     def seen(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """A function of the program whose calls are seen although C++ calls it."""

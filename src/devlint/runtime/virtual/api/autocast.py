@@ -15,8 +15,8 @@ import torch.amp.autocast_mode
 import torch.nn.functional as F
 from torch import Tensor
 
+from devlint.runtime.patches import Patches
 from devlint.runtime.virtual.modes import Handler
-from devlint.runtime.virtual.patches import Patches
 from devlint.runtime.virtual.precision import is_autocast_enabled as _is_autocast_enabled
 from devlint.runtime.virtual.precision import without_autocast
 from devlint.runtime.virtual.tags import place, tensors_in
@@ -66,11 +66,11 @@ def patch(world: World, patches: Patches) -> None:
 
 def _patch_context(world: World, patches: Patches) -> None:
     autocast = torch.amp.autocast_mode.autocast
-    enter, leave = autocast.__enter__, autocast.__exit__
     kind, thread = world.machine.kind.type, world.machine.thread
 
-    def entered(context: Any) -> Any:
-        result = enter(context)
+    @patches.wrap(autocast, "__enter__")
+    def enter(real: Any, context: Any) -> Any:
+        result = real(context)
         if context.device == kind:
             thread.enter("autocast")
             context._devlint_held = _is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu")
@@ -80,7 +80,8 @@ def _patch_context(world: World, patches: Patches) -> None:
             thread.enter("host_autocast")
         return result
 
-    def left(context: Any, *details: Any) -> Any:
+    @patches.wrap(autocast, "__exit__")
+    def leave(real: Any, context: Any, *details: Any) -> Any:
         if context.device == kind:
             thread.leave("autocast")
             enabled, dtype = context._devlint_held
@@ -88,18 +89,15 @@ def _patch_context(world: World, patches: Patches) -> None:
             torch.set_autocast_dtype("cpu", dtype)
         elif context.device == "cpu":
             thread.leave("host_autocast")
-        return leave(context, *details)
+        return real(context, *details)
 
-    def is_autocast_enabled(device_type: str | None = None) -> bool:
+    @patches.wrap(torch, "is_autocast_enabled")
+    def is_autocast_enabled(real: Any, device_type: str | None = None) -> bool:
         if device_type is None:
             return _is_autocast_enabled()
         if device_type == "cpu" and thread.autocast:
             return bool(thread.host_autocast)
         return _is_autocast_enabled(device_type)
-
-    patches.set(torch, "is_autocast_enabled", is_autocast_enabled)
-    patches.set(autocast, "__enter__", entered)
-    patches.set(autocast, "__exit__", left)
 
 
 class _Casting:
@@ -118,10 +116,10 @@ class _Casting:
             (_AS_GIVEN, lambda args, kwargs: (args, kwargs)),
             (["binary_cross_entropy"], self._refuse),
         ):
-            around = functools.partial(self._around, cast)
-            self._world.functions.surround(names, _SPACES, around)
+            wrap = functools.partial(self._wrap, cast)
+            self._world.functions.wrap_handlers(names, _SPACES, wrap)
 
-    def _around(self, cast: Callable[..., tuple[Any, Any]], inner: Handler) -> Handler:
+    def _wrap(self, cast: Callable[..., tuple[Any, Any]], inner: Handler) -> Handler:
         kind, thread = self._machine.kind.type, self._machine.thread
 
         def run(func: Any, args: Any, kwargs: Any) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,8 +10,8 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from devlint.runtime.patches import Patches
 from devlint.runtime.virtual.errors import Operand, device_error
-from devlint.runtime.virtual.patches import Patches
 from devlint.runtime.virtual.tags import settle, tensors_in
 from devlint.runtime.virtual.world import World
 
@@ -58,7 +57,7 @@ class _Collectives:
         """By the names of the groups that would have the native backend."""
 
     def patch(self, patches: Patches) -> None:
-        around: list[tuple[Callable[..., Any], tuple[str, ...]]] = [
+        wrappers: list[tuple[Callable[..., Any], tuple[str, ...]]] = [
             (lambda real: True, (f"is_{self._native}_available",)),
             (self._over_gloo, ("init_process_group", "new_group")),
             (self._destroy, ("destroy_process_group",)),
@@ -67,12 +66,11 @@ class _Collectives:
             (self._move, _OF_OBJECTS),
             (self._check, _COLLECTIVES),
         ]
-        for instead, names in around:
+        for wrapper, names in wrappers:
             for name in names:
                 modules = [m for m in (dist.distributed_c10d, dist) if hasattr(m, name)]
-                value = _replaced(getattr(modules[0], name), instead) if modules else None
-                for module in modules:  # the same in both: torch compares them
-                    patches.set(module, name, value)
+                if modules:  # the same in both: torch compares them
+                    patches.wrap(modules[0], name, *modules[1:])(wrapper)
 
     def _backend_of(self, group: Any) -> _Backend | None:
         """What gloo stands in for in a group, if it does."""
@@ -132,11 +130,8 @@ class _Collectives:
         return barrier(**given)
 
     def _move(self, collective: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        self._machine.thread.lenient += 1
-        try:
+        with self._machine.thread.moving_operands():
             return collective(*args, **kwargs)
-        finally:
-            self._machine.thread.lenient -= 1
 
     def _check(self, collective: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         given = inspect.signature(collective).bind_partial(*args, **kwargs).arguments
@@ -152,11 +147,3 @@ class _Collectives:
             if operands and self._machine.owns(operands[0].device):
                 settle([operand.tensor for operand in operands], operands[0].device)
         return result
-
-
-def _replaced(real: Callable[..., Any], instead: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(real)
-    def replaced(*args: Any, **kwargs: Any) -> Any:
-        return instead(real, *args, **kwargs)
-
-    return replaced

@@ -17,8 +17,8 @@ import torch.utils.dlpack
 from torch import Tensor
 from torch.multiprocessing import reductions
 
+from devlint.runtime.patches import Patches
 from devlint.runtime.virtual.modes import MIXED, survey
-from devlint.runtime.virtual.patches import Patches
 from devlint.runtime.virtual.running import running_world
 from devlint.runtime.virtual.tags import CPU, put, settle, shown_place, storage_of
 from devlint.runtime.virtual.world import World, is_ours
@@ -56,7 +56,7 @@ def _patch_queues(world: World, patches: Patches) -> None:
         reducers.clear()
         reducers.update(held)
 
-    patches.later(restore)
+    patches.callback(restore)
 
 
 def _alias(tensor: Tensor) -> Tensor:
@@ -133,12 +133,8 @@ def _patch_scripts(world: World, patches: Patches) -> None:
 
     Operands on several devices are checked operator by operator, as anywhere else.
     """
-    for owner in (torch._C.ScriptFunction, torch._C.ScriptMethod):
-        patches.set(owner, "__call__", _placed(world, owner.__call__))
 
-
-def _placed(world: World, call: Callable[..., Any]) -> Callable[..., Any]:
-    def run(script: Any, *args: Any, **kwargs: Any) -> Any:
+    def run(call: Callable[..., Any], script: Any, *args: Any, **kwargs: Any) -> Any:
         with torch._C.DisableTorchFunction():
             where = survey((args, kwargs, _state(getattr(script, "owner", None))))
             if where is MIXED:
@@ -151,7 +147,8 @@ def _placed(world: World, call: Callable[..., Any]) -> Callable[..., Any]:
                 settle(result, where)
             return result
 
-    return run
+    for owner in (torch._C.ScriptFunction, torch._C.ScriptMethod):
+        patches.wrap(owner, "__call__")(run)
 
 
 def _with_its_error(world: World, run: Callable[[], Any]) -> Any:
@@ -183,14 +180,12 @@ def _state(module: Any) -> list[Tensor]:
 
 def _patch_extensions(world: World, patches: Patches) -> None:
     """A module that is linked with torch reads tensors as they are: the program is told so."""
-    create = ExtensionFileLoader.create_module
 
-    def create_module(loader: Any, spec: Any) -> Any:
+    @patches.wrap(ExtensionFileLoader, "create_module")
+    def create_module(create: Callable[..., Any], loader: Any, spec: Any) -> Any:
         if _uses_torch(loader.path):
             world.limit(f"C++ extension {spec.name}: to it, all tensors are on the CPU")
         return create(loader, spec)
-
-    patches.set(ExtensionFileLoader, "create_module", create_module)
 
 
 def _uses_torch(path: str) -> bool:

@@ -15,11 +15,11 @@ import torch.nn.parallel.comm
 import torch.utils._device
 from torch import Tensor
 
+from devlint.runtime.patches import Patches
 from devlint.runtime.virtual import texts
-from devlint.runtime.virtual.errors import NotEmulatedError, Operand, device_error
+from devlint.runtime.virtual.errors import Operand, device_error
 from devlint.runtime.virtual.machine import Machine
 from devlint.runtime.virtual.mode_stack import FAST_PATHS
-from devlint.runtime.virtual.patches import Patches
 from devlint.runtime.virtual.tags import CPU, put, shown_place, tensors_in
 from devlint.runtime.virtual.world import World, is_ours
 
@@ -37,24 +37,23 @@ def patch(world: World, patches: Patches) -> None:
     _patch_wrappers(world.machine, patches)
     _patch_nested(world.machine, patches)
     _patch_attention(world, patches)
-    patches.later(FAST_PATHS.hold())
+    patches.enter_context(FAST_PATHS)
 
 
 def _patch_default_device(world: World, patches: Patches) -> None:
     """`with torch.device("cuda"):` must not ask C++ for the real one."""
     machine = world.machine
-    context = torch.utils._device.DeviceContext
-    given = context.__torch_function__
 
-    def pass_on(mode: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    @patches.wrap(torch.utils._device.DeviceContext, "__torch_function__")
+    def pass_on(
+        given: Any, mode: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
         if machine.owns(mode.device) and not world.functions.is_on:
             return func(*args, **(kwargs or {}))  # the call has been seen, and placed
         return given(mode, func, types, args, kwargs)
 
-    patches.set(context, "__torch_function__", pass_on)
-    set_type = torch.set_default_tensor_type
-
-    def set_default_tensor_type(wanted: Any) -> None:
+    @patches.wrap(torch, "set_default_tensor_type")
+    def set_default_tensor_type(set_type: Any, wanted: Any) -> None:
         name = wanted if isinstance(wanted, str) else getattr(wanted, "_devlint_name", "")
         prefix = f"torch.{machine.kind.type}."
         last = name.rpartition(".")[2]
@@ -62,15 +61,13 @@ def _patch_default_device(world: World, patches: Patches) -> None:
         if name.startswith(prefix):
             torch.set_default_device(machine.kind.type)
 
-    patches.set(torch, "set_default_tensor_type", set_default_tensor_type)
     before = _default_device()
 
+    @patches.callback
     def forget() -> None:
         left = _default_device()
         if left is not None and machine.owns(left):
             torch.set_default_device(before)
-
-    patches.later(forget)
 
 
 def _default_device() -> torch.device | None:
@@ -150,18 +147,17 @@ def _patch_compilers(world: World, patches: Patches) -> None:
         return (lambda function: function) if model is None else model
 
     def refuse(*args: Any, **kwargs: Any) -> Any:
-        world.limit("torch.export")
-        raise NotEmulatedError("torch.export can't be emulated: export outside of the emulation")
+        world.refuse("torch.export", ": export outside of the emulation")
 
     patches.set(torch, "compile", run_eagerly)
     patches.set(importlib.import_module("torch.export"), "export", refuse)
     patches.set(torch.nn.Module, "compile", lambda module, *args, **kwargs: run_eagerly(module))
-    compiled: Any = torch.jit.script
 
-    def script(obj: Any, *args: Any, **kwargs: Any) -> Any:
-        if is_ours(sys._getframe(1).f_code.co_filename):
+    @patches.wrap(torch.jit, "script")
+    def script(compiled: Any, obj: Any, *args: Any, **kwargs: Any) -> Any:
+        if is_ours(sys._getframe(2).f_code.co_filename):
             # torch compiles some of its own, with names from the frame that asks.
-            frames = 1 + kwargs.pop("_frames_up", 0)
+            frames = 2 + kwargs.pop("_frames_up", 0)
             return compiled(obj, *args, _frames_up=frames, **kwargs)
         world.limit("torch.jit.script: the code runs eagerly")
         if isinstance(obj, torch.nn.Module):
@@ -169,15 +165,11 @@ def _patch_compilers(world: World, patches: Patches) -> None:
             obj._compiled_call_impl = functools.partial(_as_scripted, obj)
         return obj
 
-    patches.set(torch.jit, "script", script)
-    has_exports = torch._jit_internal.module_has_exports
-
-    def is_to_be_compiled(module: torch.nn.Module) -> bool:
+    @patches.wrap(torch._jit_internal, "module_has_exports")
+    def is_to_be_compiled(has_exports: Any, module: torch.nn.Module) -> bool:
         # A tracer leaves what is compiled already.
         done = getattr(module._compiled_call_impl, "func", None) is _as_scripted
         return not done and bool(has_exports(module))
-
-    patches.set(torch._jit_internal, "module_has_exports", is_to_be_compiled)
 
 
 def _as_scripted(module: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
@@ -267,6 +259,7 @@ def _patch_attention(world: World, patches: Patches) -> None:
         for name in _CPUS_ATTENTION:
             allow[name](stands_in or said[name])
 
+    @patches.callback
     def take_back() -> None:
         nonlocal stands_in
         stands_in = False
@@ -276,4 +269,3 @@ def _patch_attention(world: World, patches: Patches) -> None:
         patches.set(bindings, f"_set_sdp_use_{name}", functools.partial(set_allowed, name))
     for name in _CPUS_ATTENTION:
         patches.set(bindings, f"_get_{name}_sdp_enabled", functools.partial(said.get, name))
-    patches.later(take_back)

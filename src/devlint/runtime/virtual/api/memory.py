@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from devlint.runtime.virtual.api.surface import answering
 from devlint.runtime.virtual.tags import place, storage_of
 from devlint.runtime.virtual.world import World
 
@@ -57,17 +58,17 @@ class Memory:
             **dict.fromkeys(
                 ("empty_cache", "empty_host_cache", "reset_accumulated_memory_stats",
                  "reset_accumulated_host_memory_stats", "reset_peak_host_memory_stats",
-                 "caching_allocator_enable"), lambda *args, **kwargs: None,
+                 "caching_allocator_enable"), answering(None),
             ),
             **dict.fromkeys(("mem_get_info", "get_memory_info"), self.free_and_total),
             "memory_stats": self.statistics,
             "memory_stats_as_nested_dict": self.nested,
             "host_memory_stats_as_nested_dict": _of_the_host,
             "caching_allocator_disabled": contextlib.nullcontext,
-            "get_allocator_backend": lambda: "native",
+            "get_allocator_backend": answering("native"),
             "set_per_process_memory_fraction": self.set_fraction,
             "get_per_process_memory_fraction": lambda device=None: self._fraction,
-            "memory_snapshot": lambda *args, **kwargs: [],
+            "memory_snapshot": answering([]),
             "memory._snapshot": self.snapshot,
             "memory._record_memory_history": self.record,
         }  # fmt: skip

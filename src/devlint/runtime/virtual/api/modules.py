@@ -9,14 +9,14 @@ from typing import Any
 
 import torch
 
+from devlint.runtime.patches import Patches
 from devlint.runtime.virtual import texts
 from devlint.runtime.virtual.api.memory import TOTAL, Memory
 from devlint.runtime.virtual.api.objects import Streams
 from devlint.runtime.virtual.api.profiling import cuda_runtime
 from devlint.runtime.virtual.api.randomness import Randomness
-from devlint.runtime.virtual.api.surface import stand_in
+from devlint.runtime.virtual.api.surface import answering, stand_in
 from devlint.runtime.virtual.machine import Machine, real_device_type
-from devlint.runtime.virtual.patches import Patches
 from devlint.runtime.virtual.running import RUNNING
 from devlint.runtime.virtual.world import World
 
@@ -55,6 +55,35 @@ class Properties:
         )
 
 
+_ANSWERS = {
+    "is_available": True,
+    "_lazy_call": None,
+    "can_device_access_peer": True,
+    "get_arch_list": ["sm_80"],
+    "is_bf16_supported": True,
+    "is_tf32_supported": True,
+    "is_current_stream_capturing": False,
+    "ipc_collect": None,
+    "get_sync_debug_mode": 0,
+    "set_sync_debug_mode": None,
+    "nccl.version": (2, 27, 3),
+}
+"""What functions answer, whatever they are asked."""
+
+_MPS_ANSWERS = {
+    "recommended_max_memory": TOTAL,
+    "profiler.start": None,
+    "profiler.stop": None,
+    "profiler.is_capturing_metal": False,
+    "profiler.is_metal_capture_enabled": False,
+}
+
+_CUDNN_ANSWERS = {
+    "is_acceptable": False,  # the weights of RNNs aren't packed: they are in the CPU's memory
+    "is_available": True,
+    "version": 90100,
+}
+
 _MEASURED = {
     "utilization": 0, "memory_usage": 0, "temperature": 40, "power_draw": 60_000,
     "clock_rate": 1410,
@@ -80,10 +109,8 @@ class Surface:
         kind = self._machine.kind.type
         patches.set(torch, "Stream", self._streams.stream_type)
         patches.set(torch, "Event", self._streams.event_type)
-        patches.set(torch, "manual_seed", self._random.seeding_both(torch.manual_seed))
-        patches.set(torch.random, "manual_seed", torch.manual_seed)
-        patches.set(torch, "set_rng_state", self._random.from_host(torch.set_rng_state))
-        patches.set(torch.random, "set_rng_state", torch.set_rng_state)
+        patches.wrap(torch, "manual_seed", torch.random)(self._random.seed_both)
+        patches.wrap(torch, "set_rng_state", torch.random)(self._random.set_hosts_state)
         for name in texts.LEGACY_TYPES:
             if hasattr(torch, name):
                 patches.set(torch, name, _host_type(name, getattr(torch, name)))
@@ -97,22 +124,22 @@ class Surface:
             patches.set(torch._C, "_get_accelerator", lambda check=False: torch.device(kind))
         if hasattr(torch, "accelerator"):
             functions = {**self._functions(), "get_device_capability": self._capability}
-            stand_in(torch.accelerator, functions, self._world.limit, patches)
+            stand_in(torch.accelerator, functions, self._world.refuse, patches)
             for name in ("_accelerator_exchangeDevice", "_accelerator_maybeExchangeDevice"):
                 patches.set(torch._C, name, self._exchange)
 
     def _patch_module(self, module: ModuleType, patches: Patches) -> None:
-        stand_in(module, self._functions(), self._world.limit, patches)
+        stand_in(module, self._functions(), self._world.refuse, patches)
         for name, dtype in texts.LEGACY_TYPES.items():
             patches.set(module, name, self._legacy_type(name, dtype))
             if hasattr(getattr(module, "sparse", None), name):
-                patches.set(module.sparse, name, self._legacy_sparse_type(name, dtype))
+                patches.set(module.sparse, name, self._legacy_type(f"sparse.{name}", dtype))
 
     def _functions(self) -> dict[str, Any]:
         """By name, as in any of the modules: each takes those that it has."""
         machine, streams = self._machine, self._streams
         return {
-            "is_available": lambda: True,
+            **{name: answering(value) for name, value in _ANSWERS.items()},
             "device_count": lambda: machine.count,
             "current_accelerator": lambda check_available=False: torch.device(machine.kind.type),
             **dict.fromkeys(
@@ -125,18 +152,11 @@ class Surface:
             "is_initialized": lambda: machine.initialized,
             "init": machine.wake,
             "_lazy_init": machine.wake_for_torch,
-            "_lazy_call": lambda function, **kwargs: None,
             "_is_in_bad_fork": lambda: machine.forked,
             "synchronize": self.synchronize,
             "get_device_name": lambda device=None: self._of(device).name,
             "get_device_capability": lambda device=None: (self._of(device).major, 0),
             "get_device_properties": lambda device=None: self._of(device),
-            "can_device_access_peer": lambda device, peer_device: True,
-            "get_arch_list": lambda: ["sm_80"],
-            "is_bf16_supported": lambda *args, **kwargs: True,
-            "is_tf32_supported": lambda: True,
-            "is_current_stream_capturing": lambda: False,
-            "ipc_collect": lambda: None,
             **self._memory.functions(),
             **self._random.functions(),
             "Stream": streams.stream_type,
@@ -146,43 +166,34 @@ class Surface:
             "current_stream": streams.current,
             "default_stream": streams.default,
             "set_stream": streams.set_current,
-            "get_sync_debug_mode": lambda: 0,
-            "set_sync_debug_mode": lambda debug_mode: None,
             "graph_pool_handle": lambda: (0, next(self._pools)),
             "cudart": lambda: self._cudart,
             "_cudart": self._cudart,
-            "nccl.version": lambda: (2, 27, 3),
             "list_gpu_processes": self._processes,
             **{name: self._measuring(value) for name, value in _MEASURED.items()},
         }
 
     def _patch_mps(self, patches: Patches) -> None:
-        patches.set(torch.backends.mps, "is_available", lambda: True)
-        patches.set(torch.backends.mps, "is_built", lambda: True)
+        for name in ("is_available", "is_built"):
+            patches.set(torch.backends.mps, name, answering(True))
         functions = {
             **self._functions(),
             **dict.fromkeys(
                 ("current_allocated_memory", "driver_allocated_memory"), self._memory.used
             ),
-            "recommended_max_memory": lambda: TOTAL,
-            **dict.fromkeys(("profiler.start", "profiler.stop"), lambda *args, **kwargs: None),
-            **dict.fromkeys(
-                ("profiler.is_capturing_metal", "profiler.is_metal_capture_enabled"), lambda: False
-            ),
+            **{name: answering(value) for name, value in _MPS_ANSWERS.items()},
         }
-        stand_in(torch.mps, functions, self._world.limit, patches)
+        stand_in(torch.mps, functions, self._world.refuse, patches)
 
     def _patch_cuda_backends(self, patches: Patches) -> None:
         if torch.version.cuda is None:
             patches.set(torch.version, "cuda", "12.8")
-        patches.set(torch.backends.cuda, "is_built", lambda: True)
+        patches.set(torch.backends.cuda, "is_built", answering(True))
         if not hasattr(torch._C, "_cuda_CUDAAllocator_AllocatorState"):
             # torch's compiler, which it imports to forget what was compiled, asks for it by name.
             patches.set(torch._C, "_cuda_CUDAAllocator_AllocatorState", object)
-        # The weights of RNNs aren't packed for cuDNN: they are in the CPU's memory.
-        patches.set(torch.backends.cudnn, "is_acceptable", lambda tensor: False)
-        patches.set(torch.backends.cudnn, "is_available", lambda: True)
-        patches.set(torch.backends.cudnn, "version", lambda: 90100)
+        for name, value in _CUDNN_ANSWERS.items():
+            patches.set(torch.backends.cudnn, name, answering(value))
 
     # --- functions
 
@@ -237,27 +248,20 @@ class Surface:
         return before
 
     def _legacy_type(self, name: str, dtype: torch.dtype) -> type:
-        """`torch.cuda.FloatTensor` and its like: a factory, a name for `.type()`, a test."""
+        """`torch.cuda.FloatTensor`, `torch.cuda.sparse.FloatTensor` and their like: a factory, a
+        name for `.type()`, a test."""
         kind = self._machine.kind.type
+        is_sparse = name.startswith("sparse.")
+        layout = torch.sparse_coo if is_sparse else torch.strided
+        of_data: Any = torch.sparse_coo_tensor if is_sparse else torch.tensor
 
         def make(*args: Any) -> torch.Tensor:
-            if len(args) == 1 and not isinstance(args[0], (int, torch.Size)):
-                return torch.tensor(args[0], dtype=dtype, device=kind)
-            return torch.empty(*(args or (0,)), dtype=dtype, device=kind)
+            if all(isinstance(each, (int, torch.Size)) for each in args):
+                return torch.empty(*(args or (0,)), dtype=dtype, layout=layout, device=kind)
+            made: torch.Tensor = of_data(*args, dtype=dtype, device=kind)
+            return made
 
         return _tensor_type(f"torch.{kind}.{name}", dtype, make)
-
-    def _legacy_sparse_type(self, name: str, dtype: torch.dtype) -> type:
-        """`torch.cuda.sparse.FloatTensor` and its like."""
-        kind = self._machine.kind.type
-
-        def make(*args: Any) -> torch.Tensor:
-            if any(isinstance(each, torch.Tensor) for each in args):
-                return torch.sparse_coo_tensor(*args, dtype=dtype, device=kind)
-            layout = torch.sparse_coo
-            return torch.empty(*(args or (0,)), dtype=dtype, layout=layout, device=kind)
-
-        return _tensor_type(f"torch.{kind}.sparse.{name}", dtype, make)
 
 
 def _host_type(name: str, real: Any) -> type:

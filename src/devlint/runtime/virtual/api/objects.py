@@ -12,9 +12,9 @@ from typing import Any
 import torch
 from torch._streambase import _EventBase, _StreamBase
 
+from devlint.runtime.patches import Patches
 from devlint.runtime.virtual.arrivals import ARRIVALS
 from devlint.runtime.virtual.machine import Machine
-from devlint.runtime.virtual.patches import Patches
 from devlint.runtime.virtual.world import World
 
 _REAL_DEVICE = torch.device
@@ -25,7 +25,7 @@ def patch(world: World, patches: Patches) -> None:
     machine = world.machine
     patches.set(torch, "device", _device_type(machine))
     # Files are read with a table of what is allowed, which is made at the first and then kept.
-    patches.later(torch._weights_only_unpickler._get_allowed_globals.cache_clear)
+    patches.callback(torch._weights_only_unpickler._get_allowed_globals.cache_clear)
     patches.set(torch, "Generator", generator_type(machine))
 
 
@@ -89,6 +89,12 @@ def generator_type(machine: Machine) -> type:
     return Generator
 
 
+class _PerThread(threading.local):
+    def __init__(self) -> None:
+        self.streams: dict[torch.device, Any] = {}
+        """The current one of each device."""
+
+
 class Streams:
     """Streams and events. All work is done when a call returns, so there is nothing to wait for;
     which stream is the current one is kept, for programs that ask.
@@ -97,7 +103,7 @@ class Streams:
     def __init__(self, machine: Machine, synchronize: Callable[[], None]) -> None:
         self.machine = machine
         self.synchronize = synchronize
-        self._thread = threading.local()
+        self._thread = _PerThread()
         self.ids = itertools.count(1)
         self.event_type = _event_type(machine, synchronize)
         self.stream_type = _stream_type(self)
@@ -114,7 +120,7 @@ class Streams:
 
     def current(self, device: Any = None) -> Any:
         found = self.machine.resolve_or_current(device)
-        return self._current.get(found) or self.default(found)
+        return self._thread.streams.get(found) or self.default(found)
 
     def external(self, data_ptr: int, device: Any = None) -> Any:
         """A stream that another library has made."""
@@ -122,7 +128,7 @@ class Streams:
 
     def set_current(self, stream: Any) -> None:
         if stream is not None:
-            self._current[stream.device] = stream
+            self._thread.streams[stream.device] = stream
             self.machine.thread.current = stream.device.index
 
     def enter(self, stream: Any) -> tuple[int, Any]:
@@ -135,13 +141,6 @@ class Streams:
         index, stream = before
         self.set_current(stream)
         self.machine.thread.current = index
-
-    @property
-    def _current(self) -> dict[torch.device, Any]:
-        if not hasattr(self._thread, "streams"):
-            self._thread.streams = {}
-        found: dict[torch.device, Any] = self._thread.streams
-        return found
 
 
 def _stream_type(streams: Streams) -> type:

@@ -7,39 +7,35 @@ from typing import Any
 
 import torch
 
-from devlint.runtime.virtual.patches import Patches
+from devlint.runtime.patches import Patches
 from devlint.runtime.virtual.tags import attribute, shown_place
 from devlint.runtime.virtual.world import World
 
 
 def patch(world: World, patches: Patches) -> None:
     """Patch `torch.optim`."""
-    optimizer = torch.optim.Optimizer
-    patches.set(optimizer, "zero_grad", _unseen(optimizer.zero_grad))
-    for kind in vars(torch.optim).values():
-        own = vars(kind).get("_init_group") if isinstance(kind, type) else None
-        if own is not None:
-            patches.set(kind, "_init_group", _collecting(world, kind, own))
+    patches.wrap(torch.optim.Optimizer, "zero_grad")(_unseen)
+    for kind in list(vars(torch.optim).values()):
+        if isinstance(kind, type) and "_init_group" in vars(kind):
+            patches.wrap(kind, "_init_group")(_collecting(world, kind))
     if hasattr(torch._C, "_group_tensors_by_device_and_dtype"):
         patches.set(torch._C, "_group_tensors_by_device_and_dtype", _grouped)
 
 
-def _unseen(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function whose calls of torch needn't be seen one by one."""
-
-    def run(*args: Any, **kwargs: Any) -> Any:
-        with torch._C.DisableTorchFunction():
-            return function(*args, **kwargs)
-
-    return run
+def _unseen(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Call a function whose calls of torch needn't be seen one by one."""
+    with torch._C.DisableTorchFunction():
+        return function(*args, **kwargs)
 
 
-def _collecting(world: World, kind: type, collect: Callable[..., Any]) -> Callable[..., Any]:
+def _collecting(world: World, kind: type) -> Callable[..., Any]:
     """Once its state is there, an optimizer only collects: a dozen reads for each parameter."""
     read = attribute("grad").__get__
     makes_state = kind is not torch.optim.SGD  # SGD makes its buffers in the step itself
 
-    def run(optimizer: Any, group: Any, *args: Any, **kwargs: Any) -> Any:
+    def run(
+        collect: Callable[..., Any], optimizer: Any, group: Any, *args: Any, **kwargs: Any
+    ) -> Any:
         placed = world.functions.handlers[read]
         with torch._C.DisableTorchFunction():
             ready = True

@@ -7,24 +7,19 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from devlint.runtime.patches import Patches
 from devlint.runtime.spawned import Start
-from devlint.runtime.virtual.patches import Patches
 from devlint.runtime.virtual.world import World
 
 
 def patch(world: World, patches: Patches, start: Callable[[str], None]) -> None:
     """Patch threads, and processes that are spawned, where `start` is called with the machine."""
-    bootstrap = threading.Thread._bootstrap_inner  # type: ignore[attr-defined]
 
-    def seen(thread: Any) -> Any:
+    @patches.wrap(threading.Thread, "_bootstrap_inner")
+    def seen(bootstrap: Callable[[Any], Any], thread: Any) -> Any:
         with world.modes():
             return bootstrap(thread)
 
-    patches.set(threading.Thread, "_bootstrap_inner", seen)
-
-    prepare = multiprocessing.spawn.get_preparation_data
-
-    def with_emulation(name: str) -> dict[str, Any]:
+    @patches.wrap(multiprocessing.spawn, "get_preparation_data")
+    def with_emulation(prepare: Callable[[str], dict[str, Any]], name: str) -> dict[str, Any]:
         return {"devlint": Start(start, str(world.machine.spec)), **prepare(name)}
-
-    patches.set(multiprocessing.spawn, "get_preparation_data", with_emulation)

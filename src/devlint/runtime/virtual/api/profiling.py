@@ -12,8 +12,9 @@ from typing import Any
 import torch
 import torch.autograd.profiler
 
+from devlint.runtime.patches import Patches
 from devlint.runtime.virtual.api.memory import Memory
-from devlint.runtime.virtual.patches import Patches
+from devlint.runtime.virtual.api.surface import answering
 from devlint.runtime.virtual.world import World
 
 
@@ -21,9 +22,10 @@ def patch(world: World, patches: Patches) -> None:
     """Patch the profilers of torch."""
     kind = world.machine.kind.type
     profile = torch.autograd.profiler.profile
-    begin = profile.__init__
 
+    @patches.wrap(profile, "__init__")
     def of_the_host(
+        begin: Any,
         profiler: Any,
         enabled: bool = True,
         *,
@@ -36,7 +38,6 @@ def patch(world: World, patches: Patches) -> None:
             use_cuda, use_device, options["use_cpu"] = False, None, True
         begin(profiler, enabled, use_cuda=use_cuda, use_device=use_device, **options)
 
-    patches.set(profile, "__init__", of_the_host)
     if kind == "cuda":
         marks = torch.autograd.profiler.emit_nvtx
         patches.set(marks, "__enter__", lambda marking: marking)
@@ -45,9 +46,9 @@ def patch(world: World, patches: Patches) -> None:
 
 
 _NVTX = SimpleNamespace(
-    **dict.fromkeys(("rangePushA", "rangePop"), lambda *message: -2),  # depths aren't tracked
-    **dict.fromkeys(("rangeStartA", "deviceRangeStart"), lambda *message: 0),
-    **dict.fromkeys(("markA", "rangeEnd", "deviceRangeEnd"), lambda *message: None),
+    **dict.fromkeys(("rangePushA", "rangePop"), answering(-2)),  # depths aren't tracked
+    **dict.fromkeys(("rangeStartA", "deviceRangeStart"), answering(0)),
+    **dict.fromkeys(("markA", "rangeEnd", "deviceRangeEnd"), answering(None)),
 )
 """The functions of `torch._C._nvtx`, as they answer where no tool listens."""
 
@@ -62,7 +63,7 @@ def cuda_runtime(memory: Memory) -> Any:
     """What `torch.cuda.cudart()` gives: CUDA's runtime library, of which each call succeeds."""
     calls = ("cudaProfilerStart", "cudaProfilerStop", "cudaHostRegister", "cudaHostUnregister")
     return SimpleNamespace(
-        **dict.fromkeys(calls, lambda *args: cudaError.success),
+        **dict.fromkeys(calls, answering(cudaError.success)),
         cudaMemGetInfo=memory.free_and_total,
         cudaError=cudaError,
         cudaGetErrorString=lambda error: "no error" if error == 0 else f"CUDA error {int(error)}",

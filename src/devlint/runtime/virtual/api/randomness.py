@@ -61,25 +61,17 @@ class Randomness:
     def _stream(self) -> torch.Generator:
         return self._shared if self._own is None else self._own
 
-    def seeding_both(self, seed_cpu: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def seed_both(self, seed_cpu: Callable[[Any], Any], seed: Any) -> Any:
         """`torch.manual_seed` seeds accelerators too: the streams are one again."""
+        generator = seed_cpu(seed)
+        self._own = None
+        self._seeded = self._shared.get_state()
+        return generator
 
-        def manual_seed(seed: Any) -> Any:
-            generator = seed_cpu(seed)
-            self._own = None
-            self._seeded = self._shared.get_state()
-            return generator
-
-        return manual_seed
-
-    def from_host(self, set_state: Callable[[Tensor], None]) -> Callable[[Tensor], None]:
+    def set_hosts_state(self, set_state: Callable[[Tensor], None], new_state: Tensor) -> None:
         """`torch.set_rng_state`, which takes a state that is on the CPU."""
-
-        def set_rng_state(new_state: Tensor) -> None:
-            _check_state(new_state)
-            set_state(new_state)
-
-        return set_rng_state
+        _check_state(new_state)
+        set_state(new_state)
 
     def manual_seed(self, seed: int) -> None:
         fresh = torch.equal(self._shared.get_state(), self._seeded)
@@ -112,7 +104,7 @@ class Randomness:
     def _add_handlers(self) -> None:
         """From now on, what draws on an accelerator draws from its own stream."""
         spaces = (torch, Tensor, F, torch._C._VariableFunctions)
-        self._world.functions.surround(_DRAWING, spaces, self._drawing)
+        self._world.functions.wrap_handlers(_DRAWING, spaces, self._drawing)
 
     def _drawing(self, inner: Handler) -> Handler:
         if hasattr(inner, "_devlint_draws"):

@@ -6,8 +6,8 @@ from typing import Any
 
 import torch
 
+from devlint.runtime.patches import Patches
 from devlint.runtime.virtual.errors import Operand, device_error
-from devlint.runtime.virtual.patches import Patches
 from devlint.runtime.virtual.running import RUNNING
 from devlint.runtime.virtual.tags import CPU, NEUTRAL, STORAGE_DEFAULTS, shown_place
 from devlint.runtime.virtual.world import World
@@ -22,11 +22,11 @@ def patch(world: World, patches: Patches) -> None:
     machine = world.machine
     kind = machine.kind.type
     base: Any = torch._C.StorageBase
-    real = base.device.__get__
+    real_device = base.device.__get__
 
     def device(storage: Any) -> torch.device:
         tag: torch.device = storage._devlint_device
-        found: torch.device = real(storage) if tag is CPU or tag is NEUTRAL else tag
+        found: torch.device = real_device(storage) if tag is CPU or tag is NEUTRAL else tag
         return found
 
     def make(cls: Any, *args: Any, device: Any = None, **kwargs: Any) -> Any:
@@ -65,9 +65,8 @@ def patch(world: World, patches: Patches) -> None:
         },
     )
 
-    set_real = torch._C.TensorBase.set_
-
-    def set_(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
+    @patches.wrap(torch.Tensor, "set_")
+    def set_(real: Any, tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
         """No mode sees this one. It takes a storage or a tensor of its own device."""
         source = args[0] if args else kwargs.get("source")
         seen = world.functions.is_on  # else torch itself fills an empty tensor that it has made
@@ -83,9 +82,7 @@ def patch(world: World, patches: Patches) -> None:
                     )
                     operand = Operand("self", tensor, here)
                     raise device_error(RuntimeError, text, [operand], "set_")
-            return set_real(tensor, *args, **kwargs)
-
-    patches.set(torch.Tensor, "set_", set_)
+            return real(tensor, *args, **kwargs)
 
     def tag(storage: Any) -> str | None:
         found = getattr(storage, "_devlint_device", CPU)
@@ -109,4 +106,4 @@ def patch(world: World, patches: Patches) -> None:
     entry = (_FIRST, tag, restore)
     registry = torch.serialization._package_registry
     registry.insert(0, entry)
-    patches.later(lambda: registry.remove(entry))
+    patches.callback(registry.remove, entry)

@@ -7,6 +7,7 @@ is refused until somebody has looked at it.
 
 from __future__ import annotations
 
+import copy
 import importlib
 import pkgutil
 import sys
@@ -14,10 +15,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from types import ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
-from devlint.runtime.virtual.errors import NotEmulatedError
-from devlint.runtime.virtual.patches import Patches
+from devlint.runtime.patches import Patches
 
 _HARMLESS = frozenset(
     """
@@ -74,7 +74,7 @@ def _family(module: ModuleType) -> tuple[ModuleType, ...]:
 def stand_in(
     module: ModuleType,
     functions: Mapping[str, Any],
-    limit: Callable[[str], None],
+    refuse: Callable[[str], NoReturn],
     patches: Patches,
 ) -> None:
     """Put functions in the places of a module's own, and refuse what is not to be called.
@@ -88,7 +88,7 @@ def stand_in(
         elif _is_harmless(each):
             continue
         else:
-            value = refused(f"{module.__name__}.{each.name}", each.value, limit)
+            value = refused(f"{module.__name__}.{each.name}", each.value, refuse)
         for owner in each.owners:
             patches.set(owner, each.name.rpartition(".")[2], value)
     for dotted, value in functions.items():
@@ -102,20 +102,24 @@ def _is_harmless(each: Public) -> bool:
     return each.name in _HARMLESS or is_error or not callable(each.value)
 
 
-def refused(name: str, value: Any, limit: Callable[[str], None]) -> Any:
+def answering(value: Any) -> Callable[..., Any]:
+    """A function that gives the same answer to whatever it is asked."""
+    return lambda *args, **kwargs: copy.copy(value)
+
+
+def refused(name: str, value: Any, refuse: Callable[[str], NoReturn]) -> Any:
     """What stands for a function or a class that can be named, but not called.
 
     Args:
         name: as a user writes it.
         value: torch's own.
-        limit: told of each call.
+        refuse: is called with the name, and raises.
     """
 
-    def refuse(*args: Any, **kwargs: Any) -> Any:
-        limit(name)
-        raise NotEmulatedError(f"{name} can't be emulated")
+    def called(*args: Any, **kwargs: Any) -> Any:
+        refuse(name)
 
-    made: Any = type(name, (), {"__new__": refuse}) if isinstance(value, type) else refuse
+    made: Any = type(name, (), {"__new__": called}) if isinstance(value, type) else called
     made.__name__ = made.__qualname__ = name.rpartition(".")[2]
     made._devlint_refused = True
     return made

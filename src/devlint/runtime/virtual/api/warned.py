@@ -16,7 +16,7 @@ from typing import Any
 import torch.overrides
 
 from devlint.runtime.explaining.stack import owner_of
-from devlint.runtime.virtual.patches import Patches, Shared
+from devlint.runtime.patches import Patches, Shared
 
 _HANDING_OVER = torch.overrides.handle_torch_function.__code__
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 
 _MISSING: Any = object()
 
 
-class Patches:
-    """Attributes that are replaced for a while, and other changes with a way back."""
+class Patches(ExitStack):
+    """Attributes that are replaced for a while, and other changes with a way back.
 
-    def __init__(self) -> None:
-        self._undo: list[Callable[[], object]] = []
+    `close` takes all of it back, the last first, whatever fails on the way.
+    """
 
     def set(self, owner: Any, name: str, value: Any) -> None:
         """Replace an attribute of a module, a class or an object."""
@@ -23,9 +25,9 @@ class Patches:
             else getattr(owner, name, _MISSING)
         )
         if held is _MISSING:
-            self._undo.append(lambda: delattr(owner, name))
+            self.callback(delattr, owner, name)
         else:
-            self._undo.append(lambda: setattr(owner, name, held))
+            self.callback(setattr, owner, name, held)
         setattr(owner, name, value)
 
     def replace(self, owner: Any, values: dict[str, Any]) -> None:
@@ -33,20 +35,27 @@ class Patches:
         for name, value in values.items():
             self.set(owner, name, value)
 
-    def later(self, undo: Callable[[], object]) -> None:
-        """Add something to take back."""
-        self._undo.append(undo)
+    def wrap(self, owner: Any, name: str, *others: Any) -> Callable[[Callable[..., Any]], None]:
+        """Decorate what is called in the place of a function or method, with that before its
+        arguments.
 
-    def undo(self) -> None:
-        """Take all of it back, the last first, whatever fails on the way."""
-        failed: Exception | None = None
-        while self._undo:
-            try:
-                self._undo.pop()()
-            except Exception as error:
-                failed = error
-        if failed is not None:
-            raise failed
+        Args:
+            owner: the module or the class that has it.
+            name: of the function.
+            others: modules that have the same one under that name.
+        """
+
+        def put(wrapper: Callable[..., Any]) -> None:
+            real = getattr(owner, name)
+
+            @functools.wraps(real)
+            def wrapped(*args: Any, **kwargs: Any) -> Any:
+                return wrapper(real, *args, **kwargs)
+
+            for each in (owner, *others):
+                self.set(each, name, wrapped)
+
+        return put
 
 
 class Shared:
@@ -62,16 +71,14 @@ class Shared:
         self._holders = 0
         self._lock = threading.Lock()
 
-    def hold(self) -> Callable[[], None]:
-        """Have the changes until what is returned is called, once."""
+    def __enter__(self) -> None:
         with self._lock:
             if not self._holders:
                 self._make(self._patches)
             self._holders += 1
-        return self._release
 
-    def _release(self) -> None:
+    def __exit__(self, *details: object) -> None:
         with self._lock:
             self._holders -= 1
             if not self._holders:
-                self._patches.undo()
+                self._patches.close()

@@ -19,9 +19,9 @@ from devlint.runtime.gathering import Gathering, guard_in_spawned
 if TYPE_CHECKING:
     from devlint.runtime.collected import Collection
     from devlint.runtime.guard import Guard
+    from devlint.runtime.summary import Steps
     from devlint.runtime.transfers import TransferLog
     from devlint.runtime.virtual import Emulation
-    from devlint.runtime.well import Steps
 
 
 class CannotRunError(Exception):
@@ -63,7 +63,7 @@ def in_words(limit: str, count: int) -> str:
 
 
 @dataclass(slots=True)
-class Around:
+class Session:
     """The emulation and the guard of a program, from before its first line to behind its last."""
 
     request: Request
@@ -78,7 +78,7 @@ class Around:
     stream: TextIO | None = field(default_factory=lambda: sys.stderr)
     """The program may have put something else into its place by the time it ends."""
     root: Path = field(default_factory=Path.cwd)
-    is_well: bool = False
+    succeeded: bool = False
     """Whether the program has ended without an error."""
     undo: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
     """Done only where there is no program: what runs last may still use the devices."""
@@ -90,7 +90,7 @@ class Around:
             CannotRunError: where it can't be; nothing is left on.
         """
         # Before torch and the program are imported: what is registered first is called last.
-        self.undo.callback(at_end(self.tell))
+        self.undo.callback(at_end(self.report))
         try:
             self._turn_on()
         except BaseException:  # whatever ends it, Ctrl-C too, what is on already goes off
@@ -150,7 +150,7 @@ class Around:
         )
         self.undo.enter_context(guard)
         # The program's own end is shown by `show`, which leaves `sys.excepthook` to the program.
-        self.undo.enter_context(explained(guard.told, program=False))
+        self.undo.enter_context(explained(guard.explained_error, program=False))
         self.undo.enter_context(guard_in_spawned(mode, folder))
 
     def _open(self) -> None:
@@ -190,17 +190,17 @@ class Around:
             return
         from devlint.runtime.guard.uncaught import show
 
-        show(error, hook, None if self.guard is None else self.guard.told)
+        show(error, hook, None if self.guard is None else self.guard.explained_error)
 
     def ended(self) -> int:
         """The program has ended without an error of its own; returns the exit code."""
-        self.is_well = True
+        self.succeeded = True
         if self.gathering is None:
             return 0
         self.gathering.finish()
         return 1 if self.gathering.collection else 0
 
-    def tell(self) -> None:
+    def report(self) -> None:
         """Say what wasn't emulated, which copies were made, and what was collected."""
         text = ""
         if self.emulation is not None:
@@ -213,10 +213,10 @@ class Around:
             self.gathering.close()
             text += self.gathering.collection.text()
             self._write_collected(self.gathering.collection)
-        if self.is_well and self.guard is not None:
-            from devlint.runtime.well import all_well
+        if self.succeeded and self.guard is not None:
+            from devlint.runtime.summary import success_line
 
-            text += all_well(self.guard, self.emulation, self.steps)
+            text += success_line(self.guard, self.emulation, self.steps)
         if text and self.guard is not None:
             text = rank_line() + text
         write(self.stream, text)
@@ -224,7 +224,7 @@ class Around:
             self._write(self.log)
 
     def _count_steps(self, emulation: Emulation) -> None:
-        from devlint.runtime.well import Steps
+        from devlint.runtime.summary import Steps
 
         self.steps = Steps(lambda: emulation.copies)
         self.undo.callback(self.steps.remove)

@@ -1,4 +1,4 @@
-"""The line that is told of a program that has ended well, and what is counted for it."""
+"""The last line of a program in which nothing was wrong, and what is counted for it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Steps:
         return (self._last - self._first) / (self._steps - 1) if self._steps > 1 else None
 
 
-def all_well(guard: Guard, emulation: Emulation | None, steps: Steps | None) -> str:
+def success_line(guard: Guard, emulation: Emulation | None, steps: Steps | None) -> str:
     """The line of a program in which nothing was wrong; empty if something was, or nothing checked.
 
     Args:
