@@ -103,7 +103,7 @@ def _read(data: bytes, filename: str, codes: frozenset[str], plan: Plan | None) 
     """
     try:
         decoded = decode(data)
-        content = _content(decoded.text, filename, plan)
+        content = content_of(decoded.text, filename, plan)
         said = [] if plan is None else with_room(lambda: say(content, filename, codes, plan))
         if not said and not has_own_pragmas(decoded.text):
             return []
@@ -115,7 +115,7 @@ def _read(data: bytes, filename: str, codes: frozenset[str], plan: Plan | None) 
         return _of_failure(error, filename, codes)
 
 
-def _content(text: str, filename: str, plan: Plan | None) -> Text:
+def content_of(text: str, filename: str, plan: Plan | None) -> Text:
     """The intermediate form of a file, and what it is for. Raises `SourceError`."""
     role, path = role_of_file(filename), os.path.abspath(filename)
     if plan is not None and plan.neighbours is not None:
