@@ -29,7 +29,7 @@ from devlint.flow import facts
 from devlint.flow.interpreter import interpret
 from devlint.flow.surroundings import Text
 from devlint.lint import check_source
-from devlint.rulebook import Block, Page, Section, read_sections
+from devlint.rulebook import Block, Page, Section, pages, read_sections
 from devlint.settings import Settings, check_layer, merge
 from devlint.source.errors import SourceError
 from devlint.source.lower import lower
@@ -87,6 +87,14 @@ def page_cases(page: Page) -> list[Case]:
 def file_cases(path: Path) -> list[Case]:
     """The blocks of a file of cases."""
     return list(_cases(path, read_sections(path.read_text(encoding="utf-8"))))
+
+
+def all_cases() -> dict[str, list[Case]]:
+    """All of both kinds, by the name of their Markdown file."""
+    folder = Path(__file__).with_name("cases")
+    found = [file_cases(path) for path in sorted(folder.glob("*.md"))]
+    found += map(page_cases, pages().values())
+    return {cases[0].path.stem: cases for cases in found if cases}
 
 
 def as_parameters(cases: Iterable[Case]) -> list[Any]:
