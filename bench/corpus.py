@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -59,6 +59,24 @@ def lint(package: packages.Package, jobs: int, select: str, source: Path | None 
         tuple(line for line in done.complaints if "internal error" in line.lower()),
         tuple(findings),
     )
+
+
+def facts(package: packages.Package, source: Path | None = None) -> Run:
+    """The facts of one package, each as a finding: its type for a code, all else for a message."""
+    folder = package.folder.resolve()
+    done = linting.devlint([folder], source=source, facts=True)
+    found = []
+    for file in done.findings:
+        path = Path(str(file["filename"])).resolve().relative_to(folder).as_posix()
+        found += [_fact(package, path, fact) for fact in file["facts"]]
+    return Run(package, 0, 0, done.seconds, done.peak_mib, done.crash, (), tuple(found))
+
+
+def _fact(package: packages.Package, path: str, fact: Mapping[str, object]) -> dict[str, object]:
+    line = int(str(fact.get("at", "0:0")).rsplit("-", 1)[0].rsplit(":", 2)[-2])
+    place = {"package": package.name, "version": package.version, "path": path, "line": line}
+    rest = {key: value for key, value in fact.items() if key not in ("type", "context")}
+    return {**place, "code": fact["type"], "message": json.dumps(rest, ensure_ascii=False)}
 
 
 def print_runs(runs: list[Run]) -> None:

@@ -4,6 +4,7 @@
     python bench/diff.py main~5 main timm trl            two packages of it
     python bench/diff.py main . --paths FOLDER FOLDER    code of your own
     python bench/diff.py main . --json changes.json
+    python bench/diff.py main . timm --facts             what the interpreter writes down, instead
 
 Each revision is unpacked into a folder of its own and run from its `src`. What a commit finds in a
 package doesn't change, so that it is kept beside the packages. A finding is the same one in both if
@@ -17,6 +18,7 @@ import contextlib
 import hashlib
 import json
 import tempfile
+import textwrap
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -30,6 +32,7 @@ import packages
 
 ROOT = Path(__file__).resolve().parent.parent
 HERE = "."
+_MOST_WORDS = 400
 NEEDED = ("src/", "rules/")
 """What a checkout needs to run: the wheel has the pages inside, a checkout beside its source."""
 
@@ -133,6 +136,8 @@ class Bench:
     select: str
     kept: Path | None
     """Where a commit's findings are kept; None for code that may change."""
+    facts: bool = False
+    """Facts stand for findings: their types for codes, all that they say for messages."""
 
     def findings(self, commit: str) -> list[labels.Record]:
         found: list[labels.Record] = []
@@ -144,7 +149,11 @@ class Bench:
                     found += labels.records(kept)
                     continue
                 source = source or stack.enter_context(source_of(commit))
-                run = corpus.lint(package, 1, self.select, source)
+                run = (
+                    corpus.facts(package, source)
+                    if self.facts
+                    else corpus.lint(package, 1, self.select, source)
+                )
                 if run.crash:
                     raise SystemExit(f"{commit or HERE} on {package.name}: {run.crash}")
                 found += run.findings
@@ -157,7 +166,8 @@ class Bench:
         if self.kept is None or not commit:
             return None
         select = hashlib.sha1(self.select.encode()).hexdigest()[:8]
-        return self.kept / commit / f"{package.name}-{package.version}-{select}.json"
+        what = "facts" if self.facts else select
+        return self.kept / commit / f"{package.name}-{package.version}-{what}.json"
 
     def line_of(self, finding: labels.Record) -> str:
         package, version, path, line, _ = labels.key_of(finding)
@@ -177,7 +187,8 @@ def print_changes(changes: Changes, known: dict[labels.Key, labels.Label]) -> No
             package, _, path, line, code = labels.key_of(finding)
             label = known.get(labels.key_of(finding))
             judged = f" [{label.verdict}]" if label else ""
-            print(f"{sign} {package} {path}:{line} {code}{judged} {finding['message']}")
+            message = textwrap.shorten(str(finding["message"]), _MOST_WORDS, placeholder=" ...")
+            print(f"{sign} {package} {path}:{line} {code}{judged} {message}")
     print(f"\n{'code':40} {'added':>6} {'removed':>8} {'kept':>6}")
     for code, counts in by_code(changes).items():
         print(f"{code:40} {counts['added']:6} {counts['removed']:8} {counts['kept']:6}")
@@ -213,6 +224,7 @@ def main() -> None:
     parser.add_argument("--paths", nargs="*", type=Path, default=[], help="folders instead")
     parser.add_argument("--cache", type=Path, default=packages.default_cache())
     parser.add_argument("--select", default="ALL", help="rules to run (default: ALL)")
+    parser.add_argument("--facts", action="store_true", help="compare facts, not findings")
     parser.add_argument("--jobs", type=int, default=1, help="2 runs both revisions at once")
     parser.add_argument("--labels", type=Path, default=labels.LABELS)
     parser.add_argument("--json", type=Path, help="write the changes to this file")
@@ -221,10 +233,10 @@ def main() -> None:
     commits = [commit_of(revision) for revision in (options.old, options.new)]
     if options.paths:
         own = [packages.Package(str(path), "", path) for path in options.paths]
-        bench = Bench(own, options.select, None)
+        bench = Bench(own, options.select, None, options.facts)
     else:
         fetched = packages.fetch(options.packages, options.cache, options.set)
-        bench = Bench(fetched, options.select, options.cache / "findings")
+        bench = Bench(fetched, options.select, options.cache / "findings", options.facts)
     with ThreadPoolExecutor(min(options.jobs, 2)) as pool:
         old, new = pool.map(bench.findings, commits)
     changes = compare(old, new, bench.line_of)

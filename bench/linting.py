@@ -44,14 +44,18 @@ def devlint(
     jobs: int = 1,
     select: str = "ALL",
     source: Path | None = None,
+    facts: bool = False,
 ) -> Outcome:
     """Lint `paths` from `folder` with the devlint of `source`, or this interpreter's own.
+
+    With `facts`, there is an object for each file instead of findings, as `--dump-facts` has it.
 
     Needs POSIX, which tells the peak memory of a child that has ended.
     """
     start = _START.format(paths=_import_paths(source))
     command = [sys.executable, "-I", "-c", start, "check", *map(str, paths), *OPTIONS]
     command += ["--select", select, "--output-format", "json", "--jobs", str(jobs)]
+    command += ["--dump-facts"] if facts else []
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         began = time.perf_counter()
         process = subprocess.Popen(command, stdout=out, stderr=err, cwd=folder)

@@ -13,10 +13,12 @@ next heading of its depth. Of a page, only findings of its own rule count.
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +31,7 @@ from devlint.flow import facts
 from devlint.flow.interpreter import interpret
 from devlint.flow.surroundings import Text
 from devlint.lint import check_source
-from devlint.rulebook import Block, Page, Section, read_sections
+from devlint.rulebook import Block, Page, Section, pages, read_sections
 from devlint.settings import Settings, check_layer, merge
 from devlint.source.errors import SourceError
 from devlint.source.lower import lower
@@ -40,7 +42,8 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-FILENAME = "example.py"
+FILENAME = os.path.join(os.sep, "nowhere", "here", "example.py")  # noqa: PTH118
+"""In a folder that isn't there: in this one, devlint would look for callers in its own tests."""
 
 _WORD = r"#[ \t]*(?P<word>error|revealed):"
 _CLAIM = re.compile(rf"[ \t]*{_WORD}[ \t]*(?P<rest>.*?)[ \t]*(?=#[ \t]*(?:error|revealed):|$)")
@@ -87,6 +90,15 @@ def page_cases(page: Page) -> list[Case]:
 def file_cases(path: Path) -> list[Case]:
     """The blocks of a file of cases."""
     return list(_cases(path, read_sections(path.read_text(encoding="utf-8"))))
+
+
+@cache
+def all_cases() -> dict[str, list[Case]]:
+    """All of both kinds, by the name of their Markdown file."""
+    folder = Path(__file__).with_name("cases")
+    found = [file_cases(path) for path in sorted(folder.glob("*.md"))]
+    found += map(page_cases, pages().values())
+    return {cases[0].path.stem: cases for cases in found if cases}
 
 
 def as_parameters(cases: Iterable[Case]) -> list[Any]:

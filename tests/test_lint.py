@@ -89,11 +89,11 @@ def test_what_is_nested_deeply_gets_more_room(
 ) -> None:
     interpret, asked = saying.interpret, list[int]()
 
-    def shallow(*arguments: Any) -> Any:
+    def shallow(*arguments: Any, **keywords: Any) -> Any:
         asked.append(sys.getrecursionlimit())
         if len(asked) == 1:
             raise RecursionError
-        return interpret(*arguments)
+        return interpret(*arguments, **keywords)
 
     monkeypatch.setattr(saying, "interpret", shallow)
     assert codes(BAD) == ["DEV304"]
@@ -115,9 +115,9 @@ def interpreted(monkeypatch: pytest.MonkeyPatch) -> list[ir.Module]:
     modules: list[ir.Module] = []
     interpret = saying.interpret
 
-    def interprets(content: Text, *rest: Any) -> Any:
+    def interprets(content: Text, *rest: Any, **keywords: Any) -> Any:
         modules.append(content.module)
-        return interpret(content, *rest)
+        return interpret(content, *rest, **keywords)
 
     monkeypatch.setattr(saying, "interpret", interprets)
     return modules
@@ -147,8 +147,11 @@ class Center:
     def __init__(self, mean):
         self.mean = torch.tensor(mean).view(3, 1, 1)
 
-    def __call__(self, image):  # runs before anything goes to the GPU
+    def __call__(self, image):
         return image.div_(255.0).sub_(self.mean)
+
+def send(image, device):
+    return image.to(device)
 """
     files = "data/clips.py", "clip_dataset.py", "layers.py"
     found = [lint.check_source(code.encode(), name, Settings()) for name in files]

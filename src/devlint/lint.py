@@ -129,7 +129,8 @@ def content_of(text: str, filename: str, plan: Plan | None) -> Text:
     role, path = role_of_file(filename), os.path.abspath(filename)
     if plan is not None and plan.neighbours is not None:
         return replace(plan.neighbours.content(path, text), role=role)
-    return Text(lower(text, path), role, speaks_of_devices(text))
+    module = lower(text, path)
+    return Text(module, role, speaks_of_devices(text, module))
 
 
 def too_large(settings: Settings) -> str:

@@ -63,7 +63,8 @@ class Neighbours(Finder):
         if kept is None or kept[0] != text:
             module = lower(text, path)
             self._size += len(text) - (0 if kept is None else len(kept[0]))
-            kept = text, Text(module, role_of_file(path), speaks_of_devices(text), len(text))
+            speaks = speaks_of_devices(text, module)
+            kept = text, Text(module, role_of_file(path), speaks, len(text))
         self._contents[path] = kept
         while self._size > _KEPT and len(self._contents) > 1:
             self._size -= len(self._contents.popitem(last=False)[1][0])

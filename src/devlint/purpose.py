@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from itertools import chain
 from pathlib import PurePath
 
+from devlint import ir
 from devlint.flow.facts import Role
+from devlint.flow.syntax.walk import descendants
 
 _TESTS = re.compile(r"tests?|testing|unittests?")
 _TEST_FILE = re.compile(r"test_.*|.*_test|conftest")
@@ -21,8 +24,9 @@ _DATA_FILE = re.compile(
 _NEAR = 2
 """How many folders above a file say what it is for."""
 
-_DEVICE_WORDS = re.compile(r"\bcuda\b|\bdevice\b")
-_DEVICE_SIGNS = (".to(", ".cuda(", "gpu", "accelerator", "map_location")
+_DEVICE_WORDS = re.compile(r"\bcuda\b|\bdevice\b|gpu|accelerator|map_location")
+_SIGNS = (".to", "cuda", "device", "gpu", "accelerator", "map_location")
+"""One of these stands in each file in which something speaks of devices."""
 
 
 def role_of_file(filename: str) -> Role:
@@ -36,9 +40,37 @@ def role_of_file(filename: str) -> Role:
     return Role.PLAIN
 
 
-def speaks_of_devices(text: str) -> bool:
-    """Whether a file names a device or moves something, anywhere, in code or in words."""
+def speaks_of_devices(text: str, module: ir.Module) -> bool:
+    """Whether the code of a file names a device or moves something, anywhere. What comments and
+    docstrings say of devices changes nothing."""
     lower = text.lower()
-    if any(sign in lower for sign in _DEVICE_SIGNS):
-        return True
-    return _DEVICE_WORDS.search(lower) is not None
+    if not any(sign in lower for sign in _SIGNS):
+        return False
+    said: set[ir.Node] = set()
+    for node in chain.from_iterable(map(descendants, module.body)):
+        if isinstance(node, ir.Evaluate) and isinstance(node.value, ir.Constant):
+            said.add(node.value)
+        elif node not in said and _is_sign(node):
+            return True
+    return False
+
+
+def _is_sign(node: ir.Node) -> bool:
+    match node:
+        case ir.Call(func=ir.Attribute(attr="to" | "cuda")):
+            return True
+        case ir.Name(id=word) | ir.Attribute(attr=word) | ir.Constant(value=str(word)):
+            return _speaks(word)
+        case ir.Parameter(name=word) | ir.Function(name=word) | ir.Class(name=word):
+            return _speaks(word)
+        case ir.Argument(keyword=str(word)):
+            return _speaks(word)
+        case ir.Alias(name=word, asname=other):
+            return _speaks(word) or _speaks(other or "")
+        case ir.ImportFrom(module=word):
+            return _speaks(word)
+    return False
+
+
+def _speaks(word: str) -> bool:
+    return _DEVICE_WORDS.search(word.lower()) is not None

@@ -44,8 +44,8 @@ def test_more_indentation_than_python_takes_is_refused(project: Project) -> None
 def test_an_interpreter_without_end_is_no_fault_of_the_file(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def endless(module: ir.Module, *rest: object) -> Iterator[object]:
-        return endless(module, *rest)
+    def endless(module: ir.Module, *rest: object, **keywords: object) -> Iterator[object]:
+        return endless(module, *rest, **keywords)
 
     monkeypatch.setattr(saying, "interpret", endless)
     project.write({"deep.py": f"import torch\n{LAST}"})

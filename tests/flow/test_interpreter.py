@@ -284,7 +284,7 @@ def test_interpreting_twice_gives_equal_facts() -> None:
 
 
 def test_hash_seeds_do_not_matter(tmp_path: Path) -> None:
-    path = tmp_path / FILENAME
+    path = tmp_path / "example.py"
     path.write_text(HEAD + "".join(UNRELATED) + mutual_recursion())
     options = ["--select", "ALL", "--no-cache", "--isolated", "--output-format", "json"]
     answers = {

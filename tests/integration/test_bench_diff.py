@@ -121,3 +121,30 @@ def test_what_a_commit_finds_in_a_package_is_kept(revisions: Repository, tmp_pat
 def test_an_unknown_revision_is_told(revisions: Repository) -> None:
     with pytest.raises(SystemExit, match="no such revision: third"):
         diff.commit_of("third")
+
+
+def test_facts_are_compared_instead(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each is a finding: its type for a code, and what it says for a message."""
+    code, told = tmp_path / "code", tmp_path / "changes.json"
+    code.mkdir()
+    (code / "a.py").write_text("import torch\n\nx = torch.zeros(3).cuda()\n")
+    bench = diff.Bench([diff.packages.Package(str(code), "", code)], "ALL", None, facts=True)
+    facts = bench.findings("")
+    assert {(fact["code"], fact["line"]) for fact in facts} >= {("Move", 3), ("ApiCall", 3)}
+    others = [fact for fact in facts if fact["code"] != "Move"]
+    monkeypatch.setattr(diff.Bench, "findings", lambda self, commit: facts if commit else others)
+    monkeypatch.setattr(diff, "commit_of", lambda revision: revision.strip("."))
+    options = ["--facts", "--paths", str(code), "--json", str(told)]
+    monkeypatch.setattr("sys.argv", ["diff.py", ".", "HEAD", *options])
+    diff.main()
+    assert f"+ {code} a.py:3 Move" in capsys.readouterr().out
+    (move,) = json.loads(told.read_text())["added"]
+    assert json.loads(move["message"])["device"] == "cuda"
+
+
+def test_facts_of_a_commit_are_kept_apart_from_its_findings(tmp_path: Path) -> None:
+    package = diff.packages.Package("p", "1", tmp_path)
+    kept = [diff.Bench([], "ALL", tmp_path, facts)._file("c", package) for facts in (True, False)]
+    assert kept[0] != kept[1]

@@ -63,6 +63,10 @@ def check(options: argparse.Namespace) -> int:
         of_first = settings if first is None else first.settings
         session.write(settings_as_text(of_first, first.shown if first else "the current folder"))
         return session.finish([])
+    if options.dump_facts:
+        from devlint.cli.facts import dump_facts
+
+        return dump_facts(session, found.sources)
     if not found.sources:
         validate(settings, catalogue())  # a mistyped rule is an error also where nothing is linted
     if not found.sources and not found.failures:

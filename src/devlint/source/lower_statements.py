@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from devlint import ir
@@ -24,10 +24,21 @@ Lower = Callable[[Any, str], ir.Stmt]
 
 
 def statements(nodes: Iterable[Any], path: str) -> ir.Body:
-    """Lower a run of statements; `pass` leaves nothing."""
-    return tuple(
-        [_STATEMENTS[type(node)](node, path) for node in nodes if type(node) is not ast.Pass]
-    )
+    """Lower a run of statements; `pass` leaves nothing, and `if True:` what stands below it."""
+    return tuple([_STATEMENTS[type(node)](node, path) for node in _plain(nodes)])
+
+
+def _plain(nodes: Iterable[Any]) -> Iterator[Any]:
+    for node in nodes:
+        if type(node) is ast.If and not node.orelse and _always(node.test):
+            yield from _plain(node.body)
+        elif type(node) is not ast.Pass:
+            yield node
+
+
+def _always(test: ast.expr) -> bool:
+    """Whether a condition says that it holds: `True`, `1`."""
+    return isinstance(test, ast.Constant) and isinstance(test.value, int) and bool(test.value)
 
 
 # --- simple statements ---------------------------------------------------------------------

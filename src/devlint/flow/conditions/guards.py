@@ -106,15 +106,29 @@ def guard_of(outer: Guard, decorators: tuple[ir.Expr, ...], frame: Frame) -> Gua
 
 
 def needs_accelerator(frame: Frame, node: ir.Expr) -> bool:
-    """Whether a decorator or a mark has to do with accelerators, by its words or the name under
-    which its arguments were stored."""
-    text = ir.render(node, 300)
+    """Whether a decorator or a mark has to do with accelerators, by its words, or by those of what
+    the file stores under its name; or by the name under which its arguments were stored."""
+    stored = _stored(frame, node)
+    text = ir.render(node, 300) + ("" if stored is None else f" {ir.render(stored, 300)}")
     if _NEEDS_ACCELERATOR.search(text):
         return True
     if isinstance(node, (ir.Name, ir.Attribute)) and _SKIPS.search(text):
         return True  # `@skip_unless_built`: where that skips is written elsewhere
     arguments = node.args if isinstance(node, ir.Call) else ()
     return any(_is_condition(frame, argument.value) for argument in arguments)
+
+
+def _stored(frame: Frame, node: ir.Expr) -> ir.Expr | None:
+    """What the file's top level stores under a name, once; else None."""
+    if not isinstance(node, ir.Name):
+        return None
+    found = [
+        statement.value
+        for statement in frame.file.body
+        if isinstance(statement, ir.Assign)
+        and any(isinstance(each, ir.Name) and each.id == node.id for each in statement.targets)
+    ]
+    return found[0] if len(found) == 1 else None
 
 
 def _is_condition(frame: Frame, node: ir.Expr) -> bool:

@@ -1,0 +1,206 @@
+"""What devlint finds in a program before and after a transformation, and the list of differences
+that are known."""
+
+from __future__ import annotations
+
+import sys
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from literate import Case
+from metamorphic import annotating, layout, members, moving, renaming, splitting
+from metamorphic.program import MAIN, Changed, Line, Program, joined, unchanged
+
+from devlint.dumping import Record, facts_of
+from devlint.lint import check_source, content_of
+from devlint.plan import prepare
+from devlint.saying import say
+from devlint.selection import catalogue, codes_for
+from devlint.settings import Settings
+from devlint.source.encoding import searchable
+from devlint.source.pragmas import has_own_pragmas
+from devlint.source.reading import syntax_error
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+KNOWN = Path(__file__).with_name("known.toml")
+
+Transformation = Callable[[Program], Changed | None]
+
+PLAIN: Mapping[str, Transformation] = {
+    "rename-locals": renaming.rename_locals,
+    "rename-globals": renaming.rename_globals,
+    "rename-functions": renaming.rename_functions,
+    "rename-classes": renaming.rename_classes,
+    "rename-methods": members.rename_methods,
+    "rename-parameters": renaming.rename_parameters,
+    "rename-attributes": members.rename_attributes,
+    "file-for-cuda": renaming.renamed_file("cuda/export_onnx_gpu.py"),
+    "file-of-data": renaming.renamed_file("data/collate.py"),
+    "file-of-tests": renaming.renamed_file("tests/test_example.py"),
+    "add-comments": layout.add_comments,
+    "wrap": layout.wrap,
+    "reorder": layout.reorder,
+    "split": splitting.split,
+    "move": moving.move,
+}
+TRANSFORMATIONS = (*PLAIN, "annotate")
+
+FILES = tuple(name for name in TRANSFORMATIONS if name.startswith("file-"))
+
+Seen = list[tuple[int, str]]
+"""What is found: the row of the original, and a code or what a value was revealed to be."""
+
+
+@dataclass
+class Checker:
+    """Lints programs in folders of their own below `folder`."""
+
+    folder: Path
+    count: int = 0
+
+    def differences(self, case: Case, names: Iterable[str] = TRANSFORMATIONS) -> dict[str, str]:
+        """The transformations that change what is found in a case, each with what changes, and
+        those that leave it, with ""; what doesn't concern the case is left out."""
+        program = program_of(case)
+        if program is None:
+            return {}
+        before = self._seen(case, {MAIN: unchanged(program)})
+        found: dict[str, str] = {}
+        for name in names:
+            changed = self.transformation(name, case)(program)
+            if changed is not None:
+                found[name] = _difference(before, self._seen(case, changed))
+        return found
+
+    def transformation(self, name: str, case: Case) -> Transformation:
+        if name in PLAIN:
+            return PLAIN[name]
+        path = str(self._write({MAIN: case.source}) / MAIN)
+        known = _tensors(facts_of(case.source.encode(), path, case.settings))
+        return annotating.annotate(lambda row, column: known.get((row, column)))
+
+    def _seen(self, case: Case, changed: Changed) -> Seen:
+        texts = {name: joined(lines) for name, lines in changed.items()}
+        folder = self._write(texts)
+        found: set[tuple[int, str]] = set()
+        for name, lines in changed.items():
+            data, path = texts[name].encode(), str(folder / name)
+            seen = list(_found(texts[name], path, case.settings))
+            if "reveal_device" in texts[name]:
+                seen += _revealed(facts_of(data, path, case.settings))
+            found.update((_row(lines, row), what) for row, what in seen)
+        return sorted(found)
+
+    def _write(self, texts: Mapping[str, str]) -> Path:
+        """Put the files into a project of their own."""
+        self.count += 1
+        folder = self.folder / f"p{self.count}"
+        folder.mkdir()
+        (folder / "pyproject.toml").touch()
+        for name, text in texts.items():
+            (folder / name).parent.mkdir(exist_ok=True)
+            (folder / name).write_text(text, encoding="utf-8")
+        return folder
+
+
+def _found(text: str, path: str, settings: Settings) -> Iterator[tuple[int, str]]:
+    """The rows and codes of findings. Their exact places take LibCST as long as all the rest, and
+    are left out where no comment suppresses anything."""
+    data, plan = text.encode(), prepare(settings)
+    if has_own_pragmas(text) or plan.project is None:
+        found = check_source(data, path, settings)
+        yield from ((finding.span.row, finding.code) for finding in found)
+    elif plan.concerns(searchable(data)):
+        codes = codes_for(settings, path, catalogue())
+        with plan.project.visit():
+            said = say(content_of(text, path, plan), path, codes, plan)
+        for page, report in said:
+            assert isinstance(report.at.origin, tuple)
+            yield report.at.origin[1], page.code
+
+
+def program_of(case: Case) -> Program | None:
+    """The program of a case; None for what can't be transformed: no Python, or of other line
+    breaks."""
+    if "\r" in case.source or "\f" in case.source or syntax_error(case.source.encode()):
+        return None
+    return Program(case.source)
+
+
+def _row(lines: list[Line], row: int) -> int:
+    return lines[row - 1].row if row <= len(lines) else 0
+
+
+def _difference(before: Seen, after: Seen) -> str:
+    """What is found no longer, and what is new. A value may be revealed once more, as it is in a
+    function that is known for itself as well, beside what it was."""
+    gone = [each for each in before if each not in after]
+    lost = {row for row, _ in gone}
+    come = [each for each in after if each not in before]
+    come = [(row, what) for row, what in come if " " not in what or row in lost]
+    told = [f"- {row} {what}" for row, what in gone] + [f"+ {row} {what}" for row, what in come]
+    return ", ".join(told)
+
+
+def _revealed(records: list[Record]) -> Iterator[tuple[int, str]]:
+    """What `reveal_device` says at each row, without names."""
+    for record in records:
+        if record["type"] == "Revealed":
+            operand = record["operand"]
+            row, _ = _start(record)
+            yield row, f"{operand['kind']} {_shape(operand['place'])}"
+
+
+def _start(record: Record) -> tuple[int, int]:
+    row, column = record["at"].partition("-")[0].split(":")
+    return int(row), int(column)
+
+
+def _shape(place: str | dict[str, Any]) -> str:
+    """A place without the names of what it hangs on."""
+    if isinstance(place, str):
+        return place
+    if "symbol" in place:
+        return "symbol"
+    return f"choice of {' and '.join(sorted((_shape(place['yes']), _shape(place['no']))))}"
+
+
+def _tensors(records: list[Record]) -> dict[tuple[int, int], bool]:
+    """Of each name whose value some fact tells: whether it is a tensor for sure in all of them."""
+    found: dict[tuple[int, int], bool] = {}
+    for operand in _operands(records):
+        if str(operand["text"]).isidentifier() and ":" in operand.get("at", "")[:4]:
+            proved = operand["kind"] == "TENSOR" and "note" not in operand
+            found[_start(operand)] = found.get(_start(operand), True) and proved
+    return found
+
+
+def _operands(part: object) -> Iterator[Record]:
+    """All operands of a fact."""
+    if isinstance(part, dict) and "kind" in part:
+        yield part
+    for each in part.values() if isinstance(part, dict) else part if isinstance(part, list) else ():
+        yield from _operands(each)
+
+
+# --- the list of what is known -------------------------------------------------------------
+
+
+def chosen(case: Case) -> tuple[str, ...]:
+    """The transformations that the tests make of a case: one of those that rename the file, each
+    of which takes as long as to lint the case, and all others."""
+    turn = FILES[zlib.crc32(case.id.encode()) % len(FILES)]
+    return tuple(name for name in TRANSFORMATIONS if name not in FILES or name == turn)
+
+
+def read_known() -> dict[str, frozenset[str]]:
+    """The cases that are known to change, by transformation."""
+    table = tomllib.loads(KNOWN.read_text(encoding="utf-8"))
+    return {name: frozenset(table.get(name, ())) for name in TRANSFORMATIONS}
