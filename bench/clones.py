@@ -38,7 +38,8 @@ _ENVIRONMENT = {
 def clone_of(mirrors: Path, repo: str) -> Path | None:
     """The git directory of `repo`, or None where there is no clone."""
     flat = mirrors / repo.replace("/", "+")
-    choices = (flat, flat / ".git", flat / "repo", flat.with_name(flat.name + ".git"))
+    bare = (flat, flat / "repo", flat.with_name(flat.name + ".git"))
+    choices = [choice / below for choice in bare for below in ("", ".git")]
     return next((choice for choice in choices if (choice / "HEAD").is_file()), None)
 
 

@@ -3,6 +3,7 @@
     python bench/corpus.py                                  the whole corpus
     python bench/corpus.py timm trl --json findings.json    two packages, all findings kept
     python bench/corpus.py --set heldout                    packages that nothing is tuned on
+    python bench/corpus.py --set sample1 --mirrors DIR      an opened sample (samples.py)
     python bench/corpus.py --unlabelled sheet.json          findings to judge, with the code around
     python bench/corpus.py --once-read sheet.json           those that only one reader has judged
 
@@ -23,6 +24,7 @@ import labels
 import linting
 import packages
 import precision
+import samples
 import sheet
 
 
@@ -127,7 +129,10 @@ def texts(runs: list[Run]) -> Callable[[labels.Record], str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("packages", nargs="*", help="names of the set (default: all)")
-    parser.add_argument("--set", choices=packages.SETS, default="corpus", help="which packages")
+    drawn = samples.read()
+    sets = (*packages.SETS, *drawn)
+    parser.add_argument("--set", choices=sets, default="corpus", help="which packages or projects")
+    parser.add_argument("--mirrors", type=Path, help="the folder of the clones, for a sample")
     parser.add_argument("--cache", type=Path, default=packages.default_cache())
     parser.add_argument("--jobs", type=int, default=1, help="with more, memory isn't measured")
     parser.add_argument("--select", default="ALL", help="rules to run (default: ALL)")
@@ -141,7 +146,11 @@ def main() -> None:
     options = parser.parse_args()
 
     known = labels.read(options.labels)
-    fetched = packages.fetch(options.packages, options.cache, options.set)
+    if options.set in drawn:
+        sample = drawn[options.set]
+        fetched = samples.fetch(sample, options.packages, options.cache, options.mirrors)
+    else:
+        fetched = packages.fetch(options.packages, options.cache, options.set)
     runs = [lint(package, options.jobs, options.select) for package in fetched]
     findings = [finding for run in runs for finding in run.findings]
     print_runs(runs)

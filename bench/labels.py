@@ -1,15 +1,23 @@
-"""Findings judged by hand, by one reader or two, and how well two agree.
+"""Findings that somebody judged, and how well two readers agree.
 
     python bench/labels.py                           how many labels, and how well readers agree
-    python bench/labels.py merge FIRST SECOND        what two readers say as labels, on stdout
+    python bench/labels.py merge FIRST [SECOND]      what readers say as labels, on stdout
     python bench/labels.py merge FIRST SECOND --into bench/labels.jsonl
 
-A label is a line of labels.jsonl. `package`, `version`, `path`, `line` and `code` say which finding
-it judges; the package may be a project "owner/name", and its version a commit. `first` and `second`
-are what two readers said who didn't know of each other, "true" or "false", and null where nobody
-read it a second time. `verdict` is what holds after discussion: "true", "false", or "open" where
-the readers differ and haven't talked yet. `reason` says why in a sentence. Labels of findings that
-have gone stay: they tell what was fixed, and what must not be lost.
+A label is a line of labels.jsonl:
+
+    package, version    the project: a release of a package, or "owner/name" and a commit
+    path, line, code    which finding of it
+    confidence          what devlint said of it: "high" or "medium"; absent where nobody kept it
+    sorts               the sorts of steps by which it was derived; absent where nobody kept them
+    verdict             "true", "false", or "unclear" where readers differ or can't say
+    readers             what one reader said, or two who didn't know of each other
+    reason              why, in a sentence
+    first_sight         whether devlint had never been tried on that project when it was judged
+    source              "reader"; "oracle" where the project's tests raised at one of its lines;
+                        "suites" where they did and readers judged the cause
+
+Labels of findings that have gone stay: they tell what was fixed, and what must not be lost.
 
 A reader gets the sheet of `corpus.py --unlabelled` and fills in `verdict` and `reason` there.
 """
@@ -34,25 +42,40 @@ PROVING = ("DEV2", "DEV3", "DEV4", "DEV5")
 """The families whose findings claim that something goes wrong, and so may be false."""
 
 
+VERDICTS = ("true", "false", "unclear")
+SOURCES = ("reader", "oracle", "suites")
+
+
 @dataclass(frozen=True)
 class Label:
     """One line of labels.jsonl."""
 
     key: Key
-    first: str
-    second: str | None
+    readers: tuple[str, ...]
     verdict: str
     reason: str
+    first_sight: bool = False
+    source: str = "reader"
+    confidence: str = ""
+    sorts: tuple[str, ...] = ()
 
     @property
     def true(self) -> bool | None:
-        """Whether the finding is true; None where that is open."""
-        return None if self.verdict == "open" else self.verdict == "true"
+        """Whether the finding is true; None where that is unclear."""
+        return None if self.verdict == "unclear" else self.verdict == "true"
 
     def record(self) -> Record:
         names = ("package", "version", "path", "line", "code")
-        said = {"first": self.first, "second": self.second, "verdict": self.verdict}
-        return {**dict(zip(names, self.key, strict=True)), **said, "reason": self.reason}
+        optional = {"confidence": self.confidence, "sorts": list(self.sorts)}
+        return {
+            **dict(zip(names, self.key, strict=True)),
+            **{name: value for name, value in optional.items() if value},
+            "verdict": self.verdict,
+            "readers": list(self.readers),
+            "reason": self.reason,
+            "first_sight": self.first_sight,
+            "source": self.source,
+        }
 
 
 # --- reading and joining -----------------------------------------------------------------------
@@ -87,17 +110,30 @@ def read(path: Path = LABELS) -> dict[Key, Label]:
 
 
 def _label(record: Record) -> Label:
-    first, second, verdict = (record[name] for name in ("first", "second", "verdict"))
-    if first not in ("true", "false"):
-        raise ValueError(f"the first reading is {first!r}")
-    if second not in ("true", "false", None):
-        raise ValueError(f"the second reading is {second!r}")
-    if verdict not in ("true", "false", "open"):
+    readers = record["readers"]
+    if not isinstance(readers, list) or not set(readers) <= set(VERDICTS):
+        raise ValueError(f"the readers said {readers!r}")
+    source, verdict = str(record.get("source", "reader")), str(record["verdict"])
+    if source not in SOURCES:
+        raise ValueError(f"the source is {source!r}")
+    if not (source == "reader") <= len(readers) <= 2:
+        raise ValueError(f"{len(readers)} readers")
+    if verdict not in VERDICTS:
         raise ValueError(f"the verdict is {verdict!r}")
-    reason = str(record["reason"])
+    reason, sorts = str(record["reason"]), record.get("sorts") or []
     if not reason:
         raise ValueError("there is no reason")
-    return Label(key_of(record), str(first), second and str(second), str(verdict), reason)
+    assert isinstance(sorts, list)
+    return Label(
+        key_of(record),
+        tuple(readers),
+        verdict,
+        reason,
+        record.get("first_sight") is True,
+        source,
+        str(record.get("confidence") or ""),
+        tuple(map(str, sorts)),
+    )
 
 
 def key_of(record: Record) -> Key:
@@ -120,35 +156,30 @@ def merge(first: list[Record], second: list[Record]) -> list[Label]:
     """What two readers say of the findings that the first one read.
 
     A file may be a filled-in sheet, or labels that were read once. What nobody has judged yet is
-    left out; where the two differ, the verdict is open and the reason holds both of theirs.
+    left out; where the two differ, it is unclear and the reason holds both of theirs.
     """
     other = {key_of(record): record for record in second if _said(record)}
-    merged = []
-    for record in first:
-        if said := _said(record):
-            theirs = other.get(key_of(record))
-            merged.append(_joined(record, said, theirs))
-    return merged
+    return [_joined(record, other.get(key_of(record))) for record in first if _said(record)]
 
 
-def _said(record: Record) -> str | None:
-    """What the reader of a line says; None where it is still to be read."""
-    said = record.get("first") or record["verdict"]
-    return str(said) if said else None
+def _said(record: Record) -> list[str]:
+    """What the readers of a line say; nothing where it is still to be read."""
+    verdict = record["verdict"]
+    said = record.get("readers") or ([verdict] if verdict else [])
+    assert isinstance(said, list)
+    return said
 
 
-def _joined(record: Record, first: str, theirs: Record | None) -> Label:
-    reason = str(record["reason"])
-    if theirs is None or record.get("second"):
-        return _label({"first": first, "second": None, **record})
-    second = str(_said(theirs))
-    verdict = first
-    if first != second:
-        verdict = "open"
-        reason = f"{first}: {reason} | {second}: {theirs['reason']}"
-    return _label(
-        {**record, "first": first, "second": second, "verdict": verdict, "reason": reason}
-    )
+def _joined(record: Record, theirs: Record | None) -> Label:
+    said = _said(record)
+    if theirs is None or len(said) > 1:
+        return _label({**record, "readers": said})
+    verdict, reason = said[0], record["reason"]
+    second = _said(theirs)[0]
+    if verdict != second:
+        reason = f"{verdict}: {reason} | {second}: {theirs['reason']}"
+        verdict = "unclear"
+    return _label({**record, "readers": [said[0], second], "verdict": verdict, "reason": reason})
 
 
 # --- what is counted ---------------------------------------------------------------------------
@@ -186,7 +217,7 @@ class Agreement:
 
 
 def agreement(labels: Iterable[Label]) -> Agreement:
-    pairs = [(label.first, label.second) for label in labels if label.second is not None]
+    pairs = [(label.readers[0], label.readers[1]) for label in labels if len(label.readers) == 2]
     return Agreement(len(pairs), sum(first == second for first, second in pairs), kappa(pairs))
 
 
@@ -215,7 +246,7 @@ def print_agreement(labels: Iterable[Label]) -> None:
     for label in known:
         if label.true is None:
             package, version, path, line, code = label.key
-            print(f"open: {package} {version} {path}:{line} {code}: {label.reason}")
+            print(f"unclear: {package} {version} {path}:{line} {code}: {label.reason}")
 
 
 def main() -> None:
@@ -223,13 +254,17 @@ def main() -> None:
     commands = parser.add_subparsers(dest="command")
     joining = commands.add_parser("merge", help="join the sheets of two readers")
     joining.add_argument("first", type=Path)
-    joining.add_argument("second", type=Path)
+    joining.add_argument("second", type=Path, nargs="?", help="without it, of one reader")
     joining.add_argument("--into", type=Path, help="add them to this file of labels")
+    joining.add_argument("--first-sight", action="store_true", help="devlint never saw the code")
     options = parser.parse_args()
     if options.command is None:
         print_agreement(read().values())
         return
-    merged = merge(records(options.first), records(options.second))
+    first = records(options.first)
+    if options.first_sight:
+        first = [record | {"first_sight": True} for record in first]
+    merged = merge(first, records(options.second) if options.second else [])
     if options.into is None:
         print("".join(json.dumps(label.record()) + "\n" for label in merged), end="")
         return

@@ -62,10 +62,11 @@ def fetch(names: Iterable[str], cache: Path, which: str = "corpus") -> list[Pack
     unknown = [name for name in wanted if name not in versions]
     if unknown:
         raise SystemExit(f"not in {SETS[which]}: {', '.join(unknown)}")
-    return [_fetch(name, versions[name], cache) for name in wanted]
+    return [unpacked(name, versions[name], cache) for name in wanted]
 
 
-def _fetch(name: str, version: str, cache: Path) -> Package:
+def unpacked(name: str, version: str, cache: Path) -> Package:
+    """A release of a package, downloaded where needed."""
     folder = cache / f"{name}-{version}"
     if not folder.is_dir():
         archives = cache / "archives" / folder.name

@@ -30,11 +30,9 @@ from pathlib import Path
 import bugs
 import clones
 import linting
+import samples
 from bugs import Bug
 from fitting import fitting
-
-SETTINGS = ("pyproject.toml", "setup.cfg", "devlint.toml")
-"""What a checkout holds besides Python files: they tell where a project's packages lie."""
 
 
 @dataclass(frozen=True)
@@ -113,15 +111,11 @@ def _lint_tree(wanted: list[Version], mirrors: Path) -> Iterator[tuple[Version, 
     clone = clones.clone_of(mirrors, wanted[0].repo)
     with tempfile.TemporaryDirectory() as scratch:
         commit, folder = wanted[0].commit, Path(scratch)
-        if clone is None or not clones.check_out(clone, commit, folder, _is_wanted):
+        if clone is None or not clones.check_out(clone, commit, folder, samples.is_wanted):
             return
         placed = {version: Path(scratch, version.path) for version in wanted}
         there = {version: path for version, path in placed.items() if path.is_file()}
         yield from _lint_files(there, Path(scratch), 1)
-
-
-def _is_wanted(path: str) -> bool:
-    return path.endswith((".py", ".pyi")) or path.rpartition("/")[2] in SETTINGS
 
 
 def _lint_files(

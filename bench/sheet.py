@@ -27,7 +27,7 @@ def choose(
     chosen: dict[labels.Key, labels.Record] = {}
     for finding in findings:
         label = known.get(labels.key_of(finding))
-        open_one = label is not None and label.second is None if once else label is None
+        open_one = label is not None and len(label.readers) == 1 if once else label is None
         if open_one and str(finding["code"]).startswith(codes):
             chosen.setdefault(labels.key_of(finding), finding)
     return list(chosen.values())
@@ -61,7 +61,7 @@ def _entry(finding: labels.Record, text: str) -> labels.Record:
         "verdict": "",
         "reason": "",
         "trace": steps,
-        "source": around(text, line),
+        "around": around(text, line),
     }
 
 

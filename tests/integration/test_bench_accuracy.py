@@ -46,7 +46,7 @@ def run(monkeypatch: pytest.MonkeyPatch, folder: Path, *arguments: str) -> None:
 
 def label(package: str, version: str, line: int, code: str, verdict: str) -> str:
     place = {"package": package, "version": version, "path": "a.py", "line": line, "code": code}
-    said = {"first": verdict, "second": None, "verdict": verdict, "reason": "r"}
+    said = {"readers": [verdict], "verdict": verdict, "reason": "r"}
     return json.dumps(place | said) + "\n"
 
 
@@ -66,7 +66,7 @@ def test_recall_and_the_files_after_their_fix(
     }
     (open_one,) = labels.records(sheet)
     assert (open_one["package"], open_one["line"], open_one["code"]) == ("made/up", 5, "DEV302")
-    assert ">     5 x.to('cuda')" in str(open_one["source"])
+    assert ">     5 x.to('cuda')" in str(open_one["around"])
 
     judged = label("made/up", str(open_one["version"]), 5, "DEV302", "false")
     (mirrors / "labels.jsonl").write_text(judged)

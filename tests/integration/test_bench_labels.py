@@ -10,7 +10,10 @@ import labels
 import packages
 import precision
 import pytest
+import samples
 import sheet
+import suites
+from repository import Repository
 
 
 @pytest.mark.parametrize(
@@ -26,10 +29,9 @@ def record(line: int, code: str = "DEV202", **more: object) -> labels.Record:
     return {**place, "name": "n", "message": "m", **more}
 
 
-def label(line: int, first: str, second: str | None = None, **more: object) -> labels.Record:
-    return record(
-        line, **{"first": first, "second": second, "verdict": first, "reason": "r"} | more
-    )
+def label(line: int, *readers: str, **more: object) -> labels.Record:
+    said = {"readers": list(readers), "verdict": readers[0], "reason": "r"}
+    return record(line, **said | more)
 
 
 def written(path: Path, rows: list[labels.Record]) -> Path:
@@ -39,7 +41,7 @@ def written(path: Path, rows: list[labels.Record]) -> Path:
 
 def test_labels_are_matched_by_place_and_code(tmp_path: Path) -> None:
     judged = [label(1, "true"), label(2, "false"), label(9, "true"), label(3, "true", "false")]
-    judged[-1]["verdict"] = "open"
+    judged[-1]["verdict"] = "unclear"
     known = labels.read(written(tmp_path / "labels.jsonl", judged))
     found = [record(1), record(1), record(2), record(3), record(1, "DEV302")]
     by_code = precision.by_code(found, labels.verdicts(known))
@@ -62,8 +64,12 @@ def test_families_are_summed_and_portability_is_no_claim() -> None:
         label(1, "true"),
         label(2, "maybe"),
         label(2, "true", "maybe"),
+        label(2, "true", "true", "true"),
         label(2, "true", verdict=""),
+        label(2, "true", verdict="open"),
         label(2, "true", reason=""),
+        label(2, "true", source="hearsay"),
+        label(2, "true", readers=[]),
         record(2, verdict="true", reason="r"),
     ],
 )
@@ -73,10 +79,60 @@ def test_doubtful_labels_are_refused(tmp_path: Path, second: labels.Record) -> N
         labels.read(path)
 
 
+def test_a_label_is_written_as_it_was_read(tmp_path: Path) -> None:
+    full = label(1, "true", "false", verdict="unclear", confidence="high", sorts=["move.chosen"])
+    rows = [full | {"first_sight": True}, label(2, "false"), label(3, "true", source="oracle")]
+    rows[2]["readers"] = []
+    known = labels.read(written(tmp_path / "labels.jsonl", rows))
+    assert [one.first_sight for one in known.values()] == [True, False, False]
+    assert [one.sorts for one in known.values()] == [("move.chosen",), (), ()]
+    assert [one.confidence for one in known.values()] == ["high", "", ""]
+    labels.write(known, tmp_path / "again.jsonl")
+    assert labels.read(tmp_path / "again.jsonl") == known
+
+
 def test_the_labels_fit_what_is_linted() -> None:
     linted = {pinned for which in packages.SETS for pinned in packages.pinned(which).items()}
     linted |= {(bug.repo, bug.fix) for bug in bugs.read()}
+    linted |= {(suite.name, suite.version) for suite in suites.suites()[0]}
+    linted |= {one for sample in samples.read().values() for one in sample.projects.items()}
     assert {key[:2] for key in labels.read()} <= linted
+
+
+def test_nothing_is_known_of_a_sealed_sample() -> None:
+    known = {key[0] for key in labels.read()} | {bug.repo for bug in bugs.read()}
+    known |= {name for which in packages.SETS for name in packages.pinned(which)}
+    drawn = [sample for sample in samples.read().values() if not sample.opened]
+    for sample in drawn:
+        assert known.isdisjoint(sample.projects | sample.fixes), sample.name
+
+
+def test_no_project_is_drawn_twice() -> None:
+    drawn = [name for one in samples.read().values() for name in (*one.projects, *one.fixes)]
+    assert len(drawn) == len({name.lower() for name in drawn})
+
+
+def test_a_sealed_sample_is_not_fetched(tmp_path: Path) -> None:
+    sealed = samples.Sample("s", opened=False, repositories={"a/b": "0" * 40})
+    with pytest.raises(SystemExit, match="s is sealed"):
+        samples.fetch(sealed, [], tmp_path, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_opened_sample_is_checked_out_at_its_commit(tmp_path: Path) -> None:
+    made = Repository(tmp_path / "a+b")
+    old = made.commit({"p/m.py": "x = 1\n", "setup.cfg": "", "notes.txt": "n"})
+    made.commit({"p/m.py": "x = 2\n"})
+    sample = samples.Sample("s", opened=True, repositories={"a/b": old})
+    (project,) = samples.fetch(sample, ["a/b"], tmp_path / "cache", tmp_path)
+    assert (project.name, project.version) == ("a/b", old)
+    assert [path.relative_to(project.folder).as_posix() for path in project.files] == ["p/m.py"]
+    assert project.files[0].read_text() == "x = 1\n"
+    assert not (project.folder / "notes.txt").exists()
+    with pytest.raises(SystemExit, match="not in s: c/d"):
+        samples.fetch(sample, ["c/d"], tmp_path / "cache", tmp_path)
+    with pytest.raises(SystemExit, match="no clone"):
+        samples.fetch(sample, [], tmp_path / "other", None)
 
 
 def test_cohens_kappa() -> None:
@@ -89,7 +145,11 @@ def test_cohens_kappa() -> None:
 
 
 def test_agreement_leaves_out_what_one_has_read(tmp_path: Path) -> None:
-    rows = [label(1, "true", "true"), label(2, "false", "true", verdict="open"), label(3, "true")]
+    rows = [
+        label(1, "true", "true"),
+        label(2, "false", "true", verdict="unclear"),
+        label(3, "true"),
+    ]
     known = labels.read(written(tmp_path / "labels.jsonl", rows))
     told = labels.agreement(known.values())
     assert (told.both, told.same) == (2, 1)
@@ -103,20 +163,20 @@ def test_two_sheets_become_labels(tmp_path: Path) -> None:
     first = [said(1, "true", "a"), said(2, "true", "b"), said(3, "false", "c"), said(4, "")]
     second = [said(1, "true", "d"), said(2, "false", "e"), said(3, ""), said(4, "true")]
     merged = labels.merge(first, second)
-    assert [(one.first, one.second, one.verdict, one.reason) for one in merged] == [
-        ("true", "true", "true", "a"),
-        ("true", "false", "open", "true: b | false: e"),
-        ("false", None, "false", "c"),
+    assert [(one.readers, one.verdict, one.reason) for one in merged] == [
+        (("true", "true"), "true", "a"),
+        (("true", "false"), "unclear", "true: b | false: e"),
+        (("false",), "false", "c"),
     ]
 
 
 def test_a_second_reading_joins_labels_that_have_one() -> None:
     known = [label(1, "true"), label(2, "true", "false", verdict="false"), label(3, "false")]
     merged = labels.merge(known, [said(1, "false"), said(2, "true"), said(9, "true")])
-    assert [(one.first, one.second, one.verdict) for one in merged] == [
-        ("true", "false", "open"),
-        ("true", "false", "false"),
-        ("false", None, "false"),
+    assert [(one.readers, one.verdict) for one in merged] == [
+        (("true", "false"), "unclear"),
+        (("true", "false"), "false"),
+        (("false",), "false"),
     ]
 
 
@@ -134,9 +194,22 @@ def test_merging_adds_to_a_file_of_labels(
     assert [(key[3], one.verdict) for key, one in known.items()] == [
         (2, "true"),
         (7, "false"),
-        (8, "open"),
+        (8, "unclear"),
     ]
     assert "agree on 1 (50%)" in capsys.readouterr().out
+
+
+def test_one_sheet_becomes_labels_at_first_sight(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sheet_, into = tmp_path / "sheet.json", tmp_path / "labels.jsonl"
+    sheet_.write_text(json.dumps([said(8, "true") | {"confidence": "medium"}, said(9, "")]))
+    arguments = ["merge", str(sheet_), "--into", str(into), "--first-sight"]
+    monkeypatch.setattr("sys.argv", ["labels.py", *arguments])
+    labels.main()
+    (only,) = labels.read(into).values()
+    assert (only.readers, only.verdict, only.first_sight) == (("true",), "true", True)
+    assert (only.confidence, only.source) == ("medium", "reader")
 
 
 def test_a_sheet_holds_what_is_to_judge(tmp_path: Path) -> None:
@@ -163,7 +236,7 @@ def test_a_sheet_shows_the_code_and_can_be_filled_in(tmp_path: Path) -> None:
     trace = [{"message": "made here", "location": {"row": 40}}]
     sheet.write([record(50, trace=trace)], lambda _: text, path)
     (entry,) = labels.records(path)
-    source = entry["source"]
+    source = entry["around"]
     assert isinstance(source, list)
     assert [row for row in source if row.startswith(">")] == [">    50 line 50"]
     assert entry["trace"] == ["40: made here"]

@@ -64,10 +64,10 @@ def test_every_bug_has_codes_that_fit_it_and_no_class_has_none() -> None:
 
 
 def test_a_clone_is_found_under_each_of_its_names(tmp_path: Path) -> None:
-    for name in ("a+flat", "a+bare.git", "a+nested/repo", "a+tree/.git"):
+    for name in ("a+flat", "a+bare.git", "a+nested/repo", "a+tree/.git", "a+below/repo/.git"):
         (tmp_path / name).mkdir(parents=True)
         (tmp_path / name / "HEAD").touch()
-    for repo in ("flat", "bare", "nested", "tree"):
+    for repo in ("flat", "bare", "nested", "tree", "below"):
         assert clones.clone_of(tmp_path, f"a/{repo}") is not None
     assert clones.clone_of(tmp_path, "a/absent") is None
 
