@@ -30,7 +30,8 @@ _UNSETTLED = frozenset({"built", "choice", "choice of a device or a string"})
 """The notes of devices that may have an index which isn't known: of a text that was put together
 (`f"cuda:{rank}"`), or one of several."""
 _EITHER = "device or string"
-"""The note of a parameter whose annotation allows both."""
+"""The note of a parameter whose annotation allows both, and of `module.device` where nobody has
+seen the module's class."""
 _NAMES = re.compile(r"(cpu|cuda|mps|xpu|hpu|npu)(:\d+)?")
 _WITH_INDEX = ("cuda", "mps", "xpu", "hpu", "npu")
 """The types of which a tensor's device always has an index."""
@@ -44,7 +45,7 @@ def device_compared_with_string(fact: Comparison) -> Iterator[Report]:
     if fact.of_type:
         return
     device, other = _device_first(fact)
-    if device.kind is not Kind.DEVICE:
+    if device.kind is not Kind.DEVICE or device.value.note == _EITHER:
         return
     strings = _strings(other)
     if fact.op in _EQUALITY | _MEMBERSHIP | set(_IDENTITY):

@@ -69,8 +69,12 @@ def _remedy(move: Move) -> str:
 
 def _is_there(move: Move) -> bool:
     """Whether the tensor is where it is moved to already, so that nothing is lost."""
-    converts = any(operand.kind is Kind.DTYPE for _, operand in move.arguments)
-    return not converts and move.device == move.receiver.device != UNKNOWN
+    if any(operand.kind is Kind.DTYPE for _, operand in move.arguments):
+        return False
+    match move.target.node if move.target is not None else None:
+        case ir.Attribute(value=owner, attr="device") if ir.render(owner) == str(move.receiver):
+            return True  # `x.to(x.device)`
+    return move.device == move.receiver.device != UNKNOWN
 
 
 def _assignment(move: Move) -> Change | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devlint.findings import Change, Level, Report, Safety, replace_tail
-from devlint.flow.facts import Pinning, Role
+from devlint.flow.facts import Guard, Pinning, Role
 from devlint.rules import rule
 from devlint.rules._meetings import place
 from devlint.rules._remedies import without
@@ -50,6 +50,8 @@ def _on_accelerator(pinning: Pinning) -> Report:
 def _without_accelerator(pinning: Pinning) -> Iterator[Report]:
     if pinning.context.function.rpartition(".")[2] == "pin_memory":
         return  # a loader calls it, and only where there is an accelerator
+    if pinning.context.guard is not Guard.NONE:
+        return  # it was asked for, or the code is there for what it raises
     yield Report(
         at=pinning.node,
         message="pins memory on every machine, and raises where there is no accelerator; the "

@@ -220,6 +220,7 @@ def _attempt(frame: Frame, node: ir.Try) -> State:
     if any(_catches_absence(frame, handler) for handler in node.handlers):
         frame.state.known[ACCELERATOR_CHOSEN] = True
     frame.expecting |= bool(caught & {"AttributeError", "TypeError"}) and len(node.body) <= 2
+    frame.expecting |= any(_goes_on(frame, handler) for handler in node.handlers)
     raised = frame.fork()
     for statement in node.body:
         frame.run((statement,))
@@ -229,6 +230,14 @@ def _attempt(frame: Frame, node: ir.Try) -> State:
     if known is None:
         frame.state.known.pop(ACCELERATOR_CHOSEN, None)
     return raised
+
+
+def _goes_on(frame: Frame, handler: ir.Handler) -> bool:
+    """Whether a handler takes what torch raises about devices for an answer, and goes on."""
+    if "RuntimeError" not in _caught(frame, handler) or _frees_memory(handler):
+        return False
+    inside = (node for statement in handler.body for node in descendants(statement))
+    return not any(isinstance(node, (ir.Raise, ir.Call)) for node in inside)
 
 
 _CATCHES_ABSENCE = frozenset(("AssertionError", "RuntimeError", "Exception", "BaseException", ""))

@@ -12,7 +12,7 @@ from devlint.flow.domain.state import Object
 from devlint.flow.domain.state_joins import join_states
 from devlint.flow.domain.value_joins import join_all
 from devlint.flow.domain.values import NOTHING, Kind, OneOf, Value
-from devlint.flow.frames.arguments import Arguments, Given
+from devlint.flow.frames.arguments import Arguments, Given, fits
 from devlint.flow.frames.files import Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.operations.unpacking import element_of
@@ -61,10 +61,13 @@ def _call(frame: Frame, node: ir.Call, function: Given, args: Arguments, call: C
 def one_of(
     frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: Arguments, call: Call
 ) -> Value:
-    """Call each of several functions, on a path of its own."""
+    """Call each of several functions, on a path of its own. What the arguments don't fit isn't the
+    one that is called here."""
     before = frame.state
     found, ends = [], []
-    for data, settled in value.data.options if isinstance(value.data, OneOf) else ():
+    options = value.data.options if isinstance(value.data, OneOf) else ()
+    fitting = tuple(option for option in options if takes(option[0], args))
+    for data, settled in fitting or options:
         frame.state = frame.fork(before)
         frame.state.known.update(settled)
         found.append(_call(frame, node, (func, value.but(data=data)), args, call))
@@ -72,6 +75,11 @@ def one_of(
     frame.state = reduce(join_states, ends)
     frame.state.known = dict(before.known)
     return join_all(found)
+
+
+def takes(data: object, args: Arguments) -> bool:
+    """Whether a function of the project takes these arguments; any other may."""
+    return not isinstance(data, Closure) or data.owner is not None or fits(data.node.params, args)
 
 
 def mapped(frame: Frame, node: ir.Call, args: Arguments, call: Call) -> Value:

@@ -223,6 +223,9 @@ def _tensor_type(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Valu
         return value.but(device=device, origin=Origin.MOVED, trace=told, data=None)
     if given[1].kind is Kind.DTYPE:
         return value
+    if given[1].kind is Kind.STRING and given[1].device == CPU:  # `x.type(y.type())`
+        told = Step(Sort.MOVE_TYPE, node, value.trace, CPU)
+        return value.but(device=CPU, origin=Origin.MOVED, trace=told, data=None)
     return value.but(device=UNKNOWN, data=None)
 
 

@@ -96,3 +96,18 @@ def by_parameter(
             name = names[position] if position < len(names) else ""
             position += 1
         yield name, value
+
+
+def fits(params: tuple[ir.Parameter, ...], args: Arguments) -> bool:
+    """Whether a function of these parameters takes the arguments of a call, as far as is seen."""
+    if args.unpacked:
+        return True
+    kinds = {parameter.kind for parameter in params}
+    places = [parameter for parameter in params if parameter.kind == "positional"]
+    given, named = args.positional(), args.keywords()
+    if len(given) > len(places) and "*" not in kinds:
+        return False
+    if "**" not in kinds and not named.keys() <= {parameter.name for parameter in params}:
+        return False
+    left = {parameter.name for parameter in places[len(given) :] if parameter.default is None}
+    return left <= named.keys()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from devlint import ir
+from devlint.flow.conditions.unions import DEVICE_OR_STRING
 from devlint.flow.devices.replaced import gives
 from devlint.flow.domain.lattice import UNKNOWN, Known, Symbol
 from devlint.flow.domain.paths import Path, path_value
@@ -131,14 +132,21 @@ def _about_device(frame: Frame, node: ir.Attribute, base: Value) -> Value | None
         if node.attr == "device" and base.kind is not Kind.LIST:
             if base.kind is Kind.MODULE and not _tells_own_place(frame, base):
                 return None
+            note = DEVICE_OR_STRING if _is_unseen(frame, base) else "tensor-device"
             return Value(
-                Kind.DEVICE, frame.place(base), note="tensor-device",
+                Kind.DEVICE, frame.place(base), note=note,
                 origin=base.origin, trace=base.trace,
             )  # fmt: skip
         return Value(Kind.BOOL) if node.attr == "is_cuda" else None
     if base.kind is Kind.UNKNOWN and node.attr == "is_cuda":
         return Value(Kind.BOOL)
     return None
+
+
+def _is_unseen(frame: Frame, base: Value) -> bool:
+    """Whether it is a module of a class that nobody has seen: its `device` may be a string."""
+    found = frame.object(base) if base.kind is Kind.MODULE else None
+    return base.kind is Kind.MODULE and (found is None or found.source is None)
 
 
 def _tells_own_place(frame: Frame, base: Value) -> bool:

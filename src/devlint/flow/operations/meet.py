@@ -92,8 +92,9 @@ def meet(
         note_kept(frame, placed, node)
         frame.record(Join(node, frame.context(), op, tuple(placed), inplace))
     found = _result(frame, arguments, placed)
-    if frame.state.busy is None and names_accelerator(found.device):
-        frame.state.busy = node
+    unseen = any(value.kind is Kind.UNKNOWN for _, value in arguments)
+    if frame.state.busy is None and names_accelerator(found.device) and not unseen:
+        frame.state.busy = node  # an object of another library may compute this, and wait
     return _perhaps(found) if perhaps else found
 
 
