@@ -162,7 +162,7 @@ class Running:
     def _of_partial(self, scope: Scope, func: ast.expr, given: Given) -> Given | None:
         from devlint.runtime.explaining.slicing import Walk
 
-        made = Walk(self, "").calls.partial_of(scope, func)
+        made = Walk(self, "").callees.partial_of(scope, func)
         return None if made is None else given.behind(made)
 
 

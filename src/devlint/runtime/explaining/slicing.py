@@ -1,32 +1,30 @@
 """Where a value comes from: a walk from an expression back to what decided the place of its tensor.
 
 One case for each way in which a program hands on values. What may have been the one is followed,
-and left out where it can't be on the device that the tensor is on. `slicing_calls` has the calls.
+and left out where it can't be on the device that the tensor is on.
 """
 
 from __future__ import annotations
 
 import ast
 from collections import deque
-from collections.abc import Iterator
 from dataclasses import replace
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
-from devlint.runtime.explaining.flow import Definition, definitions, given_by, own_nodes, puts
+from devlint.runtime.explaining.callees import Callees
 from devlint.runtime.explaining.found import Origin, distinct, is_again
 from devlint.runtime.explaining.given import (
     ANY,
     Given,
     Path,
     Point,
-    bound,
-    default,
-    parameter_names,
 )
+from devlint.runtime.explaining.keepers import Keepers
 from devlint.runtime.explaining.lookup import MISSING, getter_of
-from devlint.runtime.explaining.places import can_be
-from devlint.runtime.explaining.scopes import FUNCTIONS, Scope, scope_of, text_of_file
+from devlint.runtime.explaining.names import Names
+from devlint.runtime.explaining.puts import puts
+from devlint.runtime.explaining.scopes import Scope, scope_of
 from devlint.runtime.explaining.slicing_calls import Calls
 from devlint.runtime.operands import is_tensor
 
@@ -45,21 +43,34 @@ class Walk:
     def __init__(self, running: Running, device: str) -> None:
         self.running = running
         self.device = device
-        self.calls = Calls(self)
+        self.calls, self.callees = Calls(self), Callees(self)
+        self.keepers, self.names = Keepers(self), Names(self)
         self.seen_methods = set[ast.AST]()
         self._active = set[tuple[ast.AST, Path, int]]()
         self._steps = 0
+        self.is_cut = False
+        """Whether it has ended before all was looked at, so that nothing is sure."""
 
     def follow(self, point: Point | None, path: Path = ()) -> list[Origin]:
         """Where a part of what an expression gives may come from; empty where that can't be."""
         return [] if point is None else self.origins(point.scope, point.node, point.path + path)
+
+    def given(self, point: Point | None) -> list[Origin]:
+        """The same of an argument: the line that calls hands on what it computes for it."""
+        found = self.follow(point)
+        at = None if point is None else point.scope.text.statement(point.node)
+        if point is None or at is None:
+            return found
+        return self.handed_on(found, point.scope, at, point.node, point.path)
 
     def origins(self, scope: Scope, node: ast.expr, path: Path = ()) -> list[Origin]:
         key = (node, path, id(scope.node))
         self._steps += 1
         if key in self._active:
             return [Origin(scope, node, "again")]
-        if self._steps > _STEPS or len(path) > _DEEP:
+        if self._steps > _STEPS:
+            self.is_cut = True
+        if self.is_cut or len(path) > _DEEP:
             return []
         self._active.add(key)
         try:
@@ -69,7 +80,7 @@ class Walk:
 
     def _origins(self, scope: Scope, node: ast.expr, path: Path) -> list[Origin]:
         if isinstance(node, ast.Name):
-            return self._name(scope, node, path)
+            return self.names.origins(scope, node, path)
         if isinstance(node, ast.Attribute):
             return self._attribute(scope, node, path)
         if isinstance(node, ast.Subscript):
@@ -88,7 +99,7 @@ class Walk:
             )
         if isinstance(node, ast.DictComp):
             is_key = path[:1] == (ANY,) and path[1:2] == (("item", 0),)
-            return [] if is_key else self.origins(scope, node.value, _of_pair(path))
+            return [] if is_key else self.origins(scope, node.value, path[1:])
         if isinstance(node, ast.IfExp):
             return self._either(scope, [node.body, node.orelse], path)
         if isinstance(node, ast.BoolOp):
@@ -109,51 +120,6 @@ class Walk:
             return self.origins(scope, node.operand, path)
         return []
 
-    # --- names
-
-    def _name(self, scope: Scope, node: ast.Name, path: Path) -> list[Origin]:
-        name = node.id
-        found, is_outside = definitions(scope, node, name)
-        value = scope.value(node)
-        if not path and is_tensor(value) and self._is_stable(scope, name, found, is_outside):
-            if not can_be(self.running.where(value), self.device):
-                return []
-        put, is_sure = self._put_into(scope, node, name, path)
-        if is_sure:
-            return put
-        results = [origin for each in found for origin in self._defined(scope, each, path)]
-        if found:
-            results += self._set_inside(scope, name, path)
-        if path and path[0][0] == "attr" and isinstance(value, type):
-            return put + self.calls.kept_by(scope, node, path)
-        if put and all(each.is_decided for each in put):
-            results = [each for each in results if each.is_decided]
-        if is_outside:
-            results += self._from_outside(scope, node, path)
-        is_lost = all(each.kind == "given" for each in [*put, *results])
-        if path and path[0][0] == "attr" and is_lost:
-            results = self.calls.kept_by(scope, node, path) or results
-        return put + results
-
-    def _is_stable(
-        self, scope: Scope, name: str, found: list[Definition], is_outside: bool
-    ) -> bool:
-        """Whether a name's value in a frame is the one that it had at any other place."""
-        if scope.index < 0:
-            return False
-        sets = [
-            node
-            for node in own_nodes(scope)
-            if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
-        ]
-        return len(sets) + is_outside <= 1
-
-    def _defined(self, scope: Scope, made: Definition, path: Path) -> list[Origin]:
-        if made.value is None:
-            return self._imported(scope, made.at, path)
-        found = self.origins(scope, made.value, made.path + path)
-        return self.handed_on(found, scope, made.at, made.value, path)
-
     def handed_on(
         self, found: list[Origin], scope: Scope, at: ast.AST, value: ast.AST, path: Path = ()
     ) -> list[Origin]:
@@ -161,7 +127,7 @@ class Walk:
 
         What makes an object isn't what sets its attributes.
         """
-        if is_again(found) or (path and path[0][0] == "attr"):
+        if is_again(found) or any(kind == "attr" for kind, _ in path):
             return found
         if len({each.place for each in found}) > 1:
             found = [Origin(scope, at)]
@@ -175,82 +141,9 @@ class Walk:
             found = [replace(each, nearest=(scope, at)) for each in found]
         return found
 
-    def _from_outside(self, scope: Scope, node: ast.Name, path: Path) -> list[Origin]:
-        name = node.id
-        if isinstance(scope.node, FUNCTIONS) and name in parameter_names(scope.node):
-            return self._argument(scope, node, path)
-        if scope.outer is not None:
-            at = (
-                scope.node if isinstance(scope.node, ast.stmt) else scope.text.statement(scope.node)
-            )
-            return self._at_end(scope.outer, name, path, at)
-        if not isinstance(scope.node, ast.Module):
-            whole = self.running.file_of(scope)
-            return [] if whole is None else self._at_end(whole, name, path, None)
-        return []
-
-    def _argument(self, scope: Scope, node: ast.Name, path: Path) -> list[Origin]:
-        given = self.running.given_to(scope) if scope.given is None else scope.given
-        if given is None:
-            return [Origin(scope, node, "given")]
-        point = bound(scope.node, given, node.id, path)
-        if point is not None:
-            return self.follow(point)
-        if not given.is_whole:
-            return [Origin(scope, node, "given")]
-        value = default(scope.node, node.id)
-        if value is None:
-            return [Origin(scope, node, "given")]
-        outer = scope.outer or self.running.file_of(scope) or scope
-        return self.origins(outer, value, path)
-
-    def _at_end(self, scope: Scope, name: str, path: Path, before: ast.stmt | None) -> list[Origin]:
-        """Of a name of what is around: anything that sets it there, whenever that is."""
-        sets = [
-            each for statement in _statements(scope, name) for each in given_by(statement, name)
-        ]
-        inner = self._set_inside(scope, name, path)
-        found = [origin for each in sets for origin in self._defined(scope, each, path)]
-        named = ast.Name(name, ast.Load())
-        put, _ = self._put_into(scope, named, name, path)
-        if sets or put or inner:
-            return put + found + inner
-        return self._from_outside(scope, named, path)
-
-    def _set_inside(self, scope: Scope, name: str, path: Path) -> list[Origin]:
-        """What functions inside set a name to that they say is the scope's."""
-        found = list[Origin]()
-        kind = ast.Global if isinstance(scope.node, ast.Module) else ast.Nonlocal
-        for node in ast.walk(scope.node):
-            if isinstance(node, kind) and name in node.names:
-                function = scope.text.function(node)
-                inner = Scope(scope.text, function, {}, scope.globals, scope)
-                for each in own_nodes(inner):
-                    for made in given_by(each, name) if isinstance(each, ast.stmt) else ():
-                        found += self._defined(inner, made, path)
-        return found
-
-    def _imported(self, scope: Scope, at: ast.AST, path: Path) -> list[Origin]:
-        """A name that an import gives: of a module, what a path asks of it."""
-        if isinstance(at, ast.ImportFrom) and not path:
-            for alias in at.names:
-                module = self.running.module(at.module or "")
-                if module is not None:
-                    return self.of_module(module, alias.name, path)
-        return [Origin(scope, at)]
-
-    def of_module(self, module: ModuleType, name: str, path: Path) -> list[Origin]:
-        """A name of another file."""
-        file = vars(module).get("__file__")
-        text = text_of_file(file) if type(file) is str and self.running.is_users(file) else None
-        if text is None:
-            return []
-        whole = Scope(text, text.tree, vars(module), vars(module))
-        return self._at_end(whole, name, path, None)
-
     # --- parts of values
 
-    def _put_into(
+    def put_into(
         self, scope: Scope, node: ast.expr, owner: str, path: Path
     ) -> tuple[list[Origin], bool]:
         """What is put into a value where it is called so, and whether that is there in any case."""
@@ -261,7 +154,7 @@ class Walk:
         if path[0][0] == "attr":
             held = (("item", path[0][1]), *path[1:])
             made += puts(scope, f"{owner}.__dict__", held, line)
-            found = self.calls.put_by_methods(scope, node, owner, path)
+            found = self.keepers.put_by_methods(scope, node, owner, path)
         else:
             found = []
         last = [put for put in made if put.is_exact and scope.text.is_before(put.at, node)]
@@ -280,11 +173,11 @@ class Walk:
             is_part = is_part or name in _WITH_THE_TENSOR
             return self.origins(scope, node.value) if is_part else []
         if isinstance(owner, ModuleType):
-            return self.of_module(owner, name, path)
+            return self.names.of_module(owner, name, path)
         getter = None if owner is MISSING else getter_of(owner, name)
         if getter is not None and self.running.is_users(getter.__code__.co_filename):
             return self.returned(getter, Point(scope, node.value), path, owner)
-        put, is_sure = self._put_into(scope, node, ast.unparse(node), path)
+        put, is_sure = self.put_into(scope, node, ast.unparse(node), path)
         if is_sure:
             return put
         if name in _WITH_THE_TENSOR and owner is MISSING and not path:
@@ -303,7 +196,7 @@ class Walk:
             return self.origins(scope, node.value)
         key = scope.value(node.slice)
         step = ("item", key if type(key) in (str, int) else None)
-        put, is_sure = self._put_into(scope, node, ast.unparse(node), path)
+        put, is_sure = self.put_into(scope, node, ast.unparse(node), path)
         if is_sure:
             return put
         return put + self.origins(scope, node.value, (step, *path))
@@ -331,9 +224,7 @@ class Walk:
         for name, value in zip(node.keys, node.values, strict=True):
             if name is None:
                 found += self.origins(scope, value, path)
-            elif key is None:
-                found += self.origins(scope, value, _of_pair(path))
-            elif not isinstance(name, ast.Constant) or name.value == key:
+            elif key is None or not isinstance(name, ast.Constant) or name.value == key:
                 found += self.origins(scope, value, path[1:])
         return found
 
@@ -383,16 +274,5 @@ def _is_plain(scope: Scope, node: ast.AST) -> bool:
 _CONTAINERS = (list, tuple, dict, set, deque)
 
 
-def _of_pair(path: Path) -> Path:
-    """The way into a dict's values: `items` gives pairs."""
-    return path[1:]
-
-
 def _spread(node: ast.expr) -> Path:
     return (ANY,) if isinstance(node, ast.Starred) else ()
-
-
-def _statements(scope: Scope, name: str) -> Iterator[ast.stmt]:
-    for node in own_nodes(scope):
-        if isinstance(node, ast.stmt):
-            yield node

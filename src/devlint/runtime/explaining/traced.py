@@ -10,10 +10,11 @@ from torch import nn
 
 from devlint.runtime.explaining.addresses import written_callee
 from devlint.runtime.explaining.definitions import place_of, shown_line
-from devlint.runtime.explaining.flow import Definition, definitions, puts
+from devlint.runtime.explaining.flow import Definition, definitions
 from devlint.runtime.explaining.found import Origin, is_again
 from devlint.runtime.explaining.given import Point
 from devlint.runtime.explaining.kinds import Kind
+from devlint.runtime.explaining.puts import puts
 from devlint.runtime.explaining.running import Running
 from devlint.runtime.explaining.scene import Scene
 from devlint.runtime.explaining.scopes import Text
@@ -68,8 +69,10 @@ def _origin(scene: Scene, text: str, index: int, device: str) -> Origin | None:
     point = written_at(running, text, index)
     if point is None:
         return None
-    found = Walk(running, device).origins(point.scope, point.node, point.path)
-    return found[0] if len(found) == 1 and not is_again(found) else None
+    walk = Walk(running, device)
+    found = walk.origins(point.scope, point.node, point.path)
+    is_sure = len(found) == 1 and not is_again(found) and not walk.is_cut
+    return found[0] if is_sure else None
 
 
 def _nearest(origin: Origin) -> Line | None:
@@ -169,7 +172,7 @@ def wrapped(scene: Scene, line: Line, index: int) -> Line | None:
 
 def of_attribute(scene: Scene, kind: type, name: str) -> Line | None:
     """The one line in a class and its bases that sets an attribute of its objects."""
-    found = Walk(Running(scene), "").calls.of_attribute(Kind(kind), name)
+    found = Walk(Running(scene), "").keepers.of_attribute(Kind(kind), name)
     return _line(found[0]) if len(found) == 1 else None
 
 
