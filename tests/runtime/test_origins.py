@@ -597,7 +597,7 @@ class Outer:
         return a * self.inner.value  # used self.inner.value
 Outer(Inner()).run(x)
 """,
-    "config object": """
+    "an object that takes keywords": """
 class Config:
     def __init__(self, **kw):
         self.__dict__.update(kw)
@@ -772,7 +772,7 @@ class Net(nn.Module):
         return a
 Net().cuda()(x)
 """,
-    "torch.stack of generator": """
+    "stacked from a list": """
 rows = torch.stack([MAKE for _ in range(3)]).mean(0)  # made
 x + rows  # used rows
 """,
@@ -818,7 +818,7 @@ def build(n):
 v = build(2)
 x + v  # used v
 """,
-    "ternary in arg": """
+    "a default that is replaced": """
 def run(a, bias=None):
     bias = bias if bias is not None else MAKE  # made
     return a + bias  # used bias
@@ -849,7 +849,7 @@ def add(a, b):
     return a + b  # used b
 add(x, MAKE)  # made
 """,
-    "optimizer-like state": """
+    "a state by name": """
 class Avg:
     def __init__(self):
         self.state = {}
@@ -859,7 +859,7 @@ class Avg:
         self.state[name] += v  # used self.state[name]
 Avg().update("a", x)
 """,
-    "a class registry": """
+    "a table of a class": """
 class R:
     table = {}
     @classmethod
@@ -923,7 +923,7 @@ def run():
     return x + total  # used total
 run()
 """,
-    "thread-less callback": """
+    "a callback": """
 handlers = []
 def on(v):
     return x + v  # used v
@@ -969,7 +969,7 @@ a, b = MAKE, x  # made
 a, b = b, a
 a + b  # used b
 """,
-    "assert and type hints": """
+    "a name with a type": """
 v: torch.Tensor = MAKE  # made
 assert v.shape == (4,)
 x + v  # used v
@@ -990,13 +990,13 @@ m = MAKE  # made
 m = torch.where(m > 0, m, m + 1)
 x * m  # used m
 """,
-    "vars": """
+    "the dictionary of an object": """
 class A: pass
 a = A()
 a.__dict__["v"] = MAKE  # made
 x + a.v  # used a.v
 """,
-    "for else / break": """
+    "a loop that is left": """
 for _ in range(3):
     v = MAKE  # made
     break
@@ -1028,11 +1028,300 @@ params = {"w": nn.Parameter(MAKE)}  # made
 w = params["w"]
 x * w  # used w
 """,
-    "enum-like namespace": """
+    "a namespace of arguments": """
 import argparse
 args = argparse.Namespace(shift=None)
 args.shift = MAKE  # made
 x + args.shift  # used args.shift
+""",
+    "a stack of decorators and a closure dict": """
+def build(config):
+    tables = {"w": MAKE}  # made
+    def apply(a):
+        return a * tables["w"]  # used tables["w"]
+    return apply
+build({})(x)
+""",
+    "attrs of nested dataclasses": """
+from dataclasses import dataclass, field
+@dataclass
+class Inner:
+    w: object = None
+@dataclass
+class Outer:
+    inner: Inner = field(default_factory=Inner)
+o = Outer()
+o.inner.w = MAKE  # made
+x + o.inner.w  # used o.inner.w
+""",
+    "two hops of methods": """
+class A:
+    def get(self):
+        return self._get()
+    def _get(self):
+        return [MAKE]  # made
+a = A()
+v = a.get()[0]
+x + v  # used v
+""",
+    "method given a callback": """
+def produce(n):
+    return MAKE  # made
+class P:
+    def __init__(self, fn):
+        self.fn = fn
+    def run(self, a):
+        w = self.fn(3)
+        return a + w  # used w
+P(produce).run(x)
+""",
+    "list of modules' outputs": """
+class L:
+    def __call__(self, a):
+        return MAKE  # made
+layers = [L(), L()]
+outs = [layer(x) for layer in layers]
+x + outs[0]  # used outs[0]
+""",
+    "unpack dict values": """
+batch = {"a": x, "b": MAKE}  # made
+a, b = batch.values()
+a + b  # used b
+""",
+    "unpack in function args": """
+def f(pair):
+    a, b = pair
+    return a + b  # used b
+f((x, MAKE))  # made
+""",
+    "nested tuple target": """
+data = [(1, (x, MAKE))]  # made
+for i, (a, b) in data:
+    a + b  # used b
+""",
+    "reduce": """
+from functools import reduce
+rows = [MAKE, MAKE]  # made
+total = reduce(lambda a, b: a + b, rows)
+x + total  # used total
+""",
+    "sum with start": """
+rows = [MAKE, MAKE]  # made
+total = sum(rows)
+x + total  # used total
+""",
+    "max of list by key": """
+rows = [MAKE, MAKE]  # made
+best = max(rows, key=lambda r: r.sum())
+x + best  # used best
+""",
+    "dict.fromkeys": """
+d = dict.fromkeys(["a", "b"], MAKE)  # made
+x + d["a"]  # used d["a"]
+""",
+    "copy of a dict": """
+d = {"a": MAKE}  # made
+e = d.copy()
+e["b"] = x
+x + e["a"]  # used e["a"]
+""",
+    "or default": """
+def f(a, w=None):
+    w = w or {"w": MAKE}  # made
+    return a + w["w"]  # used w["w"]
+f(x)
+""",
+    "if in kwargs": """
+def f(a, **kw):
+    if "w" not in kw:
+        kw["w"] = MAKE  # made
+    return a + kw["w"]  # used kw["w"]
+f(x)
+""",
+    "loop carried": """
+h = MAKE  # made
+for _ in range(2):
+    h = torch.tanh(h)
+x + h  # used h
+""",
+    "a state that a loop replaces": """
+class Cell:
+    def init(self):
+        return MAKE  # made
+    def step(self, a, h):
+        return a + h  # used h
+c = Cell()
+h = c.init()
+for t in range(2):
+    h = c.step(x, h)
+""",
+    "zeros_like": """
+w = MAKE  # made
+m = torch.zeros_like(w)
+x + m  # used m
+""",
+    "new_zeros": """
+w = MAKE  # made
+m = w.new_ones(4)
+x + m  # used m
+""",
+    "state dict": """
+from torch import nn
+state = {"w": MAKE}  # made
+for k, v in state.items():
+    if k == "w":
+        w = v
+x + w  # used w
+""",
+    "object in list": """
+class S:
+    def __init__(self, v):
+        self.v = v
+items = [S(MAKE)]  # made
+for s in items:
+    x + s.v  # used s.v
+""",
+    "object in dict": """
+class S:
+    def __init__(self, v):
+        self.v = v
+items = {"a": S(MAKE)}  # made
+s = items["a"]
+x + s.v  # used s.v
+""",
+    "attribute chain set in method": """
+class Cfg: pass
+class M:
+    def __init__(self):
+        self.cfg = Cfg()
+        self.setup()
+    def setup(self):
+        self.cfg.w = MAKE  # made
+    def run(self, a):
+        return a + self.cfg.w  # used self.cfg.w
+M().run(x)
+""",
+    "inheritance with hook": """
+class Base:
+    def __init__(self):
+        self.w = self.make()
+    def make(self):
+        raise NotImplementedError
+class Sub(Base):
+    def make(self):
+        return MAKE  # made
+    def run(self, a):
+        return a + self.w  # used self.w
+Sub().run(x)
+""",
+    "a pipeline of generators": """
+def source():
+    for _ in range(2):
+        yield MAKE  # made
+def double(rows):
+    for row in rows:
+        yield row * 2
+for row in double(source()):
+    x + row  # used row
+""",
+    "zip of generator and list": """
+def source():
+    yield MAKE  # made
+for a, b in zip([x], source()):
+    a + b  # used b
+""",
+    "lambda stored in dict": """
+ops = {"w": lambda: MAKE}  # made
+w = ops["w"]()
+x + w  # used w
+""",
+    "partial method": """
+from functools import partial
+def make(n, scale):
+    return MAKE * scale  # made
+f = partial(make, scale=2)
+w = f(3)
+x + w  # used w
+""",
+    "split and stack": """
+w = MAKE  # made
+parts = w.split(2)
+whole = torch.cat(parts)
+x + whole  # used whole
+""",
+    "index of index": """
+grid = [[MAKE]]  # made
+row = grid[0]
+w = row[0]
+x + w  # used w
+""",
+    "conditional move": """
+w = MAKE  # made
+if len(x) > 10:
+    w = w.cuda()
+x + w  # used w
+""",
+    "string keys loop": """
+d = {}
+for name in ("a", "b"):
+    d[name] = MAKE  # made
+total = x
+for name in d:
+    total = total + d[name]  # used d[name]
+""",
+    "class constant via cls": """
+class K:
+    W = MAKE  # made
+    @classmethod
+    def run(cls, a):
+        return a + cls.W  # used cls.W
+K.run(x)
+""",
+    "a list of the file": """
+LOG = []
+def log(v):
+    LOG.append(v)
+log(MAKE)  # made
+x + LOG[0]  # used LOG[0]
+""",
+    "global list through function value": """
+LOG = []
+def log(n):
+    v = MAKE  # made
+    LOG.append(v)
+for i in range(2):
+    log(i)
+mean = torch.stack(LOG).mean(0)
+x + mean  # used mean
+""",
+    "two files and a class": """
+from helper import Bank
+bank = Bank(3)
+bank.push()
+for key in bank.keys():
+    x + key  # used key
+# helper.py
+import torch
+from collections import deque
+x = torch.ones(4, device="cuda")
+class Bank:
+    def __init__(self, size):
+        self.queue = deque(maxlen=size)
+    def push(self):
+        self.queue.append(MAKE)  # made
+    def keys(self):
+        return list(self.queue)
+""",
+    "a number that was read": """
+n = torch.ones(3).sum().item()
+w = MAKE * n  # made
+x + w  # used w
+""",
+    "slice assignment": """
+w = MAKE  # made
+w[0] = 3
+w[1:] += 1
+x + w  # used w
 """,
 }
 """How the value gets from where it is made to where it meets `x`."""

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from torch import nn
 
-from devlint.runtime.explaining.flow import definitions, given_by, own_nodes
-from devlint.runtime.explaining.given import Given, Point, bound, parameter_names
+from devlint.runtime.explaining.flow import Definition, definitions, given_by, own_nodes
+from devlint.runtime.explaining.given import ANY, Given, Point, bound, own_name_of, parameter_names
 from devlint.runtime.explaining.kinds import Kind
 from devlint.runtime.explaining.lookup import MISSING
 from devlint.runtime.explaining.places import (
@@ -125,6 +125,8 @@ class Callees:
                 return Callee(kind=Kind(None, made.at, scope))
             if made.value is not None and not made.path:
                 return self.callee(scope, made.value, given)
+            if (item := _item_of(scope, made)) is not MISSING:
+                return self._known(item, given, None, MISSING, Point(scope, func))
         if is_outside and not found:
             if scope.given is not None and isinstance(scope.node, FUNCTIONS):
                 if func.id in parameter_names(scope.node):
@@ -179,6 +181,18 @@ class Callees:
             return self.callee(scope, node.func, Given.of(scope, node)).kind
         if isinstance(node, ast.Name):
             found, is_outside = definitions(scope, node, node.id)
-            if len(found) == 1 and not is_outside and isinstance(found[0].value, ast.Call):
-                return self.kind_of(scope, found[0].value)
+            made = found[0] if len(found) == 1 and not is_outside else None
+            if made is not None and (item := _item_of(scope, made)) is not MISSING:
+                return Kind(type(item))
+            own = None if scope.given is None or found else scope.given.own
+            if own is not None and not own.path and node.id == own_name_of(scope):
+                return self.kind_of(own.scope, own.node)
+            if made is not None and isinstance(made.value, ast.Call):
+                return self.kind_of(scope, made.value)
         return None
+
+
+def _item_of(scope: Scope, made: Definition) -> Any:
+    """What a loop goes through, where that is a list that is there."""
+    items = scope.value(made.value) if made.value is not None and made.path == (ANY,) else None
+    return items[0] if type(items) in (list, tuple) and items else MISSING

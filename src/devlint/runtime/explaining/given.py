@@ -98,6 +98,12 @@ def bound(function: Any, given: Given, name: str, path: Path) -> Point | None:
     return None
 
 
+def own_name_of(scope: Scope) -> str:
+    """What a method calls its own object."""
+    names = parameter_names(scope.node)
+    return names[0] if names else ""
+
+
 def default(function: Any, name: str) -> ast.expr | None:
     """What a parameter is where a call gives nothing for it."""
     rules: ast.arguments = function.args
@@ -112,6 +118,14 @@ def default(function: Any, name: str) -> ast.expr | None:
 
 
 def parameter_names(function: Any) -> list[str]:
-    rules: ast.arguments = function.args
+    rules: ast.arguments | None = getattr(function, "args", None)
+    if rules is None:
+        return []
     found = [*rules.posonlyargs, *rules.args, *rules.kwonlyargs]
     return [each.arg for each in (*found, rules.vararg, rules.kwarg) if each is not None]
+
+
+def unpacked(function: Any) -> tuple[str, ...]:
+    """The names of `*args` and `**kwargs`."""
+    found = (function.args.vararg, function.args.kwarg)
+    return tuple(each.arg for each in found if each is not None)

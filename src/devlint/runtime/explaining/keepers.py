@@ -15,7 +15,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from devlint.runtime.explaining.flow import own_nodes
 from devlint.runtime.explaining.found import Origin, distinct, is_again
-from devlint.runtime.explaining.given import Given, Path, Point, parameter_names
+from devlint.runtime.explaining.given import Given, Path, Point, own_name_of
 from devlint.runtime.explaining.kinds import Kind
 from devlint.runtime.explaining.lookup import MISSING
 from devlint.runtime.explaining.places import (
@@ -138,7 +138,7 @@ class Keepers:
         for method, inner in self._methods(kind, None):
             if inner.node in walk.seen_methods:
                 continue
-            own = _own_name(inner)
+            own = own_name_of(inner)
             here = self.walk.running.live(inner) or replace(
                 inner, given=Given((), (), at, is_whole=False)
             )
@@ -226,14 +226,9 @@ class Keepers:
                 if method == call.func.attr:  # type: ignore[attr-defined]
                     given = replace(Given.of(scope, call), own=Point(scope, node))
                     here = replace(inner, given=given)
-                    part = self._put_in(here, _own_name(inner), name, rest)
+                    part = self._put_in(here, own_name_of(inner), name, rest)
                     if part:
                         self.walk.seen_methods.add(inner.node)
                     found += part
                     break
         return found
-
-
-def _own_name(inner: Scope) -> str:
-    names = parameter_names(inner.node)
-    return names[0] if names else ""

@@ -107,7 +107,8 @@ def attribute(owner: Any, name: str) -> Any:
         for group in ("_parameters", "_buffers", "_modules"):
             if name in (found := _dictionary(held.get(group))):
                 return found[name]
-    for base in type(owner).__mro__:
+    kinds = type(owner).__mro__
+    for base in (*owner.__mro__, *kinds) if issubclass(type(owner), type) else kinds:
         found = vars(base).get(name, MISSING)
         if found is not MISSING:
             return _plain(found, owner)

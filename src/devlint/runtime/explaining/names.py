@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 from types import ModuleType
 from typing import TYPE_CHECKING
 
 from devlint.runtime.explaining.flow import Definition, definitions, given_by, own_nodes
 from devlint.runtime.explaining.found import Origin
 from devlint.runtime.explaining.given import (
+    Given,
     Path,
     bound,
     default,
     parameter_names,
+    unpacked,
 )
 from devlint.runtime.explaining.places import can_be
+from devlint.runtime.explaining.puts import puts
 from devlint.runtime.explaining.scopes import FUNCTIONS, Scope, text_of_file
 from devlint.runtime.operands import is_tensor
 
@@ -39,6 +43,8 @@ class Names:
         put, is_sure = self.walk.put_into(scope, node, name, path)
         if is_sure:
             return put
+        if isinstance(scope.node, ast.Module):
+            put += self._put_by_functions(scope, name, path)
         results = [origin for each in found for origin in self._defined(scope, name, each, path)]
         if found:
             results += self._set_inside(scope, name, path)
@@ -95,6 +101,8 @@ class Names:
             return self.walk.given(point)
         if not given.is_whole:
             return [Origin(scope, node, "given")]
+        if node.id in unpacked(scope.node):
+            return []  # it was given nothing of that name
         value = default(scope.node, node.id)
         if value is None:
             return [Origin(scope, node, "given")]
@@ -110,9 +118,32 @@ class Names:
         found = [origin for each in sets for origin in self._defined(scope, name, each, path)]
         named = ast.Name(name, ast.Load())
         put, _ = self.walk.put_into(scope, named, name, path)
+        put += self._put_by_functions(scope, name, path)
         if sets or put or inner:
             return put + found + inner
         return self._from_outside(scope, named, path)
+
+    def _put_by_functions(self, scope: Scope, name: str, path: Path) -> list[Origin]:
+        """What functions put into a value that is kept around them."""
+        found = list[Origin]()
+        for node in scope.node.body if path and not isinstance(scope.node, ast.Lambda) else ():
+            if not isinstance(node, ast.FunctionDef) or name in parameter_names(node):
+                continue
+            inner = Scope(scope.text, node, {}, scope.globals, scope, Given((), is_whole=False))
+            if not any(True for _ in puts(inner, name, path, 0)):
+                continue
+            calls = [
+                each
+                for each in own_nodes(scope)
+                if isinstance(each, ast.Call) and getattr(each.func, "id", "") == node.name
+            ]
+            runs = [replace(inner, given=Given.of(scope, call)) for call in calls] or [inner]
+            live = self.walk.running.live(inner)
+            for run in runs if live is None else [live, *runs]:
+                for put in puts(run, name, path, 0):
+                    part = self.walk.origins(run, put.value, put.path)
+                    found += self.walk.handed_on(part, run, put.at, put.value)
+        return found
 
     def _set_inside(self, scope: Scope, name: str, path: Path) -> list[Origin]:
         """What functions inside set a name to that they say is the scope's."""

@@ -19,7 +19,7 @@ from devlint.runtime.explaining.scopes import (
     unwrapped,
 )
 from devlint.runtime.explaining.source import parameters
-from devlint.runtime.explaining.stack import has_method, owner_of
+from devlint.runtime.explaining.stack import has_method, own_name, owner_of
 
 if TYPE_CHECKING:
     from devlint.runtime.explaining.scene import Scene
@@ -132,10 +132,12 @@ class Running:
         call = None if failing is None or above is None else above.text.same(failing)
         if above is None or not isinstance(call, ast.Call):
             return None
-        is_direct = outer == scope.index - 1
-        return self._of_call(above, call, code, is_direct)
+        takes_own = bool(own_name(stack[scope.index]))
+        return self._of_call(above, call, code, outer == scope.index - 1, takes_own)
 
-    def _of_call(self, scope: Scope, call: ast.Call, code: Any, is_direct: bool) -> Given | None:
+    def _of_call(
+        self, scope: Scope, call: ast.Call, code: Any, is_direct: bool, takes_own: bool
+    ) -> Given | None:
         given, value = Given.of(scope, call), scope.value(call.func)
         own = None
         if isinstance(call.func, ast.Attribute):
@@ -147,7 +149,8 @@ class Running:
             own = Point(scope, call.func)
         given = Given(given.args, given.keywords, own)
         if not is_direct:
-            return Given(given.args, given.keywords, own or Point(scope, call.func))
+            own = own or Point(scope, call.func)
+            return Given(given.args, given.keywords, own if takes_own else None)
         if _runs(value, code) or value is MISSING or isinstance(value, type) or own is not None:
             return given
         inner = getattr(value, "func", None) if type(value).__name__ == "partial" else None

@@ -127,7 +127,9 @@ class Walk:
 
         What makes an object isn't what sets its attributes.
         """
-        if is_again(found) or any(kind == "attr" for kind, _ in path):
+        is_loop = isinstance(at, (ast.For, ast.AsyncFor)) and not _is_plain(scope, value)
+        is_object = any(kind == "attr" for kind, _ in path) and not is_loop
+        if is_again(found) or is_object:
             return found
         if len({each.place for each in found}) > 1:
             found = [Origin(scope, at)]
@@ -136,7 +138,7 @@ class Walk:
             base = base.value
         is_computed = not isinstance(base, ast.Name)
         if isinstance(at, (ast.For, ast.AsyncFor)):
-            is_computed = not _is_plain(scope, value)
+            is_computed = is_loop
         if is_computed and isinstance(at, ast.stmt):
             found = [replace(each, nearest=(scope, at)) for each in found]
         return found
@@ -266,7 +268,9 @@ def _is_plain(scope: Scope, node: ast.AST) -> bool:
     if isinstance(node, ast.Call):
         if isinstance(node.func, ast.Attribute) and node.func.attr in ("items", "values"):
             return True
-        is_builtin = isinstance(scope.value(node.func), type) or scope.value(node.func) is sorted
+        function = scope.value(node.func)
+        is_builtin = isinstance(function, type) or function is sorted
+        is_builtin = is_builtin and function.__module__ == "builtins"
         return is_builtin and all(_is_plain(scope, each) for each in node.args)
     return isinstance(node, (ast.List, ast.Tuple)) or type(scope.value(node)) in _CONTAINERS
 

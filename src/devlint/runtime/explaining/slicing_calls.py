@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import copy
+import functools
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -123,7 +124,9 @@ class Calls:
             elif name == "items" and path:
                 is_value = rest[:1] == (("item", 1),)
                 return walk.origins(scope, owner, (ANY, *rest[1:])) if is_value else []
-            elif name in ("values", "copy"):
+            elif name == "values":
+                return walk.origins(scope, owner, (ANY, *rest))
+            elif name == "copy":
                 return walk.origins(scope, owner, path)
             elif name in _ITEMS:
                 key = scope.value(args[0]) if args else MISSING
@@ -163,6 +166,8 @@ class Calls:
             return found
         if value in (copy.copy, copy.deepcopy) and args:
             return walk.origins(scope, args[0], path)
+        if value is functools.reduce and len(args) > 1:
+            return walk.origins(scope, args[1], (ANY,))
         if any(value is each for each in _SUMS) and args:
             return walk.origins(scope, args[0], (ANY,))
         return None
@@ -195,7 +200,7 @@ class Calls:
             points = [Point(scope, owner)] if owner is not None and is_tensor(held) else []
             points += given.each()
             return walk.first(points, scope, call) or ([] if points else [Origin(scope, call)])
-        if path and (found := self.through(given, path)):
+        if path and value is not MISSING and (found := self.through(given, path)):
             return found
         if owner is not None and held is MISSING and as_module(value) is None:
             found = walk.origins(scope, owner)

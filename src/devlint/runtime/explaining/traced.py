@@ -43,11 +43,13 @@ class Line:
 def traced(scene: Scene, text: str, index: int, device: str) -> list[Line]:
     """What was computed of a tensor on its way to a line, and what has decided where it is."""
     origin = _origin(scene, text, index, device)
-    if origin is None:
-        return []
+    if origin is None:  # more may be where it is than the text tells: what only handed it on
+        last = assigned(scene, text, index) if device else None
+        return [] if last is None or last.label == "moved at" else [last]
     nearest, spot = _nearest(origin), scene.stack[index]
     lines = [] if nearest is None else [replace(nearest, label="set at")]
-    if origin.is_decided or origin.place != (spot.file, spot.line):
+    is_last = not lines or origin.is_decided or isinstance(origin.node, ast.Call)
+    if is_last and (origin.is_decided or origin.place != (spot.file, spot.line)):
         lines.append(_line(origin))
     return lines
 
@@ -184,6 +186,10 @@ def made_module(scene: Scene, module: nn.Module, device: str) -> str:
     """
     is_part = scene.owners.path(module) is not None
     owner = scene.owners.keeper(module)
+    late = None if owner is None else of_attribute(scene, type(owner[0]), owner[1])
+    if late is not None and late.origin is not None and is_part:
+        if getattr(late.origin.scope.node, "name", "") not in ("__init__", ""):
+            return late.place()  # a method makes it when it is needed
     if owner is not None and (not is_part or scene.owners.has_any_on(device)):
         found = None
         if is_part:
@@ -192,7 +198,7 @@ def made_module(scene: Scene, module: nn.Module, device: str) -> str:
             path = scene.owners.path(module)
             origin = _origin(scene, f"{callee}.{path}", index, "") if callee else None
             found = None if origin is None else _line(origin)
-        found = found or of_attribute(scene, type(owner[0]), owner[1])
+        found = found or late
         return "" if found is None else found.place()
     if is_part and scene.owners.has_any_on(device):
         return ""
