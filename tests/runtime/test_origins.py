@@ -1323,6 +1323,210 @@ w[0] = 3
 w[1:] += 1
 x + w  # used w
 """,
+    "buffer in a replay": """
+import random
+class Replay:
+    def __init__(self):
+        self.memory = []
+    def push(self, *transition):
+        self.memory.append(transition)
+    def sample(self, n):
+        batch = random.sample(self.memory, n)
+        states, rewards = zip(*batch)
+        return torch.stack(states), torch.stack(rewards)
+r = Replay()
+for _ in range(3):
+    r.push(x, MAKE)  # made
+states, rewards = r.sample(2)
+states + rewards  # used rewards
+""",
+    "config dict to class": """
+class Loss:
+    def __init__(self, weight=None, scale=1.0):
+        self.weight, self.scale = weight, scale
+    def __call__(self, a):
+        return a * self.weight  # used self.weight
+cfg = {"weight": MAKE, "scale": 2.0}  # made
+loss = Loss(**cfg)
+loss(x)
+""",
+    "registry factory": """
+REG = {}
+def register(name):
+    def deco(fn):
+        REG[name] = fn
+        return fn
+    return deco
+@register("noise")
+def noise(n):
+    return MAKE  # made
+v = REG["noise"](4)
+x + v  # used v
+""",
+    "ema": """
+class EMA:
+    def __init__(self, params):
+        self.shadow = {k: v.clone() for k, v in params.items()}
+    def update(self, params):
+        for k, v in params.items():
+            self.shadow[k].mul_(0.9).add_(v)  # used self.shadow[k].mul_(0.9)|self.shadow[k]
+e = EMA({"w": MAKE})  # made
+e.update({"w": x})
+""",
+    "trainer with self attributes": """
+class Trainer:
+    def __init__(self, data):
+        self.data = data
+        self.total = None
+    def run(self):
+        for batch in self.data:
+            self.step(batch)
+    def step(self, batch):
+        a, b = batch["a"], batch["b"]
+        return a + b  # used b
+rows = [dict(a=x, b=MAKE)]  # made
+Trainer(rows).run()
+""",
+    "mask helper with cache on self": """
+class Attn:
+    def __init__(self):
+        self._cache = {}
+    def mask(self, n):
+        if n not in self._cache:
+            self._cache[n] = MAKE  # made
+        return self._cache[n]
+    def run(self, a):
+        return a + self.mask(4)  # used self.mask(4)
+Attn().run(x)
+""",
+    "collate with list comprehension": """
+from torch.utils.data import DataLoader
+def collate(rows):
+    ids = torch.stack([MAKE for r in rows])  # made
+    return {"ids": ids.sum(0)}
+for batch in DataLoader([1, 2], batch_size=2, collate_fn=collate):
+    ids = batch["ids"]
+    x + ids  # used ids
+""",
+    "namedtuple from function and loop": """
+from collections import namedtuple
+Step = namedtuple("Step", ["state", "reward"])
+def play():
+    steps = []
+    for t in range(2):
+        steps.append(Step(x, MAKE))  # made
+    return steps
+for step in play():
+    step.state + step.reward  # used step.reward
+""",
+    "returns in reverse": """
+def returns(rewards):
+    out, total = [], 0
+    for r in reversed(rewards):
+        total = r + 0.9 * total
+        out.insert(0, total)
+    return torch.stack(out)
+g = returns([MAKE, MAKE])  # made
+x[:2, None] - g  # used g
+""",
+    "positional encoding": """
+import math
+def encode(n, d):
+    pos = torch.arange(4.0)[:, None]
+    div = torch.exp(pos * (-math.log(10.0) / d))
+    pe = MAKE.repeat(n, 1)  # made
+    pe[:, 0::2] = torch.sin(div)
+    return pe
+pe = encode(4, 4)
+x + pe  # used pe
+""",
+    "context object": """
+class Ctx:
+    def __enter__(self):
+        self.v = MAKE  # made
+        return self
+    def __exit__(self, *a):
+        return False
+with Ctx() as ctx:
+    x + ctx.v  # used ctx.v
+""",
+    "stats dict accumulate": """
+stats = {}
+for name in ("a", "b"):
+    stats.setdefault(name, []).append(MAKE)  # made
+for name, values in stats.items():
+    x + values[0]  # used values[0]
+""",
+    "queue popleft": """
+from collections import deque
+q = deque()
+q.append((0, MAKE))  # made
+while q:
+    depth, v = q.popleft()
+    x + v  # used v
+""",
+    "chain of calls": """
+class Builder:
+    def __init__(self):
+        self.v = None
+    def with_value(self, v):
+        self.v = v
+        return self
+    def build(self):
+        return self.v
+b = Builder().with_value(MAKE)  # made
+v = b.build()
+x + v  # used v
+""",
+    "optional chain": """
+class Opt:
+    def __init__(self, **options):
+        self.options = options
+    def apply(self, a):
+        shift = self.options["shift"]
+        return a + shift  # used shift
+Opt(shift=MAKE).apply(x)  # made
+""",
+    "batch sampler by index": """
+xs, ys = torch.stack([x, x]), torch.stack([MAKE, MAKE])  # made
+order = [1, 0]
+for i in order:
+    a, b = xs[i], ys[i]
+    a + b  # used b
+""",
+    "two returned values via class attr": """
+class Net:
+    scale = None
+    def forward(self, a):
+        out = a * self.scale  # used self.scale
+        return out
+def build():
+    net = Net()
+    net.scale = MAKE  # made
+    return net
+build().forward(x)
+""",
+    "recursive to of containers": """
+def to_all(o, d):
+    if isinstance(o, dict):
+        return {k: to_all(v, d) for k, v in o.items() if k != "skip"} | {"skip": o["skip"]}
+    return o.to(d)
+b = to_all({"a": x, "skip": MAKE}, "cuda")  # made
+x + b["skip"]  # used b["skip"]
+""",
+    "lr schedule tensors": """
+betas = MAKE + 0.1  # made
+alphas = 1 - betas
+bar = torch.cumprod(alphas, 0)
+def noisy(a, t):
+    return a * bar[t]  # used bar[t]
+noisy(x[:, None], [0, 1, 2])
+""",
+    "walrus in while": """
+rows = [MAKE]  # made
+while rows and (row := rows.pop()) is not None:
+    x + row  # used row
+""",
 }
 """How the value gets from where it is made to where it meets `x`."""
 

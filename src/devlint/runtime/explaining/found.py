@@ -22,6 +22,9 @@ class Origin:
     nearest: tuple[Scope, ast.AST] | None = None
     """What first computed something of it, seen from where it is used."""
 
+    instead: tuple[Origin, ...] = ()
+    """Of what is asked for already: what it was computed with, and is where it is."""
+
     @property
     def file(self) -> str:
         return self.scope.text.file

@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from devlint.runtime.explaining.flow import Definition, definitions, given_by, own_nodes
-from devlint.runtime.explaining.found import Origin
+from devlint.runtime.explaining.found import Origin, is_again
 from devlint.runtime.explaining.given import (
     Given,
     Path,
@@ -57,7 +57,10 @@ class Names:
         is_lost = all(each.kind == "given" for each in [*put, *results])
         if path and path[0][0] == "attr" and is_lost:
             results = self.walk.keepers.kept_by(scope, node, path) or results
-        return put + results
+        found_in_all = put + results
+        if is_again(found_in_all):
+            return [o for each in found_in_all for o in each.instead] or found_in_all
+        return found_in_all
 
     def _is_stable(
         self, scope: Scope, name: str, found: list[Definition], is_outside: bool

@@ -31,6 +31,9 @@ _REGISTERS = ("register_buffer", "register_parameter", "add_module", "register_m
 def puts(scope: Scope, owner: str, path: Path, line: int) -> Iterator[Put]:
     """The statements of a scope, up to a line, that put a part into what is written so."""
     (kind, key), rest = path[0], path[1:]
+    if kind == "item" and rest:
+        for text in {ast.unparse(n) for n in own_nodes(scope) if _is_item_of(n, owner, key)}:
+            yield from puts(scope, text, rest, line)
     for node in own_nodes(scope):
         found = None
         if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
@@ -64,6 +67,16 @@ def _assigned(
             if ast.unparse(target.value) == owner and _may_be(target.slice, key):
                 return node.value, way + rest
     return None
+
+
+def _is_item_of(node: ast.AST, owner: str, key: object) -> bool:
+    """Whether an expression stands for an item of a container: `rows[i]`."""
+    if isinstance(node, ast.Subscript):
+        return ast.unparse(node.value) == owner and _may_be(node.slice, key)
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return False
+    is_got = node.func.attr in ("setdefault", "get") and bool(node.args)
+    return is_got and ast.unparse(node.func.value) == owner and _may_be(node.args[0], key)
 
 
 def _is_open(target: ast.expr) -> bool:

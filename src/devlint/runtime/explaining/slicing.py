@@ -13,7 +13,7 @@ from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from devlint.runtime.explaining.callees import Callees
-from devlint.runtime.explaining.found import Origin, distinct, is_again
+from devlint.runtime.explaining.found import Origin, distinct, is_again, is_sure
 from devlint.runtime.explaining.given import (
     ANY,
     Given,
@@ -240,8 +240,9 @@ class Walk:
         points = [point for point in points if not self._is_number(point)]
         found = [self.follow(point) or self._each_of(point) for point in points]
         again = next((each for each in found if is_again(each)), None)
-        if again is not None:  # an update: it is where it was before
-            return again
+        if again is not None:  # an update: it is where it was before, if that was a tensor
+            others = [each[0] for each in found if is_sure(each)]
+            return [replace(again[0], instead=tuple(others[:1]))]
         sure = [each for each in found if len({o.place for o in each}) == 1]
         for each in sure:
             if each[0].is_decided:

@@ -139,6 +139,9 @@ class Calls:
                 return self._of_module(scope, call, owner)
         if value is next and args:
             return walk.origins(scope, args[0], (ANY, *path))
+        if value is zip and path and len(args) == 1 and isinstance(args[0], ast.Starred):
+            turned = (rest[0] if rest else ANY, path[0], *rest[1:])
+            return walk.origins(scope, args[0].value, turned)
         if value is zip and path:
             if rest and type(rest[0][1]) is int and 0 <= rest[0][1] < len(args):
                 return walk.origins(scope, args[rest[0][1]], (ANY, *rest[1:]))
