@@ -1323,6 +1323,18 @@ w[0] = 3
 w[1:] += 1
 x + w  # used w
 """,
+    "a field that a copy keeps": """
+from typing import NamedTuple
+class Packed(NamedTuple):
+    ids: torch.Tensor
+    places: torch.Tensor
+def pack():
+    ids = torch.zeros(4)
+    return Packed(ids, MAKE)  # made
+batch = pack()
+batch = batch._replace(ids=batch.ids.cuda())
+batch.ids + batch.places  # used batch.places
+""",
     "buffer in a replay": """
 import random
 class Replay:

@@ -137,6 +137,12 @@ class Calls:
                 return found
             elif name.removeprefix("named_") in _PARTS:
                 return self._of_module(scope, call, owner)
+        if name in ("_replace", "replace") and path and path[0][0] == "attr":
+            point = Given.of(scope, call).named(path[0][1], rest)
+            if point is not None or (name == "replace" and not args):
+                return walk.given(point)
+            kept = call.func.value if isinstance(call.func, ast.Attribute) else call.func
+            return walk.origins(scope, args[0] if name == "replace" else kept, path)
         if value is next and args:
             return walk.origins(scope, args[0], (ANY, *path))
         if value is zip and path and len(args) == 1 and isinstance(args[0], ast.Starred):
@@ -213,7 +219,7 @@ class Calls:
 
     def through(self, given: Given, path: Path) -> list[Origin]:
         """What goes through others unchanged, as far as an argument is known to have it."""
-        for point in given.each():
+        for point in given.each() if path and path[0][0] == "item" else ():
             found = self.walk.follow(point, path)
             if any(each.is_decided for each in found) or is_again(found):
                 return found
