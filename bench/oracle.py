@@ -144,7 +144,7 @@ def _below(path: str, root: Path) -> str:
     return str(full.relative_to(root)) if full.is_relative_to(root) else path
 
 
-def compared(suite: suites.Suite, cache: Path, site: Path) -> list[Label]:
+def compared(suite: suites.Suite, cache: Path, site: Path, limit: float) -> list[Label]:
     """The labels of one package."""
     root = suites.fetched(suite, cache)
     with tempfile.TemporaryDirectory() as folder:
@@ -152,7 +152,7 @@ def compared(suite: suites.Suite, cache: Path, site: Path) -> list[Label]:
         options = [suites.ON, "--devlint-on-errors=report", "-p", "oracle_lines"]
         options += ["--oracle-lines", str(ran_file), "--devlint-output-format=json"]
         options += [f"--devlint-output-file={causes_file}"]
-        suites.lines_of(suite, root, site, options, cache / f"{suite.name}.oracle.log", LIMIT)
+        suites.lines_of(suite, root, site, options, cache / f"{suite.name}.oracle.log", limit)
         rows = json.loads(ran_file.read_text())
         causes = [_of_cause(each, root) for each in json.loads(causes_file.read_text())]
     ran = {(_below(path, root), row): is_on for path, row, is_on in rows}
@@ -163,8 +163,6 @@ def compared(suite: suites.Suite, cache: Path, site: Path) -> list[Label]:
     ]
 
 
-LIMIT = 1800.0
-"""Seconds that a suite may take."""
 _TEST_FILES = "test/,tests/,testing/,test_*.py,*_test.py,conftest.py"
 _TESTS = re.compile(r"tests?|testing|docs?|examples?|benchmarks?")
 
@@ -204,6 +202,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", nargs="+", metavar="NAME", help="these packages")
     parser.add_argument("--cache", type=Path, default=packages.default_cache() / "suites")
+    parser.add_argument("--limit", type=float, default=1800, help="seconds for a run of a suite")
     parser.add_argument("--show", action="store_true", help="show what is kept")
     options = parser.parse_args()
     before = kept() if KEPT.exists() else []
@@ -212,7 +211,7 @@ def main() -> None:
         chosen = [each for each in chosen if options.only is None or each.name in options.only]
         site = suites.installed(requirements, options.cache)
         for suite in chosen:
-            found = with_reasons(compared(suite, options.cache, site), before)
+            found = with_reasons(compared(suite, options.cache, site, options.limit), before)
             before = [each for each in before if each.package != suite.name] + found
             KEPT.write_text("".join(f"{each.as_line()}\n" for each in before))
             print(f"{suite.name} {suite.version}: {dict(Counter(each.outcome for each in found))}")
