@@ -217,7 +217,7 @@ def _add_output(parser: Parser) -> None:
     _boolean(group, "-e", "--exit-zero", text="Exit with 0 also where there are findings.")
     _boolean(group, "--show-files", text="Print the files that would be linted, and stop.")
     _boolean(group, "--show-settings", text="Print the settings of the first file, and stop.")
-    group.add_argument("--dump-facts", action="store_true", help=argparse.SUPPRESS)
+    _boolean(group, "--dump-facts", text=argparse.SUPPRESS)
 
 
 def _add_adoption(parser: Parser) -> None:
