@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import sys
+from collections.abc import Callable
 from types import CodeType
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import torch
 from torch import nn
 from torch._C._dynamo import eval_frame as _frames
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 is_compiling = torch.compiler.is_dynamo_compiling
 """True in what torch.compile makes of a call, and False when Python runs it."""
@@ -27,6 +31,20 @@ def unseen_by_compiler(code: CodeType) -> None:
     action = _names._FrameAction
     strategy = _names._FrameExecStrategy(action.SKIP, action.DEFAULT)
     _names.set_code_exec_strategy(code, strategy)
+
+
+def unseen(function: Function) -> Function:
+    """A function that runs as it is, with all that it calls, whoever calls it."""
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        compiler = set_compiler(None)
+        try:
+            return function(*args, **kwargs)
+        finally:
+            set_compiler(compiler)
+
+    unseen_by_compiler(run.__code__)
+    return cast(Function, functools.wraps(function)(run))
 
 
 def is_traced() -> bool:
