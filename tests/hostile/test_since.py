@@ -246,14 +246,15 @@ def test_a_tree_writes_nothing_elsewhere(
     commit = commit_of(made, tree_of(made, tmp_path, rows))
     os.chdir(made.folder)
     seen: list[list[str]] = []
-    removed = shutil.rmtree
+    removed = tempfile.TemporaryDirectory.cleanup
 
-    def look(folder: str, *args: object, **rest: object) -> None:
-        links = [str(p) for p in Path(folder).rglob("*") if p.is_symlink()]
-        seen.append([link for link in links if not Path(link).resolve().is_relative_to(folder)])
-        removed(folder, *args, **rest)  # type: ignore[arg-type]
+    def look(folder: tempfile.TemporaryDirectory[str]) -> None:
+        links = [str(p) for p in Path(folder.name).rglob("*") if p.is_symlink()]
+        outside = (p for p in links if not Path(p).resolve().is_relative_to(folder.name))
+        seen.append(list(outside))
+        removed(folder)
 
-    monkeypatch.setattr(tempfile._shutil, "rmtree", look)  # type: ignore[attr-defined]
+    monkeypatch.setattr(tempfile.TemporaryDirectory, "cleanup", look)
     before = sorted(tmp_path.rglob("*"))
     ran = project.concise(f"--since={commit}")
     assert (ran.code, ran.out, ran.err) == (0, "", "")
