@@ -58,7 +58,7 @@ class GitError(Exception):
 
 
 class LackingError(GitError):
-    """The clone is a partial one, and hasn't got what was asked for."""
+    """The clone is a partial one, and lacks what was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
