@@ -46,6 +46,8 @@ class Neighbours(Finder):
 
     def read(self, path: str) -> Text | None:
         """What stands in a file; None where that can't be told."""
+        if path.endswith(os.sep):
+            return None  # a package without `__init__.py` is a folder, and says nothing itself
         try:
             return self.content(path, decode(files.read(path, self._largest)).text)
         except files.NotPlainError as error:

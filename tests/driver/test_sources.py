@@ -53,3 +53,16 @@ def test_a_reason_that_stands_in_another_file(project: Project) -> None:
     uris = {place["physicalLocation"]["artifactLocation"]["uri"] for place in related}
     assert uris == {"pkg/helpers.py", "train.py"}
     assert "pkg/helpers.py:5:12: " in project.run("--select=DEV202", "--output-format=junit").out
+
+
+def test_a_package_that_is_only_a_folder_is_no_problem(project: Project) -> None:
+    project.write(
+        {
+            "tools/thing.py": "import torch\n\n\ndef made():\n    return torch.ones(3)\n",
+            "main.py": "import torch\nimport tools\nfrom tools import thing\n\n"
+            "x = torch.add(torch.ones(3, device='cuda'), thing.made())\nprint(tools)\n",
+        }
+    )
+    ran = project.concise("main.py", "--select=DEV2")
+    assert (ran.code, ran.err) == (1, "")
+    assert "main.py:5:" in ran.out
