@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 from array import array
 from bisect import bisect_left
 from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 from devlint import files
 from devlint.flow.surroundings import Text
+from devlint.flow.syntax.scan import MOVES
 from devlint.importing import Finder, is_absent
 from devlint.programs import answer, questions
 from devlint.purpose import role_of_file, speaks_of_devices
@@ -24,7 +28,32 @@ each."""
 _MOST_BYTES = 64_000_000
 """Bytes of a project in which words are looked for. Four are remembered for each word of a file."""
 _WORD = re.compile(rb"\w+")
+_MOVE = "|".join(sorted(MOVES)).encode()
+_PLACED = re.compile(
+    rb"(?<!\bself)\.(\w+)(?:\s*=(?!=)|\.(?:%b)\(|\s*,[\w.,\s]{0,200}=(?!=))" % _MOVE
+)
+"""An attribute that seems to be bound, or moved; who calls its own object otherwise is asked more
+closely for nothing."""
 _HASH = 0xFFFF_FFFF
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """Hashes of the words of a file, in order, and of the attributes that it seems to place."""
+
+    version: tuple[int, int, int]
+    all: array[int]
+    placed: array[int]
+
+
+def _hashes(words: Iterable[bytes]) -> array[int]:
+    return array("I", sorted({hash(word) & _HASH for word in words}))
+
+
+def _has(hashes: array[int], word: bytes) -> bool:
+    """Whether a word is among others, or another one of the same hash."""
+    place = bisect_left(hashes, hash(word) & _HASH)
+    return place < len(hashes) and hashes[place] == hash(word) & _HASH
 
 
 class Neighbours(Finder):
@@ -39,8 +68,7 @@ class Neighbours(Finder):
         self._largest = largest
         self.refused: dict[str, str] = {}
         """Why files weren't opened that imports lead to, by path."""
-        self._words: dict[str, tuple[tuple[int, int, int], array[int]]] = {}
-        """Hashes of the words of files, in order, with the version of the file."""
+        self._words: dict[str, _Words] = {}
         self._contents: OrderedDict[str, tuple[str, Text]] = OrderedDict()
         self._size = 0
 
@@ -81,31 +109,35 @@ class Neighbours(Finder):
     def mentioning(self, path: str, word: str, most: int) -> list[str]:
         """The files of a file's project in which a word stands, that file among them: the first
         ones where these are more than `most`, and none in a project of too many bytes."""
+        whole, parts = re.compile(rf"\b{re.escape(word)}\b".encode()), _WORD.findall(word.encode())
+
+        def mentions(each: str, words: _Words) -> bool:
+            may = all(_has(words.all, part) for part in parts)
+            return may and whole.search(self._bytes(each)) is not None
+
+        return self._where(path, mentions, most)
+
+    def placing(self, path: str, attr: str, most: int) -> list[str]:
+        """As `mentioning`, the files that seem to bind an attribute of that name, or to move what
+        it is, of another object than `self`."""
+        return self._where(path, lambda _, words: _has(words.placed, attr.encode()), most)
+
+    def _where(self, path: str, holds: Callable[[str, _Words], bool], most: int) -> list[str]:
         modules = list(self.modules(path))
         self.consulted.update(modules)
         versions = {each: seen for each in modules if (seen := _version(each)) is not None}
         if sum(size for *_, size in versions.values()) > _MOST_BYTES:
             return []
-        whole, found = re.compile(rf"\b{re.escape(word)}\b".encode()), list[str]()
-        for each, seen in versions.items():
-            if self._may_mention(each, seen, word) and whole.search(self._bytes(each)):
-                found.append(each)
-                if len(found) > most:
-                    break
-        return found
+        found = (each for each, seen in versions.items() if holds(each, self._known(each, seen)))
+        return list(itertools.islice(found, most + 1))
 
-    def _may_mention(self, path: str, seen: tuple[int, int, int], word: str) -> bool:
-        """Whether a file has each part of a word, or another one of the same hash."""
+    def _known(self, path: str, seen: tuple[int, int, int]) -> _Words:
         kept = self._words.get(path)
-        if kept is None or kept[0] != seen:
-            words = {hash(part) & _HASH for part in _WORD.findall(self._bytes(path))}
-            kept = self._words[path] = seen, array("I", sorted(words))
-        hashes = kept[1]
-        for part in _WORD.findall(word.encode()):
-            place = bisect_left(hashes, hash(part) & _HASH)
-            if place == len(hashes) or hashes[place] != hash(part) & _HASH:
-                return False
-        return True
+        if kept is None or kept.version != seen:
+            data = self._bytes(path)
+            words, placed = set(_WORD.findall(data)), set(_PLACED.findall(data))
+            kept = self._words[path] = _Words(seen, _hashes(words), _hashes(placed))
+        return kept
 
     def sets_default(self, path: str) -> bool:
         """Whether a program that imports a file makes its tensors on an accelerator, unless told

@@ -10,7 +10,7 @@ from functools import lru_cache, partial
 from devlint import ir
 from devlint.elsewhere import brought_home, nodes_of, reported
 from devlint.findings import Hop, Located, Report
-from devlint.flow.calls.hosted import arguments_in
+from devlint.flow.contexts import withheld
 from devlint.flow.facts import Elsewhere, Fact, Operand
 from devlint.flow.frames.coverage import Meetings
 from devlint.flow.interpreter import interpret
@@ -18,6 +18,7 @@ from devlint.flow.surroundings import Text
 from devlint.plan import Plan
 from devlint.rulebook import Page, pages
 from devlint.rules import Rule, all_rules
+from devlint.source.spots import path_of
 
 Said = list[tuple[Page, Report]]
 Sieve = Callable[[Page, Report, str], None]
@@ -51,15 +52,15 @@ def judge(
     for fact in facts:
         for page, rule in rules.get(type(fact), ()):
             for report in rule.check(fact):
-                if _is_from_host(fact, path, plan):
-                    sieve(page, report, "callers-bring-it-from-the-host")
+                if by := _withheld(fact, path, plan):
+                    sieve(page, report, by)
                     continue
                 told = brought_home(report, fact.node, path, partial(_told_of, plan))
                 if told is None:
                     sieve(page, report, "reported-in-its-own-file")
                 else:
                     said.append((page, _derived(told, fact)))
-    said.extend(_led(facts, codes, plan))
+    said.extend(_led(facts, codes, plan, sieve))
     nearest = list(_nearest(said))
     gathered = list(_gathered(nearest))
     _tell(sieve, said, nearest, "same-cause")
@@ -72,14 +73,6 @@ def _tell(sieve: Sieve, before: Said, after: Said, by: str) -> None:
     for page, report in before:
         if (page.code, report.at) not in places:
             sieve(page, report, by)
-
-
-def _is_from_host(fact: Fact, path: str, plan: Plan) -> bool:
-    """Whether it hangs on an argument that the project's calls bring from the host."""
-    project = plan.project
-    if project is None:
-        return False
-    return any(project.brings(path, *each) for each in arguments_in(fact))
 
 
 def _nearest(said: Said) -> Iterator[tuple[Page, Report]]:
@@ -131,15 +124,24 @@ def _with_others(first: Report, others: list[Report]) -> Report:
     return replace(first, because=(*first.because, *also), fix=fix)
 
 
-def _led(facts: Iterable[Fact], codes: frozenset[str], plan: Plan) -> Iterator[tuple[Page, Report]]:
+def _withheld(fact: Fact, path: str, plan: Plan) -> str:
+    return "" if plan.project is None else withheld(fact, path, plan.project)
+
+
+def _led(
+    facts: Iterable[Fact], codes: frozenset[str], plan: Plan, sieve: Sieve
+) -> Iterator[tuple[Page, Report]]:
     """What calls lead to in other files, once for each place there and each rule."""
     seen: set[tuple[str, ir.Node]] = set()
     for fact in facts:
         if not isinstance(fact, Elsewhere):
             continue
+        by = _withheld(fact.fact, path_of(fact.fact.node.origin) or "", plan)
         for page, rule in rules_for(codes).get(type(fact.fact), ()):
             for report in reported(fact, rule.check(fact.fact), partial(_told_of, plan)):
-                if (page.code, fact.fact.node) not in seen:
+                if by:
+                    sieve(page, report, by)
+                elif (page.code, fact.fact.node) not in seen:
                     seen.add((page.code, fact.fact.node))
                     yield page, _derived(report, fact.fact)
 

@@ -38,6 +38,7 @@ REASONS = {
     "unproven-part-of-batch": "nobody proves that this part of a batch is a tensor",
     "first-of-its-cause": "the same cause raises at an earlier line",
     "callers-bring-it-from-the-host": "all calls in the project bring it from the host",
+    "placed-from-outside": "another file binds or moves an attribute that it hangs on",
     "reported-in-its-own-file": "it is reported where that file is linted itself",
     "same-cause": "another finding of the same cause says better how to fix it",
     "another-place-of-the-same": "it is one of the other places of another finding",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 from devlint.findings import Located
@@ -13,6 +14,7 @@ from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.world import Brought, World
 from devlint.flow.surroundings import Inquiry, Text, Watch
 from devlint.flow.syntax.lookahead import Outline, outline
+from devlint.flow.syntax.outside import Done, placed
 
 
 class Guest(dict[str, Value]):
@@ -43,6 +45,11 @@ class Guest(dict[str, Value]):
         """By the places of the statements that have been run."""
         self._running: list[int] = []
         """The places of those that are running: each needs a name that the next has to do with."""
+
+    @cached_property
+    def placed(self) -> frozenset[Done]:
+        """The attributes that the file binds or moves from outside of their objects."""
+        return placed(self.text.module)
 
     def binds(self, name: str) -> bool:
         """Whether the file itself binds a name."""

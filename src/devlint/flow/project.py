@@ -17,7 +17,7 @@ from devlint.flow.domain.paths import Ref
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.values import Kind, Value
 from devlint.flow.frames.files import File
-from devlint.flow.frames.world import Brought, TooManyStepsError, World
+from devlint.flow.frames.world import Brought, Parameter, TooManyStepsError, World
 from devlint.flow.guests import Guest
 from devlint.flow.surroundings import Surroundings, Text, Watch
 
@@ -31,6 +31,7 @@ _KEPT = 8_000_000
 """Characters of the files that are remembered: neighbours import the same ones, and a run goes
 folder by folder. What was read of a file and found out takes some thirty bytes for each."""
 
+_Paths = list[str]
 _Asked = dict[tuple[File, str], tuple[int, Value | None]]
 """What dotted names stand for in files that were asked for to answer one question, and how deep
 below the question that was."""
@@ -54,7 +55,7 @@ class Project:
         self._guests: OrderedDict[str, Guest] = OrderedDict()
         self._size = 0
         self._checked: set[str] = set()
-        self._mentions: dict[tuple[str, str], tuple[list[str], frozenset[str]]] = {}
+        self._mentions: dict[tuple[str, str, str], tuple[list[str], frozenset[str]]] = {}
         """The files in which words stand, and what was consulted for that."""
         self.steps = self._watch.steps
         self.heap: dict[Ref, Object] = {}
@@ -193,22 +194,43 @@ class Project:
         self._watch.consult(guest.stamps)
         return guest.own
 
-    def brings(self, path: str, function: str, parameter: str) -> bool:
-        """Whether the calls of a file's function bring from the host what a parameter takes, in all
-        of the project's files."""
-        callers = self._mentioning(path, function.partition(".")[0])
-        if len(callers) > _MOST_CALLERS:
-            return False
-        told = {self._heard(each).get((path, function, parameter)) for each in callers}
-        return True in told and False not in told
+    def brings(self, parameter: Parameter) -> bool:
+        """Whether the calls of a function bring from the host what a parameter takes, in all of the
+        project's files."""
+        return self._given(parameter, ()) == {True}
 
-    def _mentioning(self, path: str, word: str) -> list[str]:
+    def _given(self, parameter: Parameter, below: tuple[Parameter, ...]) -> set[bool]:
+        """What all calls give to a parameter, those that hand on what they are given themselves
+        included; nothing where nobody calls."""
+        path, function, _ = parameter
+        callers = self._naming(path, function.partition(".")[0], self._around.mentioning)
+        if len(callers) > _MOST_CALLERS or len(below) > _DEEPEST:
+            return {False}
+        told: set[bool] = set()
+        for each in callers:
+            for given in self._heard(each).get(parameter, ()):
+                if isinstance(given, bool):
+                    told.add(given)
+                elif given not in (parameter, *below):
+                    told |= self._given(given, (*below, parameter)) or {False}
+        return told
+
+    def places(self, path: str, attr: str, is_module: bool) -> bool:
+        """Whether a file of the project binds an attribute of that name from outside of the object,
+        or moves the module that it is."""
+        files = self._naming(path, attr, self._around.placing)
+        guests = [guest for guest in map(self._follow, files) if guest is not None]
+        done = {(attr, True), (attr, False)} if is_module else {(attr, True)}
+        return len(files) > _MOST_CALLERS or any(done & guest.placed for guest in guests)
+
+    def _naming(self, path: str, word: str, look: Callable[[str, str, int], list[str]]) -> _Paths:
         """The files in which a word stands: they are looked for once for each linted file."""
-        if (path, word) not in self._mentions:
+        asked = (path, word, look.__name__)
+        if asked not in self._mentions:
             with self._watch.watched() as consulted:
-                found = self._around.mentioning(path, word, _MOST_CALLERS)
-            self._mentions[path, word] = found, frozenset(consulted)
-        found, paths = self._mentions[path, word]
+                found = look(path, word, _MOST_CALLERS)
+            self._mentions[asked] = found, frozenset(consulted)
+        found, paths = self._mentions[asked]
         self._watch.consult(paths)
         return found
 

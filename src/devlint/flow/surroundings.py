@@ -52,6 +52,10 @@ class Surroundings(Protocol):
         """The files of a file's project in which a word stands, that file among them: the first
         ones where these are more than `most`, and none in a project of too many bytes."""
 
+    def placing(self, path: str, attr: str, most: int) -> list[str]:
+        """As `mentioning`, the files that seem to bind an attribute of that name, or to move what
+        it is, of another object than `self`."""
+
     def sets_default(self, path: str) -> bool:
         """Whether a program that imports a file sets where tensors are made."""
 

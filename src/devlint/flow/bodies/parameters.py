@@ -63,7 +63,7 @@ def bind_parameters(
             value = annotated(frame, parameter.annotation, path_value(name, given))
         elif _LOADER_NAME.search(name):
             value = loader(frame, parameter, name)
-            if frame.world.brought.get((frame.file.path, frame.qualname, name)) is False:
+            if False in frame.world.brought.get((frame.file.path, frame.qualname, name), ()):
                 value = NOTHING  # a call gives one that yields tensors of an accelerator
         elif name in tensors and not has_plain_default(parameter) and is_tensor_name(name):
             value = given_tensor(Path(name, given), Sort.TENSOR_BY_USE, parameter)

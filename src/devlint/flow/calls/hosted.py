@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from devlint import ir
-from devlint.flow.calls.callers import is_private, is_trial
+from devlint.flow.calls.callers import is_trial
 from devlint.flow.domain.derivation import shown
 from devlint.flow.domain.lattice import (
     CPU,
@@ -22,15 +22,17 @@ from devlint.flow.domain.lattice import (
     Symbol,
     is_place_of_argument,
     may_be_accelerator,
+    parameter_of,
 )
-from devlint.flow.domain.values import MADE, Origin, Value
+from devlint.flow.domain.paths import Path
+from devlint.flow.domain.values import MADE, Kind, Origin, Value
 from devlint.flow.effects.host import class_of
 from devlint.flow.effects.sending import is_sent
 from devlint.flow.facts import Elsewhere, Fact, HostRead, Indexing, Join, ModuleCall, Operand, Role
 from devlint.flow.frames.arguments import Arguments, by_parameter
 from devlint.flow.frames.files import ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
-from devlint.flow.frames.world import World
+from devlint.flow.frames.world import Parameter, World
 from devlint.flow.syntax.passing import is_sent_after
 from devlint.flow.syntax.walk import descendants
 
@@ -50,12 +52,32 @@ def note_brought(
         held = frame.object(value) if value.kind.is_container else None
         value = value if held is None else held.elements()
         place, key = frame.place(value), (closure.file.path, closure.qualname, name)
+        given_here = frame.world.brought.setdefault(key, set())
+        handed_on = _handed_on(frame, value, place) if listens else None
         if listens and _is_yet_to_go(frame, node, argument, place):
-            frame.world.brought.setdefault(key, True)
+            given_here.add(True)
+        elif handed_on is not None:
+            given_here.add(handed_on)
         elif may_be_accelerator(place):
-            frame.world.brought[key] = False
+            given_here.add(False)
         elif _is_brought(value, place) or (listens and _is_left(frame, place)):
-            frame.world.brought.setdefault(key, True)
+            given_here.add(True)
+
+
+def _handed_on(frame: Frame, value: Value, place: Device) -> Parameter | None:
+    """The parameter of the running function that a value is, or a part of which; None where it is
+    of none, or of one that is given what follows a module."""
+    function = frame.function
+    if frame.role is not Role.PLAIN or not isinstance(function, ir.Function):
+        return None
+    if isinstance(place, Symbol) and is_place_of_argument(place):
+        name = parameter_of(place)
+    elif value.kind is Kind.UNKNOWN and isinstance(value.data, Path):
+        name = value.data.root
+    else:
+        return None
+    taken = any(name == parameter.name for parameter in function.params)
+    return (frame.file.path, frame.qualname, name) if taken else None
 
 
 def note_numpy(frame: Frame, func: ir.Attribute) -> None:
@@ -163,28 +185,8 @@ def _is_hosted(world: World, fact: Fact, operand: Operand) -> bool:
             return True
         if operand.origin is Origin.INPUT and _reads_of_others(world, function, key):
             return True
-    known = world.brought.get((world.home.path, function, _parameter(operand.device)), False)
-    return operand.origin is Origin.INPUT and known
-
-
-def _parameter(place: Symbol) -> str:
-    """The parameter of which it is the place, or of a part of which."""
-    return place.key.partition(".")[0].partition("[")[0]
-
-
-def arguments_in(fact: Fact) -> Iterator[tuple[str, str]]:
-    """The arguments of a plain function that anybody may call of which a fact says something: the
-    function's dotted name and that of the parameter. A place may go by the name that it has where
-    the function is called."""
-    function = fact.context.function
-    if fact.context.role is not Role.PLAIN or is_private(function.rpartition(".")[2]):
-        return
-    for operand in _meeting(fact):
-        if operand.origin is Origin.INPUT and is_place_of_argument(operand.device):
-            assert isinstance(operand.device, Symbol)
-            yield function, _parameter(operand.device)
-            if isinstance(operand.node, ir.Name):
-                yield function, operand.node.id
+    given = world.brought.get((world.home.path, function, parameter_of(operand.device)))
+    return operand.origin is Origin.INPUT and given == {True}
 
 
 def _reads_of_others(world: World, function: str, key: str) -> bool:

@@ -128,6 +128,11 @@ def is_place_of_argument(device: Device) -> bool:
     )
 
 
+def parameter_of(place: Symbol) -> str:
+    """The parameter of which it is the place, or of a part of which."""
+    return place.key.partition(".")[0].partition("[")[0]
+
+
 def given(device: Device, key: str, holds: bool) -> Device:
     """The device where the condition `key` is known to hold, or known not to."""
     if not isinstance(device, Guarded):

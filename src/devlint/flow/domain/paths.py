@@ -29,6 +29,11 @@ class Path:
     text: str
     given: bool = False
 
+    @property
+    def root(self) -> str:
+        """The name at its front."""
+        return self.text.partition(".")[0].partition("[")[0]
+
 
 @dataclass(frozen=True, slots=True)
 class Remembered(Path):

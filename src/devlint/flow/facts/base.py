@@ -33,11 +33,13 @@ class Role(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Where a fact was seen. `function` is a dotted name, "" at module level."""
+    """Where a fact was seen. `function` is a dotted name, "" at module level; `receiver` is how it
+    calls the object whose method it is, "" where it is a method of none."""
 
     function: str = ""
     role: Role = Role.PLAIN
     guard: Guard = Guard.NONE
+    receiver: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -136,7 +136,8 @@ class Frame:
             guard = Guard.PROVEN
         elif known.get(ACCELERATOR_CHOSEN) and guard is Guard.NONE:
             guard = Guard.CHOSEN
-        return Context(self.qualname, self.role, guard)
+        params = self.function.params if self.owner is not None and self.function else ()
+        return Context(self.qualname, self.role, guard, params[0].name if params else "")
 
     def record(self, fact: Fact) -> None:
         if not self.recording:

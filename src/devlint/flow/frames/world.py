@@ -23,9 +23,11 @@ if TYPE_CHECKING:
     from devlint.torchapi.table import Table
 
 
-Brought = dict[tuple[str, str, str], bool]
-"""Parameters, by the paths of files and the dotted names of functions, for which a call brings from
-the host what it gives, and whether no other call gives what may be on an accelerator."""
+Parameter = tuple[str, str, str]
+"""A parameter by the path of its file, the dotted name of its function, and its own."""
+Brought = dict[Parameter, set[bool | Parameter]]
+"""What calls give to parameters: True for what is on the host, False for what may be on an
+accelerator, a parameter of the calling function for what that is given."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,59 @@
+"""What a file does to the attributes of objects from outside of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from devlint import ir
+from devlint.flow.syntax.scan import MOVES
+from devlint.flow.syntax.walk import descendants
+
+Done = tuple[str, bool]
+"""An attribute, and whether it is bound; else what it is is moved, which changes a module only."""
+
+
+def placed(module: ir.Module) -> frozenset[Done]:
+    """The attributes that a file binds, or moves, on objects that aren't those of the running
+    method: `trainer.model = wrapped`, `trainer.model.cuda()`. What is a constant is in no place.
+    """
+    return frozenset(_placed(module.body, ""))
+
+
+def _placed(body: ir.Body, own: str) -> Iterator[Done]:
+    for statement in body:
+        if isinstance(statement, ir.Class):
+            for inner in statement.body:
+                yield from _of_method(inner)
+        elif isinstance(statement, ir.Function):
+            yield from _placed(statement.body, own)
+        else:
+            for node in descendants(statement):
+                yield from _of_node(node, own)
+
+
+def _of_method(statement: ir.Stmt) -> Iterator[Done]:
+    if isinstance(statement, ir.Function):
+        yield from _placed(statement.body, statement.params[0].name if statement.params else "")
+    else:
+        yield from _placed((statement,), "")
+
+
+def _of_node(node: ir.Node, own: str) -> Iterator[Done]:
+    match node:
+        case ir.Assign(value=ir.Constant()):
+            return
+        case ir.Assign(targets=targets):
+            for target in targets:
+                for part in target.items if isinstance(target, ir.Display) else (target,):
+                    if attr := _attribute(part, own):
+                        yield attr, True
+        case ir.Call(func=ir.Attribute(value=moved, attr=move)) if move in MOVES:
+            if attr := _attribute(moved, own):
+                yield attr, False
+
+
+def _attribute(node: ir.Expr, own: str) -> str:
+    """The attribute that an expression names, unless it is one of the running method's object."""
+    if not isinstance(node, ir.Attribute):
+        return ""
+    return "" if isinstance(node.value, ir.Name) and node.value.id == own else node.attr

@@ -1,0 +1,159 @@
+"""What the rest of a project gives to a function, and makes of an object's attributes."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from devlint.lint import check_source
+from devlint.settings import Settings
+from devlint.why import REASONS
+
+HELPER = """
+    import torch
+
+    def padded(image: torch.Tensor, device=None):
+        return torch.cat((image, torch.zeros(3)))
+"""
+
+
+def lint(
+    root: Path, name: str, files: dict[str, str], settings: Settings | None = None
+) -> list[str]:
+    """The codes found in one file of a project, with their rows."""
+    (root / "pyproject.toml").touch()
+    for each, text in files.items():
+        path = root / each
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(textwrap.dedent(text), encoding="utf-8")
+    path = root / name
+    found = check_source(path.read_bytes(), str(path), settings or Settings())
+    return [f"{finding.code}:{finding.span.row}" for finding in found]
+
+
+def between(body: str) -> str:
+    """A file that hands on to the helper what it is given."""
+    return f"from helpers import padded\n\ndef enlarged(image, device=None):\n    {body}\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "given", "found"),
+    [
+        ("return padded(image)", "torch.from_numpy(rows)", []),
+        ("return padded(image[0])", "torch.from_numpy(rows)", []),
+        ("return padded(image)", "torch.from_numpy(rows).to(device)", ["DEV203:5"]),
+        ("return padded(image)", "opened(rows)", ["DEV203:5"]),
+        ("return padded(image.to(device))", "torch.from_numpy(rows)", ["DEV203:5"]),
+        ("return enlarged(padded(image))", "torch.from_numpy(rows)", []),
+    ],
+)
+def test_what_a_caller_hands_on(tmp_path: Path, body: str, given: str, found: list[str]) -> None:
+    """What a function hands on is what its own callers give it, in whatever file they are."""
+    files = {
+        "helpers.py": HELPER,
+        "between.py": between(body),
+        "main.py": f"""
+            import torch
+            from between import enlarged
+            from images import opened
+
+            def show(rows, device):
+                return enlarged({given}, device)
+        """,
+    }
+    assert lint(tmp_path, "helpers.py", files) == found
+
+
+def test_what_nobody_calls_may_be_given_anything(tmp_path: Path) -> None:
+    files = {"helpers.py": HELPER, "between.py": between("return padded(image)")}
+    assert lint(tmp_path, "helpers.py", files) == ["DEV203:5"]
+
+
+TRAINER = """
+    import torch
+    from torch import nn
+
+    class Trainer:
+        def __init__(self, device):
+            self.net = nn.Linear(3, 3)
+            self.weights = torch.ones(3)
+            self.device = device
+
+        def step(self, x):
+            x = x.to(self.device)
+            y = self.net(x)
+            return y, x * self.weights
+"""
+FOUND = ["DEV208:7", "DEV202:14"]
+
+
+def test_attributes_that_nobody_else_places(tmp_path: Path) -> None:
+    assert lint(tmp_path, "trainer.py", {"trainer.py": TRAINER}) == FOUND
+
+
+@pytest.mark.parametrize(
+    ("statement", "found"),
+    [
+        ("trainer.net = wrapped(trainer.net)", FOUND[1:]),
+        ("trainer.net.cuda()", FOUND[1:]),
+        ("net = trainer.net.to('cuda')", FOUND[1:]),
+        ("trainer.net, other = wrapped(trainer.net)", FOUND[1:]),
+        ("trainer.weights = trainer.weights.cuda()", FOUND[:1]),
+        # a tensor's move makes another one
+        ("weights = trainer.weights.cuda()", FOUND),
+        ("trainer.weights = None", FOUND),
+        ("print(trainer.net, trainer.net.weight)", FOUND),
+    ],
+)
+def test_attributes_that_another_file_places(
+    tmp_path: Path, statement: str, found: list[str]
+) -> None:
+    files = {
+        "trainer.py": TRAINER,
+        "train.py": f"""
+            from trainer import Trainer
+            from wrapping import wrapped
+
+            def main(device):
+                trainer = Trainer(device)
+                {statement}
+                trainer.step(batch)
+        """,
+    }
+    assert lint(tmp_path, "trainer.py", files) == found
+    assert lint(tmp_path, "trainer.py", {}, Settings(follow_imports=False)) == FOUND
+
+
+def test_what_another_class_does_with_its_own_attribute(tmp_path: Path) -> None:
+    other = """
+        class Other:
+            def __init__(this, net):
+                this.net = net
+                this.net.cuda()
+    """
+    assert lint(tmp_path, "trainer.py", {"trainer.py": TRAINER, "other.py": other}) == FOUND
+
+
+def test_an_attribute_of_a_base_in_another_file(tmp_path: Path) -> None:
+    """What a call leads to in another file hangs on what a third one places as well."""
+    files = {
+        "trainer.py": TRAINER,
+        "special.py": """
+            from trainer import Trainer
+
+            class Special(Trainer):
+                def epoch(self, batches):
+                    return [self.step(x) for x in batches]
+        """,
+    }
+    alone = lint(tmp_path, "trainer.py", files)
+    assert alone == FOUND
+    files = {"train.py": "def run(special):\n    special.net = special.net.cuda()\n"}
+    assert lint(tmp_path, "trainer.py", files) == FOUND[1:]
+    assert lint(tmp_path, "special.py", {}) == []
+
+
+def test_the_reasons_have_words() -> None:
+    assert {"callers-bring-it-from-the-host", "placed-from-outside"} <= REASONS.keys()
