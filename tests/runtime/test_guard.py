@@ -22,6 +22,7 @@ from torch import Tensor, nn
 
 import devlint
 from devlint import DeviceMismatchError, emulate, guard, guarded, install_guard
+from devlint.runtime.guard.agreement import seems_to_disagree
 
 PLAIN = nn.Module._call_impl
 
@@ -484,3 +485,31 @@ def test_public_names() -> None:
     )
     code = "import devlint, sys; devlint.check; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize(
+    ("layer", "stray", "given"),
+    [
+        (nn.Linear(4, 4), "bias", lambda x, y: ((x,), {})),
+        (nn.Linear(4, 4), "", lambda x, y: ((y,), {})),
+        (nn.Linear(4, 4), "", lambda x, y: ((), {"input": y})),
+        (nn.BatchNorm1d(4, affine=False), "", lambda x, y: ((y,), {})),
+        (nn.BatchNorm1d(4, affine=False), "running_var", lambda x, y: ((x,), {})),
+        (nn.LSTMCell(4, 4), "", lambda x, y: ((x, (x, y)), {})),
+        (nn.LSTMCell(4, 4), "", lambda x, y: ((x, [x, y]), {})),
+    ],
+)
+def test_what_is_on_another_device_is_seen_without_an_emulation(
+    layer: nn.Module, stray: str, given: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x, y = torch.ones(2, 4), torch.ones(2, 4)
+    real, other = Tensor.get_device, getattr(layer, stray) if stray else y
+
+    def numbered(tensor: Tensor) -> int:
+        return 0 if tensor is other else real(tensor)
+
+    args, kwargs = given(x, y)
+    assert not seems_to_disagree(layer, args, kwargs)
+    monkeypatch.setattr(Tensor, "get_device", numbered)
+    assert seems_to_disagree(layer, args, kwargs)
+    assert not seems_to_disagree(nn.ReLU(), args, kwargs)  # it has no place of its own

@@ -979,6 +979,37 @@ def test_nothing_of_the_guard_is_compiled() -> None:
     assert not [reason for reason in reasons if "devlint" in reason]
 
 
+class Broken(nn.Module):
+    """Its own code isn't compiled, since it breaks in a loop; what that calls is."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        own, unlearned = nn.Sequential(Block()), nn.BatchNorm1d(4, affine=False)
+        self.layers = nn.ModuleList([nn.Linear(4, 4), own, unlearned])
+        self.cell = nn.LSTMCell(4, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        for layer in self.layers:
+            x = self.cell(layer(x), (x, x))[0]
+            torch._dynamo.graph_break()
+        return x
+
+
+@pytest.mark.usefixtures("fresh_compiler")
+def test_no_more_is_compiled_where_layers_are_called_uncompiled() -> None:
+    def facts(around: Any) -> Any:
+        compiled = Compiled()
+        call = torch.compile(Broken(), backend=compiled.backend)
+        with around():
+            for _ in range(2):
+                call(torch.ones(3, 4))
+        return compiled.facts()
+
+    plain = facts(contextlib.nullcontext)
+    assert plain[0]
+    assert facts(guard) == plain
+
+
 @pytest.mark.usefixtures("fresh_compiler")
 def test_breaks_are_counted_alike() -> None:
     import torch._dynamo

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.nn.modules import module as module_room
 
 from devlint.runtime.explaining.lookup import own_tensors, tensors_of
+from devlint.runtime.guard.compiler import unseen_by_compiler, without_compiler
 from devlint.runtime.reader import place
 from devlint.runtime.virtual.running import running_world
 from devlint.runtime.virtual.tags import PLAIN, TENSORLESS
@@ -49,35 +50,27 @@ def _changes(base: type, kind: type) -> bool:
     return False
 
 
-def seems_to_disagree(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+def seems_to_disagree(
+    module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], under_modes: bool = False
+) -> bool:
     """Whether a layer's parameters and what it gets are on several devices.
 
-    This runs before every call of a layer, so it is quick: numbers stand for devices, and buffers
-    count only where there are no parameters. What it passes over PyTorch doesn't, and where it
-    asks in vain `disagreement` decides.
+    This runs before every call of a layer, so it is quick, and calls nothing of Python's for plain
+    tensors: numbers stand for devices, and buffers count only where there are no parameters. What
+    it passes over PyTorch doesn't, and where it asks in vain `disagreement` decides.
     """
-    if not _mode_count():
-        return _differ(module, args, kwargs)
-    if running_world() is not None:
-        return bool(module._parameters or module._buffers)
-    with torch._C.DisableTorchFunction():  # modes would be asked for each device
-        return _differ(module, args, kwargs)
-
-
-def _differ(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    if _mode_count() and not under_modes:
+        return _seems_to_disagree_under_modes(module, args, kwargs)
     home: int | None = None
-    for own in (module._parameters, module._buffers):
-        for tensor in own.values():
-            if type(tensor) in PLAIN:
-                found = tensor.get_device()  # type: ignore[union-attr]
-                if home is None:
-                    home = found
-                elif found != home:
-                    return True
-        if home is not None:
-            break
-    else:
-        return False
+    for tensor in module._parameters.values():
+        if type(tensor) in PLAIN:
+            found = tensor.get_device()  # type: ignore[union-attr]
+            if home is None:
+                home = found
+            elif found != home:
+                return True
+    if home is None:
+        return bool(module._buffers) and _buffers_seem_to_disagree(module, args, kwargs)
     for value in (*args, *kwargs.values()) if kwargs else args:
         kind = type(value)
         if kind is Tensor:
@@ -88,6 +81,31 @@ def _differ(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     return False
 
 
+unseen_by_compiler(seems_to_disagree.__code__)
+
+
+@without_compiler
+def _seems_to_disagree_under_modes(
+    module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> bool:
+    if running_world() is not None:
+        return bool(module._parameters or module._buffers)
+    with torch._C.DisableTorchFunction():  # modes would be asked for each device
+        return seems_to_disagree(module, args, kwargs, under_modes=True)
+
+
+@without_compiler
+def _buffers_seem_to_disagree(
+    module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> bool:
+    plain = (each for each in module._buffers.values() if type(each) in PLAIN)
+    places = {each.get_device() for each in plain}  # type: ignore[union-attr]
+    return len(places) > 1 or any(
+        _is_elsewhere(value, home) for home in places for value in (*args, *kwargs.values())
+    )
+
+
+@without_compiler
 def _is_elsewhere(value: Any, home: int | None) -> bool:
     """Whether a tensor in an argument is on another device."""
     if type(value) is tuple and all(type(each) is Tensor for each in value):  # an LSTM's state

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import sys
+from collections.abc import Callable
 from types import CodeType
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import torch
 from torch import nn
 from torch._C._dynamo import eval_frame as _frames
+
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
 
 is_compiling = torch.compiler.is_dynamo_compiling
 """True in what torch.compile makes of a call, and False when Python runs it."""
@@ -27,6 +32,20 @@ def unseen_by_compiler(code: CodeType) -> None:
     action = _names._FrameAction
     strategy = _names._FrameExecStrategy(action.SKIP, action.DEFAULT)
     _names.set_code_exec_strategy(code, strategy)
+
+
+def without_compiler(function: Callable[Given, Result]) -> Callable[Given, Result]:
+    """Have a function run as it is wherever it is called, with all that it calls."""
+
+    def run(*args: Given.args, **kwargs: Given.kwargs) -> Result:
+        compiler = set_compiler(None)
+        try:
+            return function(*args, **kwargs)
+        finally:
+            set_compiler(compiler)
+
+    unseen_by_compiler(run.__code__)
+    return functools.wraps(function)(run)
 
 
 def is_traced() -> bool:

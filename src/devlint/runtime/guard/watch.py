@@ -19,7 +19,12 @@ import torch
 from torch import nn
 
 from devlint.runtime.guard.agreement import is_layer, seems_to_disagree
-from devlint.runtime.guard.compiler import is_compiling, set_compiler, unseen_by_compiler
+from devlint.runtime.guard.compiler import (
+    is_compiling,
+    set_compiler,
+    unseen_by_compiler,
+    without_compiler,
+)
 from devlint.runtime.guard.errors import DeviceMismatchError
 from devlint.runtime.guard.tracebacks import hide
 from devlint.runtime.virtual.api.warned import WARNINGS
@@ -28,8 +33,9 @@ if TYPE_CHECKING:
     from devlint.runtime.guard.guard import Guard
 
 CallContext = AbstractContextManager[Any]
-Plan = Callable[[nn.Module, tuple[Any, ...], dict[str, Any]], "CallContext | None"]
-"""What is done before a call of a module of one class; may give what the call is to run in."""
+Plan = Callable[[nn.Module, tuple[Any, ...], dict[str, Any]], "CallContext | bool | None"]
+"""What is done before a call of a module of one class, unseen by the compiler: may give what the
+call is to run in, or say whether a layer's tensors seem to be on several devices."""
 
 
 @dataclass
@@ -42,10 +48,6 @@ class _State:
     """Whether any of the guards wants to know of calls that have ended."""
     checked: set[int] = field(default_factory=set)
     """The modules that have been looked at, by `id`."""
-
-
-_COMPILER = "torch._dynamo"
-"""The module without which nothing is compiled."""
 
 
 class _PerThread(threading.local):
@@ -104,45 +106,47 @@ class Watch:
 
     def _checked(self, original: Any, state: _State) -> Any:
         """What stands in `nn.Module._call_impl`."""
-        plan_of, modules = state.plans.get, sys.modules
-        thread = _PerThread()
+        plan_of, note, thread = state.plans.get, state.checked.add, _PerThread()
 
-        def new_class(module: nn.Module, args: Any, kwargs: Any) -> CallContext | None:
+        @without_compiler
+        def new_plan(kind: type) -> Plan | None:
             if not state.guards:
                 _exchange(_call_impl, original)  # somebody has put back what was taken off
                 return None
-            plan = state.plans[type(module)] = self._plan(type(module), state)
+            plan = state.plans[kind] = self._plan(kind, state)
+            return plan
+
+        def new_class(module: nn.Module, args: Any, kwargs: Any) -> CallContext | bool | None:
+            plan = new_plan(type(module))
             return None if plan is None else plan(module, args, kwargs)
+
+        unseen_by_compiler(new_class.__code__)
 
         # The compiler is to see the program's frames only: it neither compiles this function nor
         # anything that the guard does, while it still sees what is called by `original`.
         def _call_impl(self: nn.Module, *args: Any, **kwargs: Any) -> Any:
             if is_compiling():
                 return original(self, *args, **kwargs)
-            context, compiler, counts = None, None, state.counts
+            context, counts = None, state.counts
             if counts:
                 thread.depth += 1
             try:
                 plan = plan_of(type(self), new_class)
-                if plan is not None and _COMPILER not in modules:
-                    context = plan(self, args, kwargs)
-                elif plan is not None:
-                    compiler = set_compiler(None)
-                    try:
-                        context = plan(self, args, kwargs)
-                    finally:
-                        set_compiler(compiler)
-                if context is None or compiler is not None:  # what is compiled runs in nothing new
+                if plan is not None:
+                    answer = plan(self, args, kwargs)
+                    if isinstance(answer, bool):
+                        note(id(self))
+                        if answer:
+                            _disagrees(state, self, args, kwargs)
+                    else:
+                        context = answer
+                if context is None:
                     result = original(self, *args, **kwargs)
                 else:
                     with context:
                         result = original(self, *args, **kwargs)
             except Exception as error:
-                compiler = set_compiler(None)
-                try:
-                    raised = _failed(error, state)
-                finally:
-                    set_compiler(compiler)
+                raised = _failed(error, state)
                 if raised is error:
                     del raised  # or the error would keep this frame, and this frame the error
                     raise
@@ -162,26 +166,27 @@ class Watch:
 
     def _plan(self, kind: type, state: _State) -> Plan | None:
         """What to do before calls of modules of a class."""
-        if not is_layer(kind):
-            return lambda module, args, kwargs: self._first_call(module, state)
-        if kind.__module__ == "torch.nn.modules.container":
-            return None  # it has nothing of its own
+        if is_layer(kind):
+            is_container = kind.__module__ == "torch.nn.modules.container"
+            return None if is_container else seems_to_disagree  # a container has nothing of its own
+        known = self._seen.get
 
-        note = state.checked.add
+        def look_once(module: nn.Module, args: Any, kwargs: Any) -> CallContext | None:
+            seen = known(id(module))
+            if seen is not None and seen() is module:
+                return None
+            compiler = set_compiler(None)
+            try:
+                context = self._first_call(module, state)
+            finally:
+                set_compiler(compiler)
+            return context if compiler is None else None  # what is compiled runs in nothing new
 
-        def agree(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-            note(id(module))
-            if seems_to_disagree(module, args, kwargs):
-                for guard in state.guards:
-                    _asked(guard.disagrees, module, args, kwargs)
-
-        return agree
+        unseen_by_compiler(look_once.__code__)
+        return look_once
 
     def _first_call(self, module: nn.Module, state: _State) -> CallContext | None:
         key, seen_modules = id(module), self._seen
-        seen = seen_modules.get(key)
-        if seen is not None and seen() is module:
-            return None
         state.checked.add(key)
         seen_modules[key] = weakref.ref(module, lambda _: seen_modules.pop(key, None))
         for guard in state.guards:
@@ -202,6 +207,13 @@ def _asked(question: Callable[..., Any], *details: Any) -> Any:
         return None
 
 
+@without_compiler
+def _disagrees(state: _State, layer: nn.Module, args: Any, kwargs: Any) -> None:
+    for guard in state.guards:
+        _asked(guard.disagrees, layer, args, kwargs)
+
+
+@without_compiler
 def _failed(error: Exception, state: _State) -> Exception:
     """What is to be raised for an error of a call: itself, if nobody knows better."""
     hide(error)
