@@ -12,6 +12,7 @@ from devlint.flow.calls.module_inputs import may_hold_tensors
 from devlint.flow.domain.derivation import Sort, Step, shown
 from devlint.flow.domain.differences import difference
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, only_host
+from devlint.flow.domain.state import Object
 from devlint.flow.domain.values import (
     NONE,
     NOTHING,
@@ -134,7 +135,8 @@ def call_module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
     found = frame.object(value)
     info = found.source if found is not None and isinstance(found.source, ClassInfo) else None
     managed = found is not None and found.managed
-    self_moving = directed.is_given_device(args) if info is None else moves_inputs(frame, info)
+    self_moving = info is None and directed.is_given_device(args)
+    self_moving = self_moving or any(brings_along(frame, each) for each in frame.objects(value))
     if value.note == "if-module":
         value = value.but(kind=Kind.MODULE, data=None)
     place = frame.place(value)
@@ -259,6 +261,25 @@ def _adapts(frame: Frame, info: ClassInfo | None, module: Value) -> bool:
     names = {parameter.name for parameter in method[1].params[1:]}
     scan = method[0].file.scan(method[1])
     return bool(names & scan.followed or scan.self_moves)
+
+
+def brings_along(frame: Frame, module: Object) -> bool:
+    """Whether a module's `forward` moves what it is given, or hands it to a part that does: to one
+    that a framework places, as `DataParallel` is."""
+    info = module.source
+    if not isinstance(info, ClassInfo):
+        return False
+    if moves_inputs(frame, info):
+        return True
+    owner, function = info.method("forward") or (info, None)
+    names = {parameter.name for parameter in function.params[1:]} if function else set()
+    scan = owner.file.scan(function) if function else None
+    for attr, name in scan.self_inputs if scan else ():
+        held = module.entries.get(attr) if name in names else None
+        if held is not None and held.kind is Kind.MODULE:
+            if any(part.managed or brings_along(frame, part) for part in frame.objects(held)):
+                return True
+    return False
 
 
 def moves_inputs(frame: Frame, info: ClassInfo) -> bool:

@@ -224,6 +224,13 @@ class Frame:
             return self.world.project.heap.get(value.data)
         return found
 
+    def objects(self, value: Value) -> list[Object]:
+        """The objects of which a value refers to one."""
+        refs = value.data if isinstance(value.data, frozenset) else ()
+        several = [found for ref, found in self.state.heap.items() if ref in refs]
+        found = None if several else self.object(value)
+        return several if found is None else [found]
+
     def _several(self, refs: frozenset[Ref]) -> Object | None:
         """What is known of one of several modules, of which nobody knows which."""
         # In the order in which they were made: a set has another one in each run.
