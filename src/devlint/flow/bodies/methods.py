@@ -14,11 +14,11 @@ from devlint.flow.bodies.registered import leave_open, place_parts, register, te
 from devlint.flow.calls import fields
 from devlint.flow.calls.callers import is_exporting, is_out_of_use, is_private, is_trying_itself
 from devlint.flow.domain.keys import ALL_ON_HOST, CUDA_AVAILABLE, IS_NONE
-from devlint.flow.domain.lattice import UNKNOWN, Device, conditions, join, only_host
+from devlint.flow.domain.lattice import UNKNOWN, Device, conditions, join
 from devlint.flow.domain.paths import path_value
 from devlint.flow.domain.state import Object, State
-from devlint.flow.domain.value_joins import join_all, join_values
-from devlint.flow.domain.values import MADE, Kind, Value
+from devlint.flow.domain.value_joins import join_values
+from devlint.flow.domain.values import Kind, Value
 from devlint.flow.facts import Role
 from devlint.flow.frames.files import CONSTRUCTORS, ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
@@ -77,8 +77,6 @@ def run_class(info: ClassInfo, around: Frame) -> None:
         if info.is_module and receiver is this and not early:
             unregistered.tell_filled(info, made, own, this)
             cached.tell(info, method, start, this)
-        if info.is_module and name == "forward":
-            _note_output(method, own)
     for base, name in inherited(info, start, this):
         run_alone(_closure(info, base.methods[name], base), start, this, inherited=True)
     tell_kept_tensors(info, start)
@@ -124,33 +122,6 @@ def _known_of_object(around: Frame, made: Frame) -> dict[str, bool]:
     if made.state.known.get(CUDA_AVAILABLE):
         known[CUDA_AVAILABLE] = True
     return known
-
-
-def _note_output(method: ir.Function, ended: Frame) -> None:
-    """Remember that a `forward` returns what it has made on the host."""
-    made = [value for value, _ in ended.returns]
-    if made and all(_is_made_on_host(ended, value) for value in made):
-        ended.world.made_on_host[method] = join_all(made)
-    elif made and all(value.kind is Kind.TUPLE for value in made):
-        found = [state.heap.get(value.data) for value, state in ended.returns]
-        rows = [each.items for each in found if each is not None and each.items]
-        if len(rows) == len(made) and len({len(row) for row in rows}) == 1:
-            _note_parts(method, ended, rows)
-
-
-def _note_parts(method: ir.Function, ended: Frame, rows: list[tuple[Value, ...]]) -> None:
-    """Remember which parts of what it returns it has made on the host."""
-    parts = tuple(
-        join_all(list(part)) if all(_is_made_on_host(ended, value) for value in part) else None
-        for part in zip(*rows, strict=True)
-    )
-    if any(part is not None for part in parts):
-        ended.world.parts_made_on_host[method] = parts
-
-
-def _is_made_on_host(frame: Frame, value: Value) -> bool:
-    made = value.kind is Kind.TENSOR and value.origin in MADE
-    return made and value.scalar is False and only_host(frame.place(value))
 
 
 def receiver_of(info: ClassInfo, method: ir.Function, this: Value) -> Value | None:

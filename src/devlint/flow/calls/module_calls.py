@@ -136,7 +136,7 @@ def call_module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
     info = found.source if found is not None and isinstance(found.source, ClassInfo) else None
     managed = found is not None and found.managed
     self_moving = info is None and directed.is_given_device(args)
-    self_moving = self_moving or any(brings_along(frame, each) for each in frame.objects(value))
+    self_moving = self_moving or any(_moves_inputs(frame, each) for each in frame.objects(value))
     if value.note == "if-module":
         value = value.but(kind=Kind.MODULE, data=None)
     place = frame.place(value)
@@ -168,8 +168,6 @@ def call_module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
     several = source.rpartition(".")[2] in _SEVERAL_OUTPUTS
     kind = Kind.TENSOR if source.startswith("torch.nn.") and not several else Kind.BATCH
     operand = frame.operand(func, value)
-    if outputs.may_be_on_host(frame, info, found):
-        return NOTHING
     if operand.origin is Origin.INPUT:
         return NOTHING  # nobody here has moved it: it may well stay on the host
     if found is None and _is_pipeline(func, args):
@@ -180,7 +178,7 @@ def call_module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
         note="guarded" if operand.guarded else unproven,
         trace=Step(Sort.OUTPUT, node, operand.value.trace),
     )  # fmt: skip
-    return outputs.of_forward(frame, node, there, found, info)
+    return outputs.of_forward(frame, node, there, value)
 
 
 def _is_pipeline(func: ir.Expr, args: Arguments) -> bool:
@@ -263,37 +261,40 @@ def _adapts(frame: Frame, info: ClassInfo | None, module: Value) -> bool:
     return bool(names & scan.followed or scan.self_moves)
 
 
-def brings_along(frame: Frame, module: Object) -> bool:
-    """Whether a module's `forward` moves what it is given, or hands it to a part that does: to one
+_DEEPEST = 3
+"""Parts of parts that are looked into."""
+
+
+def _moves_inputs(frame: Frame, module: Object) -> bool:
+    """Whether a module's `forward` moves what it is given, can't be seen, or hands it to a part
     that a framework places, as `DataParallel` is."""
     info = module.source
     if not isinstance(info, ClassInfo):
         return False
-    if moves_inputs(frame, info):
-        return True
-    owner, function = info.method("forward") or (info, None)
-    names = {parameter.name for parameter in function.params[1:]} if function else set()
-    scan = owner.file.scan(function) if function else None
-    for attr, name in scan.self_inputs if scan else ():
-        held = module.entries.get(attr) if name in names else None
-        if held is not None and held.kind is Kind.MODULE:
-            if any(part.managed or brings_along(frame, part) for part in frame.objects(held)):
-                return True
-    return False
-
-
-def moves_inputs(frame: Frame, info: ClassInfo) -> bool:
-    """Whether a class's `forward` moves what it is given, or can't be seen."""
     method = info.method("forward")
-    if method is None:
+    if method is None or any(each.kind in ("*", "**") for each in method[1].params):
         return True
     function = method[1]
     names = {parameter.name for parameter in function.params[1:]}
-    if any(parameter.kind in ("*", "**") for parameter in function.params):
-        return True
     if method[0].file.scan(function).self_moves:  # it takes itself to where its input is
         return True
-    return _moves(info, method, names) or directed.takes_inputs_there(function, names)
+    if _moves(info, method, names) or directed.takes_inputs_there(function, names):
+        return True
+    return _hands_to_wrapper(frame, module, _DEEPEST)
+
+
+def _hands_to_wrapper(frame: Frame, module: Object, depth: int) -> bool:
+    if module.managed or not depth:
+        return module.managed
+    info = module.source
+    method = info.method("forward") if isinstance(info, ClassInfo) else None
+    if method is None:
+        return False
+    names = {parameter.name for parameter in method[1].params[1:]}
+    handed = {attr for attr, name in method[0].file.scan(method[1]).self_inputs if name in names}
+    held = (module.entries[attr] for attr in handed & module.entries.keys())
+    parts = (part for each in held if each.kind is Kind.MODULE for part in frame.objects(each))
+    return any(_hands_to_wrapper(frame, part, depth - 1) for part in parts)
 
 
 def _moves(info: ClassInfo, method: tuple[ClassInfo, ir.Function], names: set[str]) -> bool:

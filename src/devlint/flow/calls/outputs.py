@@ -2,71 +2,135 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import reduce
+
 from devlint import ir
 from devlint.flow.domain.derivation import Sort
-from devlint.flow.domain.state import Object
-from devlint.flow.domain.value_joins import both
-from devlint.flow.domain.values import NOTHING, TENSORS, Kind, Value
+from devlint.flow.domain.lattice import CPU
+from devlint.flow.domain.paths import path_value
+from devlint.flow.domain.state import Heap, Object, State
+from devlint.flow.domain.value_joins import join_all
+from devlint.flow.domain.values import NOTHING, TENSORS, Kind, Origin, Value
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
-from devlint.flow.syntax.walk import self_attribute
 
 Parts = tuple[Value | None, ...]
 """Of several things that `forward` returns, each of which more is known; None for the others."""
+_STATEMENTS = 200
+"""What may be run to find out what a `forward` returns."""
+_READ_BACK = Value(Kind.UNKNOWN, origin=Origin.MOVED)
+"""What may have been brought to the host: nothing is known of it."""
+_NO_TENSORS = (Kind.NUMBER, Kind.STRING, Kind.BOOL, Kind.NDARRAY)
 
 
-def of_forward(
-    frame: Frame, node: ir.Call, there: Value, held: Object | None, info: ClassInfo | None
-) -> Value:
-    """What a call of a module gives. `there` is a tensor where the module is, `held` what the
-    module holds."""
-    method = None if info is None else info.method("forward")
-    if method is None:
+def of_forward(frame: Frame, node: ir.Call, there: Value, module: Value) -> Value:
+    """What a call of a module gives. `there` is a tensor where the module is."""
+    told = [_told(frame, module, found) for found in frame.objects(module)]
+    given = reduce(_either, told) if told else None
+    if not isinstance(given, tuple):
+        return _part(node, there, given)
+    if all(part is None for part in given):
         return there
-    made = frame.world.made_on_host.get(method[1])
-    if made is not None:
-        return made.but(data=None, note="").step(Sort.RETURN, node)
-    parts = frame.world.parts_made_on_host.get(method[1]) or _settings(method, held)
-    if parts is None:
-        return there
-    items = tuple(_part(node, there, part) for part in parts)
+    items = tuple(_part(node, there, part) for part in given)
     return Value(Kind.TUPLE, data=frame.allocate(node, Object(items=items)))
 
 
-_DEEPEST = 3
-"""Parts of parts that are looked into."""
+def _told(frame: Frame, module: Value, found: Object) -> Value | Parts | None:
+    """What the class of one of the modules tells that are called."""
+    info = found.source
+    method = info.method("forward") if isinstance(info, ClassInfo) else None
+    if method is None:
+        return None
+    returned = _returned(frame, module, method)
+    if isinstance(returned, Value):
+        return returned
+    return _beside(returned, _settings(method, found)) or None
 
 
-def may_be_on_host(
-    frame: Frame, info: ClassInfo | None, held: Object | None, depth: int = _DEEPEST
-) -> bool:
-    """Whether a `forward` brings something to the host, which it may return, or gives what a part
-    of its module gives that does so."""
-    method = None if info is None else info.method("forward")
-    if method is None or not depth:
-        return False
+def _either(a: Value | Parts | None, b: Value | Parts | None) -> Value | Parts | None:
+    """What one of two modules gives, of which nobody knows which is called."""
+    if a == b:
+        return a
+    if isinstance(a, Value) or isinstance(b, Value):
+        return _READ_BACK
+    a, b = (a or (None,) * len(b or ())), (b or (None,) * len(a or ()))
+    return tuple(map(_one, a, b)) if len(a) == len(b) else _READ_BACK
+
+
+def _one(a: Value | None, b: Value | None) -> Value | None:
+    return a if a == b else _READ_BACK
+
+
+def _beside(parts: Parts | None, others: Parts | None) -> Parts:
+    """What is known of several things, or else of the same by other means."""
+    if parts is None or others is None or len(parts) != len(others):
+        return parts or others or ()
+    return tuple(a if a is not None else b for a, b in zip(parts, others, strict=True))
+
+
+def _returned(
+    frame: Frame, module: Value, method: tuple[ClassInfo, ir.Function]
+) -> Value | Parts | None:
+    """What a `forward` returns on the host, or no tensor at all, whatever it is given: of each
+    thing where it returns several, None for the others. It is run once for that."""
     owner, function = method
-    scan = owner.file.scan(function)
-    this = function.params[0].name if function.params else ""
-    parts = [self_attribute(node.func, this) for node in scan.returned if isinstance(node, ir.Call)]
-    return scan.reads_back or any(
-        _part_may_be_on_host(frame, ref, depth - 1)
-        for name in parts
-        if held is not None and name in held.entries
-        for ref in both(held.entries[name].data)
-    )
+    returned = frame.world.returned
+    if function not in returned:
+        returned[function] = None  # it may call itself
+        state = State({}, Heap(frame.state.heap), default=frame.state.default)
+        name = f"{owner.node.name}.{function.name}"
+        alone = Frame(
+            frame.world, owner.file, state, function, name, owner.role, owner, recording=False
+        )
+        for parameter in function.params:
+            state.env[parameter.name] = path_value(parameter.name)
+        state.env[function.params[0].name] = module.but(note="self")
+        with frame.world.limited(_STATEMENTS):
+            frame.world.run(alone, function.body)
+        if alone.returns and not alone.state.alive:
+            unknown = _READ_BACK if owner.file.scan(function).reads_back else None
+            returned[function] = _together(alone, unknown)
+    return returned[function]
 
 
-def _part_may_be_on_host(frame: Frame, ref: object, depth: int) -> bool:
-    found = frame.object(Value(Kind.MODULE, data=ref))
-    source = None if found is None else found.source
-    return isinstance(source, ClassInfo) and may_be_on_host(frame, source, found, depth)
+def _together(ended: Frame, unknown: Value | None) -> Value | Parts | None:
+    """What all returns of a function have in common; `unknown` stands for what isn't known at all:
+    it may have been brought to the host."""
+    values = [value for value, _ in ended.returns]
+    if any(value.kind is not Kind.TUPLE for value in values):
+        return _common([_known(*each, unknown) for each in ended.returns])
+    held = [state.heap.get(value.data) for value, state in ended.returns]
+    rows = [
+        [_known(item, state, unknown) for item in each.items]
+        for each, (_, state) in zip(held, ended.returns, strict=True)
+        if each is not None and each.items
+    ]
+    if len(rows) < len(values) or len({len(row) for row in rows}) != 1:
+        return unknown
+    return tuple(map(_common, zip(*rows, strict=True)))
+
+
+def _common(values: Sequence[Value | None]) -> Value | None:
+    known = [value for value in values if value is not None]
+    return join_all(known) if len(known) == len(values) else None
+
+
+def _known(value: Value, state: State, unknown: Value | None) -> Value | None:
+    if value.kind in _NO_TENSORS:
+        return Value(value.kind)
+    if value.kind is Kind.UNKNOWN:
+        return value if value == _READ_BACK else unknown
+    if value.kind is not Kind.TENSOR or state.simplify(value.device) != CPU:
+        return None
+    # one without dimensions may meet others anywhere
+    return value.but(data=None, note="") if value.scalar is False else _READ_BACK
 
 
 def _part(node: ir.Call, there: Value, part: Value | None) -> Value:
-    if part is None or part is NOTHING:
-        return there if part is None else part
-    return part.but(data=None, note="").step(Sort.RETURN, node)
+    if part is None:
+        return there
+    return part.step(Sort.RETURN, node) if part.kind is Kind.TENSOR else part
 
 
 def _settings(method: tuple[ClassInfo, ir.Function], held: Object | None) -> Parts | None:

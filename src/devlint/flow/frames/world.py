@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -124,10 +125,11 @@ class World:
     """Containers of modules of which it is known that a method fills them."""
     reused: dict[ir.If, bool] = field(default_factory=dict)
     """How the tests of caches end while a method runs that finds there what it needs."""
-    made_on_host: dict[ir.Function, Value] = field(default_factory=dict)
-    """What `forward` methods return that made it on the host, wherever their module is."""
-    parts_made_on_host: dict[ir.Function, tuple[Value | None, ...]] = field(default_factory=dict)
-    """The same of those that return several things, for each."""
+    returned: dict[ir.Function, Value | tuple[Value | None, ...] | None] = field(
+        default_factory=dict
+    )
+    """What `forward` methods return that is no tensor, or on the host wherever their module is; of
+    those that return several things, for each."""
     wraps: list[Fact] = field(default_factory=list)
     """Modules that are wrapped on the host, which some backends can't send."""
     backends: set[str] = field(default_factory=set)
@@ -187,6 +189,18 @@ class World:
     run: Callable[[Frame, ir.Body], None] = lambda frame, body: None
     """The doors back up: rooms below an expression or a call go through them, so that no
     module imports one above it."""
+
+    @contextmanager
+    def limited(self, statements: int) -> Iterator[None]:
+        """Run no more than so many statements, which count for nobody: another file may have asked
+        for the same before."""
+        before = self.budget, self.guest_budget, self.steps
+        self.budget = self.guest_budget = statements
+        self.steps = Steps()
+        try:
+            yield
+        finally:
+            self.budget, self.guest_budget, self.steps = before
 
     def step(self, copied: int = 0) -> None:
         """Count a step, and what it copies. Raises `TooManyStepsError`."""

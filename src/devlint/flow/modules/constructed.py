@@ -18,7 +18,6 @@ from devlint.flow.domain.state import Heap, Object, State
 from devlint.flow.domain.values import MADE, Kind, Origin, Value
 from devlint.flow.frames.files import ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
-from devlint.flow.frames.world import Steps
 from devlint.flow.syntax.scan import MOVES
 
 _STATEMENTS = 200
@@ -78,13 +77,8 @@ def _made(frame: Frame, info: ClassInfo) -> dict[str, Value]:
     alone = Frame(frame.world, info.file, state, role=info.role, recording=False)
     closure = Closure(function, owner.file, (), owner, f"{owner.node.name}.__init__")
     given = {p.name: path_value(p.name) for p in function.params[1:] if not p.kind.startswith("*")}
-    world = frame.world
-    budgets = world.budget, world.guest_budget
-    steps, world.steps = world.steps, Steps()  # few, and another file may have asked before
-    world.budget = world.guest_budget = _STATEMENTS
-    world.invoke(alone, ir.Name(info.node.name), closure, [this], given)
-    world.budget, world.guest_budget = budgets
-    world.steps = steps
+    with frame.world.limited(_STATEMENTS):
+        frame.world.invoke(alone, ir.Name(info.node.name), closure, [this], given)
     stored_later = {
         name
         for each in lineage
