@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from devlint import ir
 from devlint.flow.conditions.cuda_proofs import counts_devices, of_count, proves_cuda
+from devlint.flow.conditions.predicates import meaning
+from devlint.flow.conditions.same_place import of_host
 from devlint.flow.domain.keys import (
     ACCELERATOR_CHOSEN,
     CUDA_AVAILABLE,
@@ -11,6 +13,7 @@ from devlint.flow.domain.keys import (
     HOST_CHOSEN,
     IS_NONE,
     LONGEST,
+    all_of,
     asks_for_host,
     chooses_host,
     is_about_devices,
@@ -63,6 +66,7 @@ def _is_plain(node: ir.Expr, value: Value) -> bool:
 
 def implied(frame: Frame, node: ir.Expr, holds: bool) -> Settled:
     """The conditions that are settled where `node` is true (or false, with `holds` False)."""
+    node = meaning(frame, node)
     match node:
         case ir.Unary(op="not", operand=operand):
             return implied(frame, operand, not holds)
@@ -70,7 +74,8 @@ def implied(frame: Frame, node: ir.Expr, holds: bool) -> Settled:
             sides = implied(frame, left, holds), implied(frame, right, holds)
             if (op == "and") is holds:
                 return sides[0] + sides[1]
-            return tuple(each for each in sides[0] if each in sides[1])
+            shared = tuple(each for each in sides[0] if each in sides[1])
+            return shared + _not_both(frame, node, op == "and")
         case ir.Walrus(value=inner):
             return implied(frame, inner, holds)
         case ir.Name() | ir.Attribute() if (stored := condition(frame, node)) is not None:
@@ -86,7 +91,16 @@ def implied(frame: Frame, node: ir.Expr, holds: bool) -> Settled:
     found = ((key[0], key[1] is holds),) if key is not None else ()
     if proves_cuda(frame, node, holds):
         found += ((CUDA_AVAILABLE, True),)
-    return found + _by_name(frame, node, holds)
+    return found + _by_name(frame, node, holds) + of_host(frame, node, holds)
+
+
+def _not_both(frame: Frame, node: ir.Boolean, positive: bool) -> Settled:
+    """That not all of several conditions hold (of an `and`), or fail (of an `or`)."""
+    keys = key_of(frame, node.left), key_of(frame, node.right)
+    if None in keys:
+        return ()
+    literals = ((key[0], key[1] is positive) for key in keys if key is not None)
+    return ((all_of(literals), False),)
 
 
 def _by_name(frame: Frame, node: ir.Expr, holds: bool) -> Settled:
@@ -117,6 +131,7 @@ def _hint(node: ir.Expr, holds: bool) -> Settled:
 def key_of(frame: Frame, node: ir.Expr) -> tuple[str, bool] | None:
     """The key of a condition and whether `node` is true where the key holds; None where the
     condition may change between two looks at it, or tells the very devices apart."""
+    node = meaning(frame, node)
     match node:
         case ir.Unary(op="not", operand=operand):
             key = key_of(frame, operand)

@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping
 from devlint import ir
 from devlint.flow.conditions import same_place, unions
 from devlint.flow.conditions.implications import implied
+from devlint.flow.conditions.predicates import meaning
 from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.lattice import UNKNOWN, Device, Known
 from devlint.flow.domain.paths import Path, as_device, given_tensor
@@ -24,6 +25,7 @@ def assume(frame: Frame, node: ir.Expr, holds: bool) -> None:
 
 
 def _narrow(frame: Frame, node: ir.Expr, holds: bool) -> None:
+    node = meaning(frame, node)
     match node:
         case ir.Compare(left=ir.Name(id=name)) if index := _index_of_tensor(frame, name):
             frame.state.env[name] = index.but(note="")  # who compares it knows that it may be -1
@@ -36,13 +38,10 @@ def _narrow(frame: Frame, node: ir.Expr, holds: bool) -> None:
             if (op == "is") is holds:
                 _narrow_to_none(frame, left)
         case ir.Compare(op="==" | "!=" as op, left=left, right=right):
-            same_place.narrow_host(frame, node, holds)
             if (op == "==") is holds:
                 same_place.narrow(frame, left, right)
         case ir.Attribute(value=subject, attr="requires_grad") if holds:
             _narrow_to_parameter(frame, subject)
-        case ir.Attribute():
-            same_place.narrow_host(frame, node, holds)
         case ir.Call(func=ir.Name(id="isinstance"), args=(subject, types)):
             _narrow_instance(frame, subject.value, types.value, holds)
         case ir.Call(func=func, args=(subject,)) if dotted(frame, func) == "torch.is_tensor":

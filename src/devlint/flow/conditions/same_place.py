@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from devlint import ir
 from devlint.flow.domain.derivation import Sort, Step
-from devlint.flow.domain.keys import ARGUMENTS_ON_HOST, ON_HOST
-from devlint.flow.domain.lattice import UNKNOWN, Device, Guarded, Known, Symbol, symbols
+from devlint.flow.domain.keys import ARGUMENTS_ON_HOST, ON_HOST, all_of
+from devlint.flow.domain.lattice import UNKNOWN, Device, Guarded, Known, Symbol, symbols, ways_to
 from devlint.flow.domain.paths import as_device
-from devlint.flow.domain.values import NOTHING, Kind, Origin, Value
+from devlint.flow.domain.values import NOTHING, Kind, Origin, Settled, Value
 from devlint.flow.frames.frame import Frame
 
 
@@ -26,40 +26,36 @@ def narrow(frame: Frame, left: ir.Expr, right: ir.Expr) -> None:
         _put(frame, one, first, second)
 
 
-def narrow_host(frame: Frame, node: ir.Expr, holds: bool) -> None:
-    """Enter a branch of a test of a place: `x.is_cuda`, `x.device.type == "cpu"`. What isn't on
-    CUDA is taken to be on the host, until another accelerator is asked for."""
+def of_host(frame: Frame, node: ir.Expr, holds: bool) -> Settled:
+    """What a test of a place settles (`x.is_cuda`, `x.device.type == "cpu"`). What isn't on CUDA is
+    taken to be on the host, until another accelerator is asked for."""
     match node:
         case ir.Attribute(attr="is_cuda" | "is_cpu"):
             tested, asked = node, node.attr.removeprefix("is_")
         case ir.Compare(op="==" | "!=" as op, left=tested, right=right):
             holds, asked = (op == "==") is holds, _asked(frame, right)
         case _:
-            return
+            return ()
     if asked not in _ASKED:
-        return
-    place = _tested_place(frame, tested)
+        return ()
+    place, known = _tested_place(frame, tested), frame.state.known
+    on_host = asked in ("cpu", "cuda") and (asked == "cpu") is holds
+    found: dict[str, bool] = {}
     if isinstance(place, Guarded):
-        _narrow_choice(frame, place, asked, holds)
-        if asked in ("cpu", "cuda") and (asked == "cpu") is holds:
-            for each in symbols(place):  # whichever of them it is
-                frame.state.known[each.key + ON_HOST] = True
-    known = frame.state.known
-    if asked in ("cpu", "cuda") and (asked == "cpu") is holds:
-        if _is_argument(frame, _owner(tested)):
-            known[ARGUMENTS_ON_HOST] = True
-    if not isinstance(place, Symbol):
-        return
-    key = place.key + ON_HOST
-    if asked == "cpu" or holds:
-        known[key] = (asked == "cpu") is holds
-    elif asked == "cuda":
-        known.setdefault(key, True)
-    if place.key.endswith(".device") and not place.key.startswith("args."):
-        if known.get(key):
-            known[ARGUMENTS_ON_HOST] = True
-        else:
-            known.pop(ARGUMENTS_ON_HOST, None)
+        found.update(_of_choice(place, asked, holds))
+        if on_host:
+            found.update((each.key + ON_HOST, True) for each in symbols(place))  # whichever it is
+    if on_host and _is_argument(frame, _owner(tested)):
+        found[ARGUMENTS_ON_HOST] = True
+    if isinstance(place, Symbol):
+        key = place.key + ON_HOST
+        if asked == "cpu" or holds:
+            found[key] = (asked == "cpu") is holds
+        elif asked == "cuda":
+            found[key] = known.get(key, True)
+        if place.key.endswith(".device") and not place.key.startswith("args."):
+            found[ARGUMENTS_ON_HOST] = found.get(key, known.get(key, False))
+    return tuple(found.items())
 
 
 def _is_argument(frame: Frame, node: ir.Expr | None) -> bool:
@@ -81,12 +77,17 @@ def _asked(frame: Frame, node: ir.Expr) -> str:
     return ""
 
 
-def _narrow_choice(frame: Frame, place: Guarded, asked: str, holds: bool) -> None:
-    """The condition that a place hangs on holds where the place is that of its branch."""
-    types = [side.type if isinstance(side, Known) else None for side in (place.yes, place.no)]
-    if None in types or (types[0] == asked) is (types[1] == asked):
-        return
-    frame.state.known[place.key] = (types[0] == asked) is holds
+def _of_choice(place: Guarded, asked: str, holds: bool) -> Settled:
+    """The conditions that a place hangs on are those that lead to where it is; where several ways
+    do, they aren't those that lead elsewhere."""
+    ways = list(ways_to(place))
+    if not all(isinstance(leaf, Known) for _, leaf in ways):
+        return ()
+    there = [way for way, leaf in ways if isinstance(leaf, Known) and (leaf.type == asked) is holds]
+    others = [way for way, _ in ways if way not in there]
+    if len(there) == 1:
+        return there[0]
+    return ((all_of(others[0]), False),) if len(others) == 1 else ()
 
 
 _ASKED = ("cpu", "cuda", "hpu", "mps", "mtia", "npu", "xla", "xpu")

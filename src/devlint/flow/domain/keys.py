@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 CUDA_AVAILABLE = "torch.cuda.is_available()"
 """The key of the condition "CUDA is available"."""
@@ -34,6 +35,24 @@ the module that is given them."""
 
 ALL_ON_HOST = "whatever a run decides" + ON_HOST
 """The condition that every place which only a run can tell is the host."""
+
+
+Literal = tuple[str, bool]
+"""A condition, and whether it holds."""
+_AND, _IS = "\x1f", "\x1e"
+
+
+def all_of(literals: Iterable[Literal]) -> str:
+    """The key of the condition that several are as they are said to be."""
+    return _AND.join(f"{key}{_IS}{int(holds)}" for key, holds in literals)
+
+
+def parts_of(key: str) -> tuple[Literal, ...]:
+    """The conditions of which it is made; none where it is a single one."""
+    if _IS not in key:
+        return ()
+    parts = (each.rpartition(_IS) for each in key.split(_AND))
+    return tuple((name, holds == "1") for name, _, holds in parts)
 
 
 def asks_type(key: str) -> bool:

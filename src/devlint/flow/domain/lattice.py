@@ -25,6 +25,8 @@ from devlint.flow.domain.keys import (
     CUDA_AVAILABLE,
     IS_NONE,
     ON_HOST,
+    Literal,
+    parts_of,
     stands_in,
 )
 
@@ -90,6 +92,7 @@ class Unknown:
 
 
 Device = Known | Symbol | Guarded | Unknown
+Way = tuple[Literal, ...]
 
 UNKNOWN = Unknown()
 CPU = Known("cpu")
@@ -114,6 +117,15 @@ def leaves(device: Device) -> Iterator[Device]:
         yield device
 
 
+def ways_to(device: Device, way: Way = ()) -> Iterator[tuple[Way, Device]]:
+    """The places that it may be, each with the conditions under which it is that one."""
+    if isinstance(device, Guarded):
+        yield from ways_to(device.yes, (*way, (device.key, True)))
+        yield from ways_to(device.no, (*way, (device.key, False)))
+    else:
+        yield way, device
+
+
 def symbols(device: Device) -> Iterator[Symbol]:
     """The places in it that only a run can tell."""
     return (leaf for leaf in leaves(device) if isinstance(leaf, Symbol))
@@ -135,6 +147,8 @@ def parameter_of(place: Symbol) -> str:
 
 def given(device: Device, key: str, holds: bool) -> Device:
     """The device where the condition `key` is known to hold, or known not to."""
+    if isinstance(device, Guarded) and (parts := parts_of(key)):
+        return _given_all(device, parts, holds)
     if not isinstance(device, Guarded):
         if holds and isinstance(device, Symbol) and key == device.key + IS_NONE:
             return UNKNOWN  # what names it names none
@@ -142,6 +156,17 @@ def given(device: Device, key: str, holds: bool) -> Device:
     if device.key == key:
         return device.yes if holds else device.no
     return _node(device.key, given(device.yes, key, holds), given(device.no, key, holds))
+
+
+def _given_all(device: Device, parts: tuple[Literal, ...], hold: bool) -> Device:
+    """The device where several conditions are as they are said to be, or one of them isn't."""
+    there, otherwise = device, set[Device]()
+    for key, holds in parts:
+        otherwise.add(given(there, key, not holds))
+        there = given(there, key, holds)
+    if hold:
+        return there
+    return otherwise.pop() if len(otherwise) == 1 else device
 
 
 def _is_proven_host(device: Device, key: str) -> bool:

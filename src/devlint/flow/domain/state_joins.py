@@ -8,7 +8,7 @@ from dataclasses import replace
 from devlint import ir
 from devlint.flow.domain.derivation import shown
 from devlint.flow.domain.keys import asks_type, stands_in
-from devlint.flow.domain.lattice import UNKNOWN, Symbol, choose, join
+from devlint.flow.domain.lattice import CPU, UNKNOWN, Symbol, choose, join
 from devlint.flow.domain.paths import Path, Ref
 from devlint.flow.domain.state import MASKED, WAITED, Object, State
 from devlint.flow.domain.value_joins import (
@@ -95,6 +95,7 @@ def join_states(a: State, b: State, key: str | None = None, test: ir.Expr | None
         if mine is None:
             env[name] = other
         else:
+            mine, other = _as_found_out(a, mine), _as_found_out(b, other)
             env[name] = _join_bindings(joined, mine, other, key, test)
             if "device" in name and env[name].device == UNKNOWN and env[name].kind in _UNPROVEN:
                 env[name] = _join_places(name, mine, other, env[name])
@@ -109,6 +110,13 @@ def join_states(a: State, b: State, key: str | None = None, test: ir.Expr | None
     joined.copies = _join_copies(a.copies, b.copies)
     joined.busy = _join_work(a.busy, b.busy)
     return joined
+
+
+def _as_found_out(state: State, value: Value) -> Value:
+    """A value with what its path has found out of the place that only a run can tell."""
+    if value.kind is not Kind.TENSOR or not isinstance(value.device, Symbol):
+        return value
+    return value.but(device=CPU) if state.simplify(value.device) == CPU else value
 
 
 def _join_work(a: Hashable, b: Hashable) -> Hashable:

@@ -162,6 +162,8 @@ class File:
     types: dict[ir.Expr, tuple[str, bool] | None] = field(default_factory=dict)
     """What the words of a condition say, the key that they give, and the key of one that asks for
     a type."""
+    meanings: dict[tuple[ir.Expr, ir.Function], ir.Expr] = field(default_factory=dict)
+    """What an expression stands for that asks a method for a condition."""
     loops: dict[ir.Stmt, Reads] = field(default_factory=dict)
     """What a round of a loop may read of the one before."""
 

@@ -96,9 +96,9 @@ def condition(frame: Frame, node: ir.Expr) -> Condition | None:
 
 
 def _of_either(frame: Frame, node: ir.Name, attr: str) -> Value | None:
-    """An attribute of one of several objects: a flag in which they differ tells which it is."""
+    """An attribute of an object, or of one of several: a flag in which they differ tells which."""
     value = frame.look_up(node.id)
-    if value is None or not isinstance(value.data, frozenset):
+    if value is None:
         return None
     found = frame.object(value)
     return None if found is None else found.entries.get(attr)

@@ -1,0 +1,61 @@
+"""Conditions that have a name: a property, or a method without arguments, that returns one."""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+from devlint import ir
+from devlint.flow.domain.values import Kind
+from devlint.flow.frames.files import ClassInfo
+from devlint.flow.frames.frame import Frame
+
+
+def meaning(frame: Frame, node: ir.Expr) -> ir.Expr:
+    """The condition that `self.on_gpu`, or `self.on_gpu()`, stands for, in the names that are used
+    where it is asked; the node itself where it stands for none of its own file."""
+    match node:
+        case ir.Call(func=ir.Attribute(value=ir.Name() as this, attr=attr), args=()):
+            is_call = True
+        case ir.Attribute(value=ir.Name() as this, attr=attr):
+            is_call = False
+        case _:
+            return node
+    owner = frame.look_up(this.id)
+    found = frame.object(owner) if owner and owner.kind in (Kind.INSTANCE, Kind.MODULE) else None
+    info = found.source if found is not None else None
+    method = info.method(attr) if isinstance(info, ClassInfo) else None
+    if method is None or method[0].file is not frame.file:
+        return node
+    if is_call is (attr in method[0].properties) or len(method[1].params) != 1:
+        return node
+    meanings, key = frame.file.meanings, (node, method[1])
+    if key not in meanings:
+        returned = _returned(method[1])
+        name = method[1].params[0].name
+        meanings[key] = node if returned is None else _renamed(returned, name, this.id)
+    return meanings[key]
+
+
+def _returned(function: ir.Function) -> ir.Expr | None:
+    """What a function returns that does nothing else, besides saying what it does."""
+    match function.body:
+        case (ir.Return(value=returned),) | (
+            ir.Evaluate(value=ir.Constant()),
+            ir.Return(value=returned),
+        ):
+            return returned
+    return None
+
+
+def _renamed(node: Any, name: str, by: str) -> Any:
+    """An expression with another name in the place of one."""
+    if isinstance(node, ir.Name):
+        return replace(node, id=by) if node.id == name else node
+    if isinstance(node, tuple):
+        return tuple(_renamed(each, name, by) for each in node)
+    if name == by or not is_dataclass(node):
+        return node
+    names = [each.name for each in fields(node) if each.name != "origin"]
+    below = {each: _renamed(getattr(node, each), name, by) for each in names}
+    return replace(node, **below)  # type: ignore[type-var]
