@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import linecache
+import os
 import warnings
+from pathlib import Path
 from types import CodeType
 
 LONGEST = 500
@@ -73,3 +75,25 @@ def parsed(text: str) -> ast.Module | None:
             return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
+
+
+# --- lines as they are shown
+
+
+def place_of(file: str, line: int) -> str:
+    """As in `train.py:12`: relative to the working directory where the file is in it."""
+    try:
+        shown = os.path.relpath(file) if Path(file).is_absolute() else file
+    except (OSError, ValueError):  # no working directory any more, another drive
+        shown = file
+    return f"{file if shown.startswith('..') else shown}:{line}"
+
+
+def shown_line(file: str, line: int) -> str:
+    """A place and the text of the line."""
+    text = line_of(file, line)
+    return f"{place_of(file, line)}  {shortened(text)}" if text else place_of(file, line)
+
+
+def shortened(text: str, most: int = 80) -> str:
+    return text if len(text) <= most else f"{text[: most - 4]} ..."

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import ast
 import inspect
-import os
 from dataclasses import dataclass, replace
-from pathlib import Path
 from types import FunctionType
 
 import torch
 
 from devlint.runtime.explaining.definitions import code_of, line_of
 from devlint.runtime.explaining.lookup import Named, read
-from devlint.runtime.explaining.reaching import assigned_to
 from devlint.runtime.explaining.scene import Scene
 from devlint.runtime.explaining.source import MAKERS, MOVES
 from devlint.runtime.explaining.stack import Spot, as_module, is_method_of
+from devlint.runtime.explaining.traced import defined
 from devlint.runtime.operands import OperandFacts, Site, is_tensor
 
 _MAKERS = tuple(getattr(torch, name) for name in MAKERS if hasattr(torch, name))
@@ -33,25 +31,6 @@ class Creation:
     """Of the frame in the stack whose function it is in, if that is running."""
     in_place: bool = False
     """Whether it stands right where the tensor is used."""
-
-
-def place_of(file: str, line: int) -> str:
-    """As in `train.py:12`: relative to the working directory where the file is in it."""
-    try:
-        shown = os.path.relpath(file) if Path(file).is_absolute() else file
-    except (OSError, ValueError):  # no working directory any more, another drive
-        shown = file
-    return f"{file if shown.startswith('..') else shown}:{line}"
-
-
-def shown_line(file: str, line: int) -> str:
-    """A place and the text of the line."""
-    text = line_of(file, line)
-    return f"{place_of(file, line)}  {shortened(text)}" if text else place_of(file, line)
-
-
-def shortened(text: str, most: int = 80) -> str:
-    return text if len(text) <= most else f"{text[: most - 4]} ..."
 
 
 def verb(site: Site, device: str) -> str:
@@ -75,7 +54,6 @@ def creation(scene: Scene, facts: OperandFacts, named: Named | None, index: int)
     """
     if facts.moved is not None:
         return None
-    source = scene.source(index)
     spot = scene.stack[index]
     node = None if named is None else named.node
     if isinstance(node, ast.Call) or (node is not None and not names_tensor(node, spot)):
@@ -84,8 +62,10 @@ def creation(scene: Scene, facts: OperandFacts, named: Named | None, index: int)
             return replace(made, in_place=True)
     if facts.site is not None:
         return _at_site(scene, facts.site)
-    binding = None if named is None else assigned_to(source, named.text)
-    return None if binding is None else without_device(binding[1], spot, index)
+    found = None if named is None else defined(scene, named.text, index)
+    if found is None or found.value is None or found.path:
+        return None
+    return without_device(found.value, spot, index)
 
 
 def names_tensor(node: ast.AST, spot: Spot) -> bool:

@@ -92,7 +92,9 @@ class Scene:
     def running_at(self, file: str, line: int, default: int) -> int:
         """The innermost frame whose function has a line; `default` where none has."""
         for index in range(len(self.stack) - 1, -1, -1):
-            if self.stack[index].file == file and self.source(index).statement_at(line):
+            spot = self.stack[index]
+            is_inside = spot.code.co_name == "<module>" or spot.code.co_firstlineno <= line
+            if spot.file == file and is_inside and self.source(index).statement_at(line):
                 return index
         return default
 

@@ -241,3 +241,15 @@ def head(node: ast.AST) -> Iterator[ast.AST]:
         for part in value if isinstance(value, list) else [value]:
             if isinstance(part, ast.AST):
                 yield part
+
+
+def may_be_elsewhere(value: ast.AST) -> bool:
+    """Whether an expression has a call in it that moves a tensor, or makes one anew."""
+    for node in ast.walk(value):
+        if isinstance(node, ast.Call):
+            name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+            if name in ELSEWHERE | {"item", "tolist"} or any(
+                k.arg == "device" for k in node.keywords
+            ):
+                return True
+    return False
