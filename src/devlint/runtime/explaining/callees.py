@@ -3,38 +3,23 @@
 from __future__ import annotations
 
 import ast
-import builtins
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
-from torch import nn
-
-from devlint.runtime.explaining.flow import Definition, definitions, given_by, own_nodes
+from devlint.runtime.explaining.flow import Definition, all_definitions, definitions
 from devlint.runtime.explaining.given import ANY, Given, Point, bound, own_name_of, parameter_names
 from devlint.runtime.explaining.kinds import Kind
 from devlint.runtime.explaining.lookup import MISSING
-from devlint.runtime.explaining.places import (
-    name_of,
-)
+from devlint.runtime.explaining.places import name_of
 from devlint.runtime.explaining.scopes import FUNCTIONS, Scope, scope_of, unwrapped
 from devlint.runtime.explaining.stack import as_module
 from devlint.runtime.operands import is_tensor
 
 if TYPE_CHECKING:
     from devlint.runtime.explaining.slicing import Walk
-
-_ITEMS = ("get", "pop", "popleft", "setdefault", "__getitem__", "popitem")
-_PARTS = ("parameters", "buffers", "modules", "children", "state_dict")
-_NO_TENSOR = frozenset("numpy item tolist size dim numel".split())
-_PARAMETERS = tuple(
-    kind for kind in (nn.Parameter, getattr(nn, "Buffer", None)) if kind is not None
-)
-_CONTAINERS = ("builtins", "collections", "types")
-"""Modules whose classes keep what they are given, and nothing else."""
-_SUMS = (builtins.sum, builtins.max, builtins.min)
 
 
 @dataclass(frozen=True)
@@ -71,8 +56,9 @@ class Callees:
                         own, own_value = Point(scope, func.value), owner
             elif owner is MISSING:
                 kind_of = self.kind_of(scope, func.value)
-                inner = None if kind_of is None else kind_of.method(func.attr, given)
-                if inner is not None and self.walk.running.is_users(inner.text.file):
+                written = () if kind_of is None else kind_of.methods(self.walk.running.classes)
+                inner = next((run for name, run in written if name == func.attr), None)
+                if inner is not None:
                     with_own = replace(given, own=Point(scope, func.value))
                     return Callee(scope=replace(inner, given=with_own))
         if value is MISSING:
@@ -160,13 +146,7 @@ class Callees:
                 return None
             found, _ = definitions(scope, func, func.id)
             if not found and (outer := scope.outer or self.walk.running.file_of(scope)):
-                found = [
-                    d
-                    for node in own_nodes(outer)
-                    if isinstance(node, ast.stmt)
-                    for d in given_by(node, func.id)
-                ]
-                scope = outer
+                found, scope = [*all_definitions(outer.node, func.id)], outer
             if len(found) != 1 or found[0].value is None:
                 return None
             func = found[0].value

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from devlint.runtime.explaining.given import ANY, Path
 from devlint.runtime.explaining.scopes import FUNCTIONS, Scope, Text
+from devlint.runtime.explaining.source import head
 
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _WITHS = (ast.With, ast.AsyncWith)
@@ -33,22 +36,29 @@ def definitions(scope: Scope, node: ast.AST, name: str) -> tuple[list[Definition
 
     And whether it may have it from outside: as a parameter, or as a name of what is around.
     """
-    for outer in scope.text.around(node):
+    return _definitions(scope.text, scope.node, node, name)
+
+
+@lru_cache(maxsize=4096)
+def _definitions(
+    text: Text, top: ast.AST, node: ast.AST, name: str
+) -> tuple[list[Definition], bool]:
+    for outer in text.around(node):
         if isinstance(outer, _COMPREHENSIONS):
             for each in outer.generators:
                 if not any(part is node for part in ast.walk(each.iter)):
                     found = list(_bound(each.target, each.iter, (ANY,), name, each))
                     if found:
                         return found, False
-        elif isinstance(outer, ast.stmt) or outer is scope.node:
+        elif isinstance(outer, ast.stmt) or outer is top:
             break
-    statement = scope.text.statement(node)
-    if statement is None or isinstance(scope.node, ast.Lambda):
+    statement = text.statement(node)
+    if statement is None or isinstance(top, ast.Lambda):
         return [], True
     early = [d for d in _in_head(statement, name) if d.at is not node]
     if early and not isinstance(statement, _DEFINITIONS):
         return early, False
-    return _before(scope.text, statement, name, scope.node)
+    return _before(text, statement, name, top)
 
 
 def _before(
@@ -75,9 +85,9 @@ def _before(
             found += more
             if is_sure and not isinstance(at, ast.ExceptHandler):
                 return found, False
-        head = list(_of_head(outer, name))
-        if head:
-            return [*found, *head], False
+        more = list(_of_head(outer, name))
+        if more:
+            return [*found, *more], False
         if isinstance(outer, FUNCTIONS) and outer is not top:
             return found, True
         at = outer
@@ -110,12 +120,15 @@ def _of_head(outer: ast.AST, name: str) -> Iterator[Definition]:
 
 def _in_head(statement: ast.stmt, name: str) -> Iterator[Definition]:
     """What `:=` gives a name in a statement, or before the colon of one."""
-    for field, value in ast.iter_fields(statement):
-        if field not in _SUITES:
-            for part in value if isinstance(value, list) else [value]:
-                for node in ast.walk(part) if isinstance(part, ast.AST) else ():
-                    if isinstance(node, ast.NamedExpr) and node.target.id == name:
-                        yield Definition(node, node.value)
+    for node in _named_in_head(statement):
+        if node.target.id == name:
+            yield Definition(node, node.value)
+
+
+@lru_cache(maxsize=4096)
+def _named_in_head(statement: ast.stmt) -> Sequence[ast.NamedExpr]:
+    inner = (node for part in head(statement) for node in ast.walk(part))
+    return [node for node in inner if isinstance(node, ast.NamedExpr)]
 
 
 def _last(suite: Sequence[ast.AST], name: str) -> tuple[list[Definition], bool]:
@@ -206,17 +219,59 @@ def _bound(
                 yield from _bound(part, value, (*path, ("item", place)), name, at)
 
 
-def own_nodes(scope: Scope) -> Iterator[ast.AST]:
-    """The parts of a scope's text without those of the functions inside."""
-    waiting: list[ast.AST] = list(ast.iter_child_nodes(scope.node))
+@lru_cache(maxsize=1024)
+def own_nodes(top: ast.AST) -> Sequence[ast.AST]:
+    """The parts of a function's or a file's text without those of the functions inside."""
+    waiting, found = list(ast.iter_child_nodes(top)), list[ast.AST]()
     while waiting:
         node = waiting.pop()
-        yield node
+        found.append(node)
         if not isinstance(node, (*FUNCTIONS, ast.ClassDef)):
             waiting += ast.iter_child_nodes(node)
+    return found
 
 
-def given_by(statement: ast.stmt, name: str) -> list[Definition]:
+@lru_cache(maxsize=4096)
+def written(node: ast.AST) -> str:
+    """An expression as text."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute) and isinstance(node.value, (ast.Name, ast.Attribute)):
+        return f"{written(node.value)}.{node.attr}"
+    return ast.unparse(node)
+
+
+@lru_cache(maxsize=1024)
+def shared(top: ast.AST) -> Sequence[ast.Global | ast.Nonlocal]:
+    """What says of names, in a function inside, that they are those of a function around."""
+    kind = ast.Global if isinstance(top, ast.Module) else ast.Nonlocal
+    return [node for node in ast.walk(top) if isinstance(node, kind)]
+
+
+@lru_cache(maxsize=1024)
+def stored_names(top: ast.AST) -> Mapping[str, int]:
+    """How often a function sets each of its names."""
+    names = (node for node in own_nodes(top) if isinstance(node, ast.Name))
+    return Counter(node.id for node in names if isinstance(node.ctx, ast.Store))
+
+
+@lru_cache(maxsize=1024)
+def results_of(top: ast.AST) -> Sequence[ast.Return | ast.Yield | ast.YieldFrom]:
+    """What gives a function's value; of a generator what gives its items."""
+    kinds = (ast.Return, ast.Yield, ast.YieldFrom)
+    found = [node for node in own_nodes(top) if isinstance(node, kinds) and node.value is not None]
+    items = [node for node in found if not isinstance(node, ast.Return)]
+    return items or found
+
+
+@lru_cache(maxsize=4096)
+def all_definitions(top: ast.AST, name: str) -> Sequence[Definition]:
+    """All that give a name its value in a function or a file, in whatever order."""
+    statements = (node for node in own_nodes(top) if isinstance(node, ast.stmt))
+    return [each for statement in statements for each in _given_by(statement, name)]
+
+
+def _given_by(statement: ast.stmt, name: str) -> list[Definition]:
     """What one statement itself gives a name, without those inside."""
     if isinstance(
         statement, (ast.Assign, ast.AnnAssign, *_DEFINITIONS, ast.Import, ast.ImportFrom)

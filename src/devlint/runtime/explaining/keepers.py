@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import builtins
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
@@ -17,26 +16,18 @@ from devlint.runtime.explaining.flow import own_nodes
 from devlint.runtime.explaining.found import Origin, distinct, is_again
 from devlint.runtime.explaining.given import Given, Path, Point, own_name_of
 from devlint.runtime.explaining.kinds import Kind
-from devlint.runtime.explaining.lookup import MISSING
-from devlint.runtime.explaining.places import (
-    keyword,
-    name_of,
-)
-from devlint.runtime.explaining.puts import puts
+from devlint.runtime.explaining.places import keyword, name_of
+from devlint.runtime.explaining.puts import about, puts
 from devlint.runtime.explaining.scopes import Scope
 
 if TYPE_CHECKING:
     from devlint.runtime.explaining.slicing import Walk
 
-_ITEMS = ("get", "pop", "popleft", "setdefault", "__getitem__", "popitem")
-_PARTS = ("parameters", "buffers", "modules", "children", "state_dict")
-_NO_TENSOR = frozenset("numpy item tolist size dim numel".split())
 _PARAMETERS = tuple(
     kind for kind in (nn.Parameter, getattr(nn, "Buffer", None)) if kind is not None
 )
 _CONTAINERS = ("builtins", "collections", "types")
 """Modules whose classes keep what they are given, and nothing else."""
-_SUMS = (builtins.sum, builtins.max, builtins.min)
 
 
 class Keepers:
@@ -66,17 +57,15 @@ class Keepers:
         return [Origin(scope, call)]
 
     def _is_users(self, kind: Kind) -> bool:
-        if any(True for _ in self._methods(kind, None)) or kind.fields():
+        if any(True for _ in self._methods(kind)) or kind.fields():
             return True
         if kind.value is not None and kind.value.__module__ in _CONTAINERS:
             return True
         users = self.walk.running.is_users
-        return any(users(at.text.file) for at, _ in kind.bodies(self.walk.running.files))
+        return any(users(at.text.file) for at, _ in kind.bodies(self.walk.running.classes))
 
-    def _methods(self, kind: Kind, given: Given | None, own: Any = MISSING) -> Iterator[Any]:
-        for name, inner in kind.methods(given, own):
-            if self.walk.running.is_users(inner.text.file):
-                yield name, inner
+    def _methods(self, kind: Kind) -> Iterator[tuple[str, Scope]]:
+        return kind.methods(self.walk.running.classes)
 
     def kept(
         self, kind: Kind, given: Given | None, path: Path, scope: Scope, call: ast.AST
@@ -98,7 +87,7 @@ class Keepers:
                 found += self.walk.given(self._field(kind, given, key, rest))
             return found
         names = ("__enter__",) if step == "enter" else ("__getitem__", "__iter__", "__next__")
-        methods = dict(reversed(list(self._methods(kind, None))))
+        methods = dict(reversed(list(self._methods(kind))))
         for name in (each for each in names if each in methods):
             own = Point(scope, call) if isinstance(call, ast.expr) else None
             inner = replace(methods[name], given=Given((), (), own))
@@ -117,7 +106,7 @@ class Keepers:
         return self.walk.calls.through(given, path)
 
     def _has_init(self, kind: Kind) -> bool:
-        return any(name == "__init__" for name, _ in self._methods(kind, None))
+        return any(name == "__init__" for name, _ in self._methods(kind))
 
     def _field(self, kind: Kind, given: Given, name: str, rest: Path) -> Point | None:
         """What a class is given for an attribute of the same name."""
@@ -135,7 +124,7 @@ class Keepers:
         self, kind: Kind, given: Given | None, name: str, rest: Path, at: Point | None
     ) -> list[Origin]:
         walk, found = self.walk, list[Any]()
-        for method, inner in self._methods(kind, None):
+        for method, inner in self._methods(kind):
             if inner.node in walk.seen_methods:
                 continue
             own = own_name_of(inner)
@@ -147,7 +136,7 @@ class Keepers:
                 made = self._constructor(kind, inner, given)
                 here = made or here
             found += self._put_in(here, own, name, rest)
-        for outer, body in kind.bodies(walk.running.files):
+        for outer, body in kind.bodies(walk.running.classes):
             for statement in body.body:
                 if isinstance(statement, (ast.Assign, ast.AnnAssign)):
                     targets = (
@@ -165,11 +154,11 @@ class Keepers:
 
     def _constructor(self, kind: Kind, inner: Scope, given: Given) -> Scope | None:
         """The run of a base's `__init__`, with what `super().__init__(...)` gives it."""
-        first = next((s for n, s in self._methods(kind, None) if n == "__init__"), None)
+        first = next((s for n, s in self._methods(kind) if n == "__init__"), None)
         if first is None or first.node is inner.node:
             return None
         above = replace(first, given=given)
-        for node in own_nodes(above):
+        for node in own_nodes(above.node):
             if isinstance(node, ast.Call) and name_of(node) == "__init__":
                 return replace(inner, given=replace(Given.of(above, node), own=given.own))
         return None
@@ -211,24 +200,16 @@ class Keepers:
     def put_by_methods(self, scope: Scope, node: ast.expr, owner: str, path: Path) -> list[Origin]:
         """What methods have put into an object that were called on it here."""
         found = list[Any]()
-        calls = [
-            each
-            for each in own_nodes(scope)
-            if isinstance(each, ast.Call)
-            and isinstance(each.func, ast.Attribute)
-            and ast.unparse(each.func.value) == owner
-        ]
+        calls = [each for each in about(scope.node, owner) if isinstance(each, ast.Call)]
         kind = self.walk.callees.kind_of(scope, node) if calls else None
-        methods = [] if kind is None else list(self._methods(kind, None))
+        methods = {} if kind is None else dict(reversed(list(self._methods(kind))))
         name, rest = path[0][1], path[1:]
         for call in calls:
-            for method, inner in methods:
-                if method == call.func.attr:  # type: ignore[attr-defined]
-                    given = replace(Given.of(scope, call), own=Point(scope, node))
-                    here = replace(inner, given=given)
-                    part = self._put_in(here, own_name_of(inner), name, rest)
-                    if part:
-                        self.walk.seen_methods.add(inner.node)
-                    found += part
-                    break
+            inner = methods.get(getattr(call.func, "attr", ""))
+            if inner is not None:
+                given = replace(Given.of(scope, call), own=Point(scope, node))
+                part = self._put_in(replace(inner, given=given), own_name_of(inner), name, rest)
+                if part:
+                    self.walk.seen_methods.add(inner.node)
+                found += part
         return found

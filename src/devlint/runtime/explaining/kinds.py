@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from types import CodeType, FunctionType
-from typing import Any
 
 from devlint.runtime.explaining.given import Given
-from devlint.runtime.explaining.lookup import MISSING
 from devlint.runtime.explaining.objects import fields_of
 from devlint.runtime.explaining.scopes import (
     Scope,
@@ -19,6 +17,46 @@ from devlint.runtime.explaining.scopes import (
     text_of_file,
     unwrapped,
 )
+from devlint.runtime.explaining.stack import owner_of_class
+
+
+class Classes:
+    """What users have written of the classes that are there."""
+
+    def __init__(self, is_users: Callable[[str], bool], files: Sequence[str]) -> None:
+        self._is_users = is_users
+        self._files = files
+        """Where a class is looked for that has no functions."""
+        self._functions = dict[type, list[tuple[str, FunctionType]]]()
+        self._bodies = dict[type, tuple[Text, ast.ClassDef] | None]()
+
+    def functions(self, kind: type) -> Sequence[tuple[str, FunctionType]]:
+        """The methods of one class that are the users' own."""
+        if kind not in self._functions:
+            found = self._functions[kind] = []
+            for name, value in list(vars(kind).items()):
+                function = unwrapped(value.fget if type(value) is property else value)
+                if type(function) is FunctionType:
+                    if self._is_users(function.__code__.co_filename):
+                        found.append((name, function))
+        return self._functions[kind]
+
+    def body(self, kind: type) -> tuple[Text, ast.ClassDef] | None:
+        """The text of one class, where there is one definition that it can be."""
+        if kind not in self._bodies:
+            self._bodies[kind] = self._body(kind)
+        return self._bodies[kind]
+
+    def _body(self, kind: type) -> tuple[Text, ast.ClassDef] | None:
+        own = [function.__code__.co_filename for _, function in self.functions(kind)]
+        if not own and owner_of_class(kind) != "program":
+            return None
+        for file in dict.fromkeys([*own, *self._files]):
+            text = text_of_file(file)
+            found = () if text is None else text.classes(kind.__name__)
+            if text is not None and len(found) == 1:
+                return text, found[0]
+        return None
 
 
 @dataclass(frozen=True)
@@ -30,14 +68,8 @@ class Kind:
     scope: Scope | None = None
     """Where the text is."""
 
-    def method(self, name: str, given: Given | None, own: Any = MISSING) -> Scope | None:
-        """The run of a method."""
-        return next((inner for found, inner in self.methods(given, own) if found == name), None)
-
-    def methods(
-        self, given: Given | None = None, own: Any = MISSING
-    ) -> Iterator[tuple[str, Scope]]:
-        """The methods that are written, those of the class itself before those of its bases."""
+    def methods(self, classes: Classes, given: Given | None = None) -> Iterator[tuple[str, Scope]]:
+        """The methods that users have written, those of the class before those of its bases."""
         if self.value is None:
             for part in self.node.body if self.node is not None else ():
                 if isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef)) and self.scope:
@@ -45,23 +77,19 @@ class Kind:
                     yield part.name, Scope(outer.text, part, {}, outer.globals, outer, given)
             return
         for base in self.value.__mro__:
-            for name, found in list(vars(base).items()):
-                function = unwrapped(found.fget if type(found) is property else found)
-                if type(function) is FunctionType:
-                    inner = scope_of(function, given, own)
-                    if inner is not None:
-                        yield name, inner
+            for name, function in classes.functions(base):
+                inner = scope_of(function, given)
+                if inner is not None:
+                    yield name, inner
 
-    def bodies(self, users: Any) -> Iterator[tuple[Scope, ast.ClassDef]]:
+    def bodies(self, classes: Classes) -> Iterator[tuple[Scope, ast.ClassDef]]:
         """The text of the class and of its bases, where it can be found."""
         if self.value is None:
             if self.node is not None and self.scope is not None:
                 yield self.scope, self.node
             return
         for base in self.value.__mro__:
-            if base is object:
-                continue
-            found = _definition(base, users)
+            found = classes.body(base)
             if found is not None:
                 text, node = found
                 names = vars(sys.modules.get(base.__module__, ast))
@@ -93,21 +121,3 @@ class Kind:
         kinds = () if self.value is None else self.value.__mro__
         found = next((vars(kind)["__init__"] for kind in kinds if "__init__" in vars(kind)), None)
         return found.__code__ if type(found) is FunctionType else None
-
-
-def _definition(kind: type, users: Any) -> tuple[Text, ast.ClassDef] | None:
-    lines = [
-        function.__code__.co_filename
-        for value in vars(kind).values()
-        if type(function := unwrapped(value)) is FunctionType
-    ]
-    for file in dict.fromkeys([*lines, *users]):
-        text = text_of_file(file)
-        found = [
-            node
-            for node in (() if text is None else text.parents)
-            if isinstance(node, ast.ClassDef) and node.name == kind.__name__
-        ]
-        if text is not None and len(found) == 1:
-            return text, found[0]
-    return None

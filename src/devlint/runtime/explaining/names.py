@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from dataclasses import replace
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from devlint.runtime.explaining.flow import Definition, definitions, given_by, own_nodes
+from devlint.runtime.explaining.flow import (
+    Definition,
+    all_definitions,
+    definitions,
+    own_nodes,
+    shared,
+    stored_names,
+)
 from devlint.runtime.explaining.found import Origin, is_again
 from devlint.runtime.explaining.given import (
     Given,
@@ -37,7 +43,7 @@ class Names:
         name = node.id
         found, is_outside = definitions(scope, node, name)
         value = scope.value(node)
-        if not path and is_tensor(value) and self._is_stable(scope, name, found, is_outside):
+        if not path and is_tensor(value) and self._is_stable(scope, name, is_outside):
             if not can_be(self.walk.running.where(value), self.walk.device):
                 return []
         put, is_sure = self.walk.put_into(scope, node, name, path)
@@ -62,18 +68,11 @@ class Names:
             return [o for each in found_in_all for o in each.instead] or found_in_all
         return found_in_all
 
-    def _is_stable(
-        self, scope: Scope, name: str, found: list[Definition], is_outside: bool
-    ) -> bool:
+    def _is_stable(self, scope: Scope, name: str, is_outside: bool) -> bool:
         """Whether a name's value in a frame is the one that it had at any other place."""
         if scope.index < 0:
             return False
-        sets = [
-            node
-            for node in own_nodes(scope)
-            if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
-        ]
-        return len(sets) + is_outside <= 1
+        return stored_names(scope.node).get(name, 0) + is_outside <= 1
 
     def _defined(self, scope: Scope, name: str, made: Definition, path: Path) -> list[Origin]:
         if made.value is None:
@@ -114,9 +113,7 @@ class Names:
 
     def _at_end(self, scope: Scope, name: str, path: Path, before: ast.stmt | None) -> list[Origin]:
         """Of a name of what is around: anything that sets it there, whenever that is."""
-        sets = [
-            each for statement in _statements(scope, name) for each in given_by(statement, name)
-        ]
+        sets = all_definitions(scope.node, name)
         inner = self._set_inside(scope, name, path)
         found = [origin for each in sets for origin in self._defined(scope, name, each, path)]
         named = ast.Name(name, ast.Load())
@@ -137,7 +134,7 @@ class Names:
                 continue
             calls = [
                 each
-                for each in own_nodes(scope)
+                for each in own_nodes(scope.node)
                 if isinstance(each, ast.Call) and getattr(each.func, "id", "") == node.name
             ]
             runs = [replace(inner, given=Given.of(scope, call)) for call in calls] or [inner]
@@ -151,14 +148,12 @@ class Names:
     def _set_inside(self, scope: Scope, name: str, path: Path) -> list[Origin]:
         """What functions inside set a name to that they say is the scope's."""
         found = list[Origin]()
-        kind = ast.Global if isinstance(scope.node, ast.Module) else ast.Nonlocal
-        for node in ast.walk(scope.node):
-            if isinstance(node, kind) and name in node.names:
+        for node in shared(scope.node):
+            if name in node.names:
                 function = scope.text.function(node)
                 inner = Scope(scope.text, function, {}, scope.globals, scope)
-                for each in own_nodes(inner):
-                    for made in given_by(each, name) if isinstance(each, ast.stmt) else ():
-                        found += self._defined(inner, name, made, path)
+                for made in all_definitions(function, name):
+                    found += self._defined(inner, name, made, path)
         return found
 
     def _imported(self, scope: Scope, at: ast.AST, name: str, path: Path) -> list[Origin]:
@@ -180,9 +175,3 @@ class Names:
             return []
         whole = Scope(text, text.tree, vars(module), vars(module))
         return self._at_end(whole, name, path, None)
-
-
-def _statements(scope: Scope, name: str) -> Iterator[ast.stmt]:
-    for node in own_nodes(scope):
-        if isinstance(node, ast.stmt):
-            yield node

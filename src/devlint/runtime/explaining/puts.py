@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
-from devlint.runtime.explaining.flow import LOOPS, own_nodes
+from devlint.runtime.explaining.flow import LOOPS, own_nodes, written
 from devlint.runtime.explaining.given import Path
 from devlint.runtime.explaining.scopes import Scope, Text
 
@@ -31,15 +33,16 @@ _REGISTERS = ("register_buffer", "register_parameter", "add_module", "register_m
 def puts(scope: Scope, owner: str, path: Path, line: int) -> Iterator[Put]:
     """The statements of a scope, up to a line, that put a part into what is written so."""
     (kind, key), rest = path[0], path[1:]
+    parts = about(scope.node, owner)
     if kind == "item" and rest:
-        for text in {ast.unparse(n) for n in own_nodes(scope) if _is_item_of(n, owner, key)}:
+        for text in dict.fromkeys(written(node) for node in parts if _is_item(node, key)):
             yield from puts(scope, text, rest, line)
-    for node in own_nodes(scope):
+    for node in parts:
         found = None
         if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
             found = _assigned(node, owner, kind, key, rest)
         elif isinstance(node, ast.Call):
-            found = _called(node, owner, kind, key, rest)
+            found = _called(node, kind, key, rest)
         statement = None if found is None else scope.text.statement(node)
         if found is not None and statement is not None:
             if not line or statement.lineno < line or _in_loop_with(scope.text, statement, line):
@@ -48,12 +51,42 @@ def puts(scope: Scope, owner: str, path: Path, line: int) -> Iterator[Put]:
                 yield Put(statement, *found, is_exact)
 
 
+def about(top: ast.AST, owner: str) -> Sequence[ast.AST]:
+    """The parts of a function that set or name what an expression keeps, or call its methods."""
+    return _by_owner(top).get(owner, ())
+
+
+@lru_cache(maxsize=1024)
+def _by_owner(top: ast.AST) -> Mapping[str, Sequence[ast.AST]]:
+    found = defaultdict[str, list[ast.AST]](list)
+    for node in own_nodes(top):
+        for owner in dict.fromkeys(written(each) for each in _owners(node)):
+            found[owner].append(node)
+    return found
+
+
+def _owners(node: ast.AST) -> Iterator[ast.expr]:
+    if isinstance(node, ast.AugAssign):
+        yield node.target
+    elif isinstance(node, (ast.Assign, ast.AnnAssign)):
+        for each in node.targets if isinstance(node, ast.Assign) else [node.target]:
+            for target, _ in _parts(each, ()):
+                if isinstance(target, (ast.Attribute, ast.Subscript)):
+                    yield target.value
+    elif isinstance(node, ast.Subscript):
+        yield node.value
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        yield node.func.value
+    elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "setattr":
+        yield from node.args[:1]
+
+
 def _assigned(
     node: ast.Assign | ast.AnnAssign | ast.AugAssign, owner: str, kind: str, key: object, rest: Path
 ) -> tuple[ast.expr, Path] | None:
     if isinstance(node, ast.AugAssign):
         if kind == "item" and isinstance(node.op, (ast.Add, ast.BitOr)):
-            if ast.unparse(node.target) == owner and not isinstance(node.value, ast.Constant):
+            if written(node.target) == owner and not isinstance(node.value, ast.Constant):
                 return node.value, (("item", key if type(key) is str else None), *rest)
         return None
     if node.value is None:
@@ -61,22 +94,23 @@ def _assigned(
     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
     for target, way in ((t, w) for each in targets for t, w in _parts(each, ())):
         if kind == "attr" and isinstance(target, ast.Attribute):
-            if target.attr == key and ast.unparse(target.value) == owner:
+            if target.attr == key and written(target.value) == owner:
                 return node.value, way + rest
         if kind == "item" and isinstance(target, ast.Subscript):
-            if ast.unparse(target.value) == owner and _may_be(target.slice, key):
+            if written(target.value) == owner and _may_be(target.slice, key):
                 return node.value, way + rest
     return None
 
 
-def _is_item_of(node: ast.AST, owner: str, key: object) -> bool:
+def _is_item(node: ast.AST, key: object) -> bool:
     """Whether an expression stands for an item of a container: `rows[i]`."""
     if isinstance(node, ast.Subscript):
-        return ast.unparse(node.value) == owner and _may_be(node.slice, key)
+        return _may_be(node.slice, key)
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return False
-    is_got = node.func.attr in ("setdefault", "get") and bool(node.args)
-    return is_got and ast.unparse(node.func.value) == owner and _may_be(node.args[0], key)
+    return node.func.attr in ("setdefault", "get") and any(
+        _may_be(each, key) for each in node.args[:1]
+    )
 
 
 def _is_open(target: ast.expr) -> bool:
@@ -92,19 +126,17 @@ def _parts(target: ast.expr, path: Path) -> Iterator[tuple[ast.expr, Path]]:
         yield target, path
 
 
-def _called(
-    call: ast.Call, owner: str, kind: str, key: object, rest: Path
-) -> tuple[ast.expr, Path] | None:
+def _called(call: ast.Call, kind: str, key: object, rest: Path) -> tuple[ast.expr, Path] | None:
     name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
     if kind == "attr":
         args = call.args
-        if name == "setattr" and len(args) == 3 and ast.unparse(args[0]) == owner:
+        if name == "setattr" and len(args) == 3 and isinstance(call.func, ast.Name):
             return (args[2], rest) if _may_be(args[1], key) else None
-        if name in _REGISTERS and len(args) > 1 and isinstance(call.func, ast.Attribute):
-            if ast.unparse(call.func.value) == owner and _may_be(args[0], key):
-                return args[1], rest
+        is_register = name in _REGISTERS and isinstance(call.func, ast.Attribute)
+        if is_register and len(args) > 1 and _may_be(args[0], key):
+            return args[1], rest
         return None
-    if not isinstance(call.func, ast.Attribute) or ast.unparse(call.func.value) != owner:
+    if not isinstance(call.func, ast.Attribute):
         return None
     if name in _ADDS and len(call.args) > _ADDS[name]:
         if name == "setdefault" and not _may_be(call.args[0], key):

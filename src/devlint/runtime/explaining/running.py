@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor
 
 from devlint.runtime.explaining.given import ANY, Given, Point
+from devlint.runtime.explaining.kinds import Classes
 from devlint.runtime.explaining.lookup import MISSING
 from devlint.runtime.explaining.scopes import (
     FUNCTIONS,
@@ -30,7 +31,9 @@ class Running:
 
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
+        self.classes = Classes(self.is_users, self._files())
         self._scopes: dict[int, Scope | None] = {}
+        self._given: dict[int, Given | None] = {}
 
     def where(self, tensor: Tensor) -> str:
         return self.scene.device(tensor)
@@ -38,8 +41,7 @@ class Running:
     def is_users(self, file: str) -> bool:
         return owner_of(file) == self.scene.user
 
-    @property
-    def files(self) -> list[str]:
+    def _files(self) -> list[str]:
         """The user's files that have a part in what runs."""
         return list(dict.fromkeys(s.file for s in self.scene.stack if s.owner == self.scene.user))
 
@@ -118,8 +120,11 @@ class Running:
 
     def given_to(self, scope: Scope) -> Given | None:
         """What the function of a frame was called with, by the line that called it."""
-        if scope.index < 0:
-            return None
+        if scope.index not in self._given:
+            self._given[scope.index] = self._given_to(scope) if scope.index >= 0 else None
+        return self._given[scope.index]
+
+    def _given_to(self, scope: Scope) -> Given | None:
         stack, code = self.scene.stack, self.scene.stack[scope.index].code
         outer = scope.index - 1
         while outer >= 0 and stack[outer].owner != self.scene.user:

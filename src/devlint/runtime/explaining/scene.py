@@ -24,6 +24,7 @@ from devlint.runtime.explaining.lookup import (
     tensors_of,
 )
 from devlint.runtime.explaining.ownership import Ownership, Test
+from devlint.runtime.explaining.running import Running
 from devlint.runtime.explaining.source import Source
 from devlint.runtime.explaining.stack import (
     ModuleFrame,
@@ -118,6 +119,11 @@ class Scene:
         if index not in self._sources:
             self._sources[index] = Source(self.stack[index])
         return self._sources[index]
+
+    @cached_property
+    def running(self) -> Running:
+        """The frames as scopes, for a walk back through them."""
+        return Running(self)
 
     @cached_property
     def owners(self) -> Ownership:

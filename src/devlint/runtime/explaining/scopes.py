@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import linecache
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from types import CodeType, FunctionType, MethodType
@@ -22,6 +22,8 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 LONGEST = 10_000
 """Lines of a file that is read as a whole."""
+_TEXTS = 32
+"""Files that are remembered."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +32,7 @@ class Text:
 
     file: str
     tree: ast.Module
-    parents: Mapping[ast.AST, ast.AST]
+    parents: MutableMapping[ast.AST, ast.AST]
 
     def around(self, node: ast.AST) -> list[ast.AST]:
         """What is around a part, the innermost first."""
@@ -41,12 +43,14 @@ class Text:
 
     def statement(self, node: ast.AST) -> ast.stmt | None:
         """The innermost statement that a part is in."""
-        around = (node, *self.around(node))
-        return next((each for each in around if isinstance(each, ast.stmt)), None)
+        at: ast.AST | None = node
+        while at is not None and not isinstance(at, ast.stmt):
+            at = self.parents.get(at)
+        return at
 
     def statement_at(self, line: int) -> ast.stmt | None:
         """The innermost statement that a line is in."""
-        statements = [node for node in self.parents if isinstance(node, ast.stmt)]
+        statements = _parts_of(self.tree).statements
         within = [n for n in statements if n.lineno <= line <= (n.end_lineno or n.lineno)]
         return max(within, key=lambda node: node.lineno, default=None)
 
@@ -70,10 +74,11 @@ class Text:
     def same(self, node: ast.AST) -> ast.AST | None:
         """The part that stands where one of another tree of the same text does."""
         place = _place(node)
-        if place is None:
-            return None
-        kind = type(node)
-        return next((n for n in self.parents if type(n) is kind and _place(n) == place), None)
+        return None if place is None else _parts_of(self.tree).places.get((type(node), place))
+
+    def classes(self, name: str) -> Sequence[ast.ClassDef]:
+        """The classes of a name."""
+        return [node for node in _parts_of(self.tree).classes if node.name == name]
 
 
 def _inside(function: Function) -> Sequence[ast.AST]:
@@ -81,25 +86,71 @@ def _inside(function: Function) -> Sequence[ast.AST]:
     return [function.body] if isinstance(function, ast.Lambda) else function.body
 
 
-def _place(node: ast.AST) -> tuple[int, int, int | None, int | None] | None:
+_Place = tuple[int, int, int | None, int | None]
+
+
+def _place(node: ast.AST) -> _Place | None:
     if not isinstance(node, (ast.expr, ast.stmt)):
         return None
     return node.lineno, node.col_offset, node.end_lineno, node.end_col_offset
 
 
+@dataclass(frozen=True)
+class _Parts:
+    """The parts of a file by what is asked of them."""
+
+    statements: list[ast.stmt] = field(default_factory=list)
+    classes: list[ast.ClassDef] = field(default_factory=list)
+    functions: dict[tuple[str, int], list[Function]] = field(default_factory=dict)
+    """By the name and the first line of their code."""
+    places: dict[tuple[type, _Place], ast.AST] = field(default_factory=dict)
+
+
+@lru_cache(maxsize=_TEXTS)
+def _parts_of(tree: ast.Module) -> _Parts:
+    found = _Parts()
+    for node in ast.walk(tree):
+        if (place := _place(node)) is not None:
+            found.places.setdefault((type(node), place), node)
+        if isinstance(node, ast.stmt):
+            found.statements.append(node)
+        if isinstance(node, ast.ClassDef):
+            found.classes.append(node)
+        elif isinstance(node, ast.Lambda):
+            found.functions.setdefault(("<lambda>", node.lineno), []).append(node)
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            for line in {node.lineno, *(each.lineno for each in node.decorator_list)}:
+                found.functions.setdefault((node.name, line), []).append(node)
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Lines:
+    """The lines of a file. They are the same as long as they are the same object."""
+
+    file: str
+    lines: list[str]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Lines) and self.lines is other.lines and self.file == other.file
+
+    def __hash__(self) -> int:
+        return hash(self.file)
+
+
 def text_of_file(file: str) -> Text | None:
     """A file's text; nothing where there is none, or where it is very long."""
     lines = linecache.getlines(file)
-    return _parsed(file, "".join(lines)) if 0 < len(lines) <= LONGEST else None
+    return _parsed(_Lines(file, lines)) if 0 < len(lines) <= LONGEST else None
 
 
-@lru_cache(maxsize=16)
-def _parsed(file: str, text: str) -> Text | None:
-    tree = parsed(text)
+@lru_cache(maxsize=_TEXTS)
+def _parsed(held: _Lines) -> Text | None:
+    tree = parsed("".join(held.lines))
     if tree is None:
         return None
     around = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
-    return Text(file, tree, around)
+    return Text(held.file, tree, around)
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,16 +208,9 @@ def closure(function: FunctionType) -> dict[str, Any]:
 
 def definition(text: Text, code: CodeType) -> Function | None:
     """The definition that a code object was made from."""
-    first, name = code.co_firstlineno, code.co_name
-    found = []
-    for node in text.parents:
-        if isinstance(node, ast.Lambda):
-            if name == "<lambda>" and node.lineno == first:
-                found.append(node)
-        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == name:
-            if first in (node.lineno, *(d.lineno for d in node.decorator_list)):
-                return node
-    return found[0] if len(found) == 1 else None
+    found = _parts_of(text.tree).functions.get((code.co_name, code.co_firstlineno), ())
+    is_sure = len(found) == 1 or not any(isinstance(node, ast.Lambda) for node in found)
+    return next(iter(found), None) if is_sure else None
 
 
 def unwrapped(value: Any) -> Any:

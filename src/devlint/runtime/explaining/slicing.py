@@ -13,6 +13,7 @@ from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from devlint.runtime.explaining.callees import Callees
+from devlint.runtime.explaining.flow import written
 from devlint.runtime.explaining.found import Origin, distinct, is_again, is_sure
 from devlint.runtime.explaining.given import (
     ANY,
@@ -31,7 +32,7 @@ from devlint.runtime.operands import is_tensor
 if TYPE_CHECKING:
     from devlint.runtime.explaining.running import Running
 
-_STEPS = 3000
+_STEPS = 200
 """Expressions that are looked at."""
 _DEEP = 5
 """Steps from a value to a part of it."""
@@ -179,7 +180,7 @@ class Walk:
         getter = None if owner is MISSING else getter_of(owner, name)
         if getter is not None and self.running.is_users(getter.__code__.co_filename):
             return self.returned(getter, Point(scope, node.value), path, owner)
-        put, is_sure = self.put_into(scope, node, ast.unparse(node), path)
+        put, is_sure = self.put_into(scope, node, written(node), path)
         if is_sure:
             return put
         if name in _WITH_THE_TENSOR and owner is MISSING and not path:
@@ -198,7 +199,7 @@ class Walk:
             return self.origins(scope, node.value)
         key = scope.value(node.slice)
         step = ("item", key if type(key) in (str, int) else None)
-        put, is_sure = self.put_into(scope, node, ast.unparse(node), path)
+        put, is_sure = self.put_into(scope, node, written(node), path)
         if is_sure:
             return put
         return put + self.origins(scope, node.value, (step, *path))

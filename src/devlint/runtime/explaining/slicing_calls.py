@@ -9,9 +9,7 @@ import functools
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from torch import nn
-
-from devlint.runtime.explaining.flow import own_nodes
+from devlint.runtime.explaining.flow import results_of
 from devlint.runtime.explaining.found import Origin, is_again, is_sure
 from devlint.runtime.explaining.given import ANY, Given, Path, Point
 from devlint.runtime.explaining.lookup import MISSING, modules_below, own_tensors
@@ -33,11 +31,6 @@ if TYPE_CHECKING:
 _ITEMS = ("get", "pop", "popleft", "setdefault", "__getitem__", "popitem")
 _PARTS = ("parameters", "buffers", "modules", "children", "state_dict")
 _NO_TENSOR = frozenset("numpy item tolist size dim numel".split())
-_PARAMETERS = tuple(
-    kind for kind in (nn.Parameter, getattr(nn, "Buffer", None)) if kind is not None
-)
-_CONTAINERS = ("builtins", "collections", "types")
-"""Modules whose classes keep what they are given, and nothing else."""
 _SUMS = (builtins.sum, builtins.max, builtins.min)
 
 
@@ -85,20 +78,19 @@ class Calls:
         walk = self.walk
         if isinstance(inner.node, ast.Lambda):
             return walk.origins(inner, inner.node.body, path)
-        found, yields = list[Any](), False
-        for node in own_nodes(inner):
-            if isinstance(node, (ast.Yield, ast.YieldFrom)):
-                yields = True
-        for node in own_nodes(inner):
-            if isinstance(node, ast.Yield) and node.value is not None and path:
+        found = list[Origin]()
+        for node in results_of(inner.node):
+            if node.value is None:
+                continue
+            if isinstance(node, ast.YieldFrom):
+                found += walk.origins(inner, node.value, path)
+            elif isinstance(node, ast.Return):
+                part = walk.origins(inner, node.value, path)
+                found += walk.handed_on(part, inner, node, node.value, path)
+            elif path:
                 part = walk.origins(inner, node.value, path[1:])
                 at = inner.text.statement(node) or node
                 found += walk.handed_on(part, inner, at, node.value)
-            elif isinstance(node, ast.YieldFrom):
-                found += walk.origins(inner, node.value, path)
-            elif isinstance(node, ast.Return) and node.value is not None and not yields:
-                part = walk.origins(inner, node.value, path)
-                found += walk.handed_on(part, inner, node, node.value, path)
         return found
 
     def loaded(self, scope: Scope, call: ast.Call, path: Path) -> list[Origin]:

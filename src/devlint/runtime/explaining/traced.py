@@ -42,9 +42,9 @@ class Line:
 
 def traced(scene: Scene, text: str, index: int, device: str) -> list[Line]:
     """What was computed of a tensor on its way to a line, and what has decided where it is."""
-    origin = _origin(scene, text, index, device)
+    origin, is_cut = _origin(scene, text, index, device)
     if origin is None:  # more may be where it is than the text tells: what only handed it on
-        last = assigned(scene, text, index) if device else None
+        last = assigned(scene, text, index) if device and not is_cut else None
         return [] if last is None or last.label == "moved at" else [last]
     nearest, spot = _nearest(origin), scene.stack[index]
     lines = [] if nearest is None else [replace(nearest, label="set at")]
@@ -62,19 +62,20 @@ def assigned(scene: Scene, text: str, index: int) -> Line | None:
         text: the expression, as the line of a frame writes it.
         index: of that frame.
     """
-    origin = _origin(scene, text, index, "")
+    origin, _ = _origin(scene, text, index, "")
     return None if origin is None else _nearest(origin) or _line(origin)
 
 
-def _origin(scene: Scene, text: str, index: int, device: str) -> Origin | None:
-    running = Running(scene)
+def _origin(scene: Scene, text: str, index: int, device: str) -> tuple[Origin | None, bool]:
+    """The one place that a value comes from, and whether the walk there was cut."""
+    running = scene.running
     point = written_at(running, text, index)
     if point is None:
-        return None
+        return None, False
     walk = Walk(running, device)
     found = walk.origins(point.scope, point.node, point.path)
     is_sure = len(found) == 1 and not is_again(found) and not walk.is_cut
-    return found[0] if is_sure else None
+    return (found[0] if is_sure else None), walk.is_cut
 
 
 def _nearest(origin: Origin) -> Line | None:
@@ -136,7 +137,7 @@ def written_at(running: Running, text: str, index: int) -> Point | None:
     inner = {child: node for node in ast.walk(wanted) for child in ast.iter_child_nodes(node)}
     for node in ast.walk(wanted):
         ast.copy_location(node, at)
-    around = ChainMap({**inner, wanted: at}, dict(scope.text.parents))
+    around = ChainMap({**inner, wanted: at}, scope.text.parents)
     return Point(replace(scope, text=Text(scope.text.file, scope.text.tree, around)), wanted)
 
 
@@ -145,7 +146,7 @@ def written_at(running: Running, text: str, index: int) -> Point | None:
 
 def defined(scene: Scene, name: str, index: int) -> Definition | None:
     """What gave a name of a frame's function its value, if it is one part of that function."""
-    point = written_at(Running(scene), name, index) if name.isidentifier() else None
+    point = written_at(scene.running, name, index) if name.isidentifier() else None
     if point is None:
         return None
     found, is_outside = definitions(point.scope, point.node, name)
@@ -154,7 +155,7 @@ def defined(scene: Scene, name: str, index: int) -> Definition | None:
 
 def stored(scene: Scene, node: ast.expr, index: int) -> ast.expr | None:
     """What the one line above, in the same function, puts into an item of a container."""
-    scope = Running(scene).scope(index)
+    scope = scene.running.scope(index)
     if scope is None or not isinstance(node, ast.Subscript):
         return None
     key = node.slice.value if isinstance(node.slice, ast.Constant) else None
@@ -174,7 +175,7 @@ def wrapped(scene: Scene, line: Line, index: int) -> Line | None:
 
 def of_attribute(scene: Scene, kind: type, name: str) -> Line | None:
     """The one line in a class and its bases that sets an attribute of its objects."""
-    found = Walk(Running(scene), "").keepers.of_attribute(Kind(kind), name)
+    found = Walk(scene.running, "").keepers.of_attribute(Kind(kind), name)
     return _line(found[0]) if len(found) == 1 else None
 
 
@@ -196,7 +197,7 @@ def made_module(scene: Scene, module: nn.Module, device: str) -> str:
             calls = scene.modules[:1]
             callee, index = written_callee(scene, calls[0]) if calls else ("", -1)
             path = scene.owners.path(module)
-            origin = _origin(scene, f"{callee}.{path}", index, "") if callee else None
+            origin = _origin(scene, f"{callee}.{path}", index, "")[0] if callee else None
             found = None if origin is None else _line(origin)
         found = found or late
         return "" if found is None else found.place()
