@@ -6,6 +6,8 @@ import ast
 import linecache
 import os
 import warnings
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from types import CodeType
 
@@ -18,12 +20,35 @@ def line_of(file: str, line: int) -> str:
     return linecache.getline(file, line).strip()
 
 
+@dataclass(frozen=True, eq=False)
+class Lines:
+    """The lines of a file. They are the same as long as they are the same object."""
+
+    file: str
+    lines: list[str]
+
+    @classmethod
+    def of(cls, file: str) -> Lines:
+        return cls(file, linecache.getlines(file))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Lines) and self.lines is other.lines and self.file == other.file
+
+    def __hash__(self) -> int:
+        return hash(self.file)
+
+
 def definition_of(code: CodeType, longest: int = LONGEST) -> ast.Module | None:
     """The text of a function, or of a module, with the lines of its file and its columns.
 
     Nothing where there is no source, or more lines than `longest`.
     """
-    first, lines = _lines_of(code, longest)
+    return _definition(code, Lines.of(code.co_filename), longest)
+
+
+@lru_cache(maxsize=256)
+def _definition(code: CodeType, held: Lines, longest: int) -> ast.Module | None:
+    first, lines = _lines_of(code, held.lines, longest)
     text, shift = "".join(lines), first - 1
     if lines and _indentation(lines[0]):
         text, shift = f"if 1:\n{text}", shift - 1
@@ -33,9 +58,8 @@ def definition_of(code: CodeType, longest: int = LONGEST) -> ast.Module | None:
     return tree
 
 
-def _lines_of(code: CodeType, longest: int) -> tuple[int, list[str]]:
-    """The number of the first line, and the lines."""
-    lines = linecache.getlines(code.co_filename)
+def _lines_of(code: CodeType, lines: list[str], longest: int) -> tuple[int, list[str]]:
+    """The number of the first line, and the lines, of those of its file."""
     if code.co_name == "<module>":
         return (1, lines) if len(lines) <= longest else (1, [])
     first, last = code.co_firstlineno, _last_line(code)

@@ -7,14 +7,13 @@ those of a frame's names, of closures and of the file; nothing of the program is
 from __future__ import annotations
 
 import ast
-import linecache
 from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from types import CodeType, FunctionType, MethodType
 from typing import Any
 
-from devlint.runtime.explaining.definitions import parsed
+from devlint.runtime.explaining.definitions import Lines, parsed
 from devlint.runtime.explaining.given import Given
 from devlint.runtime.explaining.lookup import MISSING, read
 
@@ -124,28 +123,14 @@ def _parts_of(tree: ast.Module) -> _Parts:
     return found
 
 
-@dataclass(frozen=True, eq=False)
-class _Lines:
-    """The lines of a file. They are the same as long as they are the same object."""
-
-    file: str
-    lines: list[str]
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Lines) and self.lines is other.lines and self.file == other.file
-
-    def __hash__(self) -> int:
-        return hash(self.file)
-
-
 def text_of_file(file: str) -> Text | None:
     """A file's text; nothing where there is none, or where it is very long."""
-    lines = linecache.getlines(file)
-    return _parsed(_Lines(file, lines)) if 0 < len(lines) <= LONGEST else None
+    held = Lines.of(file)
+    return _parsed(held) if 0 < len(held.lines) <= LONGEST else None
 
 
 @lru_cache(maxsize=_TEXTS)
-def _parsed(held: _Lines) -> Text | None:
+def _parsed(held: Lines) -> Text | None:
     tree = parsed("".join(held.lines))
     if tree is None:
         return None
