@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from devlint.runtime.explaining.flow import Definition, all_definitions, definitions
 from devlint.runtime.explaining.given import ANY, Given, Point, bound, own_name_of, parameter_names
-from devlint.runtime.explaining.kinds import Kind
-from devlint.runtime.explaining.lookup import MISSING
+from devlint.runtime.explaining.lookup import MISSING, declared
 from devlint.runtime.explaining.places import name_of
-from devlint.runtime.explaining.scopes import FUNCTIONS, Scope, scope_of, unwrapped
+from devlint.runtime.explaining.scopes import Scope, scope_of, unwrapped
 from devlint.runtime.explaining.stack import as_module
 from devlint.runtime.operands import is_tensor
 
@@ -28,7 +26,7 @@ class Callee:
 
     scope: Scope | None = None
     """The run of a function of the program."""
-    kind: Kind | None = None
+    kind: type | None = None
     """A class."""
     value: Any = MISSING
 
@@ -47,7 +45,7 @@ class Callees:
             owner = scope.value(func.value)
             if type(owner) is not ModuleType and owner is not MISSING:
                 kind = owner if isinstance(owner, type) else type(owner)
-                raw = next((vars(b)[func.attr] for b in kind.__mro__ if func.attr in vars(b)), None)
+                raw = declared(kind, func.attr)
                 is_held = value is not MISSING and type(value) is not FunctionType
                 if not is_held and raw is not None and type(raw) is not property:
                     value = raw
@@ -56,7 +54,7 @@ class Callees:
                         own, own_value = Point(scope, func.value), owner
             elif owner is MISSING:
                 kind_of = self.kind_of(scope, func.value)
-                written = () if kind_of is None else kind_of.methods(self.walk.running.classes)
+                written = () if kind_of is None else self.walk.running.classes.methods(kind_of)
                 inner = next((run for name, run in written if name == func.attr), None)
                 if inner is not None:
                     with_own = replace(given, own=Point(scope, func.value))
@@ -80,10 +78,8 @@ class Callees:
                 return Callee(inner_scope, value=value)
             return Callee(value=value)
         if isinstance(value, type):
-            return Callee(kind=Kind(value), value=value)
-        method = next(
-            (vars(b)["__call__"] for b in type(value).__mro__ if "__call__" in vars(b)), 0
-        )
+            return Callee(kind=value, value=value)
+        method = declared(type(value), "__call__")
         if as_module(value) is not None:
             method = type(value).forward
         function = unwrapped(method)
@@ -96,74 +92,44 @@ class Callees:
         """Of a function without a value: as the text defines it."""
         if isinstance(func, ast.Lambda):
             return Callee(Scope(scope.text, func, scope.names, scope.globals, scope, given))
-        if isinstance(func, ast.Call) and name_of(func) == "partial" and func.args:
-            inner = given.behind(Given.of(scope, ast.Call(func.func, func.args[1:], func.keywords)))
-            return self.callee(scope, func.args[0], inner)
         if not isinstance(func, ast.Name):
             return Callee()
         found, is_outside = definitions(scope, func, func.id)
-        if len(found) == 1 and not is_outside:
-            made = found[0]
-            if isinstance(made.at, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                inner_scope = Scope(scope.text, made.at, {}, scope.globals, scope, given)
-                return Callee(inner_scope)
-            if isinstance(made.at, ast.ClassDef):
-                return Callee(kind=Kind(None, made.at, scope))
-            if made.value is not None and not made.path:
-                return self.callee(scope, made.value, given)
-            if (item := _item_of(scope, made)) is not MISSING:
-                return self._known(item, given, None, MISSING, Point(scope, func))
-        if is_outside and not found:
-            if scope.given is not None and isinstance(scope.node, FUNCTIONS):
-                if func.id in parameter_names(scope.node):
-                    point = bound(scope.node, scope.given, func.id, ())
-                    if point is not None and not point.path:
-                        return self.callee(point.scope, point.node, given)
-                    return Callee()
-            outer = scope.outer or self.walk.running.file_of(scope)
-            if outer is not None and not isinstance(outer.node, ast.Lambda):
-                return self._written_in(outer, outer.node.body, func.id, given)
-        return Callee()
-
-    def _written_in(
-        self, scope: Scope, suite: Sequence[ast.stmt], name: str, given: Given
-    ) -> Callee:
-        for node in suite:
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == name:
-                return Callee(Scope(scope.text, node, {}, scope.globals, scope, given))
-            if isinstance(node, ast.ClassDef) and node.name == name:
-                return Callee(kind=Kind(None, node, scope))
+        made = found[0] if len(found) == 1 and not is_outside else None
+        if made is not None and isinstance(made.at, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return Callee(Scope(scope.text, made.at, {}, scope.globals, scope, given))
+        if made is not None and (item := _item_of(scope, made)) is not MISSING:
+            return self._known(item, given, None, MISSING, Point(scope, func))
+        if not found and scope.given is not None and func.id in parameter_names(scope.node):
+            point = bound(scope.node, scope.given, func.id, ())
+            if point is not None and not point.path:
+                return self.callee(point.scope, point.node, given)
         return Callee()
 
     def partial_of(self, scope: Scope, func: ast.expr) -> Given | None:
         """What `functools.partial` was given where it made a function."""
-        for _ in range(4):
-            if isinstance(func, ast.Call):
-                is_partial = name_of(func) == "partial" and bool(func.args)
-                rest = ast.Call(func.func, func.args[1:], func.keywords)
-                return Given.of(scope, rest) if is_partial else None
-            if not isinstance(func, ast.Name):
-                return None
+        if isinstance(func, ast.Name):
             found, _ = definitions(scope, func, func.id)
             if not found and (outer := scope.outer or self.walk.running.file_of(scope)):
                 found, scope = [*all_definitions(outer.node, func.id)], outer
-            if len(found) != 1 or found[0].value is None:
-                return None
-            func = found[0].value
-        return None
+            value = found[0].value if len(found) == 1 else None
+            return None if value is None else self.partial_of(scope, value)
+        if not isinstance(func, ast.Call) or name_of(func) != "partial" or not func.args:
+            return None
+        return Given.of(scope, ast.Call(func.func, func.args[1:], func.keywords))
 
-    def kind_of(self, scope: Scope, node: ast.expr) -> Kind | None:
+    def kind_of(self, scope: Scope, node: ast.expr) -> type | None:
         """The class of what an expression gives."""
         value = scope.value(node)
         if value is not MISSING:
-            return None if is_tensor(value) else Kind(type(value))
+            return None if is_tensor(value) else type(value)
         if isinstance(node, ast.Call):
             return self.callee(scope, node.func, Given.of(scope, node)).kind
         if isinstance(node, ast.Name):
             found, is_outside = definitions(scope, node, node.id)
             made = found[0] if len(found) == 1 and not is_outside else None
             if made is not None and (item := _item_of(scope, made)) is not MISSING:
-                return Kind(type(item))
+                return type(item)
             own = None if scope.given is None or found else scope.given.own
             if own is not None and not own.path and node.id == own_name_of(scope):
                 return self.kind_of(own.scope, own.node)

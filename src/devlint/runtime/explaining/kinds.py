@@ -5,10 +5,9 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from types import CodeType, FunctionType
 
-from devlint.runtime.explaining.given import Given
+from devlint.runtime.explaining.lookup import declared
 from devlint.runtime.explaining.objects import fields_of
 from devlint.runtime.explaining.scopes import (
     Scope,
@@ -30,7 +29,7 @@ class Classes:
         self._functions = dict[type, list[tuple[str, FunctionType]]]()
         self._bodies = dict[type, tuple[Text, ast.ClassDef] | None]()
 
-    def functions(self, kind: type) -> Sequence[tuple[str, FunctionType]]:
+    def _of(self, kind: type) -> Sequence[tuple[str, FunctionType]]:
         """The methods of one class that are the users' own."""
         if kind not in self._functions:
             found = self._functions[kind] = []
@@ -41,14 +40,27 @@ class Classes:
                         found.append((name, function))
         return self._functions[kind]
 
-    def body(self, kind: type) -> tuple[Text, ast.ClassDef] | None:
-        """The text of one class, where there is one definition that it can be."""
-        if kind not in self._bodies:
-            self._bodies[kind] = self._body(kind)
-        return self._bodies[kind]
+    def methods(self, kind: type) -> Iterator[tuple[str, Scope]]:
+        """The methods that users have written, those of the class before those of its bases."""
+        for base in kind.__mro__:
+            for name, function in self._of(base):
+                inner = scope_of(function)
+                if inner is not None:
+                    yield name, inner
+
+    def bodies(self, kind: type) -> Iterator[tuple[Scope, ast.ClassDef]]:
+        """The text of the class and of its bases, where it can be found."""
+        for base in kind.__mro__:
+            if base not in self._bodies:
+                self._bodies[base] = self._body(base)
+            if (found := self._bodies[base]) is not None:
+                text, node = found
+                names = vars(sys.modules.get(base.__module__, ast))
+                yield Scope(text, text.tree, {}, names), node
 
     def _body(self, kind: type) -> tuple[Text, ast.ClassDef] | None:
-        own = [function.__code__.co_filename for _, function in self.functions(kind)]
+        """The text of one class, where there is one definition that it can be."""
+        own = [function.__code__.co_filename for _, function in self._of(kind)]
         if not own and owner_of_class(kind) != "program":
             return None
         for file in dict.fromkeys([*own, *self._files]):
@@ -59,65 +71,19 @@ class Classes:
         return None
 
 
-@dataclass(frozen=True)
-class Kind:
-    """A class, as far as it is known: as an object, as text, or both."""
+def fields(kind: type) -> tuple[str, ...]:
+    """The names of what a data class or a named tuple is made of, in their order."""
+    held = declared(kind, "__dataclass_fields__")
+    return tuple(held) if type(held) is dict else fields_of(kind)
 
-    value: type | None
-    node: ast.ClassDef | None = None
-    scope: Scope | None = None
-    """Where the text is."""
 
-    def methods(self, classes: Classes, given: Given | None = None) -> Iterator[tuple[str, Scope]]:
-        """The methods that users have written, those of the class before those of its bases."""
-        if self.value is None:
-            for part in self.node.body if self.node is not None else ():
-                if isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef)) and self.scope:
-                    outer = self.scope
-                    yield part.name, Scope(outer.text, part, {}, outer.globals, outer, given)
-            return
-        for base in self.value.__mro__:
-            for name, function in classes.functions(base):
-                inner = scope_of(function, given)
-                if inner is not None:
-                    yield name, inner
+def constructor(kind: type) -> CodeType | None:
+    """The code of `__init__`."""
+    found = declared(kind, "__init__")
+    return found.__code__ if type(found) is FunctionType else None
 
-    def bodies(self, classes: Classes) -> Iterator[tuple[Scope, ast.ClassDef]]:
-        """The text of the class and of its bases, where it can be found."""
-        if self.value is None:
-            if self.node is not None and self.scope is not None:
-                yield self.scope, self.node
-            return
-        for base in self.value.__mro__:
-            found = classes.body(base)
-            if found is not None:
-                text, node = found
-                names = vars(sys.modules.get(base.__module__, ast))
-                yield Scope(text, text.tree, {}, names), node
 
-    def fields(self) -> tuple[str, ...]:
-        """The names of what a data class or a named tuple is made of, in their order."""
-        if self.value is None:
-            return ()
-        for base in self.value.__mro__:
-            held = vars(base).get("__dataclass_fields__")
-            if type(held) is dict:
-                return tuple(held)
-        return fields_of(self.value)
-
-    @property
-    def is_tuple(self) -> bool:
-        return self.value is not None and issubclass(self.value, tuple)
-
-    @property
-    def is_generated(self) -> bool:
-        """Whether `__init__` was made of the fields."""
-        code = self.constructor
-        return self.is_tuple or (code is not None and code.co_filename == "<string>")
-
-    @property
-    def constructor(self) -> CodeType | None:
-        """The code of `__init__`."""
-        kinds = () if self.value is None else self.value.__mro__
-        found = next((vars(kind)["__init__"] for kind in kinds if "__init__" in vars(kind)), None)
-        return found.__code__ if type(found) is FunctionType else None
+def is_generated(kind: type) -> bool:
+    """Whether `__init__` was made of the fields."""
+    code = constructor(kind)
+    return issubclass(kind, tuple) or (code is not None and code.co_filename == "<string>")

@@ -137,25 +137,19 @@ def _plain(found: Any, owner: Any) -> Any:
     return MISSING if is_computed else found
 
 
+def declared(kind: type, name: str) -> Any:
+    """What a class, or the first of its bases that does, says of a name; nothing if none does."""
+    return next((vars(base)[name] for base in kind.__mro__ if name in vars(base)), None)
+
+
 def getter_of(owner: Any, name: str) -> FunctionType | None:
     """The function that computes an attribute of an object where it is asked for."""
-    found = next((vars(base)[name] for base in type(owner).__mro__ if name in vars(base)), None)
-    function = None
+    found, function = declared(type(owner), name), None
     if type(found) is property:
         function = found.fget
     elif type(found) is cached_property:
         function = found.func
     return function if type(function) is FunctionType else None
-
-
-def function_of(node: ast.expr, spot: Spot) -> FunctionType | None:
-    """The function, or the method of an object, that an expression names."""
-    found = read(node, spot)
-    if found is MISSING and isinstance(node, ast.Attribute):
-        owner = read(node.value, spot)
-        kinds = () if owner is MISSING else type(owner).__mro__
-        found = next((vars(kind)[node.attr] for kind in kinds if node.attr in vars(kind)), None)
-    return found if type(found) is FunctionType else None
 
 
 def contents(owner: Any) -> Mapping[str, Any]:

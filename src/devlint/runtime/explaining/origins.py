@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import ast
-import inspect
 from dataclasses import dataclass, replace
-from types import FunctionType
-
-import torch
 
 from devlint.runtime.explaining.definitions import code_of, line_of
 from devlint.runtime.explaining.lookup import Named, read
+from devlint.runtime.explaining.places import is_maker, name_of
 from devlint.runtime.explaining.scene import Scene
 from devlint.runtime.explaining.source import MAKERS, MOVES
 from devlint.runtime.explaining.stack import Spot, as_module, is_method_of
 from devlint.runtime.explaining.traced import defined
 from devlint.runtime.operands import OperandFacts, Site, is_tensor
-
-_MAKERS = tuple(getattr(torch, name) for name in MAKERS if hasattr(torch, name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,13 +97,8 @@ def without_device(node: ast.AST, spot: Spot, index: int) -> Creation | None:
     calls = [part for part in ast.walk(node) if isinstance(part, ast.Call)]
     if any(_moves(call) or _says_device(call) for call in calls):
         return None
-    made = [call for call in calls if _is_maker(read(call.func, spot))]
+    made = [call for call in calls if is_maker(read(call.func, spot))]
     return Creation(spot.file, made[0].lineno, made[0], index) if len(made) == 1 else None
-
-
-def _is_maker(value: object) -> bool:
-    value = inspect.unwrap(value) if type(value) is FunctionType else value  # one that notes
-    return any(value is maker for maker in _MAKERS)
 
 
 def _moves(call: ast.Call) -> bool:
@@ -117,11 +107,6 @@ def _moves(call: ast.Call) -> bool:
 
 def _says_device(call: ast.Call) -> bool:
     return any(keyword.arg in ("device", None) for keyword in call.keywords)
-
-
-def name_of(call: ast.Call) -> str:
-    """The name of the function, or of the method, that is called."""
-    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
 
 
 def is_for_module(scene: Scene, made: Creation, site: Site | None, index: int) -> bool:

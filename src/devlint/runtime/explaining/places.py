@@ -49,7 +49,7 @@ def place_named(scope: Scope, node: ast.expr | None, where: Any) -> str:
         names = () if isinstance(scope.node, ast.Module) else parameter_names(scope.node)
         point = bound(scope.node, scope.given, node.id, ()) if node.id in names else None
         return "" if point is None or point.path else place_named(point.scope, point.node, where)
-    if value is MISSING and isinstance(node, ast.Call) and name_of(node) == "device" and node.args:
+    if isinstance(node, ast.Call) and name_of(node) == "device" and node.args:
         value = scope.value(node.args[0])
     if is_tensor(value):
         return str(where(value))

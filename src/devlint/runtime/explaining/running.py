@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
-from devlint.runtime.explaining.given import ANY, Given, Point
+from devlint.runtime.explaining.given import Given, Point
 from devlint.runtime.explaining.kinds import Classes
 from devlint.runtime.explaining.lookup import MISSING
 from devlint.runtime.explaining.scopes import (
@@ -84,11 +84,6 @@ class Running:
         if isinstance(around_it, FUNCTIONS):
             free = {name: names[name] for name in code.co_freevars if name in names}
             outer = Scope(text, around_it, free, spot.globals)
-            for i in range(index - 1, -1, -1):
-                above = self.scene.stack[i]
-                if code in above.code.co_consts and above.file == spot.file:
-                    outer = self.scope(i) or outer
-                    break
         return Scope(text, node, names, spot.globals, outer, None, place, spot.line)
 
     def live(self, inner: Scope) -> Scope | None:
@@ -109,12 +104,6 @@ class Running:
             if spot.code.co_name == "<module>" and spot.file == scope.text.file:
                 return self.scope(index)
         return Scope(scope.text, scope.text.tree, scope.globals, scope.globals)
-
-    def point(self, node: ast.AST, index: int) -> Point | None:
-        """A part of a frame's line."""
-        scope = self.scope(index)
-        same = None if scope is None else scope.text.same(node)
-        return Point(scope, same) if scope is not None and isinstance(same, ast.expr) else None
 
     # --- what a frame was called with
 
@@ -147,8 +136,7 @@ class Running:
         own = None
         if isinstance(call.func, ast.Attribute):
             owner = scope.value(call.func.value)
-            is_method = owner is MISSING or type(owner) is not type or not _is_plain(owner, code)
-            if is_method and type(owner) is not ModuleType and _takes_own(owner, code, value):
+            if type(owner) is not ModuleType and _takes_own(owner, code, value):
                 own = Point(scope, call.func.value)
         elif code.co_name in ("__call__", "forward") or isinstance(value, type):
             own = Point(scope, call.func)
@@ -161,10 +149,6 @@ class Running:
         inner = getattr(value, "func", None) if type(value).__name__ == "partial" else None
         if inner is not None and _runs(inner, code):
             return self._of_partial(scope, call.func, given)
-        for node in ast.walk(call):  # `map` and its like call it with what they go through
-            if isinstance(node, ast.Call) and node.args and scope.value(node.func) is map:
-                if _runs(scope.value(node.args[0]), code):
-                    return Given([Point(scope, each, (ANY,)) for each in node.args[1:]])
         return None
 
     def _of_partial(self, scope: Scope, func: ast.expr, given: Given) -> Given | None:
@@ -183,14 +167,6 @@ def _runs(value: Any, code: Any) -> bool:
         return True
     function = unwrapped(value)
     return type(function) is FunctionType and function.__code__ is code
-
-
-def _is_plain(kind: type, code: Any) -> bool:
-    """Whether a class's own function was called with its object: `Class.method(object)`."""
-    found = next(
-        (vars(base)[code.co_name] for base in kind.__mro__ if code.co_name in vars(base)), 0
-    )
-    return type(found) is FunctionType
 
 
 def _takes_own(owner: Any, code: Any, value: Any) -> bool:

@@ -10,7 +10,7 @@ from devlint.crashes.remedies import REMEDIES, devices_named
 from devlint.runtime.explaining.causes import cause
 from devlint.runtime.explaining.definitions import code_of
 from devlint.runtime.explaining.mistakes import Mistake, described, origin
-from devlint.runtime.explaining.origins import name_of
+from devlint.runtime.explaining.places import name_of
 from devlint.runtime.explaining.scene import Scene
 from devlint.runtime.explaining.targets import accelerator
 from devlint.runtime.explaining.traced import assigned

@@ -13,7 +13,6 @@ from devlint.runtime.explaining.definitions import place_of, shown_line
 from devlint.runtime.explaining.flow import Definition, definitions
 from devlint.runtime.explaining.found import Origin, is_again
 from devlint.runtime.explaining.given import Point
-from devlint.runtime.explaining.kinds import Kind
 from devlint.runtime.explaining.puts import puts
 from devlint.runtime.explaining.running import Running
 from devlint.runtime.explaining.scene import Scene
@@ -175,7 +174,7 @@ def wrapped(scene: Scene, line: Line, index: int) -> Line | None:
 
 def of_attribute(scene: Scene, kind: type, name: str) -> Line | None:
     """The one line in a class and its bases that sets an attribute of its objects."""
-    found = Walk(scene.running, "").keepers.of_attribute(Kind(kind), name)
+    found = Walk(scene.running, "").keepers.of_attribute(kind, name)
     return _line(found[0]) if len(found) == 1 else None
 
 
