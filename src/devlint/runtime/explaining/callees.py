@@ -108,12 +108,15 @@ class Callees:
 
     def partial_of(self, scope: Scope, func: ast.expr) -> Given | None:
         """What `functools.partial` was given where it made a function."""
-        if isinstance(func, ast.Name):
+        for _ in range(4):
+            if not isinstance(func, ast.Name):
+                break
             found, _ = definitions(scope, func, func.id)
             if not found and (outer := scope.outer or self.walk.running.file_of(scope)):
                 found, scope = [*all_definitions(outer.node, func.id)], outer
-            value = found[0].value if len(found) == 1 else None
-            return None if value is None else self.partial_of(scope, value)
+            if len(found) != 1 or found[0].value is None:
+                return None
+            func = found[0].value
         if not isinstance(func, ast.Call) or name_of(func) != "partial" or not func.args:
             return None
         return Given.of(scope, ast.Call(func.func, func.args[1:], func.keywords))

@@ -152,12 +152,11 @@ class Keepers:
         return self.walk.handed_on(found, outer, at, value)
 
     def _put_in(self, inner: Scope, own: str, name: str, rest: Path) -> list[Origin]:
-        walk, found = self.walk, list[Origin]()
+        found = list[Origin]()
         ways = (own, ("attr", name)), (f"{own}.{name}",), (f"{own}.__dict__", ("item", name))
         for text, *steps in ways if own else ():
-            for put in puts(inner, text, (*steps, *rest), 0) if steps or rest else ():
-                part = walk.origins(inner, put.value, put.path)
-                found += walk.handed_on(part, inner, put.at, put.value)
+            if steps or rest:
+                found += self.walk.of_puts(inner, puts(inner, text, (*steps, *rest), 0))
         return found
 
     def kept_by(self, scope: Scope, node: ast.expr, path: Path) -> list[Origin]:

@@ -85,14 +85,9 @@ class Names:
         if isinstance(scope.node, FUNCTIONS) and name in parameter_names(scope.node):
             return self._argument(scope, node, path)
         if scope.outer is not None:
-            at = (
-                scope.node if isinstance(scope.node, ast.stmt) else scope.text.statement(scope.node)
-            )
-            return self._at_end(scope.outer, name, path, at)
-        if not isinstance(scope.node, ast.Module):
-            whole = self.walk.running.file_of(scope)
-            return [] if whole is None else self._at_end(whole, name, path, None)
-        return []
+            return self._at_end(scope.outer, name, path)
+        whole = self.walk.running.file_of(scope)
+        return [] if whole is None else self._at_end(whole, name, path)
 
     def _argument(self, scope: Scope, node: ast.Name, path: Path) -> list[Origin]:
         given = self.walk.running.given_to(scope) if scope.given is None else scope.given
@@ -111,7 +106,7 @@ class Names:
         outer = scope.outer or self.walk.running.file_of(scope) or scope
         return self.walk.origins(outer, value, path)
 
-    def _at_end(self, scope: Scope, name: str, path: Path, before: ast.stmt | None) -> list[Origin]:
+    def _at_end(self, scope: Scope, name: str, path: Path) -> list[Origin]:
         """Of a name of what is around: anything that sets it there, whenever that is."""
         sets = all_definitions(scope.node, name)
         inner = self._set_inside(scope, name, path)
@@ -140,9 +135,7 @@ class Names:
             runs = [replace(inner, given=Given.of(scope, call)) for call in calls] or [inner]
             live = self.walk.running.live(inner)
             for run in runs if live is None else [live, *runs]:
-                for put in puts(run, name, path, 0):
-                    part = self.walk.origins(run, put.value, put.path)
-                    found += self.walk.handed_on(part, run, put.at, put.value)
+                found += self.walk.of_puts(run, puts(run, name, path, 0))
         return found
 
     def _set_inside(self, scope: Scope, name: str, path: Path) -> list[Origin]:
@@ -173,5 +166,4 @@ class Names:
         text = text_of_file(file)
         if text is None:
             return []
-        whole = Scope(text, text.tree, vars(module), vars(module))
-        return self._at_end(whole, name, path, None)
+        return self._at_end(Scope(text, text.tree, vars(module), vars(module)), name, path)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import replace
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
@@ -24,7 +25,7 @@ from devlint.runtime.explaining.given import (
 from devlint.runtime.explaining.keepers import Keepers
 from devlint.runtime.explaining.lookup import MISSING, getter_of
 from devlint.runtime.explaining.names import Names
-from devlint.runtime.explaining.puts import puts
+from devlint.runtime.explaining.puts import Put, puts
 from devlint.runtime.explaining.scopes import Scope, scope_of
 from devlint.runtime.explaining.slicing_calls import Calls
 from devlint.runtime.operands import is_tensor
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from devlint.runtime.explaining.running import Running
 
 _STEPS = 200
-"""Expressions that are looked at."""
+"""Expressions that are looked at: an error shouldn't wait for more."""
 _DEEP = 5
 """Steps from a value to a part of it."""
 
@@ -164,10 +165,15 @@ class Walk:
         is_sure = bool(last) and not found
         if is_sure:
             made = [max(last, key=lambda put: put.at.lineno)]
+        return found + self.of_puts(scope, made), is_sure
+
+    def of_puts(self, scope: Scope, made: Iterable[Put]) -> list[Origin]:
+        """Where what some statements put into a value comes from."""
+        found = list[Origin]()
         for put in made:
             part = self.origins(scope, put.value, put.path)
             found += self.handed_on(part, scope, put.at, put.value)
-        return found, is_sure
+        return found
 
     def _attribute(self, scope: Scope, node: ast.Attribute, path: Path) -> list[Origin]:
         owner, name = scope.value(node.value), node.attr
