@@ -1588,3 +1588,23 @@ def test_what_is_said_lets_the_program_run(way: str) -> None:
     case, _, _ = program(way, "made")
     proven = proof(case, told(case, case.files, "device"), "device")
     assert proven is (None if way in IN_WORDS else True)
+
+
+def chain(length: int) -> Planted:
+    """A value under one name after the other."""
+    names = "\n".join(f"a{i} = a{i - 1}" for i in range(1, length))
+    text = f"""import torch
+x = torch.ones(4, device="cuda")
+a0 = torch.zeros(4)
+{names}
+x + a{length - 1}
+"""
+    return Planted("", {"train.py": text}, {})
+
+
+def test_a_way_that_is_too_long_is_left_out() -> None:
+    near, far = chain(80), chain(400)
+    assert origins(told(near, near.files, "device")) == ["train.py:3  a0 = torch.zeros(4)"]
+    said = told(far, far.files, "device")
+    assert said.devices == ("cpu", "cuda:0")
+    assert origins(said) == []

@@ -72,7 +72,10 @@ def _origin(scene: Scene, text: str, index: int, device: str) -> tuple[Origin | 
     if point is None:
         return None, False
     walk = Walk(running, device)
-    found = walk.origins(point.scope, point.node, point.path)
+    try:
+        found = walk.origins(point.scope, point.node, point.path)
+    except RecursionError:  # the program's own stack is deep
+        return None, True
     is_sure = len(found) == 1 and not is_again(found) and not walk.is_cut
     return (found[0] if is_sure else None), walk.is_cut
 
