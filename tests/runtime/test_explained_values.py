@@ -207,7 +207,7 @@ def test_the_origin_of_the_items_of_loops_and_comprehensions(folder: Path) -> No
         Slow().step(torch.ones(2).cuda())
     """
     found = told_without_notes(folder, program)
-    assert first_line(dict(found.lines)["set at"]) == "self.rows = [[torch.ones(2)]]"
+    assert first_line(dict(found.lines)["made at"]) == "self.rows = [[torch.ones(2)]]"
     program = """
         def encode(part):
             return part + torch.ones(2).cuda()

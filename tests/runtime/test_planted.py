@@ -71,19 +71,6 @@ else:
     b = torch.zeros(2)
 a + b
 """,
-    "the loop has changed it": """
-a, b = torch.ones(2, device="cuda"), 0
-for i in range(2):
-    if i:
-        a + b
-    b = torch.ones(2)
-""",
-    "what it is an item of was filled later": """
-a = torch.ones(2, device="cuda")
-rows = []
-rows.append(torch.ones(2))
-a + rows[0]
-""",
     "a function of Python has called": """
 def add(b):
     return a + b
@@ -123,6 +110,19 @@ def test_what_is_not_sure_is_not_said(why: str) -> None:
 
 
 SURE = {
+    "the loop has changed it": """
+a, b = torch.ones(2, device="cuda"), 0
+for i in range(2):
+    if i:
+        a + b
+    b = torch.ones(2)  # this
+""",
+    "what it is an item of was filled later": """
+a = torch.ones(2, device="cuda")
+rows = []
+rows.append(torch.ones(2))  # this
+a + rows[0]
+""",
     "through functions": """
 def inner(x, y):
     return x + y
@@ -133,9 +133,9 @@ outer(y=rows)
 """,
     "set again, and before": """
 a = torch.ones(2, device="cuda")
-b = torch.ones(3)
+b = torch.ones(3)  # this
 with torch.no_grad():
-    b = b[:2]  # this
+    b = b[:2]
 a + b
 """,
     "in an attribute of a class": """

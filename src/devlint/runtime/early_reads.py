@@ -16,8 +16,8 @@ import torch
 from torch import Tensor
 
 from devlint.runtime.explain import Explanation, explanation_of
+from devlint.runtime.explaining.definitions import shown_line
 from devlint.runtime.explaining.mistakes import Mistake, described
-from devlint.runtime.explaining.origins import shown_line
 from devlint.runtime.explaining.scene import Scene
 from devlint.runtime.explaining.stack import live
 from devlint.runtime.guard.calls import named

@@ -14,9 +14,9 @@ from functools import cache
 import torch
 
 from devlint import rulebook
+from devlint.runtime.explaining.definitions import shortened, shown_line
 from devlint.runtime.explaining.diagnosis import diagnose
 from devlint.runtime.explaining.mistakes import Mistake
-from devlint.runtime.explaining.origins import shortened, shown_line
 from devlint.runtime.explaining.scene import Scene
 from devlint.runtime.explaining.stack import Spot
 from devlint.runtime.operands import REAL, OperandFacts, Reader

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from devlint.escaping import json_text, shown
-from devlint.runtime.explaining.origins import place_of, shortened
+from devlint.runtime.explaining.definitions import place_of, shortened
 from devlint.runtime.transfers import NOTHING, WAITS, TransferLog, size_text
 
 _TOP = 20

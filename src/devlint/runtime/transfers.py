@@ -21,8 +21,7 @@ from typing import Any
 import torch
 
 from devlint import escaping
-from devlint.runtime.explaining.definitions import line_of
-from devlint.runtime.explaining.origins import place_of, shortened
+from devlint.runtime.explaining.definitions import line_of, place_of, shortened
 from devlint.runtime.explaining.stack import owner_of
 from devlint.runtime.operands import NO_STORAGE, Site
 from devlint.runtime.timeline import Timeline

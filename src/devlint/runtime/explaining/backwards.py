@@ -10,9 +10,9 @@ from types import FunctionType
 from torch.autograd import Function
 
 from devlint.crashes.messages import Words
-from devlint.runtime.explaining.definitions import definition_of
+from devlint.runtime.explaining.definitions import definition_of, place_of, shown_line
 from devlint.runtime.explaining.mistakes import Mistake, moved_here
-from devlint.runtime.explaining.origins import place_of, shown_line, verb
+from devlint.runtime.explaining.origins import verb
 from devlint.runtime.explaining.scene import Scene
 from devlint.runtime.explaining.source import parameters
 from devlint.runtime.explaining.stack import owner_of

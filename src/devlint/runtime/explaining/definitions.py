@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import ast
 import linecache
+import os
 import warnings
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 from types import CodeType
 
 LONGEST = 500
@@ -16,12 +20,35 @@ def line_of(file: str, line: int) -> str:
     return linecache.getline(file, line).strip()
 
 
+@dataclass(frozen=True, eq=False)
+class Lines:
+    """The lines of a file. They are the same as long as they are the same object."""
+
+    file: str
+    lines: list[str]
+
+    @classmethod
+    def of(cls, file: str) -> Lines:
+        return cls(file, linecache.getlines(file))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Lines) and self.lines is other.lines and self.file == other.file
+
+    def __hash__(self) -> int:
+        return hash(self.file)
+
+
 def definition_of(code: CodeType, longest: int = LONGEST) -> ast.Module | None:
     """The text of a function, or of a module, with the lines of its file and its columns.
 
     Nothing where there is no source, or more lines than `longest`.
     """
-    first, lines = _lines_of(code, longest)
+    return _definition(code, Lines.of(code.co_filename), longest)
+
+
+@lru_cache(maxsize=256)
+def _definition(code: CodeType, held: Lines, longest: int) -> ast.Module | None:
+    first, lines = _lines_of(code, held.lines, longest)
     text, shift = "".join(lines), first - 1
     if lines and _indentation(lines[0]):
         text, shift = f"if 1:\n{text}", shift - 1
@@ -31,9 +58,8 @@ def definition_of(code: CodeType, longest: int = LONGEST) -> ast.Module | None:
     return tree
 
 
-def _lines_of(code: CodeType, longest: int) -> tuple[int, list[str]]:
-    """The number of the first line, and the lines."""
-    lines = linecache.getlines(code.co_filename)
+def _lines_of(code: CodeType, lines: list[str], longest: int) -> tuple[int, list[str]]:
+    """The number of the first line, and the lines, of those of its file."""
     if code.co_name == "<module>":
         return (1, lines) if len(lines) <= longest else (1, [])
     first, last = code.co_firstlineno, _last_line(code)
@@ -73,3 +99,25 @@ def parsed(text: str) -> ast.Module | None:
             return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
+
+
+# --- lines as they are shown
+
+
+def place_of(file: str, line: int) -> str:
+    """As in `train.py:12`: relative to the working directory where the file is in it."""
+    try:
+        shown = os.path.relpath(file) if Path(file).is_absolute() else file
+    except (OSError, ValueError):  # no working directory any more, another drive
+        shown = file
+    return f"{file if shown.startswith('..') else shown}:{line}"
+
+
+def shown_line(file: str, line: int) -> str:
+    """A place and the text of the line."""
+    text = line_of(file, line)
+    return f"{place_of(file, line)}  {shortened(text)}" if text else place_of(file, line)
+
+
+def shortened(text: str, most: int = 80) -> str:
+    return text if len(text) <= most else f"{text[: most - 4]} ..."

@@ -20,9 +20,9 @@ from devlint.runtime.explaining.meetings import meeting
 from devlint.runtime.explaining.mistakes import Mistake, described, discarded, origin
 from devlint.runtime.explaining.naming import because, behind, named_pair
 from devlint.runtime.explaining.optimizers import is_optimizer_at_work, of_optimizer
-from devlint.runtime.explaining.reaching import may_be_elsewhere
 from devlint.runtime.explaining.replicas import replica
 from devlint.runtime.explaining.scene import Scene, is_same
+from devlint.runtime.explaining.source import may_be_elsewhere
 from devlint.runtime.explaining.surroundings import not_loaded, without_backend
 from devlint.runtime.operands import OperandFacts, is_tensor, unknown
 

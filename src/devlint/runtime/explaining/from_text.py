@@ -11,13 +11,14 @@ from devlint.crashes.messages import Words
 from devlint.crashes.remedies import INPUTS, named_by_torch, said_of, said_of_meeting
 from devlint.crashes.scene import parts_of
 from devlint.runtime.explaining.causes import cause
+from devlint.runtime.explaining.definitions import shortened
 from devlint.runtime.explaining.lookup import Named, read
 from devlint.runtime.explaining.mistakes import (
     Mistake,
     discarded,
     origin,
 )
-from devlint.runtime.explaining.origins import Creation, creation, shortened
+from devlint.runtime.explaining.origins import Creation, creation
 from devlint.runtime.explaining.scene import Scene
 from devlint.runtime.operands import is_tensor, unknown
 

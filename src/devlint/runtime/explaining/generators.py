@@ -8,14 +8,13 @@ from collections.abc import Iterator, Sequence
 import torch
 
 from devlint.crashes.messages import Words
-from devlint.runtime.explaining.bindings import assigned
-from devlint.runtime.explaining.definitions import code_of
+from devlint.runtime.explaining.definitions import code_of, place_of
 from devlint.runtime.explaining.lookup import contents, read
 from devlint.runtime.explaining.mistakes import Mistake
-from devlint.runtime.explaining.origins import place_of
 from devlint.runtime.explaining.scene import Scene
 from devlint.runtime.explaining.source import parameters
 from devlint.runtime.explaining.targets import device_text
+from devlint.runtime.explaining.traced import assigned
 from devlint.runtime.operands import OperandFacts
 
 

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
+import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from devlint.runtime.explaining.bindings import assigned, stored
-from devlint.runtime.explaining.definitions import code_of
+from devlint.runtime.explaining.definitions import code_of, place_of
 from devlint.runtime.explaining.lookup import MISSING, Named, is_distribution, read, tensors_of
-from devlint.runtime.explaining.mistakes import creation_repair, moved
+from devlint.runtime.explaining.mistakes import creation_repair, moved, moved_here
 from devlint.runtime.explaining.objects import fields_of
-from devlint.runtime.explaining.origins import (
-    Creation,
-    place_of,
-    with_device,
-    without_device,
-)
-from devlint.runtime.explaining.reaching import assigned_to, setter_of
+from devlint.runtime.explaining.origins import Creation, with_device, without_device
 from devlint.runtime.explaining.scene import Scene
 from devlint.runtime.explaining.source import Source
-from devlint.runtime.explaining.stack import own_name
+from devlint.runtime.explaining.stack import Spot, own_name
 from devlint.runtime.explaining.targets import can_be_assigned, can_be_set, device_text
+from devlint.runtime.explaining.traced import assigned, defined, stored
 from devlint.runtime.operands import is_tensor
 
 # --- fields of objects
@@ -35,8 +32,18 @@ def moved_field(scene: Scene, text: str, target: str, index: int) -> str:
         if field in fields_of(type(value)):
             return f"{owner} = {owner}._replace({change})"
         if _is_frozen(type(value)):
-            return f"{owner} = dataclasses.replace({owner}, {change})"
+            name = _named(scene.stack[index], dataclasses.replace, "replace")
+            return f"{owner} = {name}({owner}, {change})" if name else moved_here(text, target)
     return moved(scene, text, target, index)
+
+
+def _named(spot: Spot, function: Callable[..., object], name: str) -> str:
+    """How a frame's file writes a function of a module; empty where it hasn't imported it."""
+    module = function.__module__
+    names = {**spot.globals, **spot.names}
+    if names.get(name) is function:
+        return name
+    return f"{module}.{name}" if names.get(module) is sys.modules[module] else ""
 
 
 def _is_frozen(kind: type) -> bool:
@@ -108,9 +115,8 @@ def kept_and_written(scene: Scene, name: str, index: int) -> Kept | None:
     if not can_be_set(scene, name, index):
         line = assigned(scene, name, index)
         return None if line is None else Kept("", line.line, value=line.value)
-    setter = setter_of(source, name)
-    if setter is None:
-        return None
+    found = defined(scene, name, index)
+    setter = None if found is None else found.at
     if isinstance(setter, (ast.For, ast.AsyncFor)):
         return Kept("", setter.lineno)
     if not isinstance(setter, ast.Assign) or len(setter.targets) != 1:
@@ -156,9 +162,9 @@ def kept_repair(
 ) -> str:
     """The repair of what is kept: where it is made, or else where it is kept."""
     spot = scene.stack[index]
-    line = None if made is not None or kept.node is None else stored(scene, kept.node, index)
-    if line is not None and line.value is not None:
-        made = without_device(line.value, spot, index)
+    value = None if made is not None or kept.node is None else stored(scene, kept.node, index)
+    if value is not None:
+        made = without_device(value, spot, index)
     if made is None and kept.value is not None:
         outer = scene.running_at(spot.file, kept.line, index)
         made = without_device(kept.value, scene.stack[outer], outer)
@@ -181,14 +187,13 @@ def distribution_repair(scene: Scene, text: str, device: str, index: int) -> str
         owner, above = above, above.rpartition(".")[0]
     if not owner or owner == own_name(scene.stack[index]):
         return ""
-    source = scene.source(index)
-    binding = assigned_to(source, owner)
-    if binding is None:
+    binding = defined(scene, owner, index)
+    if binding is None or binding.value is None or binding.path:
         found = assigned(scene, owner, index)
         where = "" if found is None else f" at {place_of(found.file, found.line)}"
         return f"make {owner} of tensors on {device}{where}"
-    line, value = binding
-    where = place_of(source.spot.file, line)
+    line, value = binding.value.lineno, binding.value
+    where = place_of(scene.stack[index].file, line)
     target = device_text(scene, index, device, line=line)
     call = _made_on(value, device, target, scene, index)
     if not call:

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from devlint.crashes.messages import Words
-from devlint.runtime.explaining.bindings import assigned
 from devlint.runtime.explaining.definitions import code_of
 from devlint.runtime.explaining.lookup import locals_of
 from devlint.runtime.explaining.mistakes import Mistake, described
 from devlint.runtime.explaining.scene import Scene, is_same
+from devlint.runtime.explaining.traced import assigned
 from devlint.runtime.operands import OperandFacts, is_tensor
 
 _MOVES = ("to", "cuda", "cpu", "xpu")

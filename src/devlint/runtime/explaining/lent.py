@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from torch import nn
 
+from devlint.runtime.explaining.definitions import shortened, shown_line
 from devlint.runtime.explaining.lookup import Named, modules_below, own_tensors
 from devlint.runtime.explaining.mistakes import Mistake, described, moved, origin
-from devlint.runtime.explaining.origins import shortened, shown_line
 from devlint.runtime.explaining.ownership import Test
 from devlint.runtime.explaining.scene import Scene, is_same, shares_memory
 from devlint.runtime.explaining.targets import device_text

@@ -7,12 +7,11 @@ from collections.abc import Iterator
 
 from torch.utils.data import DataLoader
 
-from devlint.runtime.explaining.bindings import assigned
-from devlint.runtime.explaining.definitions import code_of
+from devlint.runtime.explaining.definitions import code_of, place_of
 from devlint.runtime.explaining.lookup import Named, contents, read, tensors_of
 from devlint.runtime.explaining.mistakes import Mistake, described, origin
-from devlint.runtime.explaining.origins import place_of
 from devlint.runtime.explaining.scene import Scene
+from devlint.runtime.explaining.traced import assigned
 from devlint.runtime.operands import OperandFacts, Site
 
 

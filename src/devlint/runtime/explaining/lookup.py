@@ -13,11 +13,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import FunctionType, GetSetDescriptorType, MemberDescriptorType
-from typing import Any
+from typing import Any, Protocol
 
 from torch import Tensor, nn
 
-from devlint.runtime.explaining.objects import fields_of, parts_of
+from devlint.runtime.explaining.objects import STORES, fields_of, parts_of
 from devlint.runtime.explaining.stack import Spot, as_module
 from devlint.runtime.operands import is_tensor
 
@@ -53,7 +53,17 @@ class Named:
     node: ast.AST | None = None
 
 
-def read(node: ast.AST, spot: Spot) -> Any:
+class Names(Protocol):
+    """What knows the values of names: a frame, or a function that has ended."""
+
+    @property
+    def names(self) -> Mapping[str, Any]: ...
+
+    @property
+    def globals(self) -> Mapping[str, Any]: ...
+
+
+def read(node: ast.AST, spot: Names) -> Any:
     """The value of an expression of names, attributes and items, or `MISSING`.
 
     Of a view of a tensor, or of what stays where the tensor is, it is the tensor itself.
@@ -90,14 +100,30 @@ def attribute(owner: Any, name: str) -> Any:
     held = contents(owner)
     if name in held:
         return held[name]
+    shown = shown_by(held, name)
+    if shown is not MISSING:
+        return shown
     if as_module(owner) is not None:
         for group in ("_parameters", "_buffers", "_modules"):
             if name in (found := _dictionary(held.get(group))):
                 return found[name]
-    for base in type(owner).__mro__:
+    kinds = type(owner).__mro__
+    for base in (*owner.__mro__, *kinds) if issubclass(type(owner), type) else kinds:
         found = vars(base).get(name, MISSING)
         if found is not MISSING:
             return _plain(found, owner)
+    return MISSING
+
+
+def shown_by(held: Mapping[str, Any], name: str) -> Any:
+    """What an object shows as its own, and keeps in a dictionary or in another object."""
+    for store in STORES:
+        inner = held.get(store)
+        found = dict.get(inner, name, MISSING) if isinstance(inner, dict) else MISSING
+        if found is MISSING and inner is not None and not isinstance(inner, dict):
+            found = shown_by(contents(inner), name)
+        if found is not MISSING:
+            return found
     return MISSING
 
 
@@ -111,25 +137,19 @@ def _plain(found: Any, owner: Any) -> Any:
     return MISSING if is_computed else found
 
 
+def declared(kind: type, name: str) -> Any:
+    """What a class, or the first of its bases that does, says of a name; nothing if none does."""
+    return next((vars(base)[name] for base in kind.__mro__ if name in vars(base)), None)
+
+
 def getter_of(owner: Any, name: str) -> FunctionType | None:
     """The function that computes an attribute of an object where it is asked for."""
-    found = next((vars(base)[name] for base in type(owner).__mro__ if name in vars(base)), None)
-    function = None
+    found, function = declared(type(owner), name), None
     if type(found) is property:
         function = found.fget
     elif type(found) is cached_property:
         function = found.func
     return function if type(function) is FunctionType else None
-
-
-def function_of(node: ast.expr, spot: Spot) -> FunctionType | None:
-    """The function, or the method of an object, that an expression names."""
-    found = read(node, spot)
-    if found is MISSING and isinstance(node, ast.Attribute):
-        owner = read(node.value, spot)
-        kinds = () if owner is MISSING else type(owner).__mro__
-        found = next((vars(kind)[node.attr] for kind in kinds if node.attr in vars(kind)), None)
-    return found if type(found) is FunctionType else None
 
 
 def contents(owner: Any) -> Mapping[str, Any]:

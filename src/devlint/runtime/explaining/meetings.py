@@ -11,6 +11,7 @@ from torch import nn
 
 from devlint.runtime.explaining.causes import cause
 from devlint.runtime.explaining.computed import deciding
+from devlint.runtime.explaining.definitions import shortened, shown_line
 from devlint.runtime.explaining.lent import lent, wrongly_lent
 from devlint.runtime.explaining.lookup import Named, read
 from devlint.runtime.explaining.mistakes import (
@@ -20,11 +21,7 @@ from devlint.runtime.explaining.mistakes import (
     since,
 )
 from devlint.runtime.explaining.naming import because, behind, named_pair, written
-from devlint.runtime.explaining.origins import (
-    creation,
-    shortened,
-    shown_line,
-)
+from devlint.runtime.explaining.origins import creation
 from devlint.runtime.explaining.ownership import path_below
 from devlint.runtime.explaining.scene import Passed, Scene
 from devlint.runtime.explaining.sides import Owner, Sides, choose_sides

@@ -9,20 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from devlint.runtime.explaining.bindings import assigned
-from devlint.runtime.explaining.definitions import parsed
+from devlint.runtime.explaining.definitions import parsed, place_of, shown_line
 from devlint.runtime.explaining.lookup import Named
 from devlint.runtime.explaining.objects import is_array, moves_itself
-from devlint.runtime.explaining.origins import (
-    Creation,
-    argument_on,
-    place_of,
-    shown_line,
-    verb,
-    with_device,
-)
+from devlint.runtime.explaining.origins import Creation, argument_on, verb, with_device
 from devlint.runtime.explaining.scene import Scene
 from devlint.runtime.explaining.targets import can_be_set, device_text
+from devlint.runtime.explaining.traced import traced
 from devlint.runtime.operands import OperandFacts, Site, is_tensor
 
 
@@ -56,8 +49,8 @@ def origin(
     """The lines that say where a tensor was made and moved, or its name got its value."""
     last = None if facts is None else facts.moved or facts.site
     is_noted = last is not None and not _is_in_use(scene, last, index)
-    found = None if is_noted else assigned(scene, text, index)
-    if facts is not None and last is not None and found is None:
+    found = [] if is_noted else traced(scene, text, index, "" if facts is None else facts.device)
+    if facts is not None and last is not None and not found:
         site, change = facts.site, facts.moved
         lines = []
         if site is not None and not _is_same_line(site, change):
@@ -66,7 +59,7 @@ def origin(
         if change is not None:
             lines.append(("moved at", shown_line(change.file, change.line)))
         return lines
-    return [] if found is None else [found.shown()]
+    return [step.shown() for step in found]
 
 
 def _is_in_use(scene: Scene, site: Site, index: int) -> bool:

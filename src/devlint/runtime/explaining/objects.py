@@ -19,7 +19,7 @@ from devlint.runtime.operands import is_tensor
 _WIDTH = 64
 """Attributes of an object that are looked at."""
 
-_STORES = ("_tensordict", "_store", "_mapping")
+STORES = ("_tensordict", "_store", "_mapping")
 """Where objects keep, in a dictionary or an object, what they show as their own."""
 
 
@@ -31,7 +31,7 @@ def parts_of(value: object, held: Mapping[str, Any]) -> Iterator[tuple[str, Any]
     if not is_plain_object(value):
         return
     for name, part in [*held.items(), *_slots(value)][:_WIDTH]:
-        if name in _STORES:
+        if name in STORES:
             yield "", part
         elif not name.startswith("_"):
             yield f".{name}", part

@@ -10,12 +10,12 @@ from pathlib import Path
 from torch import Tensor
 
 from devlint.crashes.remedies import REMEDIES
-from devlint.runtime.explaining.bindings import assigned
 from devlint.runtime.explaining.lookup import contents
 from devlint.runtime.explaining.mistakes import Mistake, described, origin
 from devlint.runtime.explaining.origins import creation, verb
 from devlint.runtime.explaining.scene import Scene
 from devlint.runtime.explaining.stack import Spot
+from devlint.runtime.explaining.traced import assigned
 from devlint.runtime.operands import OperandFacts, is_tensor
 
 _REMEDY = REMEDIES["optimizer"]

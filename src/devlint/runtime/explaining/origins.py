@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import ast
-import inspect
-import os
 from dataclasses import dataclass, replace
-from pathlib import Path
-from types import FunctionType
-
-import torch
 
 from devlint.runtime.explaining.definitions import code_of, line_of
 from devlint.runtime.explaining.lookup import Named, read
-from devlint.runtime.explaining.reaching import assigned_to
+from devlint.runtime.explaining.places import is_maker, name_of
 from devlint.runtime.explaining.scene import Scene
 from devlint.runtime.explaining.source import MAKERS, MOVES
 from devlint.runtime.explaining.stack import Spot, as_module, is_method_of
+from devlint.runtime.explaining.traced import defined
 from devlint.runtime.operands import OperandFacts, Site, is_tensor
-
-_MAKERS = tuple(getattr(torch, name) for name in MAKERS if hasattr(torch, name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,25 +26,6 @@ class Creation:
     """Of the frame in the stack whose function it is in, if that is running."""
     in_place: bool = False
     """Whether it stands right where the tensor is used."""
-
-
-def place_of(file: str, line: int) -> str:
-    """As in `train.py:12`: relative to the working directory where the file is in it."""
-    try:
-        shown = os.path.relpath(file) if Path(file).is_absolute() else file
-    except (OSError, ValueError):  # no working directory any more, another drive
-        shown = file
-    return f"{file if shown.startswith('..') else shown}:{line}"
-
-
-def shown_line(file: str, line: int) -> str:
-    """A place and the text of the line."""
-    text = line_of(file, line)
-    return f"{place_of(file, line)}  {shortened(text)}" if text else place_of(file, line)
-
-
-def shortened(text: str, most: int = 80) -> str:
-    return text if len(text) <= most else f"{text[: most - 4]} ..."
 
 
 def verb(site: Site, device: str) -> str:
@@ -75,7 +49,6 @@ def creation(scene: Scene, facts: OperandFacts, named: Named | None, index: int)
     """
     if facts.moved is not None:
         return None
-    source = scene.source(index)
     spot = scene.stack[index]
     node = None if named is None else named.node
     if isinstance(node, ast.Call) or (node is not None and not names_tensor(node, spot)):
@@ -84,8 +57,10 @@ def creation(scene: Scene, facts: OperandFacts, named: Named | None, index: int)
             return replace(made, in_place=True)
     if facts.site is not None:
         return _at_site(scene, facts.site)
-    binding = None if named is None else assigned_to(source, named.text)
-    return None if binding is None else without_device(binding[1], spot, index)
+    found = None if named is None else defined(scene, named.text, index)
+    if found is None or found.value is None or found.path:
+        return None
+    return without_device(found.value, spot, index)
 
 
 def names_tensor(node: ast.AST, spot: Spot) -> bool:
@@ -122,13 +97,8 @@ def without_device(node: ast.AST, spot: Spot, index: int) -> Creation | None:
     calls = [part for part in ast.walk(node) if isinstance(part, ast.Call)]
     if any(_moves(call) or _says_device(call) for call in calls):
         return None
-    made = [call for call in calls if _is_maker(read(call.func, spot))]
+    made = [call for call in calls if is_maker(read(call.func, spot))]
     return Creation(spot.file, made[0].lineno, made[0], index) if len(made) == 1 else None
-
-
-def _is_maker(value: object) -> bool:
-    value = inspect.unwrap(value) if type(value) is FunctionType else value  # one that notes
-    return any(value is maker for maker in _MAKERS)
 
 
 def _moves(call: ast.Call) -> bool:
@@ -137,11 +107,6 @@ def _moves(call: ast.Call) -> bool:
 
 def _says_device(call: ast.Call) -> bool:
     return any(keyword.arg in ("device", None) for keyword in call.keywords)
-
-
-def name_of(call: ast.Call) -> str:
-    """The name of the function, or of the method, that is called."""
-    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
 
 
 def is_for_module(scene: Scene, made: Creation, site: Site | None, index: int) -> bool:

@@ -109,13 +109,18 @@ class Ownership:
 
     def plain_attribute(self, test: Test) -> tuple[nn.Module, str, Tensor] | None:
         """The module at work that keeps a tensor without having registered it."""
-        for module in reversed(self.modules):
-            for name, value in list(contents(module).items()):
-                if name not in _REGISTERED and getter_of(module, name) is None:
-                    for named in tensors_of(name, value):
-                        if named.tensor is not None and test(named.tensor):
-                            return module, named.text, named.tensor
-        return None
+        return next((each for each in self._plain if test(each[2])), None)
+
+    @cached_property
+    def _plain(self) -> list[tuple[nn.Module, str, Tensor]]:
+        return [
+            (module, named.text, named.tensor)
+            for module in reversed(self.modules)
+            for name, value in list(contents(module).items())
+            if name not in _REGISTERED and getter_of(module, name) is None
+            for named in tensors_of(name, value)
+            if named.tensor is not None
+        ]
 
     def device_of(self, module: nn.Module, without: nn.Module | None = None) -> str | None:
         """Where the parameters and buffers of a module are, if they are in one place.

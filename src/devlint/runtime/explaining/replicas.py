@@ -6,10 +6,10 @@ import ast
 from collections.abc import Sequence
 
 from devlint.crashes.messages import Words
-from devlint.runtime.explaining.bindings import assigned, wrapped
 from devlint.runtime.explaining.mistakes import Mistake
 from devlint.runtime.explaining.scene import Scene
 from devlint.runtime.explaining.targets import accelerator, can_be_assigned, device_text
+from devlint.runtime.explaining.traced import assigned, wrapped
 from devlint.runtime.operands import OperandFacts
 
 _RULE = "wrapped-before-move"

@@ -24,6 +24,7 @@ from devlint.runtime.explaining.lookup import (
     tensors_of,
 )
 from devlint.runtime.explaining.ownership import Ownership, Test
+from devlint.runtime.explaining.running import Running
 from devlint.runtime.explaining.source import Source
 from devlint.runtime.explaining.stack import (
     ModuleFrame,
@@ -92,7 +93,9 @@ class Scene:
     def running_at(self, file: str, line: int, default: int) -> int:
         """The innermost frame whose function has a line; `default` where none has."""
         for index in range(len(self.stack) - 1, -1, -1):
-            if self.stack[index].file == file and self.source(index).statement_at(line):
+            spot = self.stack[index]
+            is_inside = spot.code.co_name == "<module>" or spot.code.co_firstlineno <= line
+            if spot.file == file and is_inside and self.source(index).statement_at(line):
                 return index
         return default
 
@@ -116,6 +119,11 @@ class Scene:
         if index not in self._sources:
             self._sources[index] = Source(self.stack[index])
         return self._sources[index]
+
+    @cached_property
+    def running(self) -> Running:
+        """The frames as scopes, for a walk back through them."""
+        return Running(self)
 
     @cached_property
     def owners(self) -> Ownership:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 import linecache
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import islice
 from types import CodeType
 
@@ -111,9 +111,9 @@ class Source:
         )
 
     @cached_property
-    def nodes(self) -> list[ast.AST]:
+    def nodes(self) -> Sequence[ast.AST]:
         """All of the function, without those of the functions inside."""
-        return [] if self.tree is None else list(_own_nodes(self.tree, self.spot.code))
+        return [] if self.tree is None else _own_nodes(self.tree, self.spot.code)
 
     # --- what stands before
 
@@ -139,14 +139,16 @@ class Source:
         )
 
 
-def _own_nodes(tree: ast.AST, code: CodeType) -> Iterator[ast.AST]:
+@lru_cache(maxsize=256)
+def _own_nodes(tree: ast.AST, code: CodeType) -> Sequence[ast.AST]:
     """All nodes of a function, or of a module, without those of the functions inside."""
-    waiting: list[ast.AST] = [tree]
+    waiting, found = [tree], list[ast.AST]()
     while waiting:
         node = waiting.pop()
-        yield node
+        found.append(node)
         inner = isinstance(node, _FUNCTIONS) and not _is_of(node, code)
         waiting += head(node) if inner else ast.iter_child_nodes(node)
+    return found
 
 
 _EXPRESSION_SCOPES = (
@@ -241,3 +243,15 @@ def head(node: ast.AST) -> Iterator[ast.AST]:
         for part in value if isinstance(value, list) else [value]:
             if isinstance(part, ast.AST):
                 yield part
+
+
+def may_be_elsewhere(value: ast.AST) -> bool:
+    """Whether an expression has a call in it that moves a tensor, or makes one anew."""
+    for node in ast.walk(value):
+        if isinstance(node, ast.Call):
+            name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+            if name in ELSEWHERE | {"item", "tolist"} or any(
+                k.arg == "device" for k in node.keywords
+            ):
+                return True
+    return False

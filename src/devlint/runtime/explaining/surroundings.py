@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 from devlint.crashes.messages import Words
 from devlint.crashes.remedies import REMEDIES, devices_named
-from devlint.runtime.explaining.bindings import assigned
 from devlint.runtime.explaining.causes import cause
 from devlint.runtime.explaining.definitions import code_of
 from devlint.runtime.explaining.mistakes import Mistake, described, origin
-from devlint.runtime.explaining.origins import name_of
+from devlint.runtime.explaining.places import name_of
 from devlint.runtime.explaining.scene import Scene
 from devlint.runtime.explaining.targets import accelerator
+from devlint.runtime.explaining.traced import assigned
 from devlint.runtime.operands import OperandFacts, unknown
 
 

@@ -7,17 +7,17 @@ import ast
 from torch import nn
 
 from devlint.runtime.explaining.addresses import address, whole_on, written_callee
-from devlint.runtime.explaining.bindings import made_module
-from devlint.runtime.explaining.elsewhere import of_attribute
+from devlint.runtime.explaining.definitions import place_of, shortened, shown_line
 from devlint.runtime.explaining.lookup import Named, contents, modules_below, own_tensors
 from devlint.runtime.explaining.mistakes import Mistake, described, origin, since
 from devlint.runtime.explaining.naming import named_near
-from devlint.runtime.explaining.origins import place_of, shortened, shown_line, was_moved
+from devlint.runtime.explaining.origins import was_moved
 from devlint.runtime.explaining.ownership import Holder, path_below, takes_along
 from devlint.runtime.explaining.scene import Passed, Scene, is_same, shares_memory
 from devlint.runtime.explaining.sides import Sides
 from devlint.runtime.explaining.stack import own_name
 from devlint.runtime.explaining.targets import device_text
+from devlint.runtime.explaining.traced import made_module, of_attribute
 from devlint.runtime.operands import OperandFacts
 
 
@@ -108,7 +108,7 @@ def _registered(scene: Scene, holder: Holder) -> str:
         return f"{instead}: {kept} = nn.ModuleDict(...)"
     if holder.container != "SimpleNamespace":
         return f"let it move with the module: make {holder.container}, which {kept} is, a module"
-    found = of_attribute(type(holder.owner), holder.attribute, scene.user)
+    found = of_attribute(scene, type(holder.owner), holder.attribute)
     value = None if found is None else found.value
     if not isinstance(value, ast.Call) or value.args or not value.keywords:
         return f"{instead}: keep it in an nn.ModuleDict"
@@ -152,7 +152,7 @@ def _made_late(
 ) -> tuple[str, int] | None:
     """The repair of a module that a function at work has made, and that function's frame."""
     keeper = scene.owners.keeper(owner)
-    line = None if keeper is None else of_attribute(type(keeper[0]), keeper[1], scene.user)
+    line = None if keeper is None else of_attribute(scene, type(keeper[0]), keeper[1])
     if keeper is None or line is None or not isinstance(line.value, ast.Call):
         return None
     index = scene.running_at(line.file, line.line, -1)

@@ -18,9 +18,9 @@ import torch
 from torch import Tensor, nn
 
 from devlint.runtime.explain import Explanation, explained
+from devlint.runtime.explaining.definitions import shown_line
 from devlint.runtime.explaining.lookup import contents, modules_below, tensors_of
 from devlint.runtime.explaining.mistakes import Mistake, described
-from devlint.runtime.explaining.origins import shown_line
 from devlint.runtime.explaining.ownership import Ownership, things_in
 from devlint.runtime.explaining.stack import (
     ModuleFrame,
