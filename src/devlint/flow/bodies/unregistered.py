@@ -56,6 +56,9 @@ def _is_hidden(info: ClassInfo, node: ir.Expr) -> bool:
     """`self.critic = [critic]`: what the constructor was given, or a part of it, is kept out of the
     module on purpose, for it belongs to somebody else."""
     init = info.method("__init__")
+    if isinstance(node, ir.Conditional):
+        either = [each for each in (node.body, node.orelse) if not isinstance(each, ir.Constant)]
+        return bool(either) and all(_is_hidden(info, each) for each in either)
     if init is None or not isinstance(node, ir.Display) or len(node.items) != 1:
         return False
     given = {parameter.name for parameter in init[1].params[1:]}

@@ -38,7 +38,8 @@ def gives_numbers_only(info: ClassInfo, function: ir.Function, name: str, depth:
 
 
 def is_of_integers(value: Value) -> bool:
-    """Whether a tensor was made of integers: counts that the host reads, as likely as indices."""
+    """Whether a tensor was made of integers or truth values: counts and flags that the host reads,
+    as likely as indices."""
     made = first(value.trace) if value.origin in MADE else None
     if not isinstance(made, ir.Call):
         return False
@@ -64,10 +65,10 @@ def _are_lengths(name: str, node: ir.Call, given: list[ir.Argument]) -> bool:
 
 
 def _lists_integers(node: ir.Expr) -> bool:
-    """`[16] * n`, `[[1, 2]]` and `[len(x)]`."""
+    """`[16] * n`, `[[1, 2]]`, `[False]` and `[len(x)]`."""
     match node:
         case ir.Constant(value=value):
-            return type(value) is int
+            return type(value) in (int, bool)
         case ir.Call(func=ir.Name(id="len")):
             return True
         case ir.Display(items=items):

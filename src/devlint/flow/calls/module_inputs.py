@@ -99,8 +99,9 @@ def _is_bound(frame: Frame, node: ir.Expr) -> bool:
 def _is_hidden(frame: Frame, module: Object | None) -> bool:
     """Whether nothing tells what a module does with what it is given: neither its class, nor the
     method of another module that calls it."""
-    library = module is not None and isinstance(module.source, str)
-    return not library and frame.role is not Role.MODULE
+    source = module.source if module is not None else None
+    known = isinstance(source, str) and source.rpartition(".")[2][:1].isupper()
+    return not known and frame.role is not Role.MODULE
 
 
 def _is_plain(parameter: ir.Parameter) -> bool:

@@ -7,13 +7,14 @@ from functools import reduce
 
 from devlint import ir
 from devlint.flow.domain.derivation import Sort
-from devlint.flow.domain.lattice import CPU
+from devlint.flow.domain.lattice import CPU, THE_MODULE
 from devlint.flow.domain.paths import path_value
 from devlint.flow.domain.state import Heap, Object, State
 from devlint.flow.domain.value_joins import join_all
 from devlint.flow.domain.values import NOTHING, TENSORS, Kind, Origin, Value
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
+from devlint.flow.modules.placement import place_module
 
 Parts = tuple[Value | None, ...]
 """Of several things that `forward` returns, each of which more is known; None for the others."""
@@ -73,7 +74,8 @@ def _returned(
     frame: Frame, module: Value, method: tuple[ClassInfo, ir.Function]
 ) -> Value | Parts | None:
     """What a `forward` returns on the host, or no tensor at all, whatever it is given: of each
-    thing where it returns several, None for the others. It is run once for that."""
+    thing where it returns several, None for the others. It is run once for that, with its module
+    in a place that nobody knows."""
     owner, function = method
     returned = frame.world.returned
     if function not in returned:
@@ -86,6 +88,7 @@ def _returned(
         for parameter in function.params:
             state.env[parameter.name] = path_value(parameter.name)
         state.env[function.params[0].name] = module.but(note="self")
+        place_module(alone, module, THE_MODULE)
         with frame.world.limited(_STATEMENTS):
             frame.world.run(alone, function.body)
         if alone.returns and not alone.state.alive:

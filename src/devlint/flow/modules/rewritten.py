@@ -89,9 +89,10 @@ def _moves_what_is_in(this: str, inside: list[ir.Node], name: str) -> bool:
         match node:
             case ir.Assign(targets=(ir.Name(id=local),), value=value) if is_element(value):
                 taken.add(local)
-            case ir.For(target=target, iter=kept) if self_attribute(_whole(kept), this) == name:
-                names = target.items if isinstance(target, ir.Display) else (target,)
-                taken |= {each.id for each in names if isinstance(each, ir.Name)}
+            case ir.For(target=target, iter=kept) if any(
+                self_attribute(each, this) == name for each in _gone_over(kept)
+            ):
+                taken |= {each.id for each in descendants(target) if isinstance(each, ir.Name)}
     for node in inside:
         match node:
             case ir.Call(func=ir.Attribute(value=moved, attr="to" | "cuda" | "cpu")):
@@ -100,12 +101,14 @@ def _moves_what_is_in(this: str, inside: list[ir.Node], name: str) -> bool:
     return False
 
 
-def _whole(kept: ir.Expr) -> ir.Expr:
-    """`self.parts` of `self.parts.items()`."""
+def _gone_over(kept: ir.Expr) -> tuple[ir.Expr, ...]:
+    """What a loop goes over: `self.parts` of `self.parts.items()`, of `enumerate(self.parts)`."""
     match kept:
         case ir.Call(func=ir.Attribute(value=whole, attr="items" | "values"), args=()):
-            return whole
-    return kept
+            return (whole,)
+        case ir.Call(func=ir.Name(id="enumerate" | "zip" | "reversed"), args=args):
+            return tuple(whole for each in args for whole in _gone_over(each.value))
+    return (kept,)
 
 
 _SETS_UP = re.compile(r"(async)?_?set_?up", re.IGNORECASE)
