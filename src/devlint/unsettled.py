@@ -7,25 +7,26 @@ from collections.abc import Iterator
 from devlint import ir
 from devlint.flow.facts import UNKNOWN, Kind, Operand
 from devlint.flow.frames.record import Record
+from devlint.flow.syntax.imports import imported, spelled
 from devlint.flow.syntax.walk import descendants, first_row, function_around
 
 
 def advice(record: Record, module: ir.Module, follows: bool) -> Iterator[str]:
     """An annotation, a row or a setting for each operand that isn't known. `follows`: imports are
     followed into other files of the project."""
-    imported = dict(_imports(module))
+    names = imported(module)
     for meeting in record.meetings.values():
         for operand in meeting.operands if meeting.outcome == "unknown" else ():
             if operand.kind is Kind.UNKNOWN or operand.device == UNKNOWN:
-                yield from _of_operand(operand, module, imported, follows)
+                yield from _of_operand(operand, module, names, follows)
 
 
 def _of_operand(
-    operand: Operand, module: ir.Module, imported: dict[str, str], follows: bool
+    operand: Operand, module: ir.Module, names: dict[str, str], follows: bool
 ) -> Iterator[str]:
     function = function_around(module.body, first_row(operand.node))
     origin = _made(operand.node, function or module)
-    name = _dotted(origin.func, imported) if isinstance(origin, ir.Call) else ""
+    name = spelled(origin.func, names) if isinstance(origin, ir.Call) else ""
     if name and not name.startswith("torch."):
         if not follows:
             yield f"let `{name}` be read, if it is the project's: follow-imports = true"
@@ -60,25 +61,3 @@ def _made(node: ir.Expr, inside: ir.Function | ir.Module) -> ir.Expr:
     ]
     last = max(above, key=lambda each: first_row(each), default=None)
     return node if last is None or last.value is None else last.value
-
-
-def _imports(module: ir.Module) -> Iterator[tuple[str, str]]:
-    """What the names stand for that a file imports at its top level."""
-    for statement in module.body:
-        if isinstance(statement, ir.Import):
-            for alias in statement.names:
-                whole = alias.name if alias.asname else alias.name.partition(".")[0]
-                yield alias.asname or whole, whole
-        elif isinstance(statement, ir.ImportFrom) and statement.level == 0:
-            for alias in statement.names:
-                yield alias.asname or alias.name, f"{statement.module}.{alias.name}"
-
-
-def _dotted(node: ir.Expr, imported: dict[str, str]) -> str:
-    """The dotted name of what is called, by the file's imports; "" where none brings it."""
-    if isinstance(node, ir.Name):
-        return imported.get(node.id, "")
-    if isinstance(node, ir.Attribute):
-        base = _dotted(node.value, imported)
-        return f"{base}.{node.attr}" if base else ""
-    return ""

@@ -32,6 +32,7 @@ from devlint.flow.modules.stale import settled
 from devlint.flow.operations.batches import without_unproven
 from devlint.flow.project import Project
 from devlint.flow.surroundings import Surroundings, Text
+from devlint.flow.syntax.imports import imported, spelled
 from devlint.flow.syntax.scan import scan
 from devlint.flow.syntax.seen import Scan
 from devlint.torchapi.effects import Effect
@@ -146,11 +147,11 @@ def _world(
 def _describe(text: Text, path: str, table: Table) -> File:
     """A file before it is run."""
     scans: dict[ir.Function, Scan] = {}
-    aliases = _aliases(text.module)
+    aliases = imported(text.module)
     has_arrays = any(name.partition(".")[0] == "numpy" for name in aliases.values())
 
     def takes_tensors(func: ir.Expr) -> int:
-        name = _spelled(func, aliases)
+        name = spelled(func, aliases)
         row = table.get(name) if name.startswith("torch.") else None
         if row is None or row.effect not in _TAKES_TENSOR or row.kind in _OF_OTHERS:
             return 0
@@ -245,28 +246,6 @@ def _let_go(world: World) -> None:
     world.answers.clear()
 
 
-def _aliases(module: ir.Module) -> dict[str, str]:
-    """What the file's imports bind, wherever they stand at its top level."""
-    found: dict[str, str] = {}
-    for statement in _top_level(module.body):
-        if isinstance(statement, ir.Import):
-            for alias in statement.names:
-                found[alias.asname or alias.name.partition(".")[0]] = (
-                    alias.name if alias.asname else alias.name.partition(".")[0]
-                )
-        elif isinstance(statement, ir.ImportFrom) and statement.level == 0:
-            for alias in statement.names:
-                found[alias.asname or alias.name] = f"{statement.module}.{alias.name}"
-    return found
-
-
-def _top_level(body: ir.Body) -> Iterator[ir.Stmt]:
-    for statement in body:
-        yield statement
-        if isinstance(statement, (ir.If, ir.Try)):
-            yield from _top_level(statement.body)
-
-
 def _rebound(body: ir.Body) -> Iterator[str]:
     """The names that functions of the file declare `global` or `nonlocal`."""
     for statement in body:
@@ -279,12 +258,3 @@ def _rebound(body: ir.Body) -> Iterator[str]:
         else:
             yield from _rebound(getattr(statement, "body", ()))
             yield from _rebound(getattr(statement, "orelse", ()))
-
-
-def _spelled(node: ir.Expr, aliases: dict[str, str]) -> str:
-    if isinstance(node, ir.Name):
-        return aliases.get(node.id, "")
-    if isinstance(node, ir.Attribute):
-        base = _spelled(node.value, aliases)
-        return f"{base}.{node.attr}" if base else ""
-    return ""
