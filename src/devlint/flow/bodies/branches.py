@@ -220,7 +220,9 @@ def _attempt(frame: Frame, node: ir.Try) -> State:
     if any(_catches_absence(frame, handler) for handler in node.handlers):
         frame.state.known[ACCELERATOR_CHOSEN] = True
     frame.expecting |= bool(caught & {"AttributeError", "TypeError"}) and len(node.body) <= 2
-    frame.expecting |= any(_goes_on(frame, handler) for handler in node.handlers)
+    frame.expecting |= any(
+        _goes_on(frame, handler) or _tries_again(frame, node, handler) for handler in node.handlers
+    )
     raised = frame.fork()
     for statement in node.body:
         frame.run((statement,))
@@ -238,6 +240,32 @@ def _goes_on(frame: Frame, handler: ir.Handler) -> bool:
         return False
     inside = (node for statement in handler.body for node in descendants(statement))
     return not any(isinstance(node, (ir.Raise, ir.Call)) for node in inside)
+
+
+_CATCHES_ALL = frozenset(("RuntimeError", "TypeError", "Exception", "BaseException", ""))
+
+
+def _tries_again(frame: Frame, node: ir.Try, handler: ir.Handler) -> bool:
+    """Whether a handler works out by other means what the body was to give: what it binds, or what
+    it returns."""
+    if not _CATCHES_ALL.intersection(_caught(frame, handler)):
+        return False
+    given = _given(node.body)
+    return bool(given) and given <= _given(handler.body)
+
+
+def _given(body: ir.Body) -> set[str]:
+    """The names that statements bind to what is no constant; "" where they return such a thing."""
+    found: set[str] = set()
+    for statement in body:
+        match statement:
+            case ir.Assign(value=ir.Constant()) | ir.Return(value=ir.Constant() | None):
+                pass
+            case ir.Assign(targets=targets):
+                found |= {each.id for each in targets if isinstance(each, ir.Name)}
+            case ir.Return():
+                found.add("")
+    return found
 
 
 _CATCHES_ABSENCE = frozenset(("AssertionError", "RuntimeError", "Exception", "BaseException", ""))
