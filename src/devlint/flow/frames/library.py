@@ -186,3 +186,17 @@ def dotted(frame: Frame, node: ir.Expr) -> str:
         base = dotted(frame, node.value)
         return f"{base}.{node.attr}" if base else ""
     return ""
+
+
+def is_tensor_class(name: str) -> bool:
+    """Whether a dotted name is torch's tensor, or the name under which a project hands it on
+    (`from project.core import Tensor`)."""
+    return name.endswith(".Tensor") and name.partition(".")[0] not in _OTHER_TENSORS
+
+
+_OTHER_TENSORS = frozenset(
+    ("chainer", "cupy", "jax", "jittor", "keras", "mindspore", "megengine", "mxnet", "ncnn",
+     "numpy", "onnx", "onnxruntime", "oneflow", "openvino", "paddle", "tensorflow", "tensorrt",
+     "tf", "tflite", "theano", "tinygrad", "tvm", "typing")
+)  # fmt: skip
+"""Libraries that have a `Tensor` of their own."""
