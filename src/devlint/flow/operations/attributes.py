@@ -248,7 +248,8 @@ def _of_object(frame: Frame, node: ir.Attribute, base: Value) -> Value:
         row = frame.world.table.get(source) if isinstance(source, str) else None
         if row is not None and attr in row.submodules:
             return child_of(frame, base)
-        for owner in ((source,) if isinstance(source, str) else ()) + ("torch.nn.Module",):
+        owners = source.library_bases() if isinstance(source, ClassInfo) else (source,)
+        for owner in (*owners, "torch.nn.Module"):
             if frame.world.table.get(f"{owner}.{attr}") is not None:
                 return Value(Kind.METHOD, data=Bound(base, node.value, f"{owner}.{attr}"))
     if isinstance(node.value, ir.Name) and base.note == "self":
