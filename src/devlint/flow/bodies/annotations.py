@@ -53,6 +53,8 @@ def annotated(frame: Frame, node: ir.Expr, value: Value) -> Value:
         return Value(Kind.DEVICE, Symbol(text, text) if text else UNKNOWN)
     if name == "builtins.str":
         return Value(Kind.STRING, Symbol(text, text) if text else UNKNOWN, note=SAID)
+    if name in _PLAIN_LISTS:
+        return Value(Kind.LIST, note=SAID)
     if name in ("builtins.int", "builtins.float"):
         return Value(Kind.NUMBER, note=SAID)
     if name == "builtins.bool":
@@ -190,6 +192,7 @@ def _class_in_sight(frame: Frame, node: ir.Expr) -> ClassInfo | None:
 
 
 _MAPPINGS = ("Dict", "dict", "Mapping", "MutableMapping", "OrderedDict")
+_PLAIN_LISTS = ("builtins.list", "typing.List")
 _SEQUENCES = ("List", "Sequence", "Iterable", "Collection", "list", "tuple", "Tuple")
 
 

@@ -247,6 +247,15 @@ def _load_array(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value
     return Value(Kind.NDARRAY) if plain and not args.unpacked else NOTHING
 
 
+def _sum(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """`sum(losses)` is where each of them is."""
+    given = args.find((0, "iterable"))
+    element = NOTHING if given is None else unpacking.element_of(frame, given[1], given[0])
+    if element.kind is not Kind.TENSOR or args.count != 1:
+        return NOTHING
+    return element.alike()
+
+
 PYTHON_OVERLAYS: Mapping[str, Overlay] = {
     "clock": _clock,
     "copy": _copy,
@@ -270,6 +279,7 @@ PYTHON_OVERLAYS: Mapping[str, Overlay] = {
     "setattr": _set_attribute,
     "sorted": _iterate,
     "str": _string,
+    "sum": _sum,
     "tuple": _iterate,
     "zip": _zip,
 }

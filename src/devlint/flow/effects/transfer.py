@@ -119,7 +119,7 @@ def _join(use: Use) -> Value:
         return Value(Kind.TENSOR) if row.name.startswith("torch.") else NOTHING
     scalar = dimensions(use.args, row, value)
     value = value.but(scalar=scalar)
-    return parts(use, value) if row.parts else value
+    return parts(use, value)
 
 
 def _may_be_number(value: Value) -> bool:
