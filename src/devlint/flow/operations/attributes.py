@@ -13,6 +13,7 @@ from devlint.flow.domain.values import (
     HOST_TENSOR,
     MOVED_LEAF,
     NOTHING,
+    SAID,
     TENSORS,
     Kind,
     Value,
@@ -85,7 +86,8 @@ def read(frame: Frame, node: ir.Attribute, base: Value) -> Value:
         if attr == "shape":
             return Value(Kind.UNKNOWN, note="shape")
         if attr == "dtype":
-            return Value(Kind.DTYPE)  # whatever has one: no device, for sure
+            # No device, for sure; what an object holds may keep a type of tensors under that name.
+            return Value(Kind.DTYPE, note=SAID if isinstance(node.value, ir.Attribute) else "")
         made = held(frame, base.data, node) if isinstance(base.data, Typed) else None
         if made is not None:
             return made
