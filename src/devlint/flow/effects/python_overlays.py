@@ -256,6 +256,16 @@ def _sum(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     return element.alike()
 
 
+def _get_attribute(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """`getattr(self, "scale")`: what the object is known to hold by that name."""
+    given, name = args.find((0, "object")), args.find((1, "name"))
+    found = None if given is None else frame.object(given[1])
+    if found is None or name is None or given is None or not isinstance(name[1].data, str):
+        return NOTHING
+    held = given[1].kind in (Kind.MODULE, Kind.INSTANCE)
+    return found.entries.get(name[1].data, NOTHING) if held else NOTHING
+
+
 PYTHON_OVERLAYS: Mapping[str, Overlay] = {
     "clock": _clock,
     "copy": _copy,
@@ -264,6 +274,7 @@ PYTHON_OVERLAYS: Mapping[str, Overlay] = {
     "exec": _execute,
     "filter": _filter,
     "float": _number,
+    "getattr": _get_attribute,
     "int": _number,
     "isinstance": _is_instance,
     "iter": _iterate,
