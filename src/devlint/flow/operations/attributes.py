@@ -22,7 +22,7 @@ from devlint.flow.facts import ApiRead, AttributeRead
 from devlint.flow.frames import protocols
 from devlint.flow.frames.files import Bound, ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
-from devlint.flow.frames.library import followed, library_value
+from devlint.flow.frames.library import followed, library_value, method_of
 from devlint.flow.modules.constructed import Typed, held
 from devlint.flow.modules.placement import forget_optimizer, parameter_at
 from devlint.flow.operations import graphs
@@ -250,10 +250,11 @@ def _of_object(frame: Frame, node: ir.Attribute, base: Value) -> Value:
         row = frame.world.table.get(source) if isinstance(source, str) else None
         if row is not None and attr in row.submodules:
             return child_of(frame, base)
-        owners = source.library_bases() if isinstance(source, ClassInfo) else (source,)
-        for owner in (*owners, "torch.nn.Module"):
-            if frame.world.table.get(f"{owner}.{attr}") is not None:
-                return Value(Kind.METHOD, data=Bound(base, node.value, f"{owner}.{attr}"))
+        bases = source.library_bases() if isinstance(source, ClassInfo) else ()
+        own = (source, "torch.nn.Module") if isinstance(source, str) else ("torch.nn.Module",)
+        name = method_of(frame, bases, own, attr)
+        if name:
+            return Value(Kind.METHOD, data=Bound(base, node.value, name))
     if isinstance(node.value, ir.Name) and base.note == "self":
         return path_value(f"{node.value.id}.{attr}")
     return NOTHING
