@@ -96,6 +96,10 @@ class Row:
     """The kind of the result, in the words of `flow.values.Kind`, lower case."""
     parts: bool = False
     """The result is a tuple of such tensors (`split`, `topk`, an RNN's output)."""
+    parts_with: tuple[str, ...] = ()
+    """It is such a tuple where one of these keywords is true (`nonzero(as_tuple=True)`)."""
+    parts_without: tuple[Arg, ...] = ()
+    """It is such a tuple, each with dimensions, where this is left out (`where(mask)`)."""
     dims: Dims = Dims.UNKNOWN
     size: tuple[Arg, ...] = (0, "size")
     """The parameter with the size, for `dims = "shape"`; -1 is the last positional one."""

@@ -9,6 +9,7 @@ from devlint import ir
 from devlint.flow.bodies.classes import is_named_for_data
 from devlint.flow.calls import fields
 from devlint.flow.conditions import unions
+from devlint.flow.devices.named import last_name
 from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Symbol
 from devlint.flow.domain.paths import Path, given_tensor, path_value, place_of_path
@@ -17,23 +18,15 @@ from devlint.flow.domain.values import NOTHING, SAID, Kind, Origin, Value
 from devlint.flow.facts import Role
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
-from devlint.flow.frames.library import dotted, followed
+from devlint.flow.frames.library import dotted, followed, is_tensor_class
 from devlint.flow.modules.constructed import typed
 from devlint.flow.modules.holdings import holds_something
 from devlint.flow.syntax.walk import is_static
 
 _TENSORS = frozenset(
-    ("torch.Tensor", "torch.FloatTensor", "torch.LongTensor", "torch.nn.Parameter",
+    ("torch.FloatTensor", "torch.LongTensor", "torch.nn.Parameter",
      "torch.BoolTensor", "torch.IntTensor", "torch.DoubleTensor", "torch.HalfTensor")
 )  # fmt: skip
-
-
-_OTHER_TENSORS = frozenset(
-    ("chainer", "cupy", "jax", "jittor", "keras", "mindspore", "megengine", "mxnet", "ncnn",
-     "numpy", "onnx", "onnxruntime", "oneflow", "openvino", "paddle", "tensorflow", "tensorrt",
-     "tf", "tflite", "theano", "tinygrad", "tvm", "typing")
-)  # fmt: skip
-"""Libraries that have a `Tensor` of their own."""
 
 
 _SAYS_DEVICE = re.compile(r"(^|_)(device|dev|gpu)$")
@@ -45,11 +38,7 @@ def is_tensor(frame: Frame, node: ir.Expr) -> bool:
 
 
 def _is_tensor(name: str) -> bool:
-    """Whether a dotted name is torch's tensor, or the name under which a project hands it on
-    (`from project.core import Tensor`)."""
-    if name in _TENSORS:
-        return True
-    return name.endswith(".Tensor") and name.partition(".")[0] not in _OTHER_TENSORS
+    return name in _TENSORS or is_tensor_class(name)
 
 
 def annotated(frame: Frame, node: ir.Expr, value: Value) -> Value:
@@ -64,6 +53,8 @@ def annotated(frame: Frame, node: ir.Expr, value: Value) -> Value:
         return Value(Kind.DEVICE, Symbol(text, text) if text else UNKNOWN)
     if name == "builtins.str":
         return Value(Kind.STRING, Symbol(text, text) if text else UNKNOWN, note=SAID)
+    if name in _PLAIN_LISTS:
+        return Value(Kind.LIST, note=SAID)
     if name in ("builtins.int", "builtins.float"):
         return Value(Kind.NUMBER, note=SAID)
     if name == "builtins.bool":
@@ -72,17 +63,18 @@ def annotated(frame: Frame, node: ir.Expr, value: Value) -> Value:
         return Value(Kind.DTYPE)
     if name == "torch.nn.Module" or _is_module_class(frame, node):
         return module(frame, node, value)
-    parts = [placed_inside(annotated(frame, p, _item_of(frame, value))) for p in _fixed(node)]
+    bare = _bare(frame, node)
+    parts = [placed_inside(annotated(frame, p, _item_of(frame, value))) for p in _fixed(bare)]
     if any(part.kind is Kind.TENSOR for part in parts):
         ref = frame.allocate(node, Object(items=tuple(parts)))
         return Value(Kind.TUPLE, data=ref, note=SAID)
-    inner = _element(frame, node)
+    inner = _element(bare)
     if inner is not None:
         element = annotated(frame, inner, _item_of(frame, value))
         if element.kind is Kind.MODULE:
-            return _of_modules(frame, inner, outermost(node), element)
-        if element.kind is Kind.TENSOR:
-            return _of_tensors(frame, node, element)
+            return _of_modules(frame, inner, outermost(bare), element)
+        if element.kind is Kind.TENSOR or frame.object(element) is not None:
+            return _of_tensors(frame, bare, element)
         plain = element.kind in (Kind.NUMBER, Kind.STRING)
         return Value(Kind.LIST, note=SAID) if plain else value
     if name == "numpy.ndarray":
@@ -112,7 +104,7 @@ def _of_modules(frame: Frame, inner: ir.Expr, name: str, element: Value) -> Valu
     plain = kind is not None and (info is None or holds_something(frame, Object(source=info)))
     ref = frame.allocate(inner, Object(element=element))
     note = "" if plain else SAID
-    return Value(kind or Kind.LIST, data=ref, origin=Origin.INPUT, note=note)
+    return Value(_kind_of(name), data=ref, origin=Origin.INPUT, note=note)
 
 
 def _item_of(frame: Frame, value: Value) -> Value:
@@ -135,10 +127,14 @@ def _is_of_model(frame: Frame) -> bool:
 
 
 def _of_tensors(frame: Frame, node: ir.Expr, element: Value) -> Value:
-    """A container of tensors."""
-    kind = _CONTAINERS.get(outermost(node).lower(), Kind.LIST)
+    """A container of tensors, or of such containers."""
+    kind = _kind_of(outermost(node))
     ref = frame.allocate(node, Object(element=placed_inside(element)))
     return Value(kind, data=ref, note=SAID)
+
+
+def _kind_of(name: str) -> Kind:
+    return _CONTAINERS.get(name.lower(), Kind.DICT if name in _MAPPINGS else Kind.LIST)
 
 
 def placed_inside(element: Value) -> Value:
@@ -195,6 +191,8 @@ def _class_in_sight(frame: Frame, node: ir.Expr) -> ClassInfo | None:
     return found.data if isinstance(found.data, ClassInfo) else None
 
 
+_MAPPINGS = ("Dict", "dict", "Mapping", "MutableMapping", "OrderedDict")
+_PLAIN_LISTS = ("builtins.list", "typing.List")
 _SEQUENCES = ("List", "Sequence", "Iterable", "Collection", "list", "tuple", "Tuple")
 
 
@@ -203,9 +201,9 @@ def outermost(node: ir.Expr) -> str:
     return ir.render(node.value).rpartition(".")[2] if isinstance(node, ir.Subscript) else ""
 
 
-def _element(frame: Frame, node: ir.Expr) -> ir.Expr | None:
+def _element(node: ir.Expr) -> ir.Expr | None:
     """`X` of `List[X]`, `Dict[str, X]` and the like."""
-    if isinstance(node, ir.Subscript) and outermost(node) in ("Dict", "dict"):
+    if isinstance(node, ir.Subscript) and outermost(node) in _MAPPINGS:
         return node.index.items[-1] if isinstance(node.index, ir.Display) else None
     if isinstance(node, ir.Subscript) and outermost(node) in _SEQUENCES:
         if isinstance(node.index, ir.Display):
@@ -225,20 +223,33 @@ def loader(frame: Frame, node: ir.Node, label: str) -> Value:
 
 
 def annotation_name(frame: Frame, node: ir.Expr) -> str:
-    """The dotted name an annotation spells, `Optional[...]`, `X | None`, `Annotated[X, ...]`
-    and quotes removed."""
-    match node:
-        case ir.Subscript(value=ir.Name(id="Optional"), index=index):
-            return annotation_name(frame, index)
-        case ir.Subscript(value=outer, index=index):
-            if dotted(frame, outer) in _DESCRIBING and isinstance(index, ir.Display):
-                return annotation_name(frame, index.items[0])
-            return ""
-        case ir.Binary(op="|", left=left, right=ir.Constant(value=None)):
-            return annotation_name(frame, left)
-        case ir.Constant(value=str(text)):
-            return _quoted(frame, text)
+    """The dotted name an annotation spells, bare and without quotes."""
+    node = _bare(frame, node)
+    if isinstance(node, ir.Constant) and isinstance(node.value, str):
+        return _quoted(frame, node.value)
     return dotted(frame, node)
+
+
+def _bare(frame: Frame, node: ir.Expr) -> ir.Expr:
+    """What is left of `Optional[...]`, `X | None`, `Annotated[X, ...]` and `Float[X, "n 3"]`."""
+    match node:
+        case ir.Subscript(value=outer, index=index) if last_name(outer) == "Optional":
+            return _bare(frame, index)
+        case ir.Subscript(value=outer, index=ir.Display(items=items)):
+            if last_name(outer) == "Union":
+                return _only(frame, node, items)
+            name = dotted(frame, outer)
+            described = name in _DESCRIBING or name.startswith("jaxtyping.")
+            return _bare(frame, items[0]) if described else node
+        case ir.Binary(op="|", left=left, right=right):
+            return _only(frame, node, (left, right))
+    return node
+
+
+def _only(frame: Frame, node: ir.Expr, members: tuple[ir.Expr, ...]) -> ir.Expr:
+    """The one type that a union has beside None, if it is one."""
+    left = [m for m in members if not isinstance(m, ir.Constant) or m.value is not None]
+    return _bare(frame, left[0]) if len(left) == 1 < len(members) else node
 
 
 _DESCRIBING = ("typing.Annotated", "typing_extensions.Annotated")

@@ -10,6 +10,7 @@ from devlint.flow.bodies.annotations import annotated
 from devlint.flow.bodies.classes import is_never_set_up
 from devlint.flow.bodies.early import run_while_made
 from devlint.flow.bodies.functions import run_alone
+from devlint.flow.bodies.gathered import gather
 from devlint.flow.bodies.registered import leave_open, place_parts, register, tell_kept_tensors
 from devlint.flow.calls import fields
 from devlint.flow.calls.callers import is_exporting, is_out_of_use, is_private, is_trying_itself
@@ -59,6 +60,7 @@ def run_class(info: ClassInfo, around: Frame) -> None:
     start = _after_setup(info, around, start, this)
     if info.is_module:
         register(info, start, this)
+        gather(info, start, replace_recording(start), this)
     elif any(each.open_base for each in info.lineage()):
         leave_open(start, this)
     made_with = run_while_made(info)

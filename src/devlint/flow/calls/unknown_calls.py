@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 
 from devlint import ir
+from devlint.flow.calls.host_inputs import is_of_integers
 from devlint.flow.calls.module_calls import call_module
 from devlint.flow.devices.named import last_name
 from devlint.flow.domain.derivation import Sort, Step
@@ -24,7 +25,7 @@ from devlint.flow.frames.frame import Frame
 from devlint.flow.operations import meet
 
 _ON_THE_HOST = re.compile(
-    r"match|assign|sampl|token|process|decode|metric|nms|select|logg|config|cfg|transform|callback"
+    r"match|assign|sampl|token|process|decode(?!r)|metric|nms|select|logg|config|cfg|transform|callback"
     r"|writer|index|thresh|to_|item|len|collat|schedul|hook|host|numpy|cpu",
     re.IGNORECASE,
 )
@@ -40,17 +41,20 @@ def of_part(frame: Frame, node: ir.Call, func: ir.Attribute, args: Arguments) ->
     if not isinstance(frame.place(first), Symbol):
         return NOTHING
     told = Step(Sort.PART_FOLLOWS, node, first.trace, name=ir.render(func))
+    part = Value(Kind.MODULE, first.device, origin=Origin.FOLLOWS, trace=first.trace)
+    given = [(argument.value, v) for argument, v in args.all if not is_of_integers(v)]
+    meet.call_module(frame, node, (func, part), given)
     return Value(
         Kind.BATCH, first.device, origin=Origin.FOLLOWS, grad=True, note="part", trace=told
     )
 
 
 def _is_part(frame: Frame, name: str) -> bool:
-    """Whether the constructor was given an attribute, or calls a class to make it."""
-    stores = frame.world.stores.get((frame.owner, name)) if frame.owner is not None else None
-    return bool(stores) and all(
-        _gives_part(frame.owner, operand.node) for _, operand in stores or ()
-    )
+    """Whether the constructor was given an attribute, or calls a class to make it; it may be left
+    out (`self.decoder = None`)."""
+    stores = frame.world.stores.get((frame.owner, name), []) if frame.owner is not None else []
+    made = [operand.node for _, operand in stores if operand.kind is not Kind.NONE]
+    return bool(made) and all(_gives_part(frame.owner, node) for node in made)
 
 
 def _gives_part(owner: ClassInfo | None, node: ir.Expr) -> bool:

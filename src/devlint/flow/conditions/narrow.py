@@ -14,7 +14,7 @@ from devlint.flow.domain.lattice import UNKNOWN, Device, Known
 from devlint.flow.domain.paths import Path, as_device, given_tensor
 from devlint.flow.domain.values import NONE, NOTHING, PROVED, TENSORS, Kind, Origin, Value
 from devlint.flow.frames.frame import Frame
-from devlint.flow.frames.library import dotted, dotted_types
+from devlint.flow.frames.library import dotted, dotted_types, is_tensor_class
 
 
 def assume(frame: Frame, node: ir.Expr, holds: bool) -> None:
@@ -111,7 +111,7 @@ def _narrow_itself(frame: Frame, subject: ir.Expr, types: ir.Expr, holds: bool) 
     if holds and len(plain) == 1 and None not in plain:
         if value is None or value.kind is Kind.UNKNOWN:
             frame.state.env[subject.id] = Value(plain.pop() or Kind.UNKNOWN)
-    elif holds and names == {"torch.Tensor"}:
+    elif holds and names and all(map(is_tensor_class, names)):
         _narrow_to_tensor(frame, subject)
     elif holds and names == {_PACKED}:
         frame.state.env[subject.id] = NOTHING  # no tensor, and of its parts one is on the host

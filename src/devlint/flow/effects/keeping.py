@@ -66,7 +66,7 @@ def _of_tensor(use: Use, of: Given) -> Value:
     if row.name == "torch.Tensor.pin_memory":
         pinning.method(use.frame, use.node, use.args)
         return pinning.pinned(use.frame, kept, use.node)
-    return parts(use, kept) if row.parts else kept
+    return parts(use, kept)
 
 
 def _of_argument(use: Use) -> Value:
@@ -74,7 +74,7 @@ def _of_argument(use: Use) -> Value:
     if use.row.name.startswith("builtins."):
         return NOTHING  # Python's `abs` and `round` take numbers as well
     kept = tensor_like(use, use.row.of).but(scalar=dimensions(use.args, use.row))
-    return parts(use, kept) if use.row.parts else kept
+    return parts(use, kept)
 
 
 def _registered_note(row: Row, value: Value) -> str:

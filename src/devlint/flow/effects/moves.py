@@ -34,7 +34,7 @@ from devlint.flow.frames.frame import Frame
 from devlint.flow.modules import optimizers, stale
 from devlint.flow.modules.placement import place_module
 from devlint.flow.operations import arrivals, batches
-from devlint.flow.syntax.passing import is_passing
+from devlint.flow.syntax.passing import is_passing, is_thrown_away
 
 METHODS = {"to": "", "cuda": "cuda", "cpu": "cpu", "xpu": "xpu", "type": "", "to_empty": ""}
 _KEYWORDS = frozenset(
@@ -72,7 +72,7 @@ def move(frame: Frame, call: ir.Call, base: ir.Expr, receiver: Value, args: Argu
                 method,
                 None if target is None else frame.operand(*target),
                 UNKNOWN if device is None else device,
-                frame.discarded is call,
+                is_thrown_away(frame.discarded, call),
                 tuple((a, frame.operand(a.value, v)) for a, v in args.all if a in call.args),
                 _overrides(frame, method, receiver),
                 receiver.note == frameworks.MANAGED,

@@ -16,6 +16,7 @@ from devlint.flow.domain.values import (
     CHOICES,
     NONE,
     NOTHING,
+    SAID,
     TENSORS,
     Kind,
     Origin,
@@ -221,7 +222,7 @@ def _tensor_type(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Valu
         device = Known("cuda") if name.startswith("torch.cuda.") else CPU
         told = Step(Sort.MOVE_TYPE, node, value.trace, device)
         return value.but(device=device, origin=Origin.MOVED, trace=told, data=None)
-    if given[1].kind is Kind.DTYPE:
+    if given[1].kind is Kind.DTYPE and given[1].note != SAID:
         return value
     if given[1].kind is Kind.STRING and given[1].device == CPU:  # `x.type(y.type())`
         told = Step(Sort.MOVE_TYPE, node, value.trace, CPU)

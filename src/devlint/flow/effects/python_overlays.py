@@ -247,6 +247,25 @@ def _load_array(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value
     return Value(Kind.NDARRAY) if plain and not args.unpacked else NOTHING
 
 
+def _sum(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """`sum(losses)` is where each of them is."""
+    given = args.find((0, "iterable"))
+    element = NOTHING if given is None else unpacking.element_of(frame, given[1], given[0])
+    if element.kind is not Kind.TENSOR or args.count != 1:
+        return NOTHING
+    return element.alike()
+
+
+def _get_attribute(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """`getattr(self, "scale")`: what the object is known to hold by that name."""
+    given, name = args.find((0, "object")), args.find((1, "name"))
+    found = None if given is None else frame.object(given[1])
+    if found is None or name is None or given is None or not isinstance(name[1].data, str):
+        return NOTHING
+    held = given[1].kind in (Kind.MODULE, Kind.INSTANCE)
+    return found.entries.get(name[1].data, NOTHING) if held else NOTHING
+
+
 PYTHON_OVERLAYS: Mapping[str, Overlay] = {
     "clock": _clock,
     "copy": _copy,
@@ -255,6 +274,7 @@ PYTHON_OVERLAYS: Mapping[str, Overlay] = {
     "exec": _execute,
     "filter": _filter,
     "float": _number,
+    "getattr": _get_attribute,
     "int": _number,
     "isinstance": _is_instance,
     "iter": _iterate,
@@ -270,6 +290,7 @@ PYTHON_OVERLAYS: Mapping[str, Overlay] = {
     "setattr": _set_attribute,
     "sorted": _iterate,
     "str": _string,
+    "sum": _sum,
     "tuple": _iterate,
     "zip": _zip,
 }

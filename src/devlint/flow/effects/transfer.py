@@ -119,7 +119,7 @@ def _join(use: Use) -> Value:
         return Value(Kind.TENSOR) if row.name.startswith("torch.") else NOTHING
     scalar = dimensions(use.args, row, value)
     value = value.but(scalar=scalar)
-    return parts(use, value) if row.parts else value
+    return parts(use, value)
 
 
 def _may_be_number(value: Value) -> bool:
@@ -167,13 +167,14 @@ def _host_only(use: Use) -> Value:
 
 def _register(use: Use) -> Value:
     receiver, name = use.args.receiver, use.find((0, "name"))
-    value = use.find((1, "tensor", "param", "module"))
+    value = use.find((1, "tensor", "param", "module", "default"))
     if receiver is None or name is None or not isinstance(name[1].data, str):
         return Value(Kind.NONE, note="register_buffer")
     found = use.frame.object(receiver[1])
     if found is not None:
         kept = NOTHING if value is None else value[1]
-        note = kept.note if kept.kind is Kind.MODULE else "buffer"
+        holds = kept.kind is Kind.MODULE or kept.kind.is_container  # the list of a metric's state
+        note = kept.note if holds else "buffer"
         use.frame.update(receiver[1], found.with_entry(name[1].data, kept.but(note=note)))
     return Value(Kind.NONE, note=use.row.name.rpartition(".")[2])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+from collections.abc import Iterable
 from functools import lru_cache
 
 from devlint import ir
@@ -186,3 +187,30 @@ def dotted(frame: Frame, node: ir.Expr) -> str:
         base = dotted(frame, node.value)
         return f"{base}.{node.attr}" if base else ""
     return ""
+
+
+def method_of(frame: Frame, bases: Iterable[str], own: Iterable[str], attr: str) -> str:
+    """The dotted name of the method that an object has from a library's class, as the rows say.
+    `own` are classes whose rows are theirs alone; of `bases`, what a pattern of names says of a
+    whole library says nothing of what one of its classes has."""
+    table = frame.world.table
+    for base in bases:
+        row = table.get(f"{base}.{attr}")
+        if row is not None and row.effect is not Effect.OPAQUE:
+            return f"{base}.{attr}"
+    names = (f"{owner}.{attr}" for owner in own)
+    return next((name for name in names if table.get(name) is not None), "")
+
+
+def is_tensor_class(name: str) -> bool:
+    """Whether a dotted name is torch's tensor, or the name under which a project hands it on
+    (`from project.core import Tensor`)."""
+    return name.endswith(".Tensor") and name.partition(".")[0] not in _OTHER_TENSORS
+
+
+_OTHER_TENSORS = frozenset(
+    ("chainer", "cupy", "jax", "jittor", "keras", "mindspore", "megengine", "mxnet", "ncnn",
+     "numpy", "onnx", "onnxruntime", "oneflow", "openvino", "paddle", "tensorflow", "tensorrt",
+     "tf", "tflite", "theano", "tinygrad", "tvm", "typing")
+)  # fmt: skip
+"""Libraries that have a `Tensor` of their own."""

@@ -13,6 +13,7 @@ from devlint.flow.domain.values import (
     HOST_TENSOR,
     MOVED_LEAF,
     NOTHING,
+    SAID,
     TENSORS,
     Kind,
     Value,
@@ -21,7 +22,7 @@ from devlint.flow.facts import ApiRead, AttributeRead
 from devlint.flow.frames import protocols
 from devlint.flow.frames.files import Bound, ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
-from devlint.flow.frames.library import followed, library_value
+from devlint.flow.frames.library import followed, library_value, method_of
 from devlint.flow.modules.constructed import Typed, held
 from devlint.flow.modules.placement import forget_optimizer, parameter_at
 from devlint.flow.operations import graphs
@@ -85,7 +86,8 @@ def read(frame: Frame, node: ir.Attribute, base: Value) -> Value:
         if attr == "shape":
             return Value(Kind.UNKNOWN, note="shape")
         if attr == "dtype":
-            return Value(Kind.DTYPE)  # whatever has one: no device, for sure
+            # No device, for sure; what an object holds may keep a type of tensors under that name.
+            return Value(Kind.DTYPE, note=SAID if isinstance(node.value, ir.Attribute) else "")
         made = held(frame, base.data, node) if isinstance(base.data, Typed) else None
         if made is not None:
             return made
@@ -248,9 +250,11 @@ def _of_object(frame: Frame, node: ir.Attribute, base: Value) -> Value:
         row = frame.world.table.get(source) if isinstance(source, str) else None
         if row is not None and attr in row.submodules:
             return child_of(frame, base)
-        for owner in ((source,) if isinstance(source, str) else ()) + ("torch.nn.Module",):
-            if frame.world.table.get(f"{owner}.{attr}") is not None:
-                return Value(Kind.METHOD, data=Bound(base, node.value, f"{owner}.{attr}"))
+        bases = source.library_bases() if isinstance(source, ClassInfo) else ()
+        own = (source, "torch.nn.Module") if isinstance(source, str) else ("torch.nn.Module",)
+        name = method_of(frame, bases, own, attr)
+        if name:
+            return Value(Kind.METHOD, data=Bound(base, node.value, name))
     if isinstance(node.value, ir.Name) and base.note == "self":
         return path_value(f"{node.value.id}.{attr}")
     return NOTHING

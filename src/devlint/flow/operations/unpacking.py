@@ -78,7 +78,8 @@ def child_of(frame: Frame, value: Value) -> Value:
     if found is None:
         return NOTHING
     if isinstance(found.source, str) and "Parameter" in found.source:
-        return Value(Kind.TENSOR, found.device, origin=Origin.FOLLOWS, grad=True)
+        follows = Origin.FOLLOWS
+        return Value(Kind.TENSOR, found.device, origin=follows, grad=True, trace=found.trace)
     if found.items:
         return joined(list(found.items))
     ref = (CHILD, value.data)

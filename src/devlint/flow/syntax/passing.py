@@ -1,5 +1,5 @@
-"""What comes of a name after a call: a loop's is read no more in its round, or what it stands for
-is sent to an accelerator."""
+"""What comes of a name, or of a value, after a call: a loop's is read no more in its round, what it
+stands for is sent to an accelerator, what a move gives is thrown away."""
 
 from __future__ import annotations
 
@@ -54,3 +54,33 @@ def _after(body: ir.Body, call: ir.Call) -> ir.Body | None:
             inside = _after(tuple(inner_statements(statement)), call)
             return (*(inside or ()), *body[place + 1 :])
     return None
+
+
+def is_thrown_away(thrown: ir.Expr | None, call: ir.Call) -> bool:
+    """Whether a statement does no more with what a move gives than to copy or to convert it:
+    `x.to(device).float()`."""
+    while isinstance(thrown, ir.Call) and isinstance(thrown.func, ir.Attribute):
+        if thrown is call:
+            return True
+        if thrown.func.attr not in _COPIES:
+            return False
+        thrown = thrown.func.value
+    return False
+
+
+_COPIES = frozenset(
+    (
+        "float",
+        "double",
+        "half",
+        "long",
+        "int",
+        "bool",
+        "to",
+        "type",
+        "clone",
+        "contiguous",
+        "detach",
+    )
+)
+"""Methods that change nothing."""

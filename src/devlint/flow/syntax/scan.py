@@ -145,6 +145,8 @@ def _call(found: Scan, call: ir.Call, this: str, takes_tensors: Callable[[ir.Exp
             attr = self_attribute(func.value, this)
             if attr:
                 found.self_moves.add(attr)
+        if func.attr in _FILLS:
+            found.self_fills |= {self_attribute(func.value, this)} - {""}
         if func.attr in _TAKES_MASK and call.args:
             found.masks |= _masks(call.args[0].value)
         if func.attr in _MAKES_TENSOR and call.args and isinstance(call.args[0].value, ir.Name):
@@ -163,6 +165,9 @@ def _call(found: Scan, call: ir.Call, this: str, takes_tensors: Callable[[ir.Exp
                 for name in _given(argument.value):
                     for names in (found.tensors, found.used, found.passed):
                         names.add(name)
+
+
+_FILLS = frozenset(("append", "extend", "insert"))
 
 
 def _last_word(node: ir.Expr) -> str:

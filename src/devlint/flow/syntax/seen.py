@@ -46,6 +46,8 @@ class Scan:
     self_stores: set[str] = field(default_factory=set)
     self_items: set[str] = field(default_factory=set)
     """Attributes into which an item is put (`self.table[key] = row`)."""
+    self_fills: set[str] = field(default_factory=set)
+    """Lists to which something is added (`self.rows.append(row)`)."""
     self_moves: set[str] = field(default_factory=set)
     self_calls: set[str] = field(default_factory=set)
     applied: set[str] = field(default_factory=set)
