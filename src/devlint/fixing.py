@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from devlint import files
 from devlint.discover import Failure, Source
 from devlint.findings import Finding, Safety
-from devlint.older import Told, fresh
+from devlint.history.older import Told, fresh
 from devlint.run import DIED
 from devlint.settings import Settings
 from devlint.source.encoding import text_of

@@ -15,7 +15,7 @@ from driver.conftest import BAD_DEVICE, CLEAN, Project
 from hostile.test_clones import COMMANDS, HOOKS
 from repository import Repository
 
-from devlint import checkout, git
+from devlint.history import checkout, git
 
 COMPARE = """
 import json, subprocess, sys

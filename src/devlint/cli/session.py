@@ -15,7 +15,7 @@ from devlint.configuration import Configuration
 from devlint.discover import Failure
 from devlint.escaping import block
 from devlint.findings import NOTHING_MEETS, Coverage, Finding
-from devlint.older import Older
+from devlint.history.older import Older
 from devlint.report import Sources
 from devlint.settings import Settings, SettingsError
 from devlint.source.encoding import decode

@@ -12,14 +12,14 @@ from devlint.findings import Finding
 from devlint.settings import SettingsError
 
 if TYPE_CHECKING:
+    from devlint.history.since import Revision
     from devlint.run import Result
-    from devlint.since import Revision
 
 
 def revision_of(session: Session, paths: Sequence[str]) -> Revision:
     """The revision that is asked for. Raises `SettingsError`."""
-    from devlint.git import GitError
-    from devlint.since import revision
+    from devlint.history.git import GitError
+    from devlint.history.since import revision
 
     try:
         return revision(session.options.since, paths)
@@ -31,8 +31,8 @@ def new_findings(
     session: Session, since: Revision, paths: Sequence[str], found: Found, result: Result
 ) -> list[Finding]:
     """The findings of a run without the older ones. Raises `SettingsError`."""
-    from devlint.git import GitError
-    from devlint.since import compare
+    from devlint.history.git import GitError
+    from devlint.history.since import compare
 
     try:
         with Bar(not session.options.quiet) as bar:

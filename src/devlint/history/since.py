@@ -16,15 +16,15 @@ from functools import cached_property
 
 from devlint import files
 from devlint.cache import content as content_of
-from devlint.checkout import Checkout, check_out, content, place
 from devlint.discover import Source, is_excluded, is_ignored
 from devlint.files import UNSEEN
 from devlint.findings import Finding
-from devlint.git import GitError, LackingError, Repository, open_repository, top_of
+from devlint.history.checkout import Checkout, check_out, content, place
+from devlint.history.git import GitError, LackingError, Repository, open_repository, top_of
+from devlint.history.older import Older, Sources, Told, split, told
+from devlint.history.renames import renamed
 from devlint.importing import PLACES, surroundings_of
-from devlint.older import Older, Sources, Told, split, told
 from devlint.patterns import below, matcher
-from devlint.renames import renamed
 from devlint.run import Progress, Result, run
 from devlint.selection import FAILURES
 from devlint.settings import Settings

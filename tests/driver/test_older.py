@@ -7,8 +7,8 @@ import time
 import pytest
 
 from devlint.findings import Finding, Level, Span
-from devlint.older import fresh, told
-from devlint.renames import renamed
+from devlint.history.older import fresh, told
+from devlint.history.renames import renamed
 
 
 def findings(text: str, word: str = "bad", code: str = "DEV101") -> list[Finding]:
@@ -91,7 +91,7 @@ def test_empty_files_are_no_renames() -> None:
 
 
 def test_of_too_many_files_those_of_one_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("devlint.renames._MOST_PAIRS", 3)
+    monkeypatch.setattr("devlint.history.renames._MOST_PAIRS", 3)
     old = {"p/a.py": body("a"), "p/b.py": body("b")}
     new = {"q/a.py": body("a") + b"z\n", "q/other.py": body("b") + b"z\n"}
     assert pairs(new, old) == {"q/a.py": "p/a.py"}

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import IO
 
 from devlint import files
-from devlint.installed import folders_of_path, program
+from devlint.history.installed import folders_of_path, program
 
 _SETTINGS = {
     "core.alternateRefsCommand": "",

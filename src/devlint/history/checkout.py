@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from devlint import files
-from devlint.git import Entry, GitError, LackingError, Repository
+from devlint.history.git import Entry, GitError, LackingError, Repository
 
 _MARKS = ("pyproject.toml", "setup.cfg")
 """Files that say by being there where a project begins. They are written empty."""
