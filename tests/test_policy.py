@@ -85,6 +85,7 @@ def test_a_row_without_all_it_needs_is_refused(field: str) -> None:
         ('role = "test"', 'role = "test"\nguard = "chosen"'),
         ('of = ["plain"]', 'of = ["main"]'),
         ('stem = "a"', 'stem = "a"\nsuffix = "b"'),
+        ('stem = "a"', 'stem = "a"\nunless = "b"\nbut_in = "c"'),
         ('reason = "so"', 'reason = " "'),
         ('source = "x"', 'source = ""'),
     ],
@@ -121,6 +122,7 @@ def test_a_file_has_one_role_and_may_have_a_guard_besides() -> None:
     assert found("/a/tests/data/cuda.py", "files-of-tests") == ["files-of-data", "files-for-cuda"]
     assert found("/data/a/b/c.py") == []
     assert found("/a/b/train_cuda.py") == []
+    assert found("/a/tests/train_cuda.py") == ["files-of-tests", "files-for-cuda"]
 
 
 @pytest.mark.parametrize(
@@ -223,7 +225,7 @@ def turn_off(project: Path) -> None:
 
 
 def test_the_last_line_counts_what_is_withheld(project: Path) -> None:
-    told = "1 finding withheld by policy (files-of-tests): `devlint why` says more."
+    told = "1 finding withheld by policy (files-of-tests): `devlint why FILE:LINE` says why."
     for _ in ("cold", "warm"):
         run = lint(project, "tests")
         assert run.returncode == 0

@@ -109,6 +109,7 @@ def policy_table() -> str:
     for row in rows().values():
         folder = _pattern(row.folder)
         unless = f", unless `{_pattern(row.unless)}`" if row.unless is not None else ""
+        unless += f" outside of `{row.but_in}`" if row.but_in else ""
         kind = {"test": "tests", "data": "code for data"}.get(row.role, "")
         taken = kind or ("on the host" if row.host else "run where CUDA is")
         near = f"`{folder}` ({'the nearest' if row.near == 1 else f'the {row.near} nearest'})"

@@ -14,7 +14,7 @@ CODE = ("plain", "module", "stateless-module", "data", "managed")
 ROLES = ("test", "data")
 GUARDS = ("chosen",)
 EFFECTS = ("role", "guard", "host")
-_OPTIONAL = frozenset(("stem", "unless", "folder", "near", *EFFECTS))
+_OPTIONAL = frozenset(("stem", "unless", "but_in", "folder", "near", *EFFECTS))
 _REQUIRED = frozenset(("reason", "of", "withheld", "reported"))
 _CASE = frozenset(("file", "rule", "source"))
 
@@ -47,6 +47,7 @@ class Row:
     host: bool = False
     stem: re.Pattern[str] | None = None
     unless: re.Pattern[str] | None = None
+    but_in: str = ""
     folder: re.Pattern[str] | None = None
     near: int = 0
 
@@ -54,7 +55,8 @@ class Row:
         """Whether a file has such a name, or one of the folders near it."""
         names = PurePath(path.lower())
         if self.unless is not None and self.unless.search(names.stem):
-            return False
+            if not self.but_in or not rows()[self.but_in].speaks_of(path):
+                return False
         if self.stem is not None and self.stem.fullmatch(names.stem):
             return True
         near = names.parts[:-1][-self.near :] if self.near else ()
@@ -86,13 +88,17 @@ def of_file(path: str, off: Collection[str]) -> tuple[Row, ...]:
 
 
 def read(text: str) -> dict[str, Row]:
-    """The rows of a file. Raises `RowError`."""
+    """The rows of a text. Raises `RowError`."""
     if sys.version_info >= (3, 11):
         import tomllib
     else:
         import tomli as tomllib
 
-    return {name: _row(name, given) for name, given in tomllib.loads(text).items()}
+    found = {name: _row(name, given) for name, given in tomllib.loads(text).items()}
+    for row in found.values():
+        if row.but_in and row.but_in not in found:
+            raise RowError(f"{row.name}: no row `{row.but_in}`")
+    return found
 
 
 def _row(name: str, given: Mapping[str, object]) -> Row:

@@ -44,7 +44,8 @@ def by_policy(summary: Summary) -> str:
     if not count:
         return ""
     names = ", ".join(sorted(summary.by_policy, key=lambda row: (-summary.by_policy[row], row)))
-    return f" {plural(count, 'finding')} withheld by policy ({names}): `devlint why` says more."
+    why = "`devlint why FILE:LINE` says why"
+    return f" {plural(count, 'finding')} withheld by policy ({names}): {why}."
 
 
 _MOST_CAUSES = 3
