@@ -7,6 +7,7 @@ python tools/generate.py --check
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,6 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))  # this checkout's devlint, whichever is installed
 
 from devlint import settings_schema  # noqa: E402
+from devlint.policy import rows  # noqa: E402
 from devlint.rulebook import Page, pages  # noqa: E402
 
 FAMILIES = {
@@ -55,6 +57,39 @@ What another release of torch has besides is refused. A function that answers fr
 counters of the device, such as `temperature`, gives a constant.
 """
 
+POLICY_HEAD = """\
+# Policy
+
+<!-- Made by tools/generate.py from src/devlint/policy/files.toml: change that, then run it. -->
+
+What devlint knows of a program comes from its code alone. Whether a finding is worth a user's time
+may hang on habits besides: what stands in `tests/` is run where it works, and what stands in
+`datasets/` runs on the host. Each habit is a row of policy. A finding that a rule reports for the
+code as it is, and wouldn't report if the code were what the row takes it to be, is *withheld*. No
+row makes a finding or changes a value.
+
+| row | files called | or in folders called | taken to be | reason |
+|---|---|---|---|---|
+"""
+
+POLICY_TAIL = """
+Suffixes and case don't matter. The last line of a run counts what is withheld, SARIF has it as
+`withheldByPolicy` among the properties of the run, and `devlint why FILE:LINE` names the row and
+its reason. A setting turns a row off:
+
+```toml
+[tool.devlint.policy]
+files-of-data = false
+```
+
+Nothing breaks when a row is turned off or on: a comment that suppresses a withheld finding counts
+as used, and a baseline lists withheld findings as well.
+
+Code that is a test by what it says (functions that pytest runs, `TestCase`) or works on samples by
+what it says (`Dataset`, a `collate_fn`) is known to the analysis as such, whatever its file is
+called.
+"""
+
 FATES = ("emulated", "harmless", "refused")
 
 
@@ -63,8 +98,36 @@ def generated() -> Mapping[str, str]:
     return {
         "docs/rules.md": rules_table(list(pages(ROOT / "rules").values())),
         "docs/accelerator-api.md": accelerator_api(),
+        "docs/policy.md": policy_table(),
         "devlint.schema.json": settings_schema.text(),
     }
+
+
+def policy_table() -> str:
+    """The page of all rows of policy."""
+    parts = [POLICY_HEAD]
+    for row in rows().values():
+        folder = _pattern(row.folder)
+        unless = f", unless `{_pattern(row.unless)}`" if row.unless is not None else ""
+        unless += f" outside of `{row.but_in}`" if row.but_in else ""
+        kind = {"test": "tests", "data": "code for data"}.get(row.role, "")
+        taken = kind or ("on the host" if row.host else "run where CUDA is")
+        near = f"`{folder}` ({'the nearest' if row.near == 1 else f'the {row.near} nearest'})"
+        parts.append(
+            f"| `{row.name}` | `{_pattern(row.stem)}`{unless} | {near if folder else ''} "
+            f"| {taken} | {row.reason} |\n"
+        )
+    return "".join(parts) + POLICY_TAIL
+
+
+def _pattern(pattern: re.Pattern[str] | None) -> str:
+    """A pattern in one piece, for a cell of a table."""
+    if pattern is None:
+        return ""
+    text = pattern.pattern.removeprefix("(?x)")
+    if text != pattern.pattern:
+        text = "".join(text.split())
+    return text.replace("|", "\\|")
 
 
 def rules_table(found: list[Page]) -> str:

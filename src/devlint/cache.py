@@ -55,7 +55,8 @@ class Entry:
     """What a file looked like when it was checked, and what came of it.
 
     `consulted` are the other files that the findings hang on: the `content` of each by path, as
-    JSON; "" for none. `coverage` is how much of the file is decided, as `codec` writes it.
+    JSON; "" for none. `coverage` is how much of the file is decided, as `codec` writes it, and so
+    is `by_policy`, how many findings each row of policy withholds.
     """
 
     look: Look
@@ -63,6 +64,7 @@ class Entry:
     findings: str
     consulted: str = ""
     coverage: str = ""
+    by_policy: str = ""
 
 
 def digest(data: bytes) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from devlint.findings import Confidence, Coverage, Edit, Finding, Fix, Level, Safety, Span, Step
@@ -96,3 +96,13 @@ def decode_coverage(text: str) -> Coverage:
         return Coverage()
     decided, unknown = json.loads(text)
     return Coverage(decided, tuple((cause, count) for cause, count in unknown))
+
+
+def encode_counts(counts: Mapping[str, int]) -> str:
+    """How many findings each row of policy withholds, as JSON; "" for none."""
+    return json.dumps(dict(counts), separators=(",", ":")) if counts else ""
+
+
+def decode_counts(text: str) -> dict[str, int]:
+    """What `encode_counts` wrote. Raises `ValueError` for anything else."""
+    return dict(json.loads(text)) if text else {}

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from devlint.findings import NOTHING_MEETS, Coverage, Finding, Level, Report, Span
+from devlint import policy
+from devlint.findings import NOTHING_MEETS, Coverage, Finding, Level, Located, Report, Span
 from devlint.flow.facts import IdleSuppression, Unparsable, Unreadable
 from devlint.flow.frames.coverage import Meetings
 from devlint.flow.frames.world import MOST_STEPS, TooManyStepsError
 from devlint.flow.surroundings import Text
 from devlint.locating import locate, no_files
 from devlint.plan import Plan, prepare
-from devlint.purpose import role_of_file, speaks_of_devices
-from devlint.rulebook import pages
+from devlint.purpose import speaks_of_devices
+from devlint.rulebook import Page, pages
 from devlint.saying import rules_for, say
 from devlint.selection import catalogue, codes_for
 from devlint.settings import Settings
@@ -66,13 +68,15 @@ class Checked:
 
     `consulted` are the paths of what was looked at in other files: where nothing has changed there,
     the findings are the same. `refused` are those that weren't opened, each with the reason.
-    `coverage` says how much of the file is decided.
+    `coverage` says how much of the file is decided, and `by_policy` how many findings each row of
+    policy withholds.
     """
 
     findings: list[Finding]
     consulted: frozenset[str] = frozenset()
     refused: tuple[tuple[str, str], ...] = ()
     coverage: Coverage = NOTHING_MEETS
+    by_policy: Mapping[str, int] = field(default_factory=dict)
 
 
 def check(data: bytes, filename: str, settings: Settings) -> Checked:
@@ -86,51 +90,79 @@ def check(data: bytes, filename: str, settings: Settings) -> Checked:
         error = syntax_error(data)
         return Checked([] if error is None else _of_failure(error, filename, codes))
     consulted: set[str] = set()
-    meetings = Meetings()
+    meetings, by_policy = Meetings(), Counter[str]()
     if plan.neighbours is not None:
         plan.neighbours.refused.clear()
     try:
         if not relevant or plan.project is None:
-            findings = _read(data, filename, codes, plan if relevant else None, meetings)
-            return Checked(findings, coverage=meetings.coverage())
+            read = _read(data, filename, codes, plan if relevant else None, meetings, by_policy)
+            return Checked(read, coverage=meetings.coverage(), by_policy=by_policy)
         with plan.project.visit() as consulted:
-            findings = _read(data, filename, codes, plan, meetings)
+            findings = _read(data, filename, codes, plan, meetings, by_policy)
     except TooManyStepsError:
         findings = unreadable(filename, TOO_MUCH, settings)
     refused = {} if plan.neighbours is None else plan.neighbours.refused
-    return Checked(findings, frozenset(consulted), tuple(refused.items()), meetings.coverage())
+    coverage = meetings.coverage()
+    return Checked(findings, frozenset(consulted), tuple(refused.items()), coverage, by_policy)
 
 
 def _read(
-    data: bytes, filename: str, codes: frozenset[str], plan: Plan | None, meetings: Meetings
+    data: bytes,
+    filename: str,
+    codes: frozenset[str],
+    plan: Plan | None,
+    meetings: Meetings,
+    by_policy: Counter[str],
 ) -> list[Finding]:
-    """The findings of a file; those about comments alone without a plan.
+    """The findings of a file; those about comments alone without a plan. `by_policy` is told how
+    many each row of policy withholds.
 
     LibCST reads it where something is reported, or a comment of ours is to be judged.
     """
     try:
         decoded = decode(data)
         content = content_of(decoded.text, filename, plan)
+        withheld: dict[tuple[str, Located], tuple[Page, Report, str]] = {}
+
+        def sieve(page: Page, report: Report, by: str) -> None:
+            if by in policy.names():
+                withheld.setdefault((page.code, report.root or report.at), (page, report, by))
+
         said = (
-            [] if plan is None else with_room(lambda: say(content, filename, codes, plan, meetings))
+            []
+            if plan is None
+            else with_room(lambda: say(content, filename, codes, plan, meetings, sieve))
         )
-        if not said and not has_own_pragmas(decoded.text):
+        has_own = has_own_pragmas(decoded.text)
+        if not has_own:
+            by_policy.update(row for _, _, row in withheld.values())
+        if not said and not has_own:
             return []
         document = document_of(decoded, filename)
         files = no_files if plan is None or plan.neighbours is None else plan.neighbours.file
         found = [locate(report, page, document, filename, files) for page, report in said]
-        return in_order(_after_pragmas(found, document, codes, filename))
+        if not has_own or not withheld:
+            return in_order(_after_pragmas(found, document, codes, filename))
+        # A comment for what is withheld is of use where the row is off.
+        rows: dict[tuple[str, Span], str] = {}
+        for page, report, row in withheld.values():
+            finding = locate(report, page, document, filename, files)
+            rows[finding.code, finding.span] = row
+            found.append(finding)
+        kept = in_order(_after_pragmas(found, document, codes, filename))
+        by_policy.update(rows[f.code, f.span] for f in kept if (f.code, f.span) in rows)
+        return [each for each in kept if (each.code, each.span) not in rows]
     except SourceError as error:
         return _of_failure(error, filename, codes)
 
 
 def content_of(text: str, filename: str, plan: Plan | None) -> Text:
-    """The intermediate form of a file, and what it is for. Raises `SourceError`."""
-    role, path = role_of_file(filename), os.path.abspath(filename)
+    """The intermediate form of a file, and what its words tell. Raises `SourceError`."""
+    path = os.path.abspath(filename)
     if plan is not None and plan.neighbours is not None:
-        return replace(plan.neighbours.content(path, text), role=role)
+        return plan.neighbours.content(path, text)
     module = lower(text, path)
-    return Text(module, role, speaks_of_devices(text, module))
+    return Text(module, speaks_of_devices(text, module))
 
 
 def too_large(settings: Settings) -> str:

@@ -16,7 +16,7 @@ from devlint.flow.surroundings import Text
 from devlint.flow.syntax.scan import MOVES
 from devlint.importing import Finder, is_absent
 from devlint.programs import answer, questions
-from devlint.purpose import role_of_file, speaks_of_devices
+from devlint.purpose import speaks_of_devices
 from devlint.source.encoding import decode
 from devlint.source.errors import SourceError
 from devlint.source.lower import lower
@@ -94,7 +94,7 @@ class Neighbours(Finder):
             module = lower(text, path)
             self._size += len(text) - (0 if kept is None else len(kept[0]))
             speaks = speaks_of_devices(text, module)
-            kept = text, Text(module, role_of_file(path), speaks, len(text))
+            kept = text, Text(module, speaks, len(text))
         self._contents[path] = kept
         while self._size > _KEPT and len(self._contents) > 1:
             self._size -= len(self._contents.popitem(last=False)[1][0])

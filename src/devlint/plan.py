@@ -51,6 +51,8 @@ class Plan:
     neighbours: Neighbours | None
     project: Project | None
     """The files that imports lead to; None where they aren't followed."""
+    policy_off: frozenset[str] = frozenset()
+    """The rows of policy that withhold nothing."""
 
     def concerns(self, data: bytes) -> bool:
         """Whether a file may hold something that a rule reads."""
@@ -79,7 +81,7 @@ def prepare(settings: Settings) -> Plan:
         words = frozenset(name.partition(".")[0].encode() for name in rows)
     device_types = frozenset(settings.device_types)
     if not settings.follow_imports:
-        return Plan(table, words, device_types, None, None)
+        return Plan(table, words, device_types, None, None, settings.policy_off)
     neighbours = Neighbours(settings.max_file_size)
     project = new_project(neighbours, table, device_types)
-    return Plan(table, words, device_types, neighbours, project)
+    return Plan(table, words, device_types, neighbours, project, settings.policy_off)

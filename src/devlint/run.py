@@ -12,7 +12,14 @@ from dataclasses import dataclass, field, replace
 
 from devlint import files
 from devlint.cache import Cache, Entry, content, digest
-from devlint.codec import decode, decode_coverage, encode, encode_coverage
+from devlint.codec import (
+    decode,
+    decode_counts,
+    decode_coverage,
+    encode,
+    encode_counts,
+    encode_coverage,
+)
 from devlint.discover import Failure, Source
 from devlint.files import UNSEEN, Look, look
 from devlint.findings import NOTHING_MEETS, Coverage, Finding
@@ -43,6 +50,8 @@ class Result:
     """Files that DEV001 or DEV003 tells of: they count as failures as well."""
     coverage: Coverage = NOTHING_MEETS
     """Of the places where tensors meet, how many are decided, in all files."""
+    by_policy: dict[str, dict[str, int]] = field(default_factory=dict)
+    """Of the files in which rows of policy withhold findings, by path: how many each row does."""
     consulted: dict[str, str] = field(default_factory=dict)
     """What the findings of a file hang on besides, as `Outcome` has it: of the files with findings,
     by path, where nothing has changed meanwhile."""
@@ -58,6 +67,7 @@ class Outcome:
     digest: str = ""
     consulted: str = ""
     coverage: str = ""
+    by_policy: str = ""
     refused: tuple[tuple[str, str], ...] = ()
     """Files that imports lead to and that weren't opened: their paths, and why."""
     raced: bool = False
@@ -93,7 +103,7 @@ def run(
                 if cache is not None and outcome.lasting:
                     entry = Entry(
                         outcome.look, outcome.digest, outcome.findings, outcome.consulted,
-                        outcome.coverage,
+                        outcome.coverage, outcome.by_policy,
                     )  # fmt: skip
                     cache.add(keys[source.settings], source.path, entry)
         finally:  # what an interrupted run has found is not lost
@@ -106,8 +116,10 @@ def run(
         if known is None:
             _collect(result, source, outcomes[source.path])
             covered.append(outcomes[source.path].coverage)
+            _note_policy(result, source, outcomes[source.path].by_policy)
             continue
         covered.append(known.coverage)
+        _note_policy(result, source, known.by_policy)
         found = decode(known.findings, source.shown)
         result.findings += found
         result.unchecked += any(finding.code in FAILURES for finding in found)
@@ -115,6 +127,11 @@ def run(
             result.consulted[source.path] = known.consulted
     result.coverage = _summed(covered)
     return result
+
+
+def _note_policy(result: Result, source: Source, counts: str) -> None:
+    if counts:
+        result.by_policy[source.path] = decode_counts(counts)
 
 
 def _summed(covered: Iterable[str]) -> Coverage:
@@ -275,6 +292,7 @@ def check_bytes(data: bytes, source: Source) -> Outcome:
         any(finding.code in FAILURES for finding in checked.findings),
         consulted=json.dumps(contents, separators=(",", ":")) if contents else "",
         coverage=encode_coverage(checked.coverage),
+        by_policy=encode_counts(checked.by_policy),
         refused=checked.refused,
         raced=any(_changed(path) >= began - _TICK for path in contents),
     )

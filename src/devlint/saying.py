@@ -19,6 +19,7 @@ from devlint.plan import Plan
 from devlint.rulebook import Page, pages
 from devlint.rules import Rule, all_rules
 from devlint.source.spots import path_of
+from devlint.weighing import weighed
 
 Said = list[tuple[Page, Report]]
 Sieve = Callable[[Page, Report, str], None]
@@ -35,13 +36,15 @@ def say(
     codes: frozenset[str],
     plan: Plan,
     meetings: Meetings | None = None,
+    sieve: Sieve = unasked,
 ) -> Said:
-    """What the rules that are on report, and their pages. `meetings` is told where tensors meet."""
+    """What the rules that are on report, and their pages. `meetings` is told where tensors meet,
+    and `sieve` what is kept back."""
     path = os.path.abspath(filename)
     if plan.project is not None:
         plan.project.recount()
     facts = interpret(content, plan.table, plan.device_types, path, plan.project, meetings=meetings)
-    return judge(facts, path, codes, plan)
+    return judge(facts, path, codes, plan, sieve)
 
 
 def judge(
@@ -49,18 +52,29 @@ def judge(
 ) -> Said:
     """What the rules that are on report of a file's facts. `sieve` is told what is kept back."""
     rules, said = rules_for(codes), list[tuple[Page, Report]]()
+    by_policy: list[tuple[Page, Report, str]] = []
     for fact in facts:
         for page, rule in rules.get(type(fact), ()):
-            for report in rule.check(fact):
-                if by := _withheld(fact, path, plan):
+            for report, row in weighed(rule, fact, path, plan.policy_off):
+                if not row and (by := _withheld(fact, path, plan)):
                     sieve(page, report, by)
                     continue
                 told = brought_home(report, fact.node, path, partial(_told_of, plan))
                 if told is None:
                     sieve(page, report, "reported-in-its-own-file")
+                elif row:
+                    by_policy.append((page, _derived(told, fact), row))
                 else:
                     said.append((page, _derived(told, fact)))
-    said.extend(_led(facts, codes, plan, sieve))
+    for page, report, fact, row in _led(facts, path, codes, plan, sieve):
+        if row:
+            by_policy.append((page, _derived(report, fact), row))
+        else:
+            said.append((page, _derived(report, fact)))
+    told_at = {(page.code, report.at) for page, report in said}
+    for page, report, row in by_policy:
+        if (page.code, report.at) not in told_at:
+            sieve(page, report, row)
     nearest = list(_nearest(said))
     gathered = list(_gathered(nearest))
     _tell(sieve, said, nearest, "same-cause")
@@ -129,21 +143,25 @@ def _withheld(fact: Fact, path: str, plan: Plan) -> str:
 
 
 def _led(
-    facts: Iterable[Fact], codes: frozenset[str], plan: Plan, sieve: Sieve
-) -> Iterator[tuple[Page, Report]]:
-    """What calls lead to in other files, once for each place there and each rule."""
+    facts: Iterable[Fact], home: str, codes: frozenset[str], plan: Plan, sieve: Sieve
+) -> Iterator[tuple[Page, Report, Fact, str]]:
+    """What calls lead to in other files, once for each place there and each rule, with what was
+    seen there and the row of policy that withholds it."""
     seen: set[tuple[str, ir.Node]] = set()
     for fact in facts:
         if not isinstance(fact, Elsewhere):
             continue
         by = _withheld(fact.fact, path_of(fact.fact.node.origin) or "", plan)
         for page, rule in rules_for(codes).get(type(fact.fact), ()):
-            for report in reported(fact, rule.check(fact.fact), partial(_told_of, plan)):
-                if by:
-                    sieve(page, report, by)
-                elif (page.code, fact.fact.node) not in seen:
-                    seen.add((page.code, fact.fact.node))
-                    yield page, _derived(report, fact.fact)
+            for each, row in weighed(rule, fact, home, plan.policy_off):
+                for report in reported(fact, (each,), partial(_told_of, plan)):
+                    if by:
+                        sieve(page, report, by)
+                    elif row:
+                        yield page, report, fact.fact, row
+                    elif (page.code, fact.fact.node) not in seen:
+                        seen.add((page.code, fact.fact.node))
+                        yield page, report, fact.fact, ""
 
 
 def _derived(report: Report, fact: Fact) -> Report:
@@ -171,8 +189,9 @@ def _told_of(plan: Plan, path: str) -> frozenset[Located]:
         found: set[Located] = set()
         for fact in interpret(text, plan.table, plan.device_types, path, plan.project):
             for rule in all_rules():
-                for report in rule.check(fact) if rule.on is type(fact) else ():
-                    found.update((fact.node, *nodes_of(report)))
+                if rule.on is type(fact):
+                    for report, row in weighed(rule, fact, path, plan.policy_off):
+                        found.update(() if row else (fact.node, *nodes_of(report)))
         return frozenset(found)
 
     return frozenset() if plan.project is None else plan.project.own(path, ask)

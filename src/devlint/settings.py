@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import Field, dataclass, field, fields
 from typing import Any
 
+from devlint import policy
 from devlint.patterns import is_pattern, rebase
 from devlint.shapes import Shape
 
@@ -136,6 +137,14 @@ class Settings:
             '`"mylib.to_device" = { effect = "move", of = [0], device = [1] }`.',
         ),
     )
+    policy: tuple[tuple[str, bool], ...] = field(
+        default=(),
+        metadata=_key(
+            Shape.SWITCHES,
+            "Rows of policy to turn off, such as `files-of-data = false`: then the names of files "
+            "withhold no findings.",
+        ),
+    )
     output_format: str = field(
         default="full", metadata=_key(Shape.FORMAT, "How findings are written.")
     )
@@ -180,8 +189,14 @@ class Settings:
                 self.follow_imports,
                 self.device_types,
                 self.torchapi,
+                sorted(self.policy_off),
             )
         )
+
+    @property
+    def policy_off(self) -> frozenset[str]:
+        """The rows of policy that are turned off."""
+        return frozenset(name for name, on in self.policy if not on)
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,11 +260,11 @@ def _checked(
         shape: Shape = known[key].metadata["shape"]
         if not shape.accepts(value):
             where, wanted, found = f"{prefix}{key}", shape.value, value
-            if shape is Shape.TABLE_OF_STRINGS and isinstance(value, dict):
+            if shape in _OF_ENTRIES and isinstance(value, dict):
                 name, found = next(
                     item for item in value.items() if not shape.accepts(dict([item]))
                 )
-                where, wanted = f'{where}."{brief(name)}"', Shape.STRINGS.value
+                where, wanted = f'{where}."{brief(name)}"', _OF_ENTRIES[shape].value
             raise SettingsError(f"{source}: `{where}` must be {wanted}, not {_describe(found)}")
         if key in PATTERNS and isinstance(value, (list, dict)):
             for pattern in value:
@@ -257,7 +272,17 @@ def _checked(
                     raise SettingsError(
                         f"{source}: `{prefix}{key}`: `{brief(pattern)}` is no pattern"
                     )
+        if key == "policy" and isinstance(value, dict):
+            for name in sorted(value.keys() - set(policy.names())):
+                raise SettingsError(
+                    f"{source}: `{prefix}{key}` has no row `{brief(name)}`"
+                    f"{nearest(name, policy.names())}"
+                )
     return Layer(source, base, dict(values))
+
+
+_OF_ENTRIES = {Shape.TABLE_OF_STRINGS: Shape.STRINGS, Shape.SWITCHES: Shape.BOOLEAN}
+"""The shapes of tables, and those of what stands in them."""
 
 
 def merge(layers: Iterable[Layer], root: str = "") -> Settings:
@@ -285,6 +310,8 @@ def merge(layers: Iterable[Layer], root: str = "") -> Settings:
             elif key == "torchapi":
                 value = _dump({**json.loads(merged.get(key, "{}")), **json.loads(value)})
                 merged["torchapi_source"] = layer.source
+            elif key == "policy":
+                value = tuple(sorted({**dict(merged.get(key, ())), **dict(value)}.items()))
             if key in PATTERNS and len(value) > MOST_PATTERNS:
                 raise SettingsError(
                     f"{layer.source}: `{key}` has more than {MOST_PATTERNS:,} patterns"
@@ -306,6 +333,8 @@ def _freeze(key: str, value: Any, base: str) -> Any:
         return value if value.startswith("/") or not base else f"{base}/{value}"
     if key == "torchapi":
         return _dump(value)
+    if key == "policy":
+        return tuple(value.items())
     return tuple(value) if isinstance(value, list) else value
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from devlint.files import LARGEST_SOURCE
 from devlint.findings import OUTPUT_FORMATS
+from devlint.policy import rows
 from devlint.settings import file_keys
 from devlint.shapes import Shape
 
@@ -25,6 +26,14 @@ _SHAPES: dict[Shape, dict[str, Any]] = {
     Shape.DEVICE_TYPES: _STRINGS,
     Shape.TABLE_OF_STRINGS: {"type": "object", "additionalProperties": _STRINGS},
     Shape.ROWS: {"type": "object", "additionalProperties": {"type": "object"}},
+    Shape.SWITCHES: {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {
+            row.name: {"type": "boolean", "default": True, "description": row.reason}
+            for row in rows().values()
+        },
+    },
     Shape.FORMAT: {"enum": list(OUTPUT_FORMATS)},
 }
 

@@ -18,6 +18,7 @@ class Shape(Enum):
     DEVICE_TYPES = 'a list of device types such as "npu", without an index'
     TABLE_OF_STRINGS = "a table of lists of strings"
     ROWS = "a table of tables"
+    SWITCHES = "a table of true or false"
     FORMAT = "one of " + ", ".join(OUTPUT_FORMATS)
 
     def accepts(self, value: object) -> bool:
@@ -41,6 +42,10 @@ class Shape(Enum):
             case Shape.ROWS:
                 return isinstance(value, dict) and all(
                     isinstance(item, dict) for item in value.values()
+                )
+            case Shape.SWITCHES:
+                return isinstance(value, dict) and all(
+                    isinstance(item, bool) for item in value.values()
                 )
             case Shape.FORMAT:
                 return value in OUTPUT_FORMATS

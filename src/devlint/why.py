@@ -18,6 +18,7 @@ from devlint.flow.surroundings import Text
 from devlint.lint import content_of, in_order, without_suppressed
 from devlint.locating import locate
 from devlint.plan import Plan, prepare
+from devlint.policy import rows
 from devlint.rulebook import Page
 from devlint.saying import Said, Sieve, judge, rules_for
 from devlint.selection import catalogue, codes_for
@@ -46,8 +47,9 @@ REASONS = {
     "guard": "it only runs where an accelerator was asked for, or is known to be there",
     "suppressed": "a comment suppresses it",
     "not-selected": "the rule is off for this file",
+    **{row.name: row.reason for row in rows().values()},
 }
-"""What withholds a finding, in words."""
+"""What withholds a finding, in words: last the rows of policy, which a setting turns off."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ SOURCES = Path(devlint.__file__).parent
 MODULES = [
     *sorted((SOURCES / "flow").rglob("*.py")),
     *sorted((SOURCES / "rules").rglob("*.py")),
-    *(SOURCES / f"{name}.py" for name in ("elsewhere", "lint", "locating", "saying")),
+    *(SOURCES / f"{name}.py" for name in ("elsewhere", "lint", "locating", "saying", "weighing")),
 ]
 WORDS = frozenset(("message", "from_afar", "help", "wording"))
 """The attributes that hold what users read."""

@@ -568,19 +568,21 @@ GIVEN_BY_NOBODY = ["DEV203:5", "DEV203:12", "DEV203:16"]
 
 
 @pytest.mark.parametrize(
-    ("caller", "given", "found"),
+    ("caller", "function", "given", "found"),
     [
-        ("view.py", "image.cpu()", []),
-        ("view.py", "torch.zeros(3)", []),
-        ("view.py", "image", GIVEN_BY_NOBODY),
-        ("view.py", "image.to('cuda')", GIVEN_BY_NOBODY),
-        ("data/samples.py", "opened(image)", []),
-        ("view.py", "opened(image)", GIVEN_BY_NOBODY),
-        ("tests/test_view.py", "torch.zeros(3)", GIVEN_BY_NOBODY),
+        ("view.py", "show", "image.cpu()", []),
+        ("view.py", "show", "torch.zeros(3)", []),
+        ("view.py", "show", "image", GIVEN_BY_NOBODY),
+        ("view.py", "show", "image.to('cuda')", GIVEN_BY_NOBODY),
+        ("view.py", "collate_images", "opened(image)", []),
+        ("data/samples.py", "show", "opened(image)", GIVEN_BY_NOBODY),
+        ("view.py", "show", "opened(image)", GIVEN_BY_NOBODY),
+        ("view.py", "test_show", "torch.zeros(3)", GIVEN_BY_NOBODY),
+        ("tests/test_view.py", "show", "torch.zeros(3)", []),
     ],
 )
 def test_what_the_calls_in_other_files_bring(
-    tree: Tree, caller: str, given: str, found: list[str]
+    tree: Tree, caller: str, function: str, given: str, found: list[str]
 ) -> None:
     tree.write({"helpers.py": HELPER, "other.py": "def normalized(x):\n    return x\n"})
     assert tree.lint("helpers.py") == GIVEN_BY_NOBODY
@@ -591,7 +593,7 @@ def test_what_the_calls_in_other_files_bring(
                 from helpers import Drawing, normalized
                 from images import opened
 
-                def show(image, device):
+                def {function}(image, device):
                     image = image.to(device)
                     Drawing(3).center([{given}])
                     return normalized({given}), Drawing(3).put({given})

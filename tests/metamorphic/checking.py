@@ -6,7 +6,7 @@ from __future__ import annotations
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,12 @@ from literate import Case
 from metamorphic import annotating, layout, members, moving, renaming, splitting
 from metamorphic.program import MAIN, Changed, Line, Program, joined, unchanged
 
+from devlint import policy
 from devlint.dumping import Record, facts_of
+from devlint.findings import Report
 from devlint.lint import check_source, content_of
 from devlint.plan import prepare
+from devlint.rulebook import Page
 from devlint.saying import say
 from devlint.selection import catalogue, codes_for
 from devlint.settings import Settings
@@ -55,7 +58,8 @@ TRANSFORMATIONS = (*PLAIN, "annotate")
 FILES = tuple(name for name in TRANSFORMATIONS if name.startswith("file-"))
 
 Seen = list[tuple[int, str]]
-"""What is found: the row of the original, and a code or what a value was revealed to be."""
+"""What is found: the row of the original, and a code or what a value was revealed to be. What a row
+of policy withholds is found, too, in brackets."""
 
 
 @dataclass
@@ -117,13 +121,36 @@ def _found(text: str, path: str, settings: Settings) -> Iterator[tuple[int, str]
     if has_own_pragmas(text) or plan.project is None:
         found = check_source(data, path, settings)
         yield from ((finding.span.row, finding.code) for finding in found)
+        everything = check_source(data, path, _without_policy(settings))
+        shown = {(finding.span.row, finding.code) for finding in found}
+        for finding in everything:
+            if (finding.span.row, finding.code) not in shown:
+                yield finding.span.row, _withheld(finding.code)
     elif plan.concerns(searchable(data)):
         codes = codes_for(settings, path, catalogue())
+        withheld: list[tuple[Page, Report]] = []
+
+        def sieve(page: Page, report: Report, by: str) -> None:
+            if by in policy.names():
+                withheld.append((page, report))
+
         with plan.project.visit():
-            said = say(content_of(text, path, plan), path, codes, plan)
-        for page, report in said:
-            assert isinstance(report.at.origin, tuple)
-            yield report.at.origin[1], page.code
+            said = say(content_of(text, path, plan), path, codes, plan, sieve=sieve)
+        yield from ((_row_of(report), page.code) for page, report in said)
+        yield from ((_row_of(report), _withheld(page.code)) for page, report in withheld)
+
+
+def _row_of(report: Report) -> int:
+    assert isinstance(report.at.origin, tuple)
+    return int(report.at.origin[1])
+
+
+def _withheld(code: str) -> str:
+    return f"[{code}]"
+
+
+def _without_policy(settings: Settings) -> Settings:
+    return replace(settings, policy=tuple((name, False) for name in policy.names()))
 
 
 def program_of(case: Case) -> Program | None:
@@ -139,11 +166,17 @@ def _row(lines: list[Line], row: int) -> int:
 
 
 def _difference(before: Seen, after: Seen) -> str:
-    """What is found no longer, and what is new. A value may be revealed once more, as it is in a
-    function that is known for itself as well, beside what it was."""
-    gone = [each for each in before if each not in after]
+    """What is found no longer, and what is new. What a row of policy withholds counts as found: its
+    name is told. A value may be revealed once more, as it is in a function that is known for itself
+    as well, beside what it was."""
+    held = {each for each in after if each[1].startswith("[")}
+    gone = [
+        (row, what)
+        for row, what in before
+        if (row, what) not in after and (row, _withheld(what)) not in held
+    ]
     lost = {row for row, _ in gone}
-    come = [each for each in after if each not in before]
+    come = [each for each in after if each not in before and each not in held]
     come = [(row, what) for row, what in come if " " not in what or row in lost]
     told = [f"- {row} {what}" for row, what in gone] + [f"+ {row} {what}" for row, what in come]
     return ", ".join(told)

@@ -6,9 +6,12 @@ import argparse
 import os
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
 
+from devlint import policy
 from devlint.cache import Cache
 from devlint.cli.arguments import UsageError, environment_values, layer_values
 from devlint.cli.output import report
@@ -103,6 +106,10 @@ def lint(session: Session, found: Found) -> Result:
     session.files = result.files
     session.unchecked = result.unchecked
     session.coverage = result.coverage
+    for counts in result.by_policy.values():
+        for row, count in counts.items():
+            session.by_policy[row] = session.by_policy.get(row, 0) + count
+    session.withheld = partial(_without_policy, session, found.sources, result.by_policy)
     told = {failure.filename for failure in session.failures}
     session.failures += [item for item in result.failures if item.filename not in told]
     for shown, text in result.details.items():
@@ -112,6 +119,19 @@ def lint(session: Session, found: Found) -> Result:
         f"devlint: {result.files} files, {result.cached} of them from the cache, {seconds:.2f} s"
     )
     return result
+
+
+def _without_policy(
+    session: Session, sources: Sequence[Source], withholding: Collection[str]
+) -> list[Finding]:
+    """The findings of the files in which policy withholds some, with all of its rows turned off."""
+    off = tuple((name, False) for name in policy.names())
+    again = [
+        replace(source, settings=replace(source.settings, policy=off))
+        for source in sources
+        if source.path in withholding
+    ]
+    return run(again, session.jobs).findings
 
 
 def fix(session: Session, sources: Sequence[Source], findings: list[Finding]) -> list[Finding]:

@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Sequence
 
+from devlint import policy
 from devlint.cli.prose import plain
 from devlint.escaping import shown, toml_string
 from devlint.rulebook import Page
@@ -76,9 +77,14 @@ def key_as_record(key: str) -> dict[str, object]:
 def key_as_text(key: str) -> str:
     """One setting: what it means, its type and its default."""
     field = keys()[key]
-    option = "" if key in ("extend", "max-file-size", "device-types", "torchapi") else f"--{key}"
+    option = (
+        ""
+        if key in ("extend", "max-file-size", "device-types", "torchapi", "policy")
+        else f"--{key}"
+    )
     lines = [key, "", field.metadata["doc"], "", f"Type: {field.metadata['shape'].value}"]
-    default = {} if field.metadata["shape"] is Shape.ROWS else _plain(field.default)
+    is_table = field.metadata["shape"] in (Shape.ROWS, Shape.SWITCHES)
+    default = {} if is_table else _plain(field.default)
     lines.append(f"Default: {_toml(default)}")
     if option:
         lines.append(f"Option: {option}")
@@ -99,6 +105,8 @@ def settings_as_text(settings: Settings, filename: str) -> str:
             continue
         if key == "torchapi":
             value = json.loads(value or "{}")
+        if key == "policy":
+            value = {name: dict(value).get(name, True) for name in policy.names()}
         if key.endswith("per-file-ignores"):
             value = {glob: list(codes) for glob, codes in value}
         lines.append(f"{key} = {_toml(_plain(value))}")

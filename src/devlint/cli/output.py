@@ -53,6 +53,7 @@ def _summary(session: Session) -> Summary:
         Path(session.settings.root or os.getcwd()),
         closing=not session.options.quiet,
         coverage=session.coverage,
+        by_policy=session.by_policy,
         since="" if older is None else older.name,
         older={} if older is None else older.counts,
     )
@@ -77,8 +78,13 @@ def _after_baseline(session: Session, findings: list[Finding]) -> list[Finding]:
         if not os.path.lexists(path):
             if session.older is not None:
                 raise SettingsError(f"{path}: there is no such baseline: write it without --since")
-            baseline.write(path, others, session.sources)
-            count = len(others)
+            # A row that is turned off later must not make findings new that were there before.
+            listed = {(each.filename, each.code, each.span): each for each in others}
+            for each in session.withheld():
+                if each.code not in FAILURES:
+                    listed.setdefault((each.filename, each.code, each.span), each)
+            baseline.write(path, list(listed.values()), session.sources)
+            count = len(listed)
             session.say(f"Wrote a baseline of {count} finding{'s' * (count != 1)} to {path}.")
             return failures
         before = {} if session.older is None else session.older.counts

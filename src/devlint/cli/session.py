@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TextIO
 
@@ -44,9 +44,13 @@ class Session:
     fixed: int = 0
     unchecked: int = 0
     coverage: Coverage = NOTHING_MEETS
+    by_policy: dict[str, int] = field(default_factory=dict)
+    """How many findings each row of policy withholds."""
     failures: list[Failure] = field(default_factory=list)
     older: Older | None = None
     """What isn't shown, since the revision that `--since` names has it too."""
+    withheld: Callable[[], list[Finding]] = list
+    """What would be found if no row of policy withheld anything, in the files where some do."""
     sources: Sources = read_source
     stream: TextIO | None = None
     """Where output goes; None for stdout."""

@@ -10,7 +10,7 @@ import tokenize
 from devlint.cli.arguments import UsageError
 from devlint.cli.output import report
 from devlint.cli.session import Session
-from devlint.codec import decode
+from devlint.codec import decode, decode_counts
 from devlint.discover import Failure, Source, is_excluded
 from devlint.files import LARGEST_SOURCE, LONGEST_PATH, UNSEEN
 from devlint.run import check_bytes
@@ -46,6 +46,7 @@ def check_stdin(session: Session) -> int:
     if outcome.error:
         session.failures.append(Failure(shown, outcome.error))
         session.detail(outcome.details)
+    session.by_policy = decode_counts(outcome.by_policy)
     session.unchecked = int(outcome.failed and not outcome.error)
     findings = decode(outcome.findings, shown)
     if not (fixing or options.diff) or outcome.failed:

@@ -36,7 +36,6 @@ class Guest(dict[str, Value]):
         self.inquiries: dict[str, Inquiry] = {}
         """How these two were found out."""
         self._outline: Outline = outline(text.module)
-        self._role = text.role
         self._world = world
         self._budgets = world.budget, world.guest_budget
         self._watch = watch
@@ -118,7 +117,7 @@ class Guest(dict[str, Value]):
         }
         self._world.budget, self._world.guest_budget = self._budgets
         state = State(bound, Heap(self.heap))
-        frame = Frame(self._world, self.file, state, role=self._role, recording=False)
+        frame = Frame(self._world, self.file, state, role=self.file.role, recording=False)
         self._world.run(frame, (self._outline.body[place],))
         made = {ref: frame.state.heap[ref] for ref in frame.state.heap.written}
         self.heap.update(made)

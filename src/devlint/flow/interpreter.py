@@ -21,7 +21,7 @@ from devlint.flow.effects import precision
 from devlint.flow.effects.collectives import refused, sends_from_accelerators_only
 from devlint.flow.effects.frameworks import places_batches
 from devlint.flow.effects.workers import told
-from devlint.flow.facts import Fact
+from devlint.flow.facts import Fact, Role
 from devlint.flow.facts.causes import first_of_each
 from devlint.flow.frames.coverage import Meetings
 from devlint.flow.frames.files import ClassInfo, Closure, File
@@ -35,6 +35,7 @@ from devlint.flow.surroundings import Surroundings, Text
 from devlint.flow.syntax.imports import imported, spelled
 from devlint.flow.syntax.scan import scan
 from devlint.flow.syntax.seen import Scan
+from devlint.flow.syntax.testing import holds_tests
 from devlint.torchapi.effects import Effect
 from devlint.torchapi.table import Table
 
@@ -96,12 +97,10 @@ def _sieved(world: World) -> Iterator[Fact]:
 
 def _run(world: World, text: Text, default: Device) -> Frame:
     """Run a file, and all that it defines; gives the frame of its top level."""
-    path = world.home.path
     body = text.module.body
-    known = known_of_file(path, body, text.speaks_of_devices)
+    known = known_of_file(body, text.speaks_of_devices)
     state = State(known=known, default=default)
-    guard = guard_of_file(path, text.role, body)
-    top = Frame(world, world.home, state, role=text.role, guard=guard)
+    top = Frame(world, world.home, state, role=world.home.role, guard=guard_of_file(body))
     world.home.top = top
     statements.run(top, body)
     precision.tell(top, 0)
@@ -168,7 +167,8 @@ def _describe(text: Text, path: str, table: Table) -> File:
     rebound = frozenset(_rebound(text.module.body))
     placed = any(map(places_batches, aliases.values()))
     body, speaks = text.module.body, text.speaks_of_devices
-    return File(path, body, scan_once, rebound, speaks, text.role, placed)
+    role = Role.TEST if holds_tests(body) else Role.PLAIN
+    return File(path, body, scan_once, rebound, speaks, role, placed)
 
 
 def _run_rest(world: World, top: Frame) -> None:

@@ -9,17 +9,15 @@ from typing import Protocol
 
 from devlint import ir
 from devlint.flow.domain.values import Value
-from devlint.flow.facts import Role
 from devlint.flow.frames.files import File
 from devlint.flow.frames.world import Steps
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """What a file holds, and what its place and its words tell of it."""
+    """What a file holds, and what its words tell of it."""
 
     module: ir.Module
-    role: Role = Role.PLAIN
     speaks_of_devices: bool = True
     """It names a device or moves something somewhere; without that, arguments of its plain
     functions are taken to be on the host."""

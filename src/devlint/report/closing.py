@@ -16,7 +16,7 @@ def closing(findings: Sequence[Finding], summary: Summary) -> list[Line]:
     covered: list[Line] = [[(_covered(summary.coverage), "")]] if summary.coverage.meetings else []
     text = f"Fixed {plural(summary.fixed, 'finding')}. " if summary.fixed else ""
     if not findings:
-        return [*covered, [(f"{text}{_clean(summary)}{left_out(summary)}", "")]]
+        return [*covered, [(f"{text}{_clean(summary)}{_aside(summary)}", "")]]
     errors = sum(finding.level is Level.ERROR for finding in findings)
     warnings = sum(finding.level is Level.WARNING for finding in findings)
     notes = len(findings) - errors - warnings
@@ -30,7 +30,22 @@ def closing(findings: Sequence[Finding], summary: Summary) -> list[Line]:
         text += f" [*] {safe} fixable with --fix{more}."
     elif unsafe:
         text += f" {unsafe} fixable with --fix --unsafe-fixes."
-    return [*covered, [(f"{text}{left_out(summary)}", "")]]
+    return [*covered, [(f"{text}{_aside(summary)}", "")]]
+
+
+def _aside(summary: Summary) -> str:
+    """What isn't shown, as sentences."""
+    return left_out(summary) + by_policy(summary)
+
+
+def by_policy(summary: Summary) -> str:
+    """How many findings policy withholds, and by which rows, as a sentence; "" for none."""
+    count = sum(summary.by_policy.values())
+    if not count:
+        return ""
+    names = ", ".join(sorted(summary.by_policy, key=lambda row: (-summary.by_policy[row], row)))
+    why = "`devlint why FILE:LINE` says why"
+    return f" {plural(count, 'finding')} withheld by policy ({names}): {why}."
 
 
 _MOST_CAUSES = 3

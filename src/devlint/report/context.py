@@ -41,6 +41,8 @@ class Summary:
     """Whether the formats for people end with a line on the run as a whole."""
     coverage: Coverage = NOTHING_MEETS
     """Of the places where tensors meet, how many are decided."""
+    by_policy: Mapping[str, int] = field(default_factory=dict)
+    """How many findings each row of policy withholds."""
     since: str = ""
     older: Mapping[Kind, int] = field(default_factory=dict)
 

@@ -42,7 +42,7 @@ def render(findings: Sequence[Finding], context: Context) -> str:
         "automationDetails": {"id": "devlint/"},
         "columnKind": "unicodeCodePoints",
         "invocations": [_invocation(context)],
-        "properties": {"coverage": _coverage(context)},
+        "properties": {"coverage": _coverage(context), **_policy(context)},
         "results": [
             _result(finding, index[finding.name], mark, hashes[finding.filename], context)
             for finding, mark in zip(findings, context.fingerprints(findings), strict=True)
@@ -132,6 +132,12 @@ def _coverage(context: Context) -> Json:
     """Of the places where tensors meet, how many are decided, and what keeps others from it."""
     coverage = context.summary.coverage
     return {"decided": coverage.decided, "unknown": dict(coverage.unknown)}
+
+
+def _policy(context: Context) -> Json:
+    """How many findings each row of policy withholds; nothing where none does."""
+    by_policy = context.summary.by_policy
+    return {"withheldByPolicy": dict(sorted(by_policy.items()))} if by_policy else {}
 
 
 def _location(uri: str, span: Span, message: str | None = None) -> Json:

@@ -102,6 +102,8 @@ def type_method(move: Move) -> Iterator[Report]:
 
 @rule("cuda-tensor-type", on=TypeQuestion)
 def type_asked_for(question: TypeQuestion) -> Iterator[Report]:
+    if question.context.role in (Role.DATA, Role.TEST):
+        return
     first, *others = question.names
     subject = question.subject
     asked = f"torch.is_tensor({subject}) and {subject}.dtype == torch.{_dtype_of(first)}"

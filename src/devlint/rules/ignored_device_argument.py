@@ -16,12 +16,14 @@ from devlint.findings import (
     replace,
     replace_tail,
 )
-from devlint.flow.facts import Move, Neglect, NeglectedDevice
+from devlint.flow.facts import Move, Neglect, NeglectedDevice, Role
 from devlint.rules import rule
 
 
 @rule("ignored-device-argument", on=NeglectedDevice)
 def ignored_device_argument(fact: NeglectedDevice) -> Iterator[Report]:
+    if fact.context.role in (Role.TEST, Role.DATA) and fact.how is not Neglect.UNBOUND:
+        return
     name, function = fact.parameter, fact.function
     message, remedy, fix = {
         Neglect.UNREAD: _unread,

@@ -11,6 +11,7 @@ from devlint.flow.facts import Role
 from devlint.flow.frames.files import ClassInfo, File
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted
+from devlint.flow.syntax.testing import is_class_of_tests
 from devlint.flow.syntax.walk import descendants, self_attribute
 
 _MODULE_NAMES = re.compile(
@@ -189,28 +190,14 @@ def _role(info: ClassInfo) -> Role:
     if not info.is_module and is_named_for_data(info):
         return Role.DATA
     if info.is_module:
-        return Role.DATA if _changes_samples(info) else Role.MODULE
+        return Role.MODULE
     if _draws_for_samples(info):
         return Role.DATA
     if info.node.name.startswith("Test") or any("TestCase" in name for name in names):
         return Role.TEST
+    if is_class_of_tests(info.node):
+        return Role.TEST
     return Role.PLAIN
-
-
-def _changes_samples(info: ClassInfo) -> bool:
-    """Whether it is a module of a file for data that makes nothing to hold: nothing of it is moved,
-    and what it is given are samples, unless it has a name for a batch or a device."""
-    if info.file.role is not Role.DATA:
-        return False
-    for method in (each for owner in info.lineage() for each in owner.methods.values()):
-        scan = info.file.scan(method)
-        names = (*scan.assigned, *(parameter.name for parameter in method.params))
-        if scan.makes or scan.registers or any(map(_OF_BATCHES.search, names)):
-            return False
-    return True
-
-
-_OF_BATCHES = re.compile("batch|device")
 
 
 def _draws_for_samples(info: ClassInfo) -> bool:

@@ -3,33 +3,24 @@
 from __future__ import annotations
 
 import re
-from pathlib import PurePath
 
 from devlint import ir
 from devlint.flow.domain.keys import ALL_ON_HOST
 from devlint.flow.domain.values import Condition, Value
-from devlint.flow.facts import Guard, Role
+from devlint.flow.facts import Guard
 from devlint.flow.frames.frame import Frame
 
 _NEEDS_ACCELERATOR = re.compile(r"cuda|gpu|accelerator|xpu|device", re.IGNORECASE)
 _SKIPS = re.compile(r"skip_?(if|unless)", re.IGNORECASE)
-_FILE_FOR_CUDA = re.compile(r"(^|_)(cuda|gpus?)(_|$)")
-_FOLDER_FOR_CUDA = re.compile(r"cuda|gpu|nvidia|rocm|triton")
 FOR_ACCELERATORS = frozenset(("triton", "tilelang", "cutlass", "gluon", "cuda"))
 COMPILES = frozenset(("jit", "njit", "kernel", "vectorize", "guvectorize", "autotune"))
 """Decorators of kernels: the last word, and one of those before it where the kernels need an
 accelerator."""
 
 
-def guard_of_file(path: str, role: Role, body: ir.Body) -> Guard:
-    """The guard of a whole file: what is named for CUDA is run where it is, and so is what defines
-    kernels for it."""
-    names = PurePath(path.lower())
-    stem, folder = names.stem, names.parent.name
-    for_all = role is not Role.TEST and _FOR_EVERYBODY.search(stem)
-    named = _FILE_FOR_CUDA.search(stem) or _FOLDER_FOR_CUDA.fullmatch(folder)
-    chosen = (named and not for_all) or any(map(_defines_kernel, body))
-    return Guard.CHOSEN if chosen else Guard.NONE
+def guard_of_file(body: ir.Body) -> Guard:
+    """The guard of a whole file: what defines kernels for CUDA is run where it is."""
+    return Guard.CHOSEN if any(map(_defines_kernel, body)) else Guard.NONE
 
 
 def _defines_kernel(node: ir.Stmt) -> bool:
@@ -44,15 +35,10 @@ def _defines_kernel(node: ir.Stmt) -> bool:
     return False
 
 
-_FILE_FOR_EXPORT = re.compile(r"(^|_)onnx(_|$)")
-
-
-def known_of_file(path: str, body: ir.Body, speaks_of_devices: bool) -> dict[str, bool]:
-    """What holds in a whole file: models that are written anew for their export to ONNX are
-    exported on the host, with examples that are made there; and a program that trains its own
-    model and never speaks of devices runs on the host from its beginning to its end."""
-    exports = _FILE_FOR_EXPORT.search(PurePath(path).stem.lower())
-    on_host = exports or (not speaks_of_devices and _is_training_program(body))
+def known_of_file(body: ir.Body, speaks_of_devices: bool) -> dict[str, bool]:
+    """What holds in a whole file: a program that trains its own model and never speaks of devices
+    runs on the host from its beginning to its end."""
+    on_host = not speaks_of_devices and _is_training_program(body)
     return {ALL_ON_HOST: True} if on_host else {}
 
 

@@ -8,7 +8,7 @@ from devlint import ir
 from devlint.flow.domain.lattice import may_be_accelerator
 from devlint.flow.domain.paths import Path
 from devlint.flow.domain.values import TENSORS, Kind, Value
-from devlint.flow.facts import Role, TypeQuestion
+from devlint.flow.facts import TypeQuestion
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted
@@ -20,7 +20,7 @@ _OF_CUDA = re.compile(r"\bcuda\.\w+Tensor$")
 
 def note(frame: Frame, node: ir.Call, args: Arguments) -> None:
     """Note `isinstance(x, torch.LongTensor)` of what may well be on an accelerator."""
-    if not frame.tells or frame.role in (Role.DATA, Role.TEST) or args.count != 2:
+    if not frame.tells or args.count != 2:
         return
     (subject, value), (asked, _) = args.positional()
     types = asked.items if isinstance(asked, ir.Display) else (asked,)

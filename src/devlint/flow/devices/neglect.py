@@ -24,7 +24,7 @@ from devlint.flow.domain.lattice import (
 from devlint.flow.domain.paths import as_device
 from devlint.flow.domain.values import Kind, Origin
 from devlint.flow.domain.wording import hop
-from devlint.flow.facts import AttributeWrite, DeviceUse, Fact, Move, Neglect, Role
+from devlint.flow.facts import AttributeWrite, DeviceUse, Fact, Move, Neglect
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted
@@ -42,7 +42,7 @@ def tell(frame: Frame, function: ir.Function, mark: int) -> None:
 
     `mark`: how many facts there were before it ran.
     """
-    if not frame.recording or frame.role in (Role.TEST, Role.DATA):
+    if not frame.recording:
         return
     _tell_chosen_twice(frame, function)
     parameter = parameter_of(function)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from devlint import ir
 from devlint.findings import Hop
-from devlint.flow.facts import Neglect, NeglectedDevice, Role
+from devlint.flow.facts import Neglect, NeglectedDevice
 from devlint.flow.frames.frame import Frame
 from devlint.flow.syntax.walk import descendants
 
@@ -23,7 +23,7 @@ def note_call(frame: Frame, node: ir.Call, taken: ir.Parameter, callee: str) -> 
     if any(a.star or mentions_device(a.value) for a in node.args):
         return
     handed = [ir.render(a.value.value) for a in node.args if _is_handed_on(a)]  # type: ignore[attr-defined]
-    if len(handed) < _ENOUGH or len(set(handed)) != 1 or frame.role in (Role.TEST, Role.DATA):
+    if len(handed) < _ENOUGH or len(set(handed)) != 1:
         return
     declared = next(_declared(frame, f"--{taken.name}"), None)
     if declared is None:

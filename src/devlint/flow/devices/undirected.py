@@ -10,7 +10,7 @@ from devlint.flow.domain.lattice import Known, Symbol
 from devlint.flow.domain.paths import as_device
 from devlint.flow.domain.values import NOTHING, Kind, Value
 from devlint.flow.domain.wording import hop
-from devlint.flow.facts import Neglect, NeglectedDevice, Role
+from devlint.flow.facts import Neglect, NeglectedDevice
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.files import Closure
 from devlint.flow.frames.frame import Frame
@@ -85,7 +85,7 @@ def note_own(frame: Frame, node: ir.Call, func: ir.Attribute, args: Arguments) -
     if owner is None or not isinstance(function, ir.Function) or function.name != func.attr:
         return
     own = parameter_of(function)
-    if own is None or own.default is None or args.unpacked or frame.role is Role.TEST:
+    if own is None or own.default is None or args.unpacked:
         return
     asked = f"isinstance({ir.render(func.value)}, {owner.node.name})"
     position = function.params.index(own) - 1
@@ -100,8 +100,7 @@ def note_own(frame: Frame, node: ir.Call, func: ir.Attribute, args: Arguments) -
 def _tell_call(frame: Frame, node: ir.Call, own: ir.Parameter, callee: str) -> None:
     function = frame.function
     assert isinstance(function, ir.Function)
-    if frame.role not in (Role.TEST, Role.DATA):
-        record(frame, function, own, node, Neglect.DROPPED, callee=callee)
+    record(frame, function, own, node, Neglect.DROPPED, callee=callee)
 
 
 def tell_dropped(frame: Frame, function: ir.Function, own: ir.Parameter) -> bool:

@@ -16,7 +16,7 @@ from devlint.flow.domain.lattice import (
     names_accelerator,
 )
 from devlint.flow.domain.values import TENSORS, Origin, Value
-from devlint.flow.facts import Guard, Pinning
+from devlint.flow.facts import Pinning
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.frame import Frame
 
@@ -73,10 +73,9 @@ def moved(frame: Frame, node: ir.Call, base: ir.Expr, value: Value, device: Devi
     link = value.trace
     while link is not None and link.sort is not Sort.PINNED:
         link = link.before
-    context = frame.context()
-    if link is None or context.guard is not Guard.NONE or not isinstance(link.node, ir.Call):
+    if link is None or not isinstance(link.node, ir.Call):
         return
-    frame.record(Pinning(link.node, context, frame.operand(base, value), "moved", device))
+    frame.record(Pinning(link.node, frame.context(), frame.operand(base, value), "moved", device))
 
 
 def _may_be_cpu(device: Device) -> bool:

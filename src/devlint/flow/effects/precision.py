@@ -9,7 +9,7 @@ from devlint.flow.devices.named import last_name
 from devlint.flow.domain.lattice import Device, Guarded, Symbol, is_place_of_argument
 from devlint.flow.domain.paths import as_device
 from devlint.flow.domain.values import Kind, Value
-from devlint.flow.facts import ApiCall, DeviceUse, Fact, MixedPrecision, Move, Operand, Role
+from devlint.flow.facts import ApiCall, DeviceUse, Fact, MixedPrecision, Move, Operand
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted
 from devlint.flow.syntax.walk import descendants
@@ -27,7 +27,7 @@ def tell(frame: Frame, mark: int) -> None:
 
     `mark`: how many facts there were before it ran.
     """
-    if not frame.recording or frame.role is Role.TEST:
+    if not frame.recording:
         return
     facts = frame.world.facts
     calls = [

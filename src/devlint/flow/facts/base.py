@@ -34,12 +34,14 @@ class Role(Enum):
 @dataclass(frozen=True, slots=True)
 class Context:
     """Where a fact was seen. `function` is a dotted name, "" at module level; `receiver` is how it
-    calls the object whose method it is, "" where it is a method of none."""
+    calls the object whose method it is, "" where it is a method of none. It is `stateless` in a
+    module that makes nothing to hold."""
 
     function: str = ""
     role: Role = Role.PLAIN
     guard: Guard = Guard.NONE
     receiver: str = ""
+    stateless: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -19,6 +20,9 @@ CONSTRUCTORS = ("__init__", "__post_init__")
 OWN_MOVES = ("to", "cuda", "cpu", "_apply")
 """The methods by which torch moves a module."""
 """The methods that run while an object is made."""
+
+
+_OF_BATCHES = re.compile("batch|device")
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -52,6 +56,8 @@ class ClassInfo:
     asked_about: frozenset[str] | None = None
     """The attributes that a method stores anew by way of a function, and those of which a method
     asks where they are; None before anybody has asked."""
+    stateless: bool | None = None
+    """It is a module that makes nothing to hold; None before anybody has asked."""
     tensors: frozenset[str] | None = None
     """The fields of a dataclass that are tensors by their annotations; None before anybody has
     asked."""
@@ -76,6 +82,19 @@ class ClassInfo:
     def moves_itself(self) -> bool:
         """Whether a module has a move of its own, which may take anything along."""
         return any(self.method(name) for name in OWN_MOVES)
+
+    def is_stateless(self) -> bool:
+        """Whether it is a module that makes nothing to hold: nothing of it is moved, and what it is
+        given may be samples, unless it has a name for a batch or a device."""
+        if self.stateless is None:
+            methods = (each for info in self.lineage() for each in info.methods.values())
+            self.stateless = self.is_module and not any(map(self._holds_or_batches, methods))
+        return self.stateless
+
+    def _holds_or_batches(self, method: ir.Function) -> bool:
+        scan = self.file.scan(method)
+        names = (*scan.assigned, *(parameter.name for parameter in method.params))
+        return scan.makes or scan.registers or any(map(_OF_BATCHES.search, names))
 
     def setter(self, name: str) -> tuple[ClassInfo, ir.Function] | None:
         """What `self.name = ...` calls where that is a property, with the class that defines it."""
@@ -128,7 +147,7 @@ class File:
     speaks_of_devices: bool = True
     """It names a device, or moves something, anywhere."""
     role: Role = Role.PLAIN
-    """What it is for, by its place in the project."""
+    """`TEST` where it holds tests, by what it defines."""
     places_batches: bool = False
     """A library that it imports may place what loaders yield."""
     top: Frame | None = None

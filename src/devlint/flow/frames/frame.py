@@ -137,7 +137,10 @@ class Frame:
         elif known.get(ACCELERATOR_CHOSEN) and guard is Guard.NONE:
             guard = Guard.CHOSEN
         params = self.function.params if self.owner is not None and self.function else ()
-        return Context(self.qualname, self.role, guard, params[0].name if params else "")
+        receiver = params[0].name if params else ""
+        owner = self.owner if self.role is Role.MODULE else None
+        stateless = owner is not None and owner.is_stateless()
+        return Context(self.qualname, self.role, guard, receiver, stateless)
 
     def record(self, fact: Fact) -> None:
         if not self.recording:

@@ -65,11 +65,11 @@ def _seen_by(caller: Frame, fact: Fact) -> Fact | None:
 
 def _on_purpose(frame: Frame, fact: Fact) -> bool:
     """Whether something was brought to the host to meet arguments that may well be there too, or
-    was made there by a file that is for data."""
+    was made there by what makes data."""
     operands = _operands(fact)
     away = [each for each in operands if not only_host(each.device)]
     brought = any(only_host(each.device) and each.origin is Origin.MOVED for each in operands)
-    hosted = brought or frame.file.role is Role.DATA
+    hosted = brought or frame.role is Role.DATA
     return hosted and all(_is_of_argument(each.device) for each in away)
 
 

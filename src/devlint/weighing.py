@@ -1,0 +1,98 @@
+"""What policy makes of what a rule reports: the one place where its rows are applied."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from typing import Any
+
+from devlint.findings import Report
+from devlint.flow.domain.keys import ALL_ON_HOST, ARGUMENTS_ON_HOST
+from devlint.flow.domain.lattice import given
+from devlint.flow.facts import (
+    Context,
+    Elsewhere,
+    Fact,
+    Guard,
+    Guarded,
+    KeptTensor,
+    Known,
+    Operand,
+    Role,
+    Symbol,
+)
+from devlint.policy import Row, of_file
+from devlint.rules import Rule
+from devlint.source.spots import path_of
+
+
+def weighed(rule: Rule, fact: Fact, path: str, off: frozenset[str]) -> Iterator[tuple[Report, str]]:
+    """What a rule reports of a fact of a file, and the name of the row that withholds it, "" for
+    none: the rule doesn't report it of the same fact as the row has it seen.
+
+    A fact of another file, which a call leads to, is weighed by the names of both files. The rows
+    that are `off` are left out.
+    """
+    inner = fact.fact if isinstance(fact, Elsewhere) else fact
+    reports = list(rule.check(inner))
+    withheld: dict[int, str] = {}
+    for row, other in _views(inner, path, off) if reports else ():
+        if other == inner:
+            continue
+        left = {report.at for report in rule.check(other)}
+        for index, report in enumerate(reports):
+            if report.at not in left:
+                withheld.setdefault(index, row.name)
+    for index, report in enumerate(reports):
+        yield report, withheld.get(index, "")
+
+
+def _views(fact: Fact, path: str, off: frozenset[str]) -> Iterator[tuple[Row, Fact]]:
+    """A fact as each row has rules look at it that speaks of the linted file, or of the one in
+    which it was seen: where that runs on the host, what it is given is there as well, unless the
+    caller has chosen another place."""
+    for row in of_file(path, off):
+        yield row, seen(fact, row)
+    there = path_of(fact.node.origin) or path
+    for row in of_file(there, off) if there != path else ():
+        if (row.host or row.role == "data") and _sort(fact.context) in row.of:
+            yield row, _on_host(fact, ARGUMENTS_ON_HOST)
+
+
+def seen(fact: Fact, row: Row) -> Fact:
+    """A fact as a row has rules look at it."""
+    context = fact.context
+    if _sort(context) not in row.of:
+        return fact
+    if row.host:
+        return _on_host(fact, ALL_ON_HOST)
+    if row.role:
+        return replace(fact, context=replace(context, role=Role[row.role.upper()]))
+    if context.guard is Guard.NONE:
+        return replace(fact, context=replace(context, guard=Guard[row.guard.upper()]))
+    return fact
+
+
+def _on_host(fact: Fact, key: str) -> Fact:
+    """A fact where something that only a run decides is on the host: `key` says what."""
+    if isinstance(fact, KeptTensor):
+        return replace(fact, uses=())  # nothing that is elsewhere meets it
+    parts = {each.name: getattr(fact, each.name) for each in fields(fact)}
+    return replace(fact, **{name: _placed(part, key) for name, part in parts.items()})
+
+
+def _placed(part: Any, key: str) -> Any:
+    match part:
+        case Operand():
+            return replace(part, device=given(part.device, key, True))
+        case Known() | Symbol() | Guarded():
+            return given(part, key, True)
+        case tuple():
+            return tuple(_placed(each, key) for each in part)
+    return part
+
+
+def _sort(context: Context) -> str:
+    """What code a row may speak of: "stateless-module" is one of its own."""
+    sort = context.role.name.lower()
+    return f"stateless-{sort}" if context.stateless else sort
