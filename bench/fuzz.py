@@ -26,17 +26,17 @@ from functools import cache
 from pathlib import Path
 from types import FrameType
 
-from devlint.cache import Cache
-from devlint.codec import decode
-from devlint.configuration import Configuration
-from devlint.discover import Source, discover
+from devlint.config.configuration import Configuration
+from devlint.config.settings import Settings, SettingsError, check_layer
+from devlint.driver.cache import Cache
+from devlint.driver.discover import Source, discover
+from devlint.driver.pool import Died, each
+from devlint.driver.run import check_bytes, run
 from devlint.files import UNSEEN
-from devlint.findings import OUTPUT_FORMATS
-from devlint.fixing import fix_bytes
-from devlint.pool import Died, each
+from devlint.fix.files import fix_bytes
+from devlint.model.codec import decode
+from devlint.model.findings import OUTPUT_FORMATS
 from devlint.report import Summary, render
-from devlint.run import check_bytes, run
-from devlint.settings import Settings, SettingsError, check_layer
 
 ROOT = Path(__file__).parents[1]
 LIMIT = 30.0

@@ -37,7 +37,7 @@ MOST_WARM = 1 / 50
 
 def parse_all(root: Path) -> None:
     """Parse every file under `root`: what the child process of the first measurement does."""
-    from devlint.pool import each
+    from devlint.driver.pool import each
 
     files = [path for path in sorted(root.rglob("*.py*")) if path.is_file()]
     for path, error in each(parse, files, 1):

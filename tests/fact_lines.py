@@ -13,7 +13,7 @@ from pathlib import Path
 
 from literate import FILENAME, Case
 
-from devlint.dumping import Record, facts_of
+from devlint.driver.dumping import Record, facts_of
 from devlint.source.errors import SourceError
 
 GOLDEN = Path(__file__).with_name("facts.txt")

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from devlint.cli import main
-from devlint.dumping import Record, facts_of
-from devlint.settings import Settings
+from devlint.config.settings import Settings
+from devlint.driver.dumping import Record, facts_of
 
 MODEL = """\
 import torch

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from report.sample import finding
 
-from devlint.findings import Finding
-from devlint.fingerprint import fingerprints, relative_path
+from devlint.model.findings import Finding
+from devlint.model.fingerprint import fingerprints, relative_path
 
 TEXT = "a = 1\nif a:\n    y = x.cuda(1)\n"
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from devlint.findings import Edit, Finding, Fix, Level, Safety
-from devlint.fix import FixResult, fix_source, unified_diff
+from devlint.fix.applying import FixResult, fix_source, unified_diff
+from devlint.model.findings import Edit, Finding, Fix, Level, Safety
+from devlint.model.spans import LineIndex
 from devlint.source.encoding import decode
-from devlint.spans import LineIndex
 
 Repair = Callable[[re.Match[str]], list[tuple[int, int, str]]]
 Rule = tuple[str, str, "Repair | None", Safety]

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pathspec import GitIgnoreSpec
 
-from devlint.globs import Lines
-from devlint.patterns import is_pattern
+from devlint.config.globs import Lines
+from devlint.config.patterns import is_pattern
 
 # No range: those of pathspec match a slash, which those of git and ours don't.
 PATTERNS = st.text("ab*?/ !", min_size=1, max_size=9).filter(

@@ -10,13 +10,15 @@ from typing import Any
 import pytest
 from literate import file_cases, page_cases
 
-from devlint import ir, lint, saying
+from devlint import lint
+from devlint.config.settings import Settings, check_layer, merge
 from devlint.flow.surroundings import Text
+from devlint.model import ir
 from devlint.rulebook import pages
-from devlint.settings import Settings, check_layer, merge
 from devlint.source.document import Document
 from devlint.source.encoding import Decoded
 from devlint.source.reading import document_of
+from devlint.verdict import saying
 
 BAD = 'import torch\n\nd = torch.device("gpu")\n'
 CLEAN = 'import torch\n\nd = torch.device("cpu")\n'
@@ -56,7 +58,7 @@ def test_nor_does_it_load_libcst() -> None:
     code = f"""
 import sys
 from devlint.lint import check_source
-from devlint.settings import Settings
+from devlint.config.settings import Settings
 for code in {CLEAN!r}, "x = 1":
     assert check_source(code.encode(), "x.py", Settings()) == []
 assert "libcst" not in sys.modules

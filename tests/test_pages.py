@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from literate import Case, as_parameters, lint, page_cases, problems
 
-from devlint.findings import Level
+from devlint.model.findings import Level
 from devlint.rulebook import Page, pages
 from devlint.rules import all_rules
 

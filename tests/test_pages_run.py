@@ -25,7 +25,7 @@ from late_copies import LateCopies
 from torch import nn
 
 from devlint import emulate
-from devlint.findings import Level
+from devlint.model.findings import Level
 from devlint.rulebook import Block, Page, pages
 
 

@@ -13,9 +13,9 @@ import pytest
 
 import devlint
 from devlint import policy
+from devlint.config.settings import Settings, SettingsError, check_layer, merge
 from devlint.lint import check
 from devlint.policy.rows import Case, RowError, read
-from devlint.settings import Settings, SettingsError, check_layer, merge
 from devlint.why import why
 
 ROWS = policy.rows()

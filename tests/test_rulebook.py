@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from devlint.findings import Level
+from devlint.model.findings import Level
 from devlint.rulebook import RulebookError, find, pages, read_page, read_sections
 
 FRONT = """\

@@ -11,8 +11,8 @@ from literate import page_cases
 
 from devlint import rulebook
 from devlint.cli import main
+from devlint.config.settings import Settings, check_layer, merge
 from devlint.lint import check_source
-from devlint.settings import Settings, check_layer, merge
 from devlint.why import REASONS, Why, why
 
 NET = """\

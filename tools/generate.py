@@ -16,7 +16,7 @@ from types import ModuleType
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))  # this checkout's devlint, whichever is installed
 
-from devlint import settings_schema  # noqa: E402
+from devlint.config import settings_schema  # noqa: E402
 from devlint.policy import rows  # noqa: E402
 from devlint.rulebook import Page, pages  # noqa: E402
 

@@ -13,7 +13,7 @@ _HOMES = {
     "CheckError": "devlint.api",
     "DeviceMismatchError": "devlint.runtime.guard",
     "EarlyReadWarning": "devlint.runtime.guard",
-    "Finding": "devlint.findings",
+    "Finding": "devlint.model.findings",
     "check": "devlint.api",
     "check_text": "devlint.api",
     "emulate": "devlint.runtime.virtual",

@@ -3,7 +3,7 @@
 from devlint.api import CheckError as CheckError
 from devlint.api import check as check
 from devlint.api import check_text as check_text
-from devlint.findings import Finding as Finding
+from devlint.model.findings import Finding as Finding
 from devlint.runtime.guard import DeviceMismatchError as DeviceMismatchError
 from devlint.runtime.guard import guard as guard
 from devlint.runtime.guard import guarded as guarded

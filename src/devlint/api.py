@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import Path
 
-from devlint.configuration import Configuration
-from devlint.discover import discover
-from devlint.findings import Finding
+from devlint.config.configuration import Configuration
+from devlint.config.settings import check_layer
+from devlint.driver.discover import discover
+from devlint.driver.run import run
 from devlint.lint import check_source
-from devlint.run import run
-from devlint.settings import check_layer
+from devlint.model.findings import Finding
 
 Paths = str | PathLike[str] | Sequence[str | PathLike[str]]
 

@@ -10,24 +10,24 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from devlint import policy
-from devlint.findings import NOTHING_MEETS, Coverage, Finding, Level, Located, Report, Span
+from devlint.config.selection import catalogue, codes_for
+from devlint.config.settings import Settings
 from devlint.flow.facts import IdleSuppression, Unparsable, Unreadable
 from devlint.flow.frames.coverage import Meetings
 from devlint.flow.frames.world import MOST_STEPS, TooManyStepsError
 from devlint.flow.surroundings import Text
-from devlint.locating import locate, no_files
+from devlint.model.findings import NOTHING_MEETS, Coverage, Finding, Level, Located, Report, Span
 from devlint.plan import Plan, prepare
 from devlint.purpose import speaks_of_devices
 from devlint.rulebook import Page, pages
-from devlint.saying import rules_for, say
-from devlint.selection import catalogue, codes_for
-from devlint.settings import Settings
 from devlint.source.encoding import decode, searchable
 from devlint.source.errors import SourceError
 from devlint.source.lower import lower
 from devlint.source.pragmas import has_own_pragmas, read_pragmas
 from devlint.source.reading import document_of, mentions, syntax_error
 from devlint.source.room import with_room
+from devlint.verdict.locating import locate, no_files
+from devlint.verdict.saying import rules_for, say
 
 if TYPE_CHECKING:
     from devlint.source.document import Document

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from devlint import torchapi
+from devlint.config.selection import catalogue, validate
+from devlint.config.settings import Settings, SettingsError
 from devlint.flow.interpreter import new_project
 from devlint.flow.project import Project
-from devlint.neighbours import Neighbours
-from devlint.selection import catalogue, validate
-from devlint.settings import Settings, SettingsError
+from devlint.project.neighbours import Neighbours
 
 _SIGNS = re.compile(
     "|".join((

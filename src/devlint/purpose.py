@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from itertools import chain
 
-from devlint import ir
 from devlint.flow.syntax.walk import descendants
+from devlint.model import ir
 
 _DEVICE_WORDS = re.compile(r"\bcuda\b|\bdevice\b|gpu|accelerator|map_location")
 _SIGNS = (".to", "cuda", "device", "gpu", "accelerator", "map_location")

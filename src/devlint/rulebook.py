@@ -17,7 +17,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Literal, cast, get_args
 
-from devlint.findings import Level
+from devlint.model.findings import Level
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -8,26 +8,26 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from devlint import ir
-from devlint.findings import Hop, Report
+from devlint.config.selection import catalogue, codes_for
+from devlint.config.settings import Settings
 from devlint.flow.facts import UNKNOWN as NOWHERE
 from devlint.flow.facts import Context, Device, Elsewhere, Fact, Guard, Kind, Operand, Role
 from devlint.flow.frames.record import Record
 from devlint.flow.interpreter import interpret
 from devlint.flow.surroundings import Text
 from devlint.lint import content_of, in_order, without_suppressed
-from devlint.locating import locate
+from devlint.model import ir
+from devlint.model.findings import Hop, Report
 from devlint.plan import Plan, prepare
 from devlint.policy import rows
 from devlint.rulebook import Page
-from devlint.saying import Said, Sieve, judge, rules_for
-from devlint.selection import catalogue, codes_for
-from devlint.settings import Settings
 from devlint.source.encoding import decode
 from devlint.source.reading import document_of
 from devlint.source.room import with_room
 from devlint.source.spots import path_of
-from devlint.unsettled import advice
+from devlint.verdict.locating import locate
+from devlint.verdict.saying import Said, Sieve, judge, rules_for
+from devlint.verdict.unsettled import advice
 
 if TYPE_CHECKING:
     from devlint.source.document import Document

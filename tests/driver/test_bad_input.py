@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from driver.conftest import BAD_DEVICE, CLEAN, Project
 
-from devlint import run as run_module
-from devlint.discover import Source
+from devlint.driver import run as run_module
+from devlint.driver.discover import Source
 
 DEEP = "import torch\nx = " + "(" * 3000 + "1" + ")" * 3000 + "\n"
 
@@ -185,7 +185,7 @@ def test_an_internal_error_names_its_file_and_the_run_goes_on(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project.write({"a.py": "import torch  # boom\n", "other.py": BAD_DEVICE})
-    from devlint import neighbours
+    from devlint.project import neighbours
 
     lower = neighbours.lower
 

@@ -17,9 +17,10 @@ import platformdirs
 import pytest
 from driver.conftest import BAD_DEVICE, CLEAN, Project, Ran
 
-from devlint import engine, files
-from devlint.cache import user_folder
-from devlint.settings import Settings
+from devlint import files
+from devlint.config.settings import Settings
+from devlint.driver import engine
+from devlint.driver.cache import user_folder
 
 
 def run(project: Project, *args: str) -> Ran:
@@ -109,7 +110,7 @@ def test_a_file_with_another_time_but_the_same_content_is_not_linted(project: Pr
 
 
 def test_an_old_file_is_not_even_read(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    from devlint import run as run_module
+    from devlint.driver import run as run_module
 
     project.write({"a.py": BAD_DEVICE})
     time.sleep(2.1)
@@ -153,7 +154,7 @@ def test_other_settings_are_other_results(project: Project) -> None:
 def test_another_devlint_starts_afresh(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     project.write({"a.py": BAD_DEVICE})
     run(project)
-    from devlint import cache
+    from devlint.driver import cache
 
     monkeypatch.setattr(cache, "stamp", lambda: "another")
     assert cached(run(project)) == 0
@@ -161,12 +162,12 @@ def test_another_devlint_starts_afresh(project: Project, monkeypatch: pytest.Mon
 
 
 def test_the_stamp_follows_code_rules_and_tables(tmp_path: Path) -> None:
-    root = Path(engine.__file__).parents[2]
+    root = Path(engine.__file__).parents[3]
     shutil.copytree(root / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(root / "rules", tmp_path / "rules")
 
     def stamp() -> str:
-        code = "from devlint.engine import stamp; print(stamp())"
+        code = "from devlint.driver.engine import stamp; print(stamp())"
         env = {**os.environ, "PYTHONPATH": str(tmp_path / "src")}
         return subprocess.check_output([sys.executable, "-c", code], env=env, text=True)
 
@@ -360,7 +361,8 @@ from devlint.cli import main
 code = main(sys.argv[1:])
 heavy = [name for name in sys.modules if name.split(".")[0] in ("libcst", "rich", "torch")]
 ours = [name for name in sys.modules if name in ("devlint.lint", "devlint.rulebook",
-        "devlint.flow.interpreter", "devlint.torchapi.table", "devlint.fix", "devlint.pool")]
+        "devlint.flow.interpreter", "devlint.torchapi.table", "devlint.fix.applying",
+        "devlint.driver.pool")]
 print(heavy + ours, file=sys.stderr)
 sys.exit(code)
 """

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 import pytest
 from driver.conftest import Project
 
-from devlint import ir, saying
+from devlint.model import ir
+from devlint.verdict import saying
 
 # Deeper than Python's own limit of recursion. LibCST takes four times the time for twice as much.
 DEPTH = sys.getrecursionlimit() + 200

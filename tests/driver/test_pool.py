@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 from driver.conftest import BAD_DEVICE, Project
 
-from devlint import run
-from devlint.discover import Source
-from devlint.pool import Died, each
-from devlint.run import SMALL, Outcome, check_file
+from devlint.driver import run
+from devlint.driver.discover import Source
+from devlint.driver.pool import Died, each
+from devlint.driver.run import SMALL, Outcome, check_file
 
 
 def square_or_die(number: int) -> tuple[int, int]:

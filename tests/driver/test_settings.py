@@ -9,8 +9,8 @@ import jsonschema
 import pytest
 from driver.conftest import BAD_DEVICE, Project
 
-from devlint import settings_schema
-from devlint.settings import file_keys
+from devlint.config import settings_schema
+from devlint.config.settings import file_keys
 
 LOAD = 'import torch\n\nw = torch.load("w.pt")\nd = torch.device("gpu")\n'
 """DEV106 (a warning) and DEV304."""

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from devlint.config.settings import Settings
 from devlint.lint import check_source
-from devlint.settings import Settings
 from devlint.why import REASONS
 
 HELPER = """

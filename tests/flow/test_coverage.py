@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from devlint.findings import Coverage
+from devlint.config.settings import Settings
 from devlint.lint import check
-from devlint.settings import Settings
+from devlint.model.findings import Coverage
 
 
 def coverage(text: str) -> Coverage:

@@ -14,7 +14,8 @@ SOURCES = Path(devlint.__file__).parent
 MODULES = [
     *sorted((SOURCES / "flow").rglob("*.py")),
     *sorted((SOURCES / "rules").rglob("*.py")),
-    *(SOURCES / f"{name}.py" for name in ("elsewhere", "lint", "locating", "saying", "weighing")),
+    *sorted((SOURCES / "verdict").rglob("*.py")),
+    SOURCES / "lint.py",
 ]
 WORDS = frozenset(("message", "from_afar", "help", "wording"))
 """The attributes that hold what users read."""

@@ -11,8 +11,8 @@ from textwrap import indent
 import pytest
 from literate import Case, file_cases
 
-from devlint import ir, torchapi
-from devlint.findings import Hop
+from devlint import torchapi
+from devlint.config.settings import check_layer, merge
 from devlint.flow.domain.derivation import Sort, Step, first, is_making, shown, steps
 from devlint.flow.domain.lattice import CPU, CUDA
 from devlint.flow.domain.wording import hops
@@ -20,8 +20,9 @@ from devlint.flow.facts import UNKNOWN, Fact, Kind, Operand
 from devlint.flow.interpreter import interpret
 from devlint.flow.surroundings import Text
 from devlint.lint import check_source
+from devlint.model import ir
+from devlint.model.findings import Hop
 from devlint.rules import all_rules
-from devlint.settings import check_layer, merge
 from devlint.source.errors import SourceError
 from devlint.source.lower import lower
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from devlint.findings import Finding
+from devlint.config.settings import Settings
 from devlint.lint import check, check_source
-from devlint.settings import Settings
+from devlint.model.findings import Finding
 
 ENGINE = """
     def evaluate(model, loader):

@@ -14,11 +14,11 @@ import pytest
 from literate import FILENAME
 
 from devlint import torchapi
-from devlint.findings import Finding
+from devlint.config.settings import check_layer, merge
 from devlint.flow.interpreter import interpret
 from devlint.flow.surroundings import Text
 from devlint.lint import check_source
-from devlint.settings import check_layer, merge
+from devlint.model.findings import Finding
 from devlint.source.lower import lower
 from devlint.source.spots import File, span_of
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from devlint.config.settings import Settings
 from devlint.lint import check, check_source
-from devlint.settings import Settings
 
 FOLLOWING = Settings()
 ALONE = Settings(follow_imports=False)

@@ -6,8 +6,8 @@ import textwrap
 
 import pytest
 
+from devlint.config.settings import Settings
 from devlint.lint import check_source
-from devlint.settings import Settings
 
 SOURCE = """
     import pytest

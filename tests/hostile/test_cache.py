@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 from driver.conftest import BAD_DEVICE, CLEAN, Project, Ran
 
-from devlint import cache, run
-from devlint.cache import Signer, user_folder
-from devlint.configuration import Configuration
-from devlint.discover import Source, discover
-from devlint.settings import check_layer
+from devlint.config.configuration import Configuration
+from devlint.config.settings import check_layer
+from devlint.driver import cache, run
+from devlint.driver.cache import Signer, user_folder
+from devlint.driver.discover import Source, discover
 
 FILES = {"a.py": BAD_DEVICE, "b.py": "import torch\n\nw = torch.load('w.pt')\n", "c.py": CLEAN}
 WORDS = ("--output-format=json", "--cache-dir=cache")

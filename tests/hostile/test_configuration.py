@@ -10,7 +10,7 @@ import pytest
 from driver.conftest import BAD_DEVICE, CLEAN, Project
 
 from devlint import torchapi
-from devlint.configuration import Configuration, parse_toml
+from devlint.config.configuration import Configuration, parse_toml
 
 SECONDS = 10.0
 """Of the processor's time, for a run; the attacks below took from 8 seconds to hours."""

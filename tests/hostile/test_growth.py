@@ -11,15 +11,16 @@ from pathlib import Path
 import pytest
 from driver.conftest import BAD_DEVICE, CLEAN, Project
 
-from devlint import files, neighbours
-from devlint.configuration import Configuration
-from devlint.findings import Finding, Level, Span
-from devlint.fingerprint import fingerprints
+from devlint import files
+from devlint.config.configuration import Configuration
 from devlint.flow.calls import callers
 from devlint.flow.frames import world
 from devlint.flow.frames.files import File
 from devlint.lint import check
+from devlint.model.findings import Finding, Level, Span
+from devlint.model.fingerprint import fingerprints
 from devlint.plan import prepare
+from devlint.project import neighbours
 from devlint.report import full_format
 from devlint.report.context import Context, Summary
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from devlint.driver.run import SMALL
 from devlint.isolation import isolate
-from devlint.run import SMALL
 
 MANY = SMALL + 1
 """So many files that a run takes several processes."""

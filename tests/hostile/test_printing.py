@@ -19,7 +19,7 @@ from report.sample import Trouble, finding, span
 from report.sarif_schema import SARIF
 
 from devlint.escaping import block, line, shown
-from devlint.findings import Edit, Finding, Fix, Safety, Step
+from devlint.model.findings import Edit, Finding, Fix, Safety, Step
 from devlint.report import Summary, render, statistics
 from devlint.report.text import cell_width
 

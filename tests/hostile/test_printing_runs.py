@@ -17,9 +17,9 @@ from driver.conftest import Project
 from hostile.evil import as_name, evil_strings, harmless, readable
 
 from devlint.cli.explain import settings_as_text
+from devlint.config.settings import Settings
 from devlint.escaping import line
-from devlint.findings import OUTPUT_FORMATS
-from devlint.settings import Settings
+from devlint.model.findings import OUTPUT_FORMATS
 
 if sys.version_info >= (3, 11):
     import tomllib

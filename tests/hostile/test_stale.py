@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from driver.conftest import Project
 
-from devlint import importing
+from devlint.project import importing
 
 HELPER = 'import torch\n\ndef make():\n    return torch.zeros(3, device="{0}")\n'
 USE = 'import torch\nfrom {0} import make\n\nx = make() + torch.ones(3, device="cpu")\n'

@@ -15,17 +15,17 @@ from metamorphic import annotating, layout, members, moving, renaming, splitting
 from metamorphic.program import MAIN, Changed, Line, Program, joined, unchanged
 
 from devlint import policy
-from devlint.dumping import Record, facts_of
-from devlint.findings import Report
+from devlint.config.selection import catalogue, codes_for
+from devlint.config.settings import Settings
+from devlint.driver.dumping import Record, facts_of
 from devlint.lint import check_source, content_of
+from devlint.model.findings import Report
 from devlint.plan import prepare
 from devlint.rulebook import Page
-from devlint.saying import say
-from devlint.selection import catalogue, codes_for
-from devlint.settings import Settings
 from devlint.source.encoding import searchable
 from devlint.source.pragmas import has_own_pragmas
 from devlint.source.reading import syntax_error
+from devlint.verdict.saying import say
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -8,8 +8,8 @@ from functools import cached_property
 
 import libcst as cst
 
+from devlint.model.spans import LineIndex
 from devlint.source.positions import Positions
-from devlint.spans import LineIndex
 
 MAIN = "example.py"
 

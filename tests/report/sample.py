@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from devlint.findings import Edit, Finding, Fix, Level, Safety, Span, Step
+from devlint.model.findings import Edit, Finding, Fix, Level, Safety, Span, Step
+from devlint.model.spans import LineIndex
 from devlint.report import Context, Summary
-from devlint.spans import LineIndex
 
 SOURCE = """\
 import torch

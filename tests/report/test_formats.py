@@ -14,7 +14,7 @@ from report.sample import HARDCODED, MISMATCH, SOURCE, Trouble, finding, span
 from report.sarif_schema import SARIF
 
 from devlint import rulebook
-from devlint.findings import OUTPUT_FORMATS, Confidence, Finding, Fix, Level, Safety, Step
+from devlint.model.findings import OUTPUT_FORMATS, Confidence, Finding, Fix, Level, Safety, Step
 from devlint.report import Summary, render, statistics
 from devlint.report.linehash import line_hashes
 

@@ -14,8 +14,18 @@ import pytest
 from report.sample import HARDCODED, MISMATCH, SOURCE, finding, place, span
 
 import devlint
-from devlint.discover import Failure
-from devlint.findings import OTHERS, Confidence, Coverage, Edit, Finding, Fix, Level, Safety, Step
+from devlint.driver.discover import Failure
+from devlint.model.findings import (
+    OTHERS,
+    Confidence,
+    Coverage,
+    Edit,
+    Finding,
+    Fix,
+    Level,
+    Safety,
+    Step,
+)
 from devlint.report import Summary, render
 from devlint.report.cells import WIDTH
 from devlint.report.text import cell_width

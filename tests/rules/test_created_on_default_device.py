@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from devlint.findings import Finding, Level
+from devlint.config.settings import Settings
 from devlint.lint import check_source
-from devlint.settings import Settings
+from devlint.model.findings import Finding, Level
 
 HEAD = """\
 import torch

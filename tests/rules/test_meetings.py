@@ -6,8 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from devlint import ir
-from devlint.findings import Confidence, Hop, Level, Report, Safety
 from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.values import Value
 from devlint.flow.facts import (
@@ -35,6 +33,8 @@ from devlint.flow.facts import (
     Role,
     Symbol,
 )
+from devlint.model import ir
+from devlint.model.findings import Confidence, Hop, Level, Report, Safety
 from devlint.rules import all_rules
 
 CODES = {

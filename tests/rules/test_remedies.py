@@ -6,9 +6,9 @@ import textwrap
 
 import pytest
 
-from devlint.findings import Finding
+from devlint.config.settings import Settings
 from devlint.lint import check_source
-from devlint.settings import Settings
+from devlint.model.findings import Finding
 
 MODULE = """
     import torch

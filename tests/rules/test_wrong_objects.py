@@ -7,8 +7,7 @@ import inspect
 import pytest
 import torch
 
-from devlint import ir
-from devlint.findings import Report, Safety
+from devlint.config.settings import Settings
 from devlint.flow.domain.devicestring import parse
 from devlint.flow.domain.values import Value
 from devlint.flow.facts import (
@@ -27,9 +26,10 @@ from devlint.flow.facts import (
     Symbol,
 )
 from devlint.lint import check_source
+from devlint.model import ir
+from devlint.model.findings import Report, Safety
 from devlint.rules import all_rules
 from devlint.rules.wrong_move_argument import _LEGACY_CONSTRUCTORS, _WITHOUT_DEVICE
-from devlint.settings import Settings
 
 HERE = Context()
 X = ir.Name("x")

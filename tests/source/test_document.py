@@ -5,8 +5,10 @@ import sys
 
 import pytest
 
-from devlint import ir
-from devlint.findings import (
+from devlint.flow.syntax.walk import descendants
+from devlint.lint import Place
+from devlint.model import ir
+from devlint.model.findings import (
     Anchor,
     Rewrite,
     Span,
@@ -15,14 +17,12 @@ from devlint.findings import (
     replace,
     replace_tail,
 )
-from devlint.flow.syntax.walk import descendants
-from devlint.lint import Place
+from devlint.model.spans import apply_edits
 from devlint.source.depth import is_deep, too_deep
 from devlint.source.document import Document, encode
 from devlint.source.errors import SourceError
 from devlint.source.lower import lower
 from devlint.source.reading import mentions, read_document, syntax_error
-from devlint.spans import apply_edits
 
 
 def read(code: str) -> Document:

@@ -12,8 +12,8 @@ import pytest
 from literate import Case, as_parameters, file_cases, page_cases
 
 import devlint
-from devlint import ir
 from devlint.flow.syntax.walk import descendants
+from devlint.model import ir
 from devlint.rulebook import pages
 from devlint.source.document import encode
 from devlint.source.errors import SourceError

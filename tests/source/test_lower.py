@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from devlint import ir
+from devlint.model import ir
 from devlint.source import lower_expressions, lower_statements
 from devlint.source.errors import SourceError
 from devlint.source.lower import lower

@@ -2,11 +2,11 @@
 
 import pytest
 
-from devlint.findings import Anchor, Finding, Level, Rewrite
+from devlint.model.findings import Anchor, Finding, Level, Rewrite
+from devlint.model.spans import apply_edits
 from devlint.source.document import Document
 from devlint.source.pragmas import Idle, Pragmas, read_pragmas
 from devlint.source.reading import read_document
-from devlint.spans import apply_edits
 
 KNOWN = {
     "DEV002": "DEV002",

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from devlint.findings import Edit, Span
-from devlint.spans import LineIndex, apply_edits, utf8_length, utf16_length
+from devlint.model.findings import Edit, Span
+from devlint.model.spans import LineIndex, apply_edits, utf8_length, utf16_length
 
 TEXTS = st.text(alphabet=st.sampled_from("ab \t\n\r\x0b\x0c\x1c\x85\u2028é漢😀\ufeff"), max_size=40)
 

@@ -85,7 +85,7 @@ def _run(words: list[str]) -> int:
 
 def _command_of(words: list[str]) -> int:
     from devlint.cli.arguments import COMMANDS, UsageError, parse
-    from devlint.settings import SettingsError
+    from devlint.config.settings import SettingsError
 
     command, rest = "check", words
     if words and words[0] in COMMANDS:

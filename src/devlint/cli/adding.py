@@ -6,17 +6,17 @@ from collections.abc import Sequence
 
 from devlint import files
 from devlint.cli.session import Session
-from devlint.discover import Failure, Source
-from devlint.findings import Finding
-from devlint.selection import FAILURES
+from devlint.config.selection import FAILURES
+from devlint.driver.discover import Failure, Source
+from devlint.model.findings import Finding
 
 
 def add_ignores(
     session: Session, sources: Sequence[Source], findings: Sequence[Finding], reason: str
 ) -> int:
     """Write the comments, and say how many findings they suppress."""
-    from devlint.fixing import renamed
-    from devlint.suppress import suppress
+    from devlint.fix.files import renamed
+    from devlint.fix.suppress import suppress
     from devlint.writing import rewrite
 
     reason = " ".join(reason.split())

@@ -7,8 +7,8 @@ import os
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from devlint.findings import OUTPUT_FORMATS
-from devlint.settings import keys, nearest
+from devlint.config.settings import keys, nearest
+from devlint.model.findings import OUTPUT_FORMATS
 
 COMMANDS = {
     "check": "lint files and folders (the default)",

@@ -12,19 +12,19 @@ from dataclasses import replace
 from functools import partial
 
 from devlint import policy
-from devlint.cache import Cache
 from devlint.cli.arguments import UsageError, environment_values, layer_values
 from devlint.cli.output import report
 from devlint.cli.progress import Bar
 from devlint.cli.session import Session
 from devlint.cli.since import new_findings, revision_of
-from devlint.configuration import Configuration, parse_toml
-from devlint.discover import Failure, Found, Source, discover
+from devlint.config.configuration import Configuration, parse_toml
+from devlint.config.selection import catalogue, validate
+from devlint.config.settings import Layer, SettingsError, check_layer, nearest
+from devlint.driver.cache import Cache
+from devlint.driver.discover import Failure, Found, Source, discover
+from devlint.driver.run import Result, run
 from devlint.escaping import line
-from devlint.findings import Finding
-from devlint.run import Result, run
-from devlint.selection import catalogue, validate
-from devlint.settings import Layer, SettingsError, check_layer, nearest
+from devlint.model.findings import Finding
 from devlint.writing import strangers_place
 
 _SETTING = re.compile(r"\s*[\w.\"'-]+\s*=")
@@ -139,7 +139,7 @@ def fix(session: Session, sources: Sequence[Source], findings: list[Finding]) ->
     options, settings = session.options, session.settings
     if not (settings.fix or settings.fix_only or options.diff):
         return findings
-    from devlint.fixing import fix_all
+    from devlint.fix.files import fix_all
 
     write = not options.diff
     older = None if session.older is None else session.older.told

@@ -9,18 +9,18 @@ import shutil
 import sys
 
 from devlint import __version__
-from devlint.cache import CacheError, default_folder, is_cache_folder
 from devlint.cli.arguments import PARSERS, UsageError, environment_values
-from devlint.configuration import Configuration
+from devlint.config.configuration import Configuration
+from devlint.config.settings import SettingsError, check_layer, file_keys, nearest
+from devlint.driver.cache import CacheError, default_folder, is_cache_folder
 from devlint.escaping import line
-from devlint.settings import SettingsError, check_layer, file_keys, nearest
 
 
 def rule(options: argparse.Namespace) -> int:
     """`devlint rule CODE|NAME|--all`."""
     from devlint import rulebook
     from devlint.cli import explain
-    from devlint.selection import catalogue
+    from devlint.config.selection import catalogue
 
     if bool(options.all) == bool(options.rule):
         raise UsageError("name one rule by code or name, or use --all")

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from devlint import files
 from devlint.cli.session import Session
-from devlint.discover import Failure, Source
-from devlint.dumping import facts_of
+from devlint.driver.discover import Failure, Source
+from devlint.driver.dumping import facts_of
 from devlint.files import LARGEST_SOURCE
 from devlint.flow.frames.world import TooManyStepsError
 from devlint.source.errors import SourceError

@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 
 from devlint.cli.session import Session
-from devlint.findings import Finding
+from devlint.config.selection import FAILURES
+from devlint.config.settings import SettingsError
+from devlint.model.findings import Finding
 from devlint.report import WITH_CLOSING, Summary, left_out, render, statistics
-from devlint.selection import FAILURES
-from devlint.settings import SettingsError
 
 
 def report(session: Session, findings: list[Finding]) -> int:
@@ -69,7 +69,7 @@ def _say_left_out(session: Session) -> None:
 
 
 def _after_baseline(session: Session, findings: list[Finding]) -> list[Finding]:
-    from devlint import baseline
+    from devlint.driver import baseline
 
     path = Path(session.options.baseline)
     failures = [finding for finding in findings if finding.code in FAILURES]

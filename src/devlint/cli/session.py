@@ -11,13 +11,13 @@ from typing import TextIO
 
 from devlint import files
 from devlint.cli import complain, say
-from devlint.configuration import Configuration
-from devlint.discover import Failure
+from devlint.config.configuration import Configuration
+from devlint.config.settings import Settings, SettingsError
+from devlint.driver.discover import Failure
 from devlint.escaping import block
-from devlint.findings import NOTHING_MEETS, Coverage, Finding
 from devlint.history.older import Older
+from devlint.model.findings import NOTHING_MEETS, Coverage, Finding
 from devlint.report import Sources
-from devlint.settings import Settings, SettingsError
 from devlint.source.encoding import decode
 from devlint.source.errors import SourceError
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from devlint.cli.progress import Bar
 from devlint.cli.session import Session
-from devlint.discover import Found
-from devlint.findings import Finding
-from devlint.settings import SettingsError
+from devlint.config.settings import SettingsError
+from devlint.driver.discover import Found
+from devlint.model.findings import Finding
 
 if TYPE_CHECKING:
+    from devlint.driver.run import Result
     from devlint.history.since import Revision
-    from devlint.run import Result
 
 
 def revision_of(session: Session, paths: Sequence[str]) -> Revision:

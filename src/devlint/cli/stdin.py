@@ -10,10 +10,10 @@ import tokenize
 from devlint.cli.arguments import UsageError
 from devlint.cli.output import report
 from devlint.cli.session import Session
-from devlint.codec import decode, decode_counts
-from devlint.discover import Failure, Source, is_excluded
+from devlint.driver.discover import Failure, Source, is_excluded
+from devlint.driver.run import check_bytes
 from devlint.files import LARGEST_SOURCE, LONGEST_PATH, UNSEEN
-from devlint.run import check_bytes
+from devlint.model.codec import decode, decode_counts
 
 
 def check_stdin(session: Session) -> int:
@@ -58,8 +58,8 @@ def check_stdin(session: Session) -> int:
 
 
 def _fix(session: Session, source: Source, data: bytes) -> int:
-    from devlint.fix import unified_diff
-    from devlint.fixing import fix_bytes, renamed
+    from devlint.fix.applying import unified_diff
+    from devlint.fix.files import fix_bytes, renamed
 
     fixed = fix_bytes(data, source, session.settings.unsafe_fixes)
     session.fixed = fixed.count

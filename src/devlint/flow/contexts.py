@@ -6,13 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from devlint import ir
 from devlint.flow.calls.callers import is_private
 from devlint.flow.domain.lattice import Symbol, is_place_of_argument, only_host, parameter_of
 from devlint.flow.domain.values import Kind, Origin
 from devlint.flow.facts import Fact, Indexing, Join, ModuleCall, Operand, Role
 from devlint.flow.project import Project
 from devlint.flow.syntax.walk import descendants
+from devlint.model import ir
 
 FROM_HOST = "callers-bring-it-from-the-host"
 FROM_OUTSIDE = "placed-from-outside"

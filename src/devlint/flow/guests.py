@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
-from devlint.findings import Located
 from devlint.flow.domain.paths import Ref
 from devlint.flow.domain.state import Heap, Object, State
 from devlint.flow.domain.values import NOTHING, Kind, Value
@@ -15,6 +14,7 @@ from devlint.flow.frames.world import Brought, World
 from devlint.flow.surroundings import Inquiry, Text, Watch
 from devlint.flow.syntax.lookahead import Outline, outline
 from devlint.flow.syntax.outside import Done, placed
+from devlint.model.findings import Located
 
 
 class Guest(dict[str, Value]):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from devlint import ir
 from devlint.flow.bodies import statements
 from devlint.flow.bodies.classes import mark_mixins
 from devlint.flow.bodies.expressions import EVALUATORS, evaluate, watched
@@ -36,6 +35,7 @@ from devlint.flow.syntax.imports import imported, spelled
 from devlint.flow.syntax.scan import scan
 from devlint.flow.syntax.seen import Scan
 from devlint.flow.syntax.testing import holds_tests
+from devlint.model import ir
 from devlint.torchapi.effects import Effect
 from devlint.torchapi.table import Table
 

@@ -11,7 +11,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from devlint.findings import Located
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Device
 from devlint.flow.domain.paths import Ref
 from devlint.flow.domain.state import Object
@@ -20,6 +19,7 @@ from devlint.flow.frames.files import File
 from devlint.flow.frames.world import Brought, Parameter, TooManyStepsError, World
 from devlint.flow.guests import Guest
 from devlint.flow.surroundings import Surroundings, Text, Watch
+from devlint.model.findings import Located
 
 _DEEPEST = 8
 """Names that stand for names that stand for names ..."""

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from devlint import ir
 from devlint.flow.domain.values import Value
 from devlint.flow.frames.files import File
 from devlint.flow.frames.world import Steps
+from devlint.model import ir
 
 
 @dataclass(frozen=True, slots=True)

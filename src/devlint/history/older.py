@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from itertools import compress
 from operator import not_
 
-from devlint.findings import Finding
-from devlint.fingerprint import Kind, kinds, neighbours
+from devlint.model.findings import Finding
+from devlint.model.fingerprint import Kind, kinds, neighbours
 
 Sources = Callable[[str], "str | None"]
 Told = Mapping[tuple[str, str], tuple[str, ...]]

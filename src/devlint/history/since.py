@@ -15,19 +15,19 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from devlint import files
-from devlint.cache import content as content_of
-from devlint.discover import Source, is_excluded, is_ignored
+from devlint.config.patterns import below, matcher
+from devlint.config.selection import FAILURES
+from devlint.config.settings import Settings
+from devlint.driver.cache import content as content_of
+from devlint.driver.discover import Source, is_excluded, is_ignored
+from devlint.driver.run import Progress, Result, run
 from devlint.files import UNSEEN
-from devlint.findings import Finding
 from devlint.history.checkout import Checkout, check_out, content, place
 from devlint.history.git import GitError, LackingError, Repository, open_repository, top_of
 from devlint.history.older import Older, Sources, Told, split, told
 from devlint.history.renames import renamed
-from devlint.importing import PLACES, surroundings_of
-from devlint.patterns import below, matcher
-from devlint.run import Progress, Result, run
-from devlint.selection import FAILURES
-from devlint.settings import Settings
+from devlint.model.findings import Finding
+from devlint.project.importing import PLACES, surroundings_of
 from devlint.source.encoding import text_of
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Sequence
 
-from devlint.findings import OUTPUT_FORMATS, Finding
+from devlint.model.findings import OUTPUT_FORMATS, Finding
 from devlint.report.closing import left_out
 from devlint.report.context import Context, Failure, Sources, Summary
 

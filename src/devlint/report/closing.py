@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from devlint.findings import Coverage, Finding, Level
+from devlint.model.findings import Coverage, Finding, Level
 from devlint.report.context import Summary, count_fixable
 from devlint.report.text import Line
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from devlint.findings import Finding, Safety
+from devlint.model.findings import Finding, Safety
 from devlint.report.closing import closing
 from devlint.report.context import Context
 from devlint.report.text import Line, level_style, paint

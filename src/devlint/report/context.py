@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Protocol
 from urllib.parse import quote
 
-from devlint.findings import NOTHING_MEETS, Coverage, Finding, Level, Safety
-from devlint.fingerprint import Kind, fingerprints, relative_path
+from devlint.model.findings import NOTHING_MEETS, Coverage, Finding, Level, Safety
+from devlint.model.fingerprint import Kind, fingerprints, relative_path
 
 Sources = Callable[[str], "str | None"]
 """Gives a file's text as `Finding` offsets count it, newlines untouched; None without one."""

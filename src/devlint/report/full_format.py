@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from devlint.findings import Confidence, Edit, Finding, Fix, Safety, Span
+from devlint.model.findings import Confidence, Edit, Finding, Fix, Safety, Span
+from devlint.model.spans import LineIndex, apply_edits
 from devlint.report.cells import AROUND, excerpt
 from devlint.report.closing import closing
 from devlint.report.context import Context, severity
 from devlint.report.snippet import Label, draw, gap, gutter
 from devlint.report.text import Line, level_style, paint
-from devlint.spans import LineIndex, apply_edits
 
 
 def render(findings: Sequence[Finding], context: Context) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from devlint.escaping import workflow_data, workflow_property
-from devlint.findings import Finding
+from devlint.model.findings import Finding
 from devlint.report.context import Context, Failure, severity
 
 _COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from devlint.escaping import json_text, markdown
-from devlint.findings import Finding, Span
+from devlint.model.findings import Finding, Span
 from devlint.report.context import Context, severity
 
 _SEVERITIES = {"error": "major", "warning": "minor", "note": "info"}

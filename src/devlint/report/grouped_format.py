@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
-from devlint.findings import Finding
+from devlint.model.findings import Finding
 from devlint.report.closing import closing
 from devlint.report.concise_format import verdict
 from devlint.report.context import Context

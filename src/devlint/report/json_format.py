@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from devlint.escaping import json_text
-from devlint.findings import Finding, Span
+from devlint.model.findings import Finding, Span
 from devlint.report.context import Context, severity
 from devlint.rulebook import page_url
 

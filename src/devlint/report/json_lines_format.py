@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from devlint.escaping import json_text
-from devlint.findings import Finding
+from devlint.model.findings import Finding
 from devlint.report.context import Context
 from devlint.report.json_format import as_object
 

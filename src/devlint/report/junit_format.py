@@ -7,7 +7,7 @@ from itertools import groupby
 from xml.etree import ElementTree
 
 from devlint.escaping import line
-from devlint.findings import Finding
+from devlint.model.findings import Finding
 from devlint.report.context import Context, severity
 
 

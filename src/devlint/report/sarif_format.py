@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from devlint import __version__
 from devlint.escaping import json_text, unlinked
-from devlint.findings import Confidence, Finding, Fix, Level, Span
+from devlint.model.findings import Confidence, Finding, Fix, Level, Span
 from devlint.report.context import Context, Failure, severity
 from devlint.report.linehash import line_hashes
 from devlint.rulebook import HOMEPAGE, Page, page_url, pages

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from types import MappingProxyType
 
 from devlint import escaping
-from devlint.findings import Level
+from devlint.model.findings import Level
 from devlint.report.context import severity
 
 Segment = tuple[str, str]

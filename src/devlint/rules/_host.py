@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from devlint import ir
-from devlint.findings import Change, Safety, insert_after
 from devlint.flow.facts import HostRead, Known, Origin, Role, Symbol, may_be_accelerator
+from devlint.model import ir
+from devlint.model.findings import Change, Safety, insert_after
 
 
 def is_told(read: HostRead) -> bool:

@@ -10,11 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from devlint import ir
-from devlint.findings import (
-    Confidence,
-    Hop,
-)
 from devlint.flow.facts import (
     CUDA_AVAILABLE,
     IS_NONE,
@@ -36,6 +31,11 @@ from devlint.flow.facts import (
     may_be_host,
     only_host,
     stands_in,
+)
+from devlint.model import ir
+from devlint.model.findings import (
+    Confidence,
+    Hop,
 )
 
 _OF_ATTRIBUTES = (Origin.ATTRIBUTE, Origin.STALE)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from devlint import ir
-from devlint.findings import (
+from devlint.flow.facts import Operand, Origin, Symbol
+from devlint.model import ir
+from devlint.model.findings import (
     Anchor,
     Change,
     Rewrite,
@@ -15,7 +16,6 @@ from devlint.findings import (
     insert_before,
     replace_tail,
 )
-from devlint.flow.facts import Operand, Origin, Symbol
 from devlint.rules._meetings import OPERATIONS, followed_by, fresh, is_own_place, named
 
 _EXPRESSION = re.compile(r"[A-Za-z_][\w.]*(\[[^\[\]]+\])?")

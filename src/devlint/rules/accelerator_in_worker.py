@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from devlint.findings import Level, Report
 from devlint.flow.facts import Role, Symbol, WorkerUse
+from devlint.model.findings import Level, Report
 from devlint.rules import rule
 
 

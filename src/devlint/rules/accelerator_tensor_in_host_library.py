@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from devlint import ir
-from devlint.findings import Report
 from devlint.flow.facts import HostRead
+from devlint.model import ir
+from devlint.model.findings import Report
 from devlint.rules import rule
 from devlint.rules._host import copied, is_told, missing
 from devlint.rules._meetings import confidence, followed_by, place

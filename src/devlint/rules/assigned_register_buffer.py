@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from devlint import ir
-from devlint.findings import Anchor, Change, Report, Rewrite, Safety
 from devlint.flow.facts import AttributeWrite
+from devlint.model import ir
+from devlint.model.findings import Anchor, Change, Report, Rewrite, Safety
 from devlint.rules import rule
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from devlint import ir
-from devlint.findings import Hop, Level, Report
 from devlint.flow.facts import Collective, Role
+from devlint.model import ir
+from devlint.model.findings import Hop, Level, Report
 from devlint.rules import rule
 from devlint.rules._meetings import distinct, fresh
 

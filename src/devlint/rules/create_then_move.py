@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from devlint import ir
-from devlint.findings import Change, Report, Rewrite, Safety, replace_tail
 from devlint.flow.facts import CPU, UNKNOWN, Move, Origin
+from devlint.model import ir
+from devlint.model.findings import Change, Report, Rewrite, Safety, replace_tail
 from devlint.rules import rule
 from devlint.rules._remedies import put_in_creation
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from devlint import ir
-from devlint.findings import Change, Confidence, Hop, Level, Report, Safety
 from devlint.flow.facts import (
     MOVES,
     THE_MODULE,
@@ -21,6 +19,8 @@ from devlint.flow.facts import (
     difference,
     only_host,
 )
+from devlint.model import ir
+from devlint.model.findings import Change, Confidence, Hop, Level, Report, Safety
 from devlint.rules import rule
 from devlint.rules._meetings import (
     clash,

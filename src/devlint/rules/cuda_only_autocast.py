@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from devlint import ir
-from devlint.findings import Change, Hop, Level, Report, Rewrite, Safety, insert_before, replace
 from devlint.flow.facts import Guard, Known, MixedPrecision, Operand, Role
+from devlint.model import ir
+from devlint.model.findings import (
+    Change,
+    Hop,
+    Level,
+    Report,
+    Rewrite,
+    Safety,
+    insert_before,
+    replace,
+)
 from devlint.rules import rule
 
 

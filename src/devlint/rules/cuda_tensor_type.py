@@ -3,8 +3,6 @@
 import re
 from collections.abc import Iterator
 
-from devlint import ir
-from devlint.findings import Change, Report, Safety, replace, replace_tail
 from devlint.flow.facts import (
     CPU,
     ApiCall,
@@ -17,6 +15,8 @@ from devlint.flow.facts import (
     TypeQuestion,
     may_be_accelerator,
 )
+from devlint.model import ir
+from devlint.model.findings import Change, Report, Safety, replace, replace_tail
 from devlint.rules import rule
 
 _CUDA_TYPE = re.compile(r"torch\.cuda\.(\w+)Tensor")

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from devlint import ir
-from devlint.findings import (
+from devlint.flow.facts import (
+    AttributeRead,
+    AttributeWrite,
+    BareReference,
+    Kind,
+    UncalledQuestion,
+)
+from devlint.model import ir
+from devlint.model.findings import (
     Anchor,
     Change,
     Report,
@@ -13,13 +20,6 @@ from devlint.findings import (
     Safety,
     insert_after,
     replace_tail,
-)
-from devlint.flow.facts import (
-    AttributeRead,
-    AttributeWrite,
-    BareReference,
-    Kind,
-    UncalledQuestion,
 )
 from devlint.rules import rule
 

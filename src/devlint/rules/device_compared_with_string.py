@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from devlint import ir
-from devlint.findings import (
+from devlint.flow.facts import CPU, Comparison, Kind, Known, Operand, Symbol
+from devlint.model import ir
+from devlint.model.findings import (
     Anchor,
     Change,
     Level,
@@ -17,7 +18,6 @@ from devlint.findings import (
     insert_before,
     replace,
 )
-from devlint.flow.facts import CPU, Comparison, Kind, Known, Operand, Symbol
 from devlint.rules import rule
 
 _EQUALITY = frozenset({"==", "!="})

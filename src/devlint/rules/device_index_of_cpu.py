@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from devlint import ir
-from devlint.findings import Change, Report, Safety, replace_tail
 from devlint.flow.facts import DeviceUse, Guard
+from devlint.model import ir
+from devlint.model.findings import Change, Report, Safety, replace_tail
 from devlint.rules import rule
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from devlint import ir
-from devlint.findings import Change, Report, Safety, insert_before
 from devlint.flow.facts import UNKNOWN, Kind, Move
+from devlint.model import ir
+from devlint.model.findings import Change, Report, Safety, insert_before
 from devlint.rules import rule
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from devlint.findings import Report
 from devlint.flow.facts import (
     Guarded,
     Known,
@@ -14,6 +13,7 @@ from devlint.flow.facts import (
     Symbol,
     may_be_accelerator,
 )
+from devlint.model.findings import Report
 from devlint.rules import rule
 
 _HOOK = "transfer_batch_to_device"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from devlint import ir
-from devlint.findings import Anchor, Change, Report, Rewrite, Safety, insert_after
 from devlint.flow.facts import CPU, CUDA_AVAILABLE, Device, Draw, Known, Operand, Role, difference
+from devlint.model import ir
+from devlint.model.findings import Anchor, Change, Report, Rewrite, Safety, insert_after
 from devlint.rules import rule
 from devlint.rules._meetings import confidence, device_at, named, place
 

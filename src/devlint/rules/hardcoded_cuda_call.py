@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from devlint import ir
-from devlint.findings import Report
 from devlint.flow.facts import Guard, Kind, Move
+from devlint.model import ir
+from devlint.model.findings import Report
 from devlint.rules import rule
 from devlint.rules._meetings import followed_by
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from devlint import ir
-from devlint.findings import Report
 from devlint.flow.facts import DeviceUse, Guard, Known, Role
+from devlint.model import ir
+from devlint.model.findings import Report
 from devlint.rules import rule
 
 _ONLY_MPS = Known("mps", 0)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from devlint import ir
-from devlint.findings import (
+from devlint.flow.facts import Move, Neglect, NeglectedDevice, Role
+from devlint.model import ir
+from devlint.model.findings import (
     Anchor,
     Change,
     Report,
@@ -16,7 +17,6 @@ from devlint.findings import (
     replace,
     replace_tail,
 )
-from devlint.flow.facts import Move, Neglect, NeglectedDevice, Role
 from devlint.rules import rule
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from devlint import ir
-from devlint.findings import Change, Report, Safety
 from devlint.flow.facts import Indexing, Known, Operand, may_be_accelerator, may_be_host
+from devlint.model import ir
+from devlint.model.findings import Change, Report, Safety
 from devlint.rules import rule
 from devlint.rules._meetings import (
     because,

@@ -6,9 +6,9 @@ import difflib
 import re
 from collections.abc import Iterator
 
-from devlint import ir
-from devlint.findings import Change, Report, Safety, replace
 from devlint.flow.facts import ApiCall, DeviceUse, Kind, Operand
+from devlint.model import ir
+from devlint.model.findings import Change, Report, Safety, replace
 from devlint.rules import rule
 
 _TYPES = ("cpu", "cuda", "mps", "xpu", "xla", "hpu", "mtia", "meta", "hip", "maia", "vulkan")

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterator
 
-from devlint.findings import Change, Report, Safety, insert_after
 from devlint.flow.facts import ApiCall, Context, Guard, Role
+from devlint.model.findings import Change, Report, Safety, insert_after
 from devlint.rules import rule
 
 _LOADERS = {

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from devlint import ir
-from devlint.findings import (
+from devlint.flow.facts import ApiCall, Loss, LossyDefault
+from devlint.model import ir
+from devlint.model.findings import (
     Anchor,
     Change,
     Hop,
@@ -16,7 +17,6 @@ from devlint.findings import (
     insert_after,
     insert_before,
 )
-from devlint.flow.facts import ApiCall, Loss, LossyDefault
 from devlint.rules import rule
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from devlint import ir
-from devlint.findings import Change, Hop, Level, Report, Safety, insert_after
 from devlint.flow.facts import ModuleCall, Operand, Origin, StrayPart, Symbol
+from devlint.model import ir
+from devlint.model.findings import Change, Hop, Level, Report, Safety, insert_after
 from devlint.rules import rule
 from devlint.rules._meetings import (
     apart,

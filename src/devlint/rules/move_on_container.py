@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from devlint.findings import Report
 from devlint.flow.facts import SAID, Kind, Move, Origin
+from devlint.model.findings import Report
 from devlint.rules import rule
 
 _METHODS = frozenset({"to", "cpu", "cuda", "xpu", "hpu", "npu", "mtia"})

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from devlint.findings import Change, Level, Report, Safety, replace_tail
 from devlint.flow.facts import Kind, Move
+from devlint.model.findings import Change, Level, Report, Safety, replace_tail
 from devlint.rules import rule
 
 _FIXED = "fixed: "

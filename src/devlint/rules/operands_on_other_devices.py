@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from devlint.findings import Report
 from devlint.flow.facts import Join
+from devlint.model.findings import Report
 from devlint.rules import rule
 from devlint.rules._meetings import because, confidence, made_on_default, pairs, root, sentence
 from devlint.rules._remedies import move_to, remedy

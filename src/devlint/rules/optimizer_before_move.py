@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from devlint.findings import Report
 from devlint.flow.facts import LeftState
+from devlint.model.findings import Report
 from devlint.rules import rule
 
 _WORDS = {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from devlint.findings import Change, Level, Report, Safety, replace_tail
 from devlint.flow.facts import Guard, Pinning, Role
+from devlint.model.findings import Change, Level, Report, Safety, replace_tail
 from devlint.rules import rule
 from devlint.rules._meetings import place
 from devlint.rules._remedies import without

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from devlint import ir
-from devlint.findings import Change, Confidence, Report, Safety, replace
 from devlint.flow.facts import KeptDevice
+from devlint.model import ir
+from devlint.model.findings import Change, Confidence, Report, Safety, replace
 from devlint.rules import rule
 
 

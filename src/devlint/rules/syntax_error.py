@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from devlint.findings import Report
 from devlint.flow.facts import Unparsable
+from devlint.model.findings import Report
 from devlint.rules import rule
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from devlint.findings import Report
 from devlint.flow.facts import (
     CUDA_AVAILABLE,
     Join,
@@ -11,6 +10,7 @@ from devlint.flow.facts import (
     Role,
     difference,
 )
+from devlint.model.findings import Report
 from devlint.rules import rule
 from devlint.rules._meetings import device_at, is_cuda
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from devlint import ir
-from devlint.findings import Change, Report, Safety, insert_after, insert_before
 from devlint.flow.facts import KeptModules
+from devlint.model import ir
+from devlint.model.findings import Change, Report, Safety, insert_after, insert_before
 from devlint.rules import rule
 
 _CONTAINERS = (ir.Display, ir.Mapping, ir.Comprehension)

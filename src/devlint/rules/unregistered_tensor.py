@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from devlint import ir
-from devlint.findings import (
+from devlint.flow.facts import CachedTensor, KeptTensor
+from devlint.model import ir
+from devlint.model.findings import (
     Anchor,
     Change,
     Confidence,
@@ -16,7 +17,6 @@ from devlint.findings import (
     Safety,
     insert_after,
 )
-from devlint.flow.facts import CachedTensor, KeptTensor
 from devlint.rules import rule
 from devlint.rules._meetings import creation, place
 

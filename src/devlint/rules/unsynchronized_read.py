@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from devlint.findings import Change, Hop, Report, Safety
 from devlint.flow.facts import EarlyRead
+from devlint.model.findings import Change, Hop, Report, Safety
 from devlint.rules import rule
 from devlint.rules._remedies import without
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from devlint.findings import Hop, Report
 from devlint.flow.facts import EarlyClock
+from devlint.model.findings import Hop, Report
 from devlint.rules import rule
 
 

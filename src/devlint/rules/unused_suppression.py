@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from devlint.findings import Change, Report, Safety, replace
 from devlint.flow.facts import IdleSuppression
+from devlint.model.findings import Change, Report, Safety, replace
 from devlint.rules import rule
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from devlint import ir
-from devlint.findings import Change, Report, Safety
 from devlint.flow.facts import Wrap
+from devlint.model import ir
+from devlint.model.findings import Change, Report, Safety
 from devlint.rules import rule
 from devlint.rules._remedies import suffix
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from devlint import ir
-from devlint.findings import (
+from devlint.flow.facts import ApiCall, Kind, Known, Move, Operand
+from devlint.model import ir
+from devlint.model.findings import (
     Anchor,
     Change,
     Report,
@@ -15,7 +16,6 @@ from devlint.findings import (
     insert_before,
     replace_tail,
 )
-from devlint.flow.facts import ApiCall, Kind, Known, Move, Operand
 from devlint.rules import rule
 
 _TORCH_OBJECTS = frozenset({Kind.TENSOR, Kind.MODULE, Kind.PLACED, Kind.BATCH})

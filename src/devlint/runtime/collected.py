@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from devlint import escaping, rulebook
-from devlint.fingerprint import relative_path
+from devlint.model.fingerprint import relative_path
 
 if TYPE_CHECKING:
     from devlint.runtime.explain import Explanation

@@ -6,7 +6,7 @@ import linecache
 from pathlib import Path
 
 from devlint.escaping import json_text
-from devlint.findings import Finding, Level, Span
+from devlint.model.findings import Finding, Level, Span
 from devlint.report import Summary, render
 from devlint.report.json_format import as_object
 from devlint.runtime.collected import Collection, Mismatch, how_often

@@ -10,14 +10,14 @@ from functools import cached_property
 
 import libcst as cst
 
-from devlint.findings import Edit, Located, Rewrite, Side, Span
+from devlint.model.findings import Edit, Located, Rewrite, Side, Span
+from devlint.model.spans import LineIndex
 from devlint.source.depth import is_deep, too_long
 from devlint.source.encoding import Decoded
 from devlint.source.errors import SourceError
 from devlint.source.exact import Exact
 from devlint.source.lower import too_long_error
 from devlint.source.room import in_large_stack, with_room
-from devlint.spans import LineIndex
 
 _SOMETHING = re.compile(r"\S")
 

@@ -9,8 +9,8 @@ import warnings
 from dataclasses import dataclass
 from functools import cache
 
+from devlint.model.spans import LineIndex
 from devlint.source.errors import SourceError
-from devlint.spans import LineIndex
 
 _COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 _BLANK = re.compile(rb"^[ \t\f]*(?:#.*)?$")

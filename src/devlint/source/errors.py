@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from devlint.findings import Span
+from devlint.model.findings import Span
 
 Kind = Literal["syntax", "unreadable"]
 

@@ -15,12 +15,12 @@ from typing import Any
 
 import libcst as cst
 
-from devlint import ir
-from devlint.findings import Located
+from devlint.model import ir
+from devlint.model.findings import Located
+from devlint.model.spans import LineIndex
 from devlint.source.lower_expressions import expression
 from devlint.source.positions import Positions, Range
 from devlint.source.spots import offsets_of
-from devlint.spans import LineIndex
 
 _TEXTS = (cst.FormattedString, cst.TemplatedString)
 

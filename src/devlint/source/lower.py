@@ -9,14 +9,14 @@ from __future__ import annotations
 import ast
 import warnings
 
-from devlint import ir
-from devlint.findings import Span
+from devlint.model import ir
+from devlint.model.findings import Span
+from devlint.model.spans import LineIndex
 from devlint.source.depth import MOST_TOKENS, Excess, is_deep, too_deep, too_long
 from devlint.source.errors import SourceError
 from devlint.source.lower_statements import statements
 from devlint.source.room import with_room
 from devlint.source.spots import File
-from devlint.spans import LineIndex
 
 
 def lower(text: str, path: str) -> ir.Module:

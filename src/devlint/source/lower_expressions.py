@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from devlint import ir
+from devlint.model import ir
 from devlint.source.pieces import Pieces
 from devlint.source.spots import between, spot
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from devlint import ir
+from devlint.model import ir
 from devlint.source.lower_expressions import expression
 from devlint.source.spots import spot
 

@@ -6,7 +6,8 @@ import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from devlint import ir
+from devlint.model import ir
+from devlint.model.spans import utf8_length
 from devlint.source.lower_expressions import (
     OPERATORS,
     arguments,
@@ -17,7 +18,6 @@ from devlint.source.lower_expressions import (
 )
 from devlint.source.lower_patterns import collect_names, takes_all, values
 from devlint.source.spots import Spot, between, spot
-from devlint.spans import utf8_length
 
 # `Any` stands for "a node of the type under which the table lists the function".
 Lower = Callable[[Any, str], ir.Stmt]

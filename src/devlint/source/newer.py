@@ -9,11 +9,11 @@ from typing import Any
 import libcst as cst
 from libcst import matchers as m
 
+from devlint.model.spans import LineIndex
 from devlint.source.depth import is_deep, too_long
 from devlint.source.errors import SourceError
 from devlint.source.positions import Positions
 from devlint.source.room import in_large_stack
-from devlint.spans import LineIndex
 
 Version = tuple[int, int]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from devlint import ir
+from devlint.model import ir
 
 
 class Pieces:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from devlint.findings import Finding, Span
+from devlint.model.findings import Finding, Span
 
 if TYPE_CHECKING:
     from devlint.source.document import Comment, Document

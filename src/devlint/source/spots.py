@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from devlint.findings import Span
-from devlint.spans import LineIndex
+from devlint.model.findings import Span
+from devlint.model.spans import LineIndex
 
 
 @dataclass(frozen=True, eq=False)

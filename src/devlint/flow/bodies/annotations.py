@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from devlint import ir
 from devlint.flow.bodies.classes import is_named_for_data
 from devlint.flow.calls import fields
 from devlint.flow.conditions import unions
@@ -22,6 +21,7 @@ from devlint.flow.frames.library import dotted, followed, is_tensor_class
 from devlint.flow.modules.constructed import typed
 from devlint.flow.modules.holdings import holds_something
 from devlint.flow.syntax.walk import is_static
+from devlint.model import ir
 
 _TENSORS = frozenset(
     ("torch.FloatTensor", "torch.LongTensor", "torch.nn.Parameter",

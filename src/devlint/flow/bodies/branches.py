@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from devlint import ir
 from devlint.flow.bodies import once
 from devlint.flow.conditions import choices, implications, narrow, uncalled
 from devlint.flow.conditions.settled import settled
@@ -21,6 +20,7 @@ from devlint.flow.frames.frame import Frame
 from devlint.flow.operations import arrivals, unpacking
 from devlint.flow.syntax import rounds
 from devlint.flow.syntax.walk import descendants
+from devlint.model import ir
 
 _MOST_ROUNDS = 4
 

@@ -10,8 +10,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from devlint import ir
-from devlint.findings import Hop
 from devlint.flow.bodies.functions import run_alone
 from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.lattice import CPU, Symbol, is_place_of_argument
@@ -22,6 +20,8 @@ from devlint.flow.frames.files import ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.modules.placement import is_registered
 from devlint.flow.syntax.walk import descendants, self_attribute
+from devlint.model import ir
+from devlint.model.findings import Hop
 
 _OF_ATTRIBUTES = ("__setattr__", "__getattr__")
 _ABOUT_PLACES = re.compile(r"device|is_cuda|\.is_(cpu|mps|meta)\b|same_place")

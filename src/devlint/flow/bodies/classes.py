@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from devlint import ir
 from devlint.flow.domain.values import Kind
 from devlint.flow.facts import Role
 from devlint.flow.frames.files import ClassInfo, File
@@ -13,6 +12,7 @@ from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted
 from devlint.flow.syntax.testing import is_class_of_tests
 from devlint.flow.syntax.walk import descendants, self_attribute
+from devlint.model import ir
 
 _MODULE_NAMES = re.compile(
     r"(^|\.)(nn\.Module|LightningModule|PreTrainedModel|ModelMixin)$"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from itertools import islice
 
-from devlint import ir
 from devlint.flow.bodies.classes import declare_class
 from devlint.flow.conditions.guards import (
     COMPILES,
@@ -22,6 +21,7 @@ from devlint.flow.facts import Guard
 from devlint.flow.frames import library
 from devlint.flow.frames.files import ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
+from devlint.model import ir
 
 
 def define_function(frame: Frame, node: ir.Function) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from devlint import ir
 from devlint.flow.bodies import generators
 from devlint.flow.calls import calls
 from devlint.flow.conditions import choices, fallbacks, implications, narrow, uncalled
@@ -23,6 +22,7 @@ from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import BUILTINS, library_value
 from devlint.flow.frames.record import Record
 from devlint.flow.operations import arrivals, attributes, operators, placeholders, unpacking
+from devlint.model import ir
 
 
 def evaluate(frame: Frame, node: ir.Expr) -> Value:

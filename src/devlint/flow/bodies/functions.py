@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from devlint import ir
 from devlint.flow.bodies import answers, generators
 from devlint.flow.bodies.annotations import annotated
 from devlint.flow.bodies.classes import role_of
@@ -26,6 +25,7 @@ from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.world import Answer
 from devlint.flow.modules.placement import forget_optimizer, place_module
 from devlint.flow.operations import arrivals
+from devlint.model import ir
 
 _INLINED_FOR_EACH = 100
 """So many statements may run inside of calls for each function, whatever others have used up."""

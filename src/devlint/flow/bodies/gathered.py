@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from devlint import ir
 from devlint.flow.bodies.functions import run_alone
 from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.lattice import THE_MODULE, Symbol
@@ -12,6 +11,7 @@ from devlint.flow.domain.state import Object
 from devlint.flow.domain.values import NOTHING, Kind, Origin, Value
 from devlint.flow.frames.files import ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
+from devlint.model import ir
 
 
 def gather(info: ClassInfo, start: Frame, silent: Frame, this: Value) -> None:

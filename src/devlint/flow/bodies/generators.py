@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from devlint import ir
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.value_joins import join_all
 from devlint.flow.domain.values import NOTHING, Kind, Value
 from devlint.flow.frames.files import Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.operations import unpacking
+from devlint.model import ir
 
 
 def is_generator(closure: Closure) -> bool:

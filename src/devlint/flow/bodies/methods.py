@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from devlint import ir
 from devlint.flow.bodies import cached, unregistered
 from devlint.flow.bodies.annotations import annotated
 from devlint.flow.bodies.classes import is_never_set_up
@@ -33,6 +32,7 @@ from devlint.flow.modules.rewritten import (
     is_of_one_test,
 )
 from devlint.flow.modules.stale import forget_devices, tell
+from devlint.model import ir
 
 _SETUP_ROUNDS = 8
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from devlint import ir
 from devlint.flow.domain.state import State
 from devlint.flow.frames.frame import Frame
+from devlint.model import ir
 
 
 def keep(frame: Frame, node: ir.If, taken: State) -> None:

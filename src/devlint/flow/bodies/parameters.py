@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-from devlint import ir
 from devlint.flow.bodies.annotations import annotated, is_tensor, loader, placed_inside
 from devlint.flow.calls.callers import flag, may_be_given
 from devlint.flow.conditions import unions
@@ -17,6 +16,7 @@ from devlint.flow.facts import Role
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted
+from devlint.model import ir
 from devlint.torchapi.effects import Effect
 
 _LOADER_NAME = re.compile(r"(^|_)(data_?)?loader$|dataloader$", re.IGNORECASE)

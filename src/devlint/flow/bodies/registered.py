@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from devlint import ir
-from devlint.findings import Hop
 from devlint.flow.bodies import unregistered
 from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.keys import stands_in
@@ -24,6 +22,8 @@ from devlint.flow.modules.placement import (
 )
 from devlint.flow.modules.rewritten import is_asked_about, is_taken_along
 from devlint.flow.modules.stale import remember
+from devlint.model import ir
+from devlint.model.findings import Hop
 
 
 def register(info: ClassInfo, frame: Frame, this: Value) -> None:

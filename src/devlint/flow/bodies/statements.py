@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from devlint import ir
 from devlint.flow.bodies import branches, definitions
 from devlint.flow.bodies.annotations import annotated
 from devlint.flow.conditions import narrow, uncalled
@@ -20,6 +19,7 @@ from devlint.flow.facts import BareReference
 from devlint.flow.frames import library
 from devlint.flow.frames.frame import Frame
 from devlint.flow.operations import arrivals, containers, meet, operators, stores, unpacking
+from devlint.model import ir
 
 _MOST_ROUNDS = 4
 

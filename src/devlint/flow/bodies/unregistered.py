@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 from itertools import zip_longest
 
-from devlint import ir
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.value_joins import both
 from devlint.flow.domain.values import SAID, Kind, Value
@@ -17,6 +16,7 @@ from devlint.flow.modules.holdings import holds_something
 from devlint.flow.modules.rewritten import is_moved_by_hand
 from devlint.flow.operations.unpacking import outermost
 from devlint.flow.syntax.walk import descendants, is_static, mentions, self_attribute
+from devlint.model import ir
 
 
 def tell(info: ClassInfo, frame: Frame, name: str, value: Value) -> None:

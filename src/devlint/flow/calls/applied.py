@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import reduce
 
-from devlint import ir
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.state_joins import join_states
 from devlint.flow.domain.value_joins import join_all
@@ -16,6 +15,7 @@ from devlint.flow.frames.arguments import Arguments, Given, fits
 from devlint.flow.frames.files import Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.operations.unpacking import element_of
+from devlint.model import ir
 from devlint.torchapi.effects import Arg
 
 Call = Callable[[Frame, ir.Call, ir.Expr, Value, Arguments], Value]

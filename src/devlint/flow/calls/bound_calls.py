@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from devlint import ir
 from devlint.flow.calls.function_calls import call_function
 from devlint.flow.calls.library_calls import give_up
 from devlint.flow.domain.values import NOTHING, Kind, Value
@@ -15,6 +14,7 @@ from devlint.flow.frames.files import Bound, ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.operations import arrivals, containers
 from devlint.flow.syntax.walk import is_static
+from devlint.model import ir
 from devlint.torchapi.effects import Effect
 
 SAME_MODULE = frozenset(

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import re
 
-from devlint import ir
 from devlint.flow.conditions.guards import is_named_for_cuda
 from devlint.flow.domain.lattice import UNKNOWN, left_out, may_be_accelerator
 from devlint.flow.domain.values import Kind, Value
@@ -21,6 +20,7 @@ from devlint.flow.frames.arguments import Arguments, by_parameter
 from devlint.flow.frames.files import ClassInfo, Closure, File
 from devlint.flow.frames.frame import Frame
 from devlint.flow.syntax.walk import descendants
+from devlint.model import ir
 
 _TRIAL = re.compile(r"^_*(main|test|demo|example|check|debug|run_test)(_|$)")
 """Functions that try others out."""

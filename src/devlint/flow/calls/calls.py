@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from devlint import ir
 from devlint.flow.calls import applied, fields, unknown_calls, unpacked
 from devlint.flow.calls.bound_calls import SAME_MODULE, call_bound, call_super
 from devlint.flow.calls.callers import remember_handing
@@ -41,6 +40,7 @@ from devlint.flow.modules.placement import give_away
 from devlint.flow.operations import arrivals, attributes, batches, containers
 from devlint.flow.operations.meet import str_source
 from devlint.flow.operations.operators import filled
+from devlint.model import ir
 
 _ONLY_MODULES = frozenset("parameters named_parameters buffers named_buffers state_dict".split())
 """Methods by which something that was moved proves to be a module."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from devlint import ir
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.syntax.walk import descendants, mentions, self_attribute
+from devlint.model import ir
 
 _DEVICE = "device"
 

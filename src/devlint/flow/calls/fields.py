@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from devlint import ir
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.values import NOTHING, Kind, Value
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
+from devlint.model import ir
 
 
 def fill(frame: Frame, made: Value, info: ClassInfo, args: Arguments) -> None:

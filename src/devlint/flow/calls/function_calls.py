@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from dataclasses import replace
 
-from devlint import ir
 from devlint.flow.calls import unpacked
 from devlint.flow.calls.callers import remember_call
 from devlint.flow.calls.hosted import note_brought
@@ -21,6 +20,7 @@ from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.files import Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.modules.placement import give_away
+from devlint.model import ir
 
 
 def call_function(

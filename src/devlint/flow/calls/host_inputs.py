@@ -8,13 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from devlint import ir
 from devlint.flow.calls.taking import holder_of
 from devlint.flow.devices.named import last_name
 from devlint.flow.domain.derivation import first
 from devlint.flow.domain.values import MADE, Value
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.syntax.walk import descendants, self_attribute
+from devlint.model import ir
 
 _GIVE_NUMBERS = frozenset(
     ("item", "tolist", "numpy", "size", "dim", "numel", "int", "float", "bool", "len", "range",

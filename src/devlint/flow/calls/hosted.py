@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from devlint import ir
 from devlint.flow.calls.callers import is_trial
 from devlint.flow.domain.derivation import shown
 from devlint.flow.domain.lattice import (
@@ -35,6 +34,7 @@ from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.world import Parameter, World
 from devlint.flow.syntax.passing import is_sent_after
 from devlint.flow.syntax.walk import descendants
+from devlint.model import ir
 
 
 def note_brought(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from devlint import ir
 from devlint.flow.calls import applied, fields
 from devlint.flow.conditions.implications import truth
 from devlint.flow.devices import visible
@@ -19,6 +18,7 @@ from devlint.flow.frames.library import EXITS
 from devlint.flow.modules import wrapping
 from devlint.flow.modules.placement import forget_optimizer, give_away
 from devlint.flow.operations import arrivals
+from devlint.model import ir
 from devlint.torchapi.effects import Effect, Row
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from devlint import ir
 from devlint.flow.calls import directed, fields, outputs
 from devlint.flow.calls.function_calls import call_function
 from devlint.flow.calls.module_inputs import may_hold_tensors
@@ -29,6 +28,7 @@ from devlint.flow.modules.holdings import holds_buffers_only, may_inherit_someth
 from devlint.flow.modules.placement import is_parted
 from devlint.flow.operations import arrivals, meet
 from devlint.flow.operations.attributes import new_instance
+from devlint.model import ir
 
 
 def construct(frame: Frame, node: ir.Call, info: ClassInfo, args: Arguments) -> Value:

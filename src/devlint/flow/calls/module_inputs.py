@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-from devlint import ir
 from devlint.flow.calls.host_inputs import gives_numbers_only, is_a_bound, is_of_integers
 from devlint.flow.calls.taking import takes_tensor
 from devlint.flow.domain.lattice import left_out, only_host
@@ -16,6 +15,7 @@ from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.operations import batches
 from devlint.flow.syntax.seen import Scan
+from devlint.model import ir
 
 _MAY_HOLD_TENSORS = (*TENSORS, Kind.ENCODING, Kind.TUPLE, Kind.LIST)
 _ON_THE_HOST = re.compile(r"len(gth)?s?$|sizes?$|^names?$|paths?$", re.IGNORECASE)

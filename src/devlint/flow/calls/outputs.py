@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import reduce
 
-from devlint import ir
 from devlint.flow.domain.derivation import Sort
 from devlint.flow.domain.lattice import CPU, THE_MODULE
 from devlint.flow.domain.paths import path_value
@@ -15,6 +14,7 @@ from devlint.flow.domain.values import NOTHING, TENSORS, Kind, Origin, Value
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.modules.placement import place_module
+from devlint.model import ir
 
 Parts = tuple[Value | None, ...]
 """Of several things that `forward` returns, each of which more is known; None for the others."""

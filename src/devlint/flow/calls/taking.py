@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from devlint import ir
 from devlint.flow.devices.named import last_name
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.values import Kind
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.syntax.walk import descendants, self_attribute
+from devlint.model import ir
 
 _TOKENIZES = re.compile(r"tokeni[sz]|encode_plus", re.IGNORECASE)
 _OF_TEXT = frozenset("lower upper strip lstrip rstrip startswith endswith replace encode".split())

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 
-from devlint import ir
 from devlint.flow.calls.host_inputs import is_of_integers
 from devlint.flow.calls.module_calls import call_module
 from devlint.flow.devices.named import last_name
@@ -23,6 +22,7 @@ from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.operations import meet
+from devlint.model import ir
 
 _ON_THE_HOST = re.compile(
     r"match|assign|sampl|token|process|decode(?!r)|metric|nms|select|logg|config|cfg|transform|callback"

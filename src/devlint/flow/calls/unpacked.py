@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from devlint import ir
 from devlint.flow.domain.values import Kind, Value
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.frame import Frame
+from devlint.model import ir
 
 _Given = tuple[ir.Argument, Value]
 

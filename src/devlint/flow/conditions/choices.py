@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from devlint import ir
 from devlint.flow.conditions.implications import key_of
 from devlint.flow.domain.lattice import UNKNOWN
 from devlint.flow.domain.state import State
@@ -10,6 +9,7 @@ from devlint.flow.domain.state_joins import join_states
 from devlint.flow.domain.value_joins import join_placed, join_values
 from devlint.flow.domain.values import Kind, Value
 from devlint.flow.frames.frame import Frame
+from devlint.model import ir
 
 
 def merge_states(yes: State, no: State, key: tuple[str, bool] | None, test: ir.Expr) -> State:

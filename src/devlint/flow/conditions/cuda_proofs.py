@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from devlint import ir
 from devlint.flow.devices.named import DEVICES_COUNTED
 from devlint.flow.domain.keys import CUDA_AVAILABLE
 from devlint.flow.domain.values import Settled
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted
+from devlint.model import ir
 
 _OPPOSITE = {">": "<=", ">=": "<", "==": "!=", "!=": "==", "<": ">=", "<=": ">"}
 

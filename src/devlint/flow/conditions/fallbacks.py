@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from devlint import ir
 from devlint.flow.conditions import implications
 from devlint.flow.devices.named import last_name, string_value
 from devlint.flow.domain.lattice import UNKNOWN, Known
@@ -13,6 +12,7 @@ from devlint.flow.domain.values import NOTHING, Kind, Value
 from devlint.flow.facts import Loss, LossyDefault
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted
+from devlint.model import ir
 
 _INDEX_NAME = re.compile(
     r"(^|_)(gpu|cuda|device|dev)_?(id|idx|index|num|number|ordinal)$|^cuda_device$", re.IGNORECASE

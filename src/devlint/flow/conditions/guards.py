@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from devlint import ir
 from devlint.flow.domain.keys import ALL_ON_HOST
 from devlint.flow.domain.values import Condition, Value
 from devlint.flow.facts import Guard
 from devlint.flow.frames.frame import Frame
+from devlint.model import ir
 
 _NEEDS_ACCELERATOR = re.compile(r"cuda|gpu|accelerator|xpu|device", re.IGNORECASE)
 _SKIPS = re.compile(r"skip_?(if|unless)", re.IGNORECASE)

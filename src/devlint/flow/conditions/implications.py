@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from devlint import ir
 from devlint.flow.conditions.cuda_proofs import counts_devices, of_count, proves_cuda
 from devlint.flow.conditions.predicates import meaning
 from devlint.flow.conditions.same_place import of_host
@@ -23,6 +22,7 @@ from devlint.flow.domain.values import NOTHING, Condition, Kind, Settled, Value
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import condition, dotted, dotted_types
 from devlint.flow.frames.overheard import local_name
+from devlint.model import ir
 
 _NO_ACCELERATOR = ('torch.device("cpu")', '"cpu"', "None", "-1", '""', "'cpu'", '"mps"')
 

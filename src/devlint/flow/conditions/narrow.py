@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 
-from devlint import ir
 from devlint.flow.conditions import same_place, unions
 from devlint.flow.conditions.implications import implied
 from devlint.flow.conditions.predicates import meaning
@@ -15,6 +14,7 @@ from devlint.flow.domain.paths import Path, as_device, given_tensor
 from devlint.flow.domain.values import NONE, NOTHING, PROVED, TENSORS, Kind, Origin, Value
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted, dotted_types, is_tensor_class
+from devlint.model import ir
 
 
 def assume(frame: Frame, node: ir.Expr, holds: bool) -> None:

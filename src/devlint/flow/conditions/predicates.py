@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
-from devlint import ir
 from devlint.flow.domain.values import Kind
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
+from devlint.model import ir
 
 
 def meaning(frame: Frame, node: ir.Expr) -> ir.Expr:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from devlint import ir
 from devlint.flow.conditions import implications
 from devlint.flow.conditions.cuda_proofs import ON_CUDA_ALONE
 from devlint.flow.domain.keys import ACCELERATOR_CHOSEN, CUDA_AVAILABLE
@@ -16,6 +15,7 @@ from devlint.flow.frames.files import Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import EXITS, dotted
 from devlint.flow.syntax.walk import inner_statements
+from devlint.model import ir
 
 _SETUPS = ("setUp", "setUpClass", "setup", "setup_method", "setup_class")
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from devlint import ir
 from devlint.flow.conditions import implications
 from devlint.flow.domain.values import CHOICES, PROVED, SAID, Kind, Origin, Value
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted, dotted_types
+from devlint.model import ir
 
 
 def settled(frame: Frame, node: ir.Expr) -> bool | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-from devlint import ir
 from devlint.flow.domain.lattice import may_be_accelerator
 from devlint.flow.domain.paths import Path
 from devlint.flow.domain.values import TENSORS, Kind, Value
@@ -13,6 +12,7 @@ from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted
 from devlint.flow.syntax.walk import descendants
+from devlint.model import ir
 
 _OF_THE_CPU = re.compile(r"torch\.(BFloat16|Bool|Byte|Double|Float|Half|Int|Long|Short)Tensor")
 _OF_CUDA = re.compile(r"\bcuda\.\w+Tensor$")

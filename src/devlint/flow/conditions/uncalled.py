@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from devlint import ir
 from devlint.flow.domain.values import Kind, Value
 from devlint.flow.facts import UncalledQuestion
 from devlint.flow.frames.frame import Frame
+from devlint.model import ir
 
 _QUESTIONS = ("is_available", "is_built", "is_initialized", "is_bf16_supported")
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from devlint import ir
 from devlint.flow.domain.lattice import Symbol
 from devlint.flow.domain.paths import Path
 from devlint.flow.domain.values import NOTHING, Kind, Value
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted
 from devlint.flow.syntax.walk import descendants
+from devlint.model import ir
 
 TENSOR_OR = "tensor or else"
 """The note of a value that may be a tensor, among other things that have a `.to`."""

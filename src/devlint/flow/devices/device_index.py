@@ -6,11 +6,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from devlint import ir
 from devlint.flow.domain.paths import Path
 from devlint.flow.domain.values import NOTHING, Kind, Value
 from devlint.flow.frames.frame import Frame
 from devlint.flow.syntax.walk import descendants
+from devlint.model import ir
 
 _OF_TENSORS = frozenset(
     "backward shape size dim ndim numel dtype detach view unsqueeze squeeze permute transpose "

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from devlint import ir
 from devlint.flow.domain.values import Kind, Value
 from devlint.flow.frames.frame import Frame
+from devlint.model import ir
 
 _HEAD = re.compile(r"(cuda|xpu):")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-from devlint import ir
 from devlint.flow.devices import unbound
 from devlint.flow.domain.derivation import Sort, Step, shown
 from devlint.flow.domain.devicestring import parse
@@ -13,6 +12,7 @@ from devlint.flow.domain.paths import as_device
 from devlint.flow.domain.values import CHOICES, Kind, Value
 from devlint.flow.facts import DeviceUse, Known
 from devlint.flow.frames.frame import Frame
+from devlint.model import ir
 
 DEVICES_COUNTED = "torch.cuda.device_count()"
 """How the keys of conditions on the number of devices begin."""

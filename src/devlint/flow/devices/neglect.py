@@ -9,8 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from devlint import ir
-from devlint.findings import Hop
 from devlint.flow.devices.undirected import parameter_of, record, tell_dropped
 from devlint.flow.domain.derivation import shown
 from devlint.flow.domain.lattice import (
@@ -30,6 +28,8 @@ from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted
 from devlint.flow.syntax.forgotten import chosen_twice, goes_nowhere, parameter_like
 from devlint.flow.syntax.walk import descendants, mentions, self_attribute
+from devlint.model import ir
+from devlint.model.findings import Hop
 
 _SEES_ALL_NAMES = frozenset(("locals", "vars", "eval", "exec"))
 _SAID_TO_BE_UNUSED = re.compile(r"unused|not used|ignored|deprecated|compatib", re.IGNORECASE)

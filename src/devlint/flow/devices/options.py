@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from devlint import ir
-from devlint.findings import Hop
 from devlint.flow.facts import Neglect, NeglectedDevice
 from devlint.flow.frames.frame import Frame
 from devlint.flow.syntax.walk import descendants
+from devlint.model import ir
+from devlint.model.findings import Hop
 
 _ENOUGH = 2
 """How many options a call hands on by their own names, so that the device belongs there too."""

@@ -3,9 +3,9 @@ accelerator, and of objects that it uses."""
 
 from __future__ import annotations
 
-from devlint import ir
 from devlint.flow.frames.files import File
 from devlint.flow.syntax.walk import descendants
+from devlint.model import ir
 
 
 def is_replaced(file: File, attr: str) -> bool:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 
-from devlint import ir
-from devlint.findings import Hop
 from devlint.flow.devices.undirected import record
 from devlint.flow.facts import Neglect
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import BUILTINS, from_star
 from devlint.flow.syntax.walk import descendants
+from devlint.model import ir
+from devlint.model.findings import Hop
 
 _OF_DEVICES = re.compile(r"(^|_)(device|gpu)(s|_ids?)?$")
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from devlint import ir
-from devlint.findings import Hop
 from devlint.flow.devices import options
 from devlint.flow.domain.derivation import shown
 from devlint.flow.domain.lattice import Known, Symbol
@@ -15,6 +13,8 @@ from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.files import Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.syntax.walk import mentions
+from devlint.model import ir
+from devlint.model.findings import Hop
 
 PARAMETERS = ("device", "torch_device", "map_location")
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from devlint import ir
 from devlint.flow.frames.frame import Frame
 from devlint.flow.syntax.walk import descendants
+from devlint.model import ir
 
 _ASKS = frozenset(("torch.cuda.is_available", "torch.cuda.device_count"))
 _VARIABLE = "CUDA_VISIBLE_DEVICES"

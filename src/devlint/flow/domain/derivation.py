@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from devlint import ir
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, Known
+from devlint.model import ir
 
 _THEIR_DEVICE = "the device of the parameters: {device}"
 

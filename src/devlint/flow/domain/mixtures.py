@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from devlint import ir
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Symbol
 from devlint.flow.domain.values import MADE, ROWS, Kind, Origin, Value
+from devlint.model import ir
 
 
 @dataclass(frozen=True, slots=True)

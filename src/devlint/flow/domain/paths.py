@@ -7,10 +7,10 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from devlint import ir
 from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.lattice import UNKNOWN, Device, Symbol
 from devlint.flow.domain.values import NOTHING, Kind, Origin, Value
+from devlint.model import ir
 
 _LONGEST_PATH = 60
 

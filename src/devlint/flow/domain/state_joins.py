@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from dataclasses import replace
 
-from devlint import ir
 from devlint.flow.domain.derivation import shown
 from devlint.flow.domain.keys import asks_type, stands_in
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Symbol, choose, join
@@ -21,6 +20,7 @@ from devlint.flow.domain.value_joins import (
     join_values,
 )
 from devlint.flow.domain.values import MADE, NOTHING, TENSORS, Kind, Value
+from devlint.model import ir
 
 
 def join_objects(a: Object, b: Object, key: str | None = None) -> Object:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-from devlint import ir
 from devlint.flow.domain.derivation import Sort, Step, shown
 from devlint.flow.domain.keys import IS_NONE, LONGEST, asks_type, is_about_devices, stands_in
 from devlint.flow.domain.lattice import (
@@ -39,6 +38,7 @@ from devlint.flow.domain.values import (
     Settled,
     Value,
 )
+from devlint.model import ir
 
 _ASKS_ELSE = re.compile(r"^not |\btype\(|isinstance\(|is_tensor\(|hasattr\(| is (not )?None")
 """Conditions that ask what an argument is, or whether it is there."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from devlint.findings import Hop
 from devlint.flow.domain.derivation import Step, steps
 from devlint.flow.domain.lattice import CPU
+from devlint.model.findings import Hop
 
 
 def hop(step: Step) -> Hop:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from devlint import ir
 from devlint.flow.conditions.narrow import narrow_to_array
 from devlint.flow.conditions.unions import TENSOR_OR
 from devlint.flow.domain.derivation import Sort, Step, made
@@ -17,6 +16,7 @@ from devlint.flow.modules import stale
 from devlint.flow.operations import arrivals
 from devlint.flow.operations.dimensions import dimensions, has_rows, is_placeholder
 from devlint.flow.operations.placeholders import placeholder
+from devlint.model import ir
 from devlint.torchapi.effects import Arg, Effect
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from devlint import ir
 from devlint.flow.domain.derivation import Sort, Step, shown
 from devlint.flow.domain.values import NOTHING, TENSORS, Kind, Origin, Value
 from devlint.flow.frames.arguments import Arguments, Given
 from devlint.flow.frames.frame import Frame
 from devlint.flow.operations.meet import meet
+from devlint.model import ir
 from devlint.torchapi.effects import Row
 
 _AS_GIVEN = (Origin.DEFAULT, Origin.HOST_DATA, Origin.FOLLOWS, Origin.INPUT)

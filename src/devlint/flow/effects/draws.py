@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from devlint import ir
 from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.differences import difference
 from devlint.flow.domain.lattice import CPU, UNKNOWN
@@ -10,6 +9,7 @@ from devlint.flow.domain.values import TENSORS, Kind, Origin, Value
 from devlint.flow.effects.use import Use
 from devlint.flow.facts import Draw, Operand
 from devlint.flow.frames.arguments import Given
+from devlint.model import ir
 
 _SHUFFLE = (2, "shuffle")
 

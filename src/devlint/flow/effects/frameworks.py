@@ -5,12 +5,12 @@ Their values aren't known; a note marks them.
 
 from __future__ import annotations
 
-from devlint import ir
 from devlint.flow.domain.paths import Path
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.values import NOTHING, Kind, Value
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.frame import Frame
+from devlint.model import ir
 from devlint.torchapi.effects import Row
 
 PLACER, MANAGED = "placer", "managed"

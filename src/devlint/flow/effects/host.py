@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-from devlint import ir
 from devlint.flow.domain.keys import asks_type
 from devlint.flow.domain.lattice import (
     Symbol,
@@ -18,6 +17,7 @@ from devlint.flow.effects.use import Use, arguments_of
 from devlint.flow.facts import HostRead, Operand, Role
 from devlint.flow.frames.arguments import Given
 from devlint.flow.frames.frame import Frame
+from devlint.model import ir
 
 
 def tell_read(use: Use, given: Given, method: str, container: bool = False) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from devlint import ir
 from devlint.flow.domain.lattice import UNKNOWN
 from devlint.flow.domain.paths import Path
 from devlint.flow.domain.value_joins import REGISTERED
@@ -15,6 +14,7 @@ from devlint.flow.effects.use import Use
 from devlint.flow.frames.arguments import Given
 from devlint.flow.operations import arrivals, batches
 from devlint.flow.operations.dimensions import dimensions
+from devlint.model import ir
 from devlint.torchapi.effects import Row
 
 _KEPT_AS = {

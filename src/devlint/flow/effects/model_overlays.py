@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from devlint import ir
 from devlint.flow.conditions import implications
 from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, Guarded, Known
@@ -17,6 +16,7 @@ from devlint.flow.operations import graphs
 from devlint.flow.operations.unpacking import part_of_encoding
 from devlint.flow.syntax.texts import text_parts
 from devlint.flow.syntax.walk import descendants
+from devlint.model import ir
 from devlint.torchapi.effects import Row
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from devlint import ir
 from devlint.flow.conditions import unions
 from devlint.flow.devices.named import is_device_name, is_dtype_name, use_device
 from devlint.flow.domain import derivation
@@ -35,6 +34,7 @@ from devlint.flow.modules import optimizers, stale
 from devlint.flow.modules.placement import place_module
 from devlint.flow.operations import arrivals, batches
 from devlint.flow.syntax.passing import is_passing, is_thrown_away
+from devlint.model import ir
 
 METHODS = {"to": "", "cuda": "cuda", "cpu": "cpu", "xpu": "xpu", "type": "", "to_empty": ""}
 _KEYWORDS = frozenset(

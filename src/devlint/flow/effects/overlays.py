@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from devlint import ir
 from devlint.flow.conditions.implications import truth
 from devlint.flow.devices.named import use_device
 from devlint.flow.domain.derivation import Sort, Step
@@ -33,6 +32,7 @@ from devlint.flow.frames.library import dotted, library_value
 from devlint.flow.modules.placement import held_by, held_place, parameter_at
 from devlint.flow.operations import graphs, meet
 from devlint.flow.operations.unpacking import CHILD, outermost
+from devlint.model import ir
 from devlint.torchapi.effects import Row
 
 

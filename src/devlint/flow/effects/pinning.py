@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from devlint import ir
 from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.keys import CUDA_USED, DEVICE_ASKED
 from devlint.flow.domain.lattice import (
@@ -19,6 +18,7 @@ from devlint.flow.domain.values import TENSORS, Origin, Value
 from devlint.flow.facts import Pinning
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.frame import Frame
+from devlint.model import ir
 
 
 def method(frame: Frame, node: ir.Call, args: Arguments) -> None:

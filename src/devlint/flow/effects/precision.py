@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from devlint import ir
-from devlint.findings import Hop
 from devlint.flow.devices.indexed import spelled
 from devlint.flow.devices.named import last_name
 from devlint.flow.domain.lattice import Device, Guarded, Symbol, is_place_of_argument
@@ -13,6 +11,8 @@ from devlint.flow.facts import ApiCall, DeviceUse, Fact, MixedPrecision, Move, O
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted
 from devlint.flow.syntax.walk import descendants
+from devlint.model import ir
+from devlint.model.findings import Hop
 
 _OF_NO_CHOICE = ("torch.device", "set_device")
 """Uses of a device that put nothing there, or choose among those of CUDA."""

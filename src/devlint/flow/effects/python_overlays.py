@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from devlint import ir
 from devlint.flow.conditions import implications, typed
 from devlint.flow.conditions.settled import is_instance
 from devlint.flow.domain.derivation import Sort, Step, is_making
@@ -22,6 +21,7 @@ from devlint.flow.domain.values import (
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.frame import Frame
 from devlint.flow.operations import arrivals, unpacking
+from devlint.model import ir
 from devlint.torchapi.effects import Row
 
 Overlay = Callable[[Frame, ir.Call, Row, Arguments], Value]

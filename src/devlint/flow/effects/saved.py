@@ -6,13 +6,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from devlint import ir
 from devlint.flow.devices.named import last_name
 from devlint.flow.frames.files import File
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted
 from devlint.flow.syntax.scan import MOVES
 from devlint.flow.syntax.walk import descendants
+from devlint.model import ir
 
 
 def is_own(frame: Frame, node: ir.Call, name: str) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from devlint import ir
 from devlint.flow.domain.lattice import (
     UNKNOWN,
     Device,
@@ -17,6 +16,7 @@ from devlint.flow.frames.arguments import Arguments, by_parameter
 from devlint.flow.frames.files import Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.world import World
+from devlint.model import ir
 
 
 def note_sent(frame: Frame, base: ir.Expr, value: Value, device: Device) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from devlint import ir
 from devlint.flow.domain.derivation import Sort, Step, moved
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, Known
 from devlint.flow.domain.state import Object
@@ -35,6 +34,7 @@ from devlint.flow.frames.frame import Frame
 from devlint.flow.modules import optimizers, wrapping
 from devlint.flow.operations import arrivals, meet
 from devlint.flow.operations.dimensions import dimensions
+from devlint.model import ir
 from devlint.torchapi.effects import Dims, Effect, Row
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from devlint import ir
 from devlint.flow.devices.named import use_device
 from devlint.flow.domain.derivation import first
 from devlint.flow.domain.lattice import UNKNOWN, Device
@@ -13,6 +12,7 @@ from devlint.flow.domain.values import Kind, Value
 from devlint.flow.frames.arguments import Arguments, Given
 from devlint.flow.frames.frame import Frame
 from devlint.flow.syntax.walk import descendants
+from devlint.model import ir
 from devlint.torchapi.effects import Arg, Row
 
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from devlint import ir
-from devlint.findings import Hop
 from devlint.flow.domain.lattice import Device, Symbol, is_place_of_argument, names_accelerator
 from devlint.flow.domain.values import Kind, Value
 from devlint.flow.facts import WorkerUse
@@ -18,6 +16,8 @@ from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.files import ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.world import World
+from devlint.model import ir
+from devlint.model.findings import Hop
 
 _RUN_BY_WORKERS = ("__getitem__", "__getitems__", "__iter__")
 

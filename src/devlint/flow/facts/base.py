@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from devlint import ir
-from devlint.findings import Hop
 from devlint.flow.domain.derivation import Step, steps
 from devlint.flow.domain.lattice import UNKNOWN, Device
 from devlint.flow.domain.values import Kind, Origin, Value
 from devlint.flow.domain.wording import hops
+from devlint.model import ir
+from devlint.model.findings import Hop
 
 
 class Guard(Enum):

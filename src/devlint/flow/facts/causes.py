@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import combinations
 
-from devlint import ir
 from devlint.flow.domain.differences import difference
 from devlint.flow.domain.keys import CUDA_AVAILABLE
 from devlint.flow.domain.lattice import Known
 from devlint.flow.facts import Elsewhere, Fact, Join, ModuleCall, Operand
+from devlint.model import ir
 
 
 def first_of_each(facts: Iterable[Fact]) -> Iterator[Fact]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from devlint import ir
-from devlint.findings import Hop
 from devlint.flow.domain.lattice import Device, Known
 from devlint.flow.facts.base import Fact, Operand
+from devlint.model import ir
+from devlint.model.findings import Hop
 
 
 @dataclass(frozen=True, slots=True)

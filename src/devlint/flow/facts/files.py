@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from devlint.findings import Located
 from devlint.flow.facts.base import Fact, Operand
+from devlint.model.findings import Located
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from devlint import ir
 from devlint.flow.domain.lattice import Device
 from devlint.flow.facts.base import Fact, Operand
+from devlint.model import ir
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from devlint import ir
-from devlint.findings import Hop
 from devlint.flow.facts.base import Fact, Operand
+from devlint.model import ir
+from devlint.model.findings import Hop
 
 
 @dataclass(frozen=True, slots=True)

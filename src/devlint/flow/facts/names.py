@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from devlint import ir
 from devlint.flow.facts.base import Fact, Operand
+from devlint.model import ir
 
 
 @dataclass(frozen=True, slots=True)

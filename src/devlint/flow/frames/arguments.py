@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from devlint import ir
 from devlint.flow.domain.values import Kind, Value
+from devlint.model import ir
 from devlint.torchapi.effects import Arg
 
 Given = tuple[ir.Expr, Value]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from devlint import ir
-from devlint.findings import Coverage
+from devlint.model import ir
+from devlint.model.findings import Coverage
 
 
 @dataclass(slots=True)

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from devlint import ir
 from devlint.flow.domain.values import Value
 from devlint.flow.facts import Guard, Role
 from devlint.flow.syntax.rounds import Reads
 from devlint.flow.syntax.seen import Scan
+from devlint.model import ir
 
 if TYPE_CHECKING:
     from devlint.flow.frames.frame import Frame

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import reduce
 
-from devlint import ir
 from devlint.flow.domain.derivation import is_making, shown
 from devlint.flow.domain.keys import ACCELERATOR_CHOSEN, CUDA_AVAILABLE, HOST_CHOSEN
 from devlint.flow.domain.lattice import UNKNOWN, Device, names_accelerator, of_one_or_other
@@ -18,6 +17,7 @@ from devlint.flow.facts import Context, Fact, Guard, Operand, Role
 from devlint.flow.frames.files import ClassInfo, File
 from devlint.flow.frames.overheard import hangs_on_finding, overheard
 from devlint.flow.frames.world import World
+from devlint.model import ir
 
 _MEANS_THE_SAME = frozenset((CUDA_AVAILABLE, ACCELERATOR_CHOSEN, HOST_CHOSEN))
 

@@ -6,7 +6,6 @@ import builtins
 from collections.abc import Iterable
 from functools import lru_cache
 
-from devlint import ir
 from devlint.flow.domain.keys import (
     ACCELERATOR_CHOSEN,
     CUDA_AVAILABLE,
@@ -17,6 +16,7 @@ from devlint.flow.domain.lattice import Device, Guarded, Symbol, conditions
 from devlint.flow.domain.paths import path_value
 from devlint.flow.domain.values import Condition, Kind, Value
 from devlint.flow.frames.frame import Frame
+from devlint.model import ir
 from devlint.torchapi.effects import Effect
 
 BUILTINS = frozenset(dir(builtins))

@@ -7,7 +7,6 @@ from collections.abc import Container
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from devlint import ir
 from devlint.flow.domain.lattice import conditions, only_host, symbols
 from devlint.flow.facts import (
     Device,
@@ -23,6 +22,7 @@ from devlint.flow.facts import (
     Symbol,
 )
 from devlint.flow.syntax.walk import descendants
+from devlint.model import ir
 
 if TYPE_CHECKING:
     from devlint.flow.frames.frame import Frame

@@ -3,10 +3,10 @@ gives, and what runs again."""
 
 from __future__ import annotations
 
-from devlint import ir
 from devlint.flow.domain.values import NOTHING, Value
 from devlint.flow.frames.files import ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
+from devlint.model import ir
 
 
 def answer(frame: Frame, node: ir.Expr, value: Value, name: str, *given: Value) -> Value:

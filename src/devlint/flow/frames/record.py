@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import combinations
 
-from devlint import ir
-from devlint.findings import Located
 from devlint.flow.domain.differences import difference
 from devlint.flow.domain.lattice import UNKNOWN
 from devlint.flow.domain.values import TENSORS, Kind
 from devlint.flow.facts import Fact, Operand
 from devlint.flow.syntax.walk import function_around
+from devlint.model import ir
+from devlint.model.findings import Located
 
 
 @dataclass(frozen=True, slots=True)

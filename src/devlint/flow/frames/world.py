@@ -7,8 +7,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from devlint import ir
-from devlint.findings import Hop
 from devlint.flow.domain.derivation import Step
 from devlint.flow.domain.paths import Ref
 from devlint.flow.domain.state import Object
@@ -18,6 +16,8 @@ from devlint.flow.frames.coverage import Meetings
 from devlint.flow.frames.files import ClassInfo, Closure, File
 from devlint.flow.frames.record import Record
 from devlint.flow.syntax.walk import descendants
+from devlint.model import ir
+from devlint.model.findings import Hop
 
 if TYPE_CHECKING:
     from devlint.flow.frames.frame import Frame

@@ -11,13 +11,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from devlint import ir
 from devlint.flow.domain.lattice import Device, Guarded, choose
 from devlint.flow.domain.state import Heap, Object
 from devlint.flow.domain.values import Value
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.syntax.seen import Scan
 from devlint.flow.syntax.walk import descendants, self_attribute
+from devlint.model import ir
 
 
 def as_methods_ask(info: ClassInfo, init: ir.Function, heap: Heap) -> None:

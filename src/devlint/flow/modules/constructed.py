@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from devlint import ir
 from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.lattice import only_host
 from devlint.flow.domain.paths import Path, given_tensor, path_value
@@ -19,6 +18,7 @@ from devlint.flow.domain.values import MADE, Kind, Origin, Value
 from devlint.flow.frames.files import ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.syntax.scan import MOVES
+from devlint.model import ir
 
 _STATEMENTS = 200
 """What may be run to find out what a constructor leaves."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from devlint import ir
 from devlint.flow.domain.derivation import is_making
 from devlint.flow.domain.lattice import CPU, THE_MODULE
 from devlint.flow.domain.state import Object
@@ -11,6 +10,7 @@ from devlint.flow.facts import KeptModules
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.modules.holdings import holds_something
+from devlint.model import ir
 
 
 def newly_kept(made: Frame, ended: Frame, this: Value) -> list[tuple[str, Object]]:

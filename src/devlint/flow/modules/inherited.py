@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from devlint import ir
 from devlint.flow.domain.values import Kind, Origin, Value
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.syntax.walk import descendants
+from devlint.model import ir
 
 _LONGEST = 70
 """Statements of a base's method that is run anew for each class."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from devlint import ir
-from devlint.findings import Hop
 from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.differences import difference
 from devlint.flow.domain.lattice import UNKNOWN, Device, Known, only_host
@@ -18,6 +16,8 @@ from devlint.flow.facts import LeftState
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.frame import Frame
 from devlint.flow.modules.placement import drop_left, forget_optimizer, held_place
+from devlint.model import ir
+from devlint.model.findings import Hop
 from devlint.torchapi.effects import Row
 
 BUILT, LOADED, STEPPED, REPLACED = "built", "loaded", "stepped", "replaced"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from devlint import ir
 from devlint.flow.domain.derivation import Sort, Step, shown, unseen
 from devlint.flow.domain.differences import difference
 from devlint.flow.domain.lattice import (
@@ -23,6 +22,7 @@ from devlint.flow.domain.state import Object
 from devlint.flow.domain.value_joins import PARAMETER, REGISTERED
 from devlint.flow.domain.values import MADE, Kind, Origin, Value
 from devlint.flow.frames.frame import Frame
+from devlint.model import ir
 
 _DEEPEST = 9
 

@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
-from devlint import ir
 from devlint.flow.domain.lattice import UNKNOWN
 from devlint.flow.domain.values import NOTHING, Kind, Value
 from devlint.flow.facts import Role
@@ -17,6 +16,7 @@ from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.world import World
 from devlint.flow.modules.placement import place_module
 from devlint.flow.syntax.walk import descendants, self_attribute
+from devlint.model import ir
 
 
 def forget_rewritten(

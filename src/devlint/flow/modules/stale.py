@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
-from devlint import ir
-from devlint.findings import Hop
 from devlint.flow.domain.derivation import Sort
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Symbol
 from devlint.flow.domain.paths import Remembered
@@ -14,6 +12,8 @@ from devlint.flow.domain.values import Kind, Origin, Value
 from devlint.flow.facts import KeptDevice, Operand
 from devlint.flow.frames.files import CONSTRUCTORS, ClassInfo
 from devlint.flow.frames.frame import Frame
+from devlint.model import ir
+from devlint.model.findings import Hop
 
 _OF_ATTRIBUTES = ("__setattr__", "__getattr__")
 _NAMES_A_DEVICE = (Kind.DEVICE, Kind.STRING, Kind.NUMBER)

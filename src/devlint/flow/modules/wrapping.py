@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from devlint import ir
 from devlint.flow.devices.named import last_name
 from devlint.flow.domain.differences import difference
 from devlint.flow.domain.keys import CUDA_AVAILABLE
@@ -16,6 +15,7 @@ from devlint.flow.frames.arguments import Arguments, Given
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.modules.placement import held_place
+from devlint.model import ir
 from devlint.torchapi.effects import Row
 
 _DDP = "torch.nn.parallel.DistributedDataParallel"

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 
-from devlint import ir
 from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.lattice import Device, Known, may_be_accelerator, names_accelerator
 from devlint.flow.domain.state import MASKED, WAITED
@@ -18,6 +17,7 @@ from devlint.flow.facts import EarlyClock, EarlyRead, LoopRead
 from devlint.flow.frames.arguments import Arguments, Given
 from devlint.flow.frames.frame import Frame
 from devlint.flow.syntax.walk import descendants
+from devlint.model import ir
 from devlint.torchapi.effects import Effect, Row
 
 

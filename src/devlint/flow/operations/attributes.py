@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from devlint import ir
 from devlint.flow.conditions.unions import DEVICE_OR_STRING
 from devlint.flow.devices.replaced import gives
 from devlint.flow.domain.lattice import UNKNOWN, Known, Symbol
@@ -27,6 +26,7 @@ from devlint.flow.modules.constructed import Typed, held
 from devlint.flow.modules.placement import forget_optimizer, parameter_at
 from devlint.flow.operations import graphs
 from devlint.flow.operations.unpacking import child_of
+from devlint.model import ir
 
 _ABOUT_DEVICES = frozenset(("device", "is_cuda", "get_device"))
 _SAME_TENSOR = frozenset(("data", "T", "mT", "H", "mH", "real", "imag", "grad"))

@@ -13,7 +13,6 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from devlint import ir
 from devlint.flow.devices.named import last_name
 from devlint.flow.domain.lattice import Device, only_host
 from devlint.flow.domain.values import Value
@@ -22,6 +21,7 @@ from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.world import World
 from devlint.flow.syntax.scan import TENSOR_ONLY
 from devlint.flow.syntax.walk import descendants
+from devlint.model import ir
 
 _TENSORS_HAVE = TENSOR_ONLY | {"size"}
 _OF_TENSORS = re.compile(

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from devlint import ir
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.value_joins import join_all, join_held, join_values
 from devlint.flow.domain.values import NONE, NOTHING, Kind, Value
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.frame import Frame
 from devlint.flow.operations.unpacking import element_of
+from devlint.model import ir
 
 
 def method(frame: Frame, node: ir.Call, attr: str, base: Value, args: Arguments) -> Value:

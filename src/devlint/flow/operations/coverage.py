@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from devlint import ir
-from devlint.findings import OTHERS
 from devlint.flow.domain.lattice import UNKNOWN
 from devlint.flow.domain.paths import Path
 from devlint.flow.domain.values import TENSORS, Kind, Value
 from devlint.flow.frames.arguments import Given
 from devlint.flow.frames.frame import Frame
+from devlint.model import ir
+from devlint.model.findings import OTHERS
 
 _PLACED = frozenset((Kind.UNKNOWN, Kind.MODULE, Kind.ENCODING, *TENSORS))
 """The kinds of what is, or may be, somewhere."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from devlint import ir
 from devlint.flow.domain.derivation import first
 from devlint.flow.domain.values import MADE, Kind, Value
 from devlint.flow.frames.arguments import Arguments
+from devlint.model import ir
 from devlint.torchapi.effects import Dims, Effect, Row
 
 

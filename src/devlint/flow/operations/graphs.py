@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from devlint import ir
 from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Device
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.values import NOTHING, TENSORS, Kind, Origin, Value
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.frame import Frame
+from devlint.model import ir
 from devlint.torchapi.effects import Row
 
 _GRAPH = "torch_geometric.data.Data"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from devlint import ir
 from devlint.flow.domain.lattice import is_place_of_argument, only_host
 from devlint.flow.domain.values import Origin
 from devlint.flow.facts import Operand, Role
 from devlint.flow.frames.frame import Frame
 from devlint.flow.syntax.walk import descendants, self_attribute
+from devlint.model import ir
 
 
 def may_index(frame: Frame, base: Operand, index: Operand) -> bool:

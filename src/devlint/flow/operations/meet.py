@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from devlint import ir
 from devlint.flow.domain.differences import difference
 from devlint.flow.domain.lattice import (
     CPU,
@@ -41,6 +40,7 @@ from devlint.flow.modules.stale import note_meeting
 from devlint.flow.operations import batches, coverage
 from devlint.flow.operations.lookups import may_index
 from devlint.flow.operations.placeholders import grown
+from devlint.model import ir
 
 
 def is_free(frame: Frame, value: Value) -> bool:

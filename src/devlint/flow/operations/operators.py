@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-from devlint import ir
 from devlint.flow.conditions import implications, unions
 from devlint.flow.domain.lattice import Known
 from devlint.flow.domain.paths import Path, path_value
@@ -29,6 +28,7 @@ from devlint.flow.frames import protocols
 from devlint.flow.frames.frame import Frame
 from devlint.flow.operations import arrivals, graphs, meet
 from devlint.flow.operations.unpacking import child_of, part_of_batch, part_of_encoding
+from devlint.model import ir
 
 # --- operators -----------------------------------------------------------------------------
 

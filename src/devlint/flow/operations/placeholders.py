@@ -7,11 +7,11 @@ they are.
 
 from __future__ import annotations
 
-from devlint import ir
 from devlint.flow.domain.lattice import UNKNOWN
 from devlint.flow.domain.mixtures import Empty
 from devlint.flow.domain.values import Kind, Origin, Value
 from devlint.flow.frames.frame import Frame
+from devlint.model import ir
 
 
 def placeholder(frame: Frame, made: Value) -> Value:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from devlint import ir
 from devlint.flow.devices.replaced import is_replaced
 from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.lattice import UNKNOWN
@@ -17,6 +16,7 @@ from devlint.flow.frames.protocols import runs_again
 from devlint.flow.modules.placement import forget_optimizer, is_registered, place_module
 from devlint.flow.operations import graphs
 from devlint.flow.operations.unpacking import outermost
+from devlint.model import ir
 
 
 def store(frame: Frame, node: ir.Attribute, value: Value, statement: ir.Stmt) -> None:

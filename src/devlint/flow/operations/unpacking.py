@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from devlint import ir
 from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.lattice import UNKNOWN
 from devlint.flow.domain.paths import Path, as_device, given_tensor, path_value
@@ -14,6 +13,7 @@ from devlint.flow.frames.arguments import Given
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.overheard import local_name
 from devlint.flow.syntax.texts import WHOLE
+from devlint.model import ir
 
 
 def element_of(frame: Frame, value: Value, node: ir.Node | None = None) -> Value:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from devlint import ir
+from devlint.model import ir
 
 _TENSOR = re.compile(
     r"(?::\w+:)?[`~]*(?:torch\.)?"

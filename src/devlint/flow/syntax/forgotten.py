@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import re
 
-from devlint import ir
 from devlint.flow.syntax.walk import descendants, mentions, self_attribute
+from devlint.model import ir
 
 _OF_DEVICES = re.compile(r"(^|_)(device|gpu|cuda)s?(_|$)")
 _LIKE_A_DEVICE = re.compile(r"(.+_)?device|device_(name|id|index)|gpu(_id|_index)?")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from devlint import ir
+from devlint.model import ir
 
 
 def imported(module: ir.Module) -> dict[str, str]:

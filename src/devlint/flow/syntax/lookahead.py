@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from devlint import ir
 from devlint.flow.syntax.walk import descendants
+from devlint.model import ir
 
 _LONG = 24
 """Names in a statement."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from devlint import ir
 from devlint.flow.syntax.scan import MOVES
 from devlint.flow.syntax.walk import descendants
+from devlint.model import ir
 
 Done = tuple[str, bool]
 """An attribute, and whether it is bound; else what it is is moved, which changes a module only."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import re
 
-from devlint import ir
 from devlint.flow.syntax.walk import descendants, inner_statements, mentions
+from devlint.model import ir
 
 
 def is_passing(body: ir.Body, call: ir.Call, name: str) -> bool:

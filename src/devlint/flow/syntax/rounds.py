@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from devlint import ir
 from devlint.flow.domain.state import State
 from devlint.flow.syntax.walk import descendants
+from devlint.model import ir
 
 Loop = ir.For | ir.While
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from devlint import ir
 from devlint.flow.syntax import docstrings
 from devlint.flow.syntax.seen import Scan
 from devlint.flow.syntax.walk import descendants, self_attribute
+from devlint.model import ir
 
 TENSOR_ONLY = frozenset(
     "dim view permute unsqueeze unsqueeze_ is_cuda numel expand expand_as contiguous detach "

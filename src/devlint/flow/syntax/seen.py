@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field, fields
 
-from devlint import ir
 from devlint.flow.syntax.walk import mentions
+from devlint.model import ir
 
 _LONGEST_INLINED = 60
 

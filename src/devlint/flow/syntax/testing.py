@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from devlint import ir
 from devlint.flow.syntax.walk import descendants
+from devlint.model import ir
 
 _FRAMEWORKS = ("pytest", "unittest")
 

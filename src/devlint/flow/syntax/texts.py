@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from devlint import ir
 from devlint.flow.syntax.walk import descendants, mentions
+from devlint.model import ir
 
 _OF_TEXT = frozenset("lower upper strip lstrip rstrip title capitalize".split())
 """Methods that texts alone have, and that give text."""

@@ -11,7 +11,17 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from devlint.findings import Confidence, Coverage, Edit, Finding, Fix, Level, Safety, Span, Step
+from devlint.model.findings import (
+    Confidence,
+    Coverage,
+    Edit,
+    Finding,
+    Fix,
+    Level,
+    Safety,
+    Span,
+    Step,
+)
 
 
 def encode(findings: Sequence[Finding]) -> str:

@@ -1,7 +1,7 @@
 """The JSON Schema of the configuration, made from the declared keys.
 
-python -m devlint.settings_schema > devlint.schema.json
-python -m devlint.settings_schema --check devlint.schema.json
+python -m devlint.config.settings_schema > devlint.schema.json
+python -m devlint.config.settings_schema --check devlint.schema.json
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from devlint.config.settings import file_keys
+from devlint.config.shapes import Shape
 from devlint.files import LARGEST_SOURCE
-from devlint.findings import OUTPUT_FORMATS
+from devlint.model.findings import OUTPUT_FORMATS
 from devlint.policy import rows
-from devlint.settings import file_keys
-from devlint.shapes import Shape
 
 _STRINGS: dict[str, Any] = {"type": "array", "items": {"type": "string"}}
 _SHAPES: dict[Shape, dict[str, Any]] = {
@@ -70,7 +70,7 @@ def main(argv: list[str]) -> int:
     path = Path(argv[1] if len(argv) > 1 else "devlint.schema.json")
     if path.is_file() and path.read_text(encoding="utf-8") == text():
         return 0
-    command = f"python -m devlint.settings_schema > {path}"
+    command = f"python -m devlint.config.settings_schema > {path}"
     print(f"{path} is out of date; make it anew by: {command}", file=sys.stderr)
     return 1
 

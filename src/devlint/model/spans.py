@@ -10,7 +10,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable
 
-from devlint.findings import Edit, Span
+from devlint.model.findings import Edit, Span
 
 _BREAK = re.compile(r"\r\n?|\n")
 _CONTINUATION = bytes(range(0x80, 0xC0))

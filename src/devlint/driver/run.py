@@ -11,8 +11,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from devlint import files
-from devlint.cache import Cache, Entry, content, digest
-from devlint.codec import (
+from devlint.config.selection import FAILURES
+from devlint.config.settings import Settings
+from devlint.driver.cache import Cache, Entry, content, digest
+from devlint.driver.discover import Failure, Source
+from devlint.files import UNSEEN, Look, look
+from devlint.model.codec import (
     decode,
     decode_counts,
     decode_coverage,
@@ -20,11 +24,7 @@ from devlint.codec import (
     encode_counts,
     encode_coverage,
 )
-from devlint.discover import Failure, Source
-from devlint.files import UNSEEN, Look, look
-from devlint.findings import NOTHING_MEETS, Coverage, Finding
-from devlint.selection import FAILURES
-from devlint.settings import Settings
+from devlint.model.findings import NOTHING_MEETS, Coverage, Finding
 
 SMALL = 60
 """Up to this many files a run stays in one process: others take as long to start."""
@@ -239,7 +239,7 @@ def _validate(settings: Iterable[Settings]) -> None:
 def _lint(todo: list[Source], jobs: int, progress: Progress) -> Iterable[tuple[Source, Outcome]]:
     if len(todo) <= SMALL:
         jobs = 1
-    from devlint.pool import Died, each
+    from devlint.driver.pool import Died, each
 
     for done, (source, outcome) in enumerate(each(check_file, todo, jobs), start=1):
         if isinstance(outcome, Died):

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from devlint import files
-from devlint.importing import listing, starts
+from devlint.project.importing import listing, starts
 
 QUESTION = "?default"
 """How the path of a question ends."""

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from devlint import files
-from devlint.discover import Failure, Source
-from devlint.findings import Finding, Safety
+from devlint.config.settings import Settings
+from devlint.driver.discover import Failure, Source
+from devlint.driver.run import DIED
 from devlint.history.older import Told, fresh
-from devlint.run import DIED
-from devlint.settings import Settings
+from devlint.model.findings import Finding, Safety
 from devlint.source.encoding import text_of
 
 
@@ -54,8 +54,8 @@ def fix_all(
 
     Those that are `older` stay as they are, by the names of files in messages.
     """
-    from devlint.fix import unified_diff
-    from devlint.pool import Died, each
+    from devlint.driver.pool import Died, each
+    from devlint.fix.applying import unified_diff
     from devlint.writing import rewrite
 
     by_file: dict[str, list[Finding]] = {}
@@ -116,7 +116,7 @@ def _fix_file(task: _Task) -> _Outcome:
 
 def fix_bytes(data: bytes, source: Source, unsafe: bool, older: Told | None = None) -> _Outcome:
     """Fix the content of a file, but for what is older."""
-    from devlint.fix import fix_source
+    from devlint.fix.applying import fix_source
     from devlint.lint import check_source
 
     def check(data: bytes, filename: str, settings: Settings) -> list[Finding]:

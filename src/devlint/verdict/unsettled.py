@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from devlint import ir
 from devlint.flow.facts import UNKNOWN, Kind, Operand
 from devlint.flow.frames.record import Record
 from devlint.flow.syntax.imports import imported, spelled
 from devlint.flow.syntax.walk import descendants, first_row, function_around
+from devlint.model import ir
 
 
 def advice(record: Record, module: ir.Module, follows: bool) -> Iterator[str]:

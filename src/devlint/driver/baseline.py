@@ -9,8 +9,8 @@ from pathlib import Path
 
 from devlint import files
 from devlint.escaping import json_text
-from devlint.findings import Finding
-from devlint.fingerprint import Kind, fingerprints, relative_path
+from devlint.model.findings import Finding
+from devlint.model.fingerprint import Kind, fingerprints, relative_path
 from devlint.writing import create
 
 _VERSION = 1

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import fields, replace
 from typing import Any
 
-from devlint.findings import Report
 from devlint.flow.domain.keys import ALL_ON_HOST, ARGUMENTS_ON_HOST
 from devlint.flow.domain.lattice import given
 from devlint.flow.facts import (
@@ -21,6 +20,7 @@ from devlint.flow.facts import (
     Role,
     Symbol,
 )
+from devlint.model.findings import Report
 from devlint.policy import Row, of_file
 from devlint.rules import Rule
 from devlint.source.spots import path_of

@@ -18,7 +18,7 @@ def stamp() -> str:
 
     The content and not the time: a cache that a CI job restores still fits.
     """
-    here = os.path.dirname(os.path.abspath(__file__))
+    here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # of devlint
     pages = os.path.join(here, "_rules")
     if not os.path.isdir(pages):
         pages = os.path.join(os.path.dirname(os.path.dirname(here)), "rules")

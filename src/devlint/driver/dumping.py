@@ -13,18 +13,18 @@ from dataclasses import fields
 from enum import Enum
 from typing import Any
 
-from devlint import ir
-from devlint.findings import Hop, Located, Span
+from devlint.config.settings import Settings
 from devlint.flow.domain.lattice import Guarded, Known, Symbol, Unknown
 from devlint.flow.facts import Context, Fact, Operand
 from devlint.flow.interpreter import interpret
 from devlint.lint import content_of
-from devlint.locating import no_files
+from devlint.model import ir
+from devlint.model.findings import Hop, Located, Span
 from devlint.plan import Plan, prepare
-from devlint.settings import Settings
 from devlint.source.encoding import decode, searchable
 from devlint.source.room import with_room
 from devlint.source.spots import File, path_of, span_of
+from devlint.verdict.locating import no_files
 
 Record = dict[str, Any]
 """One fact: what JSON can hold, with all fields that say something."""

@@ -6,8 +6,8 @@ import os
 import re
 from functools import cache
 
+from devlint.config.globs import Lines
 from devlint.files import LONGEST_PATH
-from devlint.globs import Lines
 
 _SPECIAL = re.compile(r"([\\*?\[\]!#])")
 _WILD = re.compile(r"[\\*?\[]")

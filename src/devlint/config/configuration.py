@@ -9,7 +9,7 @@ from collections.abc import Container
 from typing import Any
 
 from devlint import files
-from devlint.settings import Layer, Settings, SettingsError, check_file_layer, merge
+from devlint.config.settings import Layer, Settings, SettingsError, check_file_layer, merge
 
 FILENAMES = (".devlint.toml", "devlint.toml", "pyproject.toml")
 """The strongest first; one folder has one configuration."""

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from devlint.findings import Change, Finding, Fix, Hop, Report, Span, Step
+from devlint.model.findings import Change, Finding, Fix, Hop, Report, Span, Step
 from devlint.rulebook import Page
 from devlint.source.spots import File, path_of, span_of
 

@@ -7,19 +7,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import lru_cache, partial
 
-from devlint import ir
-from devlint.elsewhere import brought_home, nodes_of, reported
-from devlint.findings import Hop, Located, Report
 from devlint.flow.contexts import withheld
 from devlint.flow.facts import Elsewhere, Fact, Operand
 from devlint.flow.frames.coverage import Meetings
 from devlint.flow.interpreter import interpret
 from devlint.flow.surroundings import Text
+from devlint.model import ir
+from devlint.model.findings import Hop, Located, Report
 from devlint.plan import Plan
 from devlint.rulebook import Page, pages
 from devlint.rules import Rule, all_rules
 from devlint.source.spots import path_of
-from devlint.weighing import weighed
+from devlint.verdict.elsewhere import brought_home, nodes_of, reported
+from devlint.verdict.weighing import weighed
 
 Said = list[tuple[Page, Report]]
 Sieve = Callable[[Page, Report, str], None]

@@ -10,8 +10,8 @@ from pathlib import Path
 from types import MappingProxyType
 
 from devlint import files
-from devlint.findings import Finding
-from devlint.spans import LineIndex
+from devlint.model.findings import Finding
+from devlint.model.spans import LineIndex
 
 Kind = tuple[str, str, str]
 """What findings are alike in: the code, the file as messages call it, and a hash of the statement

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 from devlint.files import LARGEST_SOURCE
-from devlint.findings import OUTPUT_FORMATS
+from devlint.model.findings import OUTPUT_FORMATS
 
 
 class Shape(Enum):

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from devlint import files
-from devlint.configuration import Configuration
+from devlint.config.configuration import Configuration
+from devlint.config.globs import Lines
+from devlint.config.patterns import as_pattern_path, compile_lines, matcher
+from devlint.config.settings import Settings
 from devlint.files import Look, look
-from devlint.globs import Lines
-from devlint.patterns import as_pattern_path, compile_lines, matcher
-from devlint.settings import Settings
 
 _MOST_TRIED = 2000
 """Lines of an ignore file that each path below is compared with, one by one."""

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import PurePath
 
-from devlint.findings import Change, Hop, Located, Report
 from devlint.flow.facts import Elsewhere
+from devlint.model.findings import Change, Hop, Located, Report
 from devlint.source.spots import path_of
 
 Told = Callable[[str], frozenset[Located]]

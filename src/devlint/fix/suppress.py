@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
 
-from devlint.discover import Source
-from devlint.findings import Edit, Finding
+from devlint.config.selection import FAILURES
+from devlint.driver.discover import Source
 from devlint.lint import UNUSED_SUPPRESSION, check_source
-from devlint.selection import FAILURES
+from devlint.model.findings import Edit, Finding
+from devlint.model.spans import apply_edits
 from devlint.source.document import Document, encode
 from devlint.source.reading import read_document
-from devlint.spans import apply_edits
 
 _OURS = re.compile(r"#\s*devlint\s*:\s*ignore\s*\[(?P<codes>[^\]#]*)\]")
 _SEPARATOR = re.compile(r"[,\s]+")

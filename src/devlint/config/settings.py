@@ -14,8 +14,8 @@ from dataclasses import Field, dataclass, field, fields
 from typing import Any
 
 from devlint import policy
-from devlint.patterns import is_pattern, rebase
-from devlint.shapes import Shape
+from devlint.config.patterns import is_pattern, rebase
+from devlint.config.shapes import Shape
 
 DEFAULT_INCLUDE = ("*.py", "*.pyi")
 DEFAULT_EXCLUDE = (

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
 
-from devlint.findings import Level
-from devlint.settings import Selectors, Settings, SettingsError, brief, nearest
+from devlint.config.settings import Selectors, Settings, SettingsError, brief, nearest
+from devlint.model.findings import Level
 
 if TYPE_CHECKING:
     from devlint.rulebook import Page
@@ -118,7 +118,7 @@ def codes_for(settings: Settings, path: str, rules: Catalogue) -> frozenset[str]
 
 
 def _matches(glob: str, path: str) -> bool:
-    from devlint.patterns import matcher
+    from devlint.config.patterns import matcher
 
     negated = glob.startswith("!")
     name = path.replace("\\", "/").rpartition("/")[2]

@@ -21,9 +21,9 @@ from functools import lru_cache
 from typing import Any
 
 from devlint import files, writing
-from devlint.engine import stamp
+from devlint.driver.engine import stamp
 from devlint.files import Look
-from devlint.importing import (
+from devlint.project.importing import (
     ALL,
     PLACES,
     is_absent,
@@ -31,7 +31,7 @@ from devlint.importing import (
     modules_of,
     surroundings_of,
 )
-from devlint.programs import QUESTION, answer
+from devlint.project.programs import QUESTION, answer
 
 _SUFFIX = ".results"
 _MARKS = {

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from devlint import files
 from devlint.flow.surroundings import Text
 from devlint.flow.syntax.scan import MOVES
-from devlint.importing import Finder, is_absent
-from devlint.programs import answer, questions
+from devlint.project.importing import Finder, is_absent
+from devlint.project.programs import answer, questions
 from devlint.purpose import speaks_of_devices
 from devlint.source.encoding import decode
 from devlint.source.errors import SourceError

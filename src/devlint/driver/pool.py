@@ -32,7 +32,7 @@ _COLLECT_ALL_EVERY = 128
 """Collections between two that look also at what has been kept: other files, most of which stay.
 Workers, of which there are several, do so four times as often."""
 
-_PACKAGE = os.path.dirname(os.path.abspath(__file__))
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # of devlint
 
 _PROGRAM = """
 import sys, pickle
@@ -43,7 +43,7 @@ spec = util.spec_from_file_location(
 )
 sys.modules["devlint"] = util.module_from_spec(spec)
 spec.loader.exec_module(sys.modules["devlint"])
-from devlint.pool import serve
+from devlint.driver.pool import serve
 serve()
 """
 

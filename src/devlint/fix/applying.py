@@ -14,10 +14,10 @@ from itertools import accumulate
 from typing import TypeVar
 
 from devlint.escaping import patch_name
-from devlint.findings import Edit, Finding, Fix, Safety
+from devlint.model.findings import Edit, Finding, Fix, Safety
+from devlint.model.spans import apply_edits
 from devlint.source.encoding import decode
 from devlint.source.reading import syntax_error
-from devlint.spans import apply_edits
 
 S = TypeVar("S")
 

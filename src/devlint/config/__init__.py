@@ -1,0 +1,1 @@
+"""Settings: what there is to set, where it is read from, and which files and rules it is about."""

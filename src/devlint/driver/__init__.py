@@ -1,0 +1,1 @@
+"""Many files: found, cached, linted in parallel, and laid beside a baseline."""

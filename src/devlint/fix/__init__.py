@@ -1,0 +1,1 @@
+"""Edits: applied, tried and written down as comments."""

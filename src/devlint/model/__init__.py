@@ -1,0 +1,1 @@
+"""What every other room may read: findings and where they are, and the intermediate form."""

@@ -1,0 +1,1 @@
+"""From facts to findings: what rules, policy and other findings leave of them."""
