@@ -98,7 +98,7 @@ def devices_never_equal(fact: Comparison) -> Iterator[Report]:
     if fact.of_type or left.kind is not Kind.DEVICE or right.kind is not Kind.DEVICE:
         return
     if fact.op in _IDENTITY:
-        if not (_is_new(left) or _is_new(right)):
+        if not (_is_new(left, right) or _is_new(right, left)):
             return
         op = _IDENTITY[fact.op]
         rewrite = Rewrite(Anchor(left.node, "end"), Anchor(right.node, "start"), f" {op} ")
@@ -218,9 +218,12 @@ def _comparable(fact: Comparison, device: Operand, strings: tuple[str, ...]) -> 
     return Change("Compare what the device spells", rewrites, Safety.SAFE)
 
 
-def _is_new(operand: Operand) -> bool:
-    """The device is made by this expression: nothing else can be the same object."""
-    return isinstance(operand.node, ir.Call) or operand.value.note == _OF_TENSOR
+def _is_new(operand: Operand, other: Operand) -> bool:
+    """The device is made by this expression: nothing else can be the same object. A call that is
+    given the other one may hand it back."""
+    if isinstance(operand.node, ir.Call):
+        return all(ir.render(each.value) != str(other) for each in operand.node.args)
+    return operand.value.note == _OF_TENSOR
 
 
 def _has_index(operand: Operand) -> bool | None:

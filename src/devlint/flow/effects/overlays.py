@@ -104,6 +104,8 @@ def _extremum(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
         return meet.meet(frame, node, row.name.rpartition(".")[2], [of, other])
     if other is None and args.find(("dim",)) is None:
         return of[1].but(scalar=True, data=None)
+    if other is not None and other[1].kind not in (Kind.NUMBER, Kind.TUPLE, Kind.STRING):
+        return NOTHING  # a tensor as likely as the number of a dimension
     part = of[1].but(scalar=None, data=None)
     return Value(Kind.TUPLE, data=frame.allocate(node, Object(items=(part, part))))
 
