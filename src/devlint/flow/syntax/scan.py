@@ -84,6 +84,7 @@ def scan(function: ir.Function, takes_tensors: Callable[[ir.Expr], int], has_arr
                 found.assigned[node.target.id] += 1  # type: ignore[attr-defined]
             elif kind is ir.Clause:
                 _target(found, node.target, this)  # type: ignore[attr-defined]
+                _take(found, node.target, node.iter)  # type: ignore[attr-defined]
     _tell_arrays_apart(found)
     found.exports &= not found.traced & found.called  # traced to run faster here
     found.end()
@@ -249,12 +250,9 @@ def _attribute(found: Scan, node: ir.Attribute, this: str, has_arrays: bool, is_
 
 def _statement(found: Scan, node: ir.Stmt, this: str) -> None:
     if isinstance(node, ir.Assign):
-        root = _root(node.value)
         for target in node.targets:
             _target(found, target, this)
-            if root:
-                bound = target.items if isinstance(target, ir.Display) else (target,)
-                found.taken |= {(each.id, root) for each in bound if isinstance(each, ir.Name)}
+            _take(found, target, node.value)
             if isinstance(target, ir.Name) and _traces(node.value):
                 found.traced.add(target.id)
             if isinstance(target, ir.Name) and isinstance(node.value, ir.Subscript):
@@ -273,12 +271,26 @@ def _statement(found: Scan, node: ir.Stmt, this: str) -> None:
     elif isinstance(node, (ir.Augment, ir.For)):
         found.answers |= isinstance(node, ir.Augment) and not isinstance(node.target, ir.Name)
         _target(found, node.target, this)
+        if isinstance(node, ir.For):
+            _take(found, node.target, node.iter)
     elif isinstance(node, ir.With):
         for _, entered in node.items:
             if entered is not None:
                 _target(found, entered, this)
     elif isinstance(node, (ir.Function, ir.Class)):
         found.assigned[node.name] += 1
+
+
+def _take(found: Scan, target: ir.Expr, value: ir.Expr | None) -> None:
+    """Note of which name what a target gets is a part, or what a method of it gives."""
+    if isinstance(target, ir.Display) and isinstance(value, ir.Display):
+        if len(target.items) == len(value.items):
+            for item, part in zip(target.items, value.items, strict=True):
+                _take(found, item, part)
+            return
+    root = _root(value)
+    bound = target.items if isinstance(target, ir.Display) else (target,)
+    found.taken |= {(each.id, root) for each in bound if isinstance(each, ir.Name) and root}
 
 
 def _traces(node: ir.Expr | None) -> bool:
