@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 
 import pytest
+import torch
 from mistakes import Planted, Told, proof, told
 
 pytestmark = pytest.mark.skipif(
@@ -1608,3 +1609,11 @@ def test_a_way_that_is_too_long_is_left_out() -> None:
     said = told(far, far.files, "device")
     assert said.devices == ("cpu", "cuda:0")
     assert origins(said) == []
+
+
+def test_a_default_device_that_was_taken_back() -> None:
+    """torch 2.4 can't say then which one it is."""
+    torch.set_default_device("cpu")
+    torch.set_default_device(None)
+    short = chain(3)
+    assert origins(told(short, short.files, "device")) == ["train.py:3  a0 = torch.zeros(4)"]

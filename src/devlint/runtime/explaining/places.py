@@ -76,7 +76,11 @@ def made_on(scope: Scope, call: ast.Call, where: Any) -> str | None:
 
 
 def _default() -> str:
-    return str(getattr(torch, "get_default_device", lambda: "cpu")()).partition(":")[0]
+    """The type of the default device."""
+    try:
+        return torch.get_default_device().type
+    except AttributeError:  # torch 2.4, where None was set: there is none any more
+        return "cpu"
 
 
 def _is_of_torch(scope: Scope, call: ast.Call) -> bool:
