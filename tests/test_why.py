@@ -261,3 +261,17 @@ def test_a_line_without_anything(tmp_path: Path, capsys: pytest.CaptureFixture[s
     for row in (3, 900):
         assert main(["why", "--isolated", f"{path}:{row}"]) == 0
         assert "Nothing on this line has to do with devices" in capsys.readouterr().out
+
+
+def test_a_bug_of_devlint_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(*_: object) -> None:
+        raise RecursionError("too\ndeep")
+
+    monkeypatch.setattr("devlint.cli.why.ask", broken)
+    (tmp_path / "net.py").write_text(NET)
+    assert main(["why", "--isolated", f"{tmp_path / 'net.py'}:3"]) == 2
+    error = capsys.readouterr().err
+    assert error.endswith("net.py: internal error: RecursionError: too deep\n")
+    assert "Traceback" not in error

@@ -41,6 +41,9 @@ def why(options: argparse.Namespace) -> int:
         raise UsageError(f"{filename}:{error.span.row}: {error.reason}") from error
     except TooManyStepsError as error:
         raise UsageError(f"{filename}: {TOO_MUCH}") from error
+    except Exception as error:  # a bug of devlint's, which `check` reports as a failed file
+        text = " ".join(str(error).split())
+        raise UsageError(f"{filename}: internal error: {type(error).__name__}: {text}") from error
     if options.output_format == "json":
         print(json_text(_record(answer), indent=2))
     else:
