@@ -16,6 +16,7 @@ from devlint.flow.frames.frame import Frame
 from devlint.flow.operations import batches
 from devlint.flow.syntax.seen import Scan
 from devlint.model import ir
+from devlint.torchapi.effects import Effect
 
 _MAY_HOLD_TENSORS = (*TENSORS, Kind.ENCODING, Kind.TUPLE, Kind.LIST)
 _ON_THE_HOST = re.compile(r"len(gth)?s?$|sizes?$|^names?$|paths?$", re.IGNORECASE)
@@ -100,7 +101,8 @@ def _is_hidden(frame: Frame, module: Object | None) -> bool:
     """Whether nothing tells what a module does with what it is given: neither its class, nor the
     method of another module that calls it."""
     source = module.source if module is not None else None
-    known = isinstance(source, str) and source.rpartition(".")[2][:1].isupper()
+    row = frame.world.table.get(source) if isinstance(source, str) else None
+    known = row is not None and row.effect is Effect.CONSTRUCT  # what was loaded is of any class
     return not known and frame.role is not Role.MODULE
 
 
