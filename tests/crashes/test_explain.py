@@ -304,6 +304,38 @@ def test_a_script_of_an_installer_is_not_the_users(script: str) -> None:
     assert one(own).file == script
 
 
+@pytest.mark.parametrize(
+    ("line", "operand", "operator", "argument", "target"),
+    [
+        ("onehot.scatter_(1, labels, 1.0)", "index", "scatter__value", "labels", "onehot.device"),
+        ("out = x.gather(index=i, dim=0)", "index", "gather", "i", "x.device"),
+        ("torch.gather(self.x, 0, i[0])", "index", "gather", "i[0]", "self.x.device"),
+        ("rows.index_add_(0, where, src)", "index", "index_add_", "where", '"cuda:0"'),
+        ("x.index_select(0, keep)", "self", "_index_select", "x", "keep.device"),
+        ("torch.mm(a, b.T)", "mat2", "mm", "b.T", "a.device"),
+        # What another call of the line has compared, and what the table can't place.
+        ("self.loss(x, y).gather(0, i)", "target", "nll_loss_forward", "", ""),
+        ("x.gather(*where)", "index", "gather", "", ""),
+        ("gather(x, 0, i)", "index", "gather", "", ""),
+    ],
+)
+def test_what_torch_calls_an_argument(
+    line: str, operand: str, operator: str, argument: str, target: str
+) -> None:
+    told = one(
+        f'Traceback (most recent call last):\n  File "a.py", line 1, in f\n    {line}\n'
+        f"RuntimeError: Expected all tensors to be on the same device, but got {operand} is on "
+        "cpu, different from other tensors on cuda:0 (when checking argument in method "
+        f"wrapper_CUDA_{operator})\n"
+    )
+    assert told.argument == argument
+    assert told.fix == (
+        f"move it first: {argument}.to({target})"
+        if argument
+        else "bring the one on cpu to cuda:0 before this line"
+    )
+
+
 def test_an_optimizer() -> None:
     told = one(
         "Traceback (most recent call last):\n"

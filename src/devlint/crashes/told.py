@@ -15,6 +15,7 @@ from itertools import chain
 from devlint import rulebook
 from devlint.crashes.lines import lines_of
 from devlint.crashes.messages import Words, read_words
+from devlint.crashes.operands import operands_named
 from devlint.crashes.pytest_failures import failures_in
 from devlint.crashes.remedies import (
     INPUTS,
@@ -156,9 +157,11 @@ def _meeting(scene: Scene, words: Words) -> Said:
         head = f"{what} has its input and its parameters on {device} and {home}"
         fix = f"move what is on {device} to {home} before this line: the input, or the module"
         return Said(head, Remedy("input-on-other-device", fix), tuple(lines))
+    stray, others = operands_named(scene.node, name, words.operation)
     strays = [part for part in parts if _makes_on_cpu(scene, part)] if device == "cpu" else []
-    if len(strays) == 1:
+    if not stray and len(strays) == 1:
         stray, others = strays[0], [part for part in parts if part not in strays]
+    if stray:
         lines += _made(scene, stray)
         target = f"{others[0]}.device" if len(others) == 1 else f'"{home}"'
         head = said_of_meeting(words, what, "", stray)
