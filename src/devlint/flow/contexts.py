@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from devlint.flow.calls.callers import is_private
+from devlint.flow.calls.callers import is_edge
 from devlint.flow.domain.lattice import Symbol, is_place_of_argument, only_host, parameter_of
 from devlint.flow.domain.values import Kind, Origin
-from devlint.flow.facts import Fact, Indexing, Join, ModuleCall, Operand, Role
+from devlint.flow.facts import Fact, Indexing, Join, ModuleCall, Operand
 from devlint.flow.project import Project
 from devlint.flow.syntax.walk import descendants
 from devlint.model import ir
@@ -32,15 +32,19 @@ def _arguments(fact: Fact) -> Iterator[tuple[str, str]]:
     """The arguments of a plain function that anybody may call of which a fact says something: the
     function's dotted name and that of the parameter. A place may go by the name that it has where
     the function is called."""
-    function = fact.context.function
-    if fact.context.role is not Role.PLAIN or is_private(function.rpartition(".")[2]):
+    context = fact.context
+    if is_edge(context.running.rpartition(".")[2]):
         return
     for operand in _meeting(fact):
-        if operand.origin is Origin.INPUT and is_place_of_argument(operand.device):
+        if operand.origin in (Origin.INPUT, Origin.FOLLOWS) and is_place_of_argument(
+            operand.device
+        ):
             assert isinstance(operand.device, Symbol)
-            yield function, parameter_of(operand.device)
-            if isinstance(operand.node, ir.Name):
-                yield function, operand.node.id
+            yield context.running, parameter_of(operand.device)
+            if isinstance(operand.node, ir.Name) and not is_edge(
+                context.function.rpartition(".")[2]
+            ):
+                yield context.function, operand.node.id
 
 
 def _meeting(fact: Fact) -> tuple[Operand, ...]:

@@ -123,6 +123,7 @@ def new_project(
     def hear(text: Text, path: str, project: Project) -> Brought:
         world = world_of(describe(text, path), project)
         world.listens = True
+        world.is_program = project.is_program(path)
         _run(world, text, project.default_for(path))
         _let_go(world)
         return world.brought

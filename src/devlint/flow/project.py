@@ -215,6 +215,10 @@ class Project:
                     told |= self._given(given, (*below, parameter)) or {False}
         return told
 
+    def is_program(self, path: str) -> bool:
+        """Whether no other file of the project imports a file."""
+        return not self._naming(path, "", self._around.importing)
+
     def places(self, path: str, attr: str, is_module: bool) -> bool:
         """Whether a file of the project binds an attribute of that name from outside of the object,
         or moves the module that it is."""

@@ -54,6 +54,9 @@ class Surroundings(Protocol):
         """As `mentioning`, the files that seem to bind an attribute of that name, or to move what
         it is, of another object than `self`."""
 
+    def importing(self, path: str, _: str, most: int) -> list[str]:
+        """As `mentioning`, the other files that seem to import a file."""
+
     def sets_default(self, path: str) -> bool:
         """Whether a program that imports a file sets where tensors are made."""
 

@@ -122,6 +122,23 @@ class Neighbours(Finder):
         it is, of another object than `self`."""
         return self._where(path, lambda _, words: _has(words.placed, attr.encode()), most)
 
+    def importing(self, path: str, _: str, most: int) -> list[str]:
+        """As `mentioning`, the other files that seem to import a file."""
+        name = os.path.basename(path).removesuffix(".py")
+        if name == "__init__":
+            name = os.path.basename(os.path.dirname(path))
+        word = os.fsencode(name)
+        whole = re.compile(
+            rb"^[ \t]*(?:from|import)\b[^#\n]*\b%b\b" % re.escape(word), re.MULTILINE
+        )
+
+        def imports(each: str, words: _Words) -> bool:
+            if each == path or not _has(words.all, word):
+                return False
+            return whole.search(self._bytes(each)) is not None
+
+        return self._where(path, imports, most)
+
     def _where(self, path: str, holds: Callable[[str, _Words], bool], most: int) -> list[str]:
         modules = list(self.modules(path))
         self.consulted.update(modules)

@@ -27,6 +27,11 @@ _TRIAL = re.compile(r"^_*(main|test|demo|example|check|debug|run_test)(_|$)")
 _CALLED_BY_OTHERS = ("forward", "backward")
 
 
+def is_edge(name: str) -> bool:
+    """Whether torch calls a function of that name, with what users give to a module."""
+    return name in ("__call__", *_CALLED_BY_OTHERS)
+
+
 def is_private(name: str) -> bool:
     """Whether a function is meant for its own file (`_shift`); `__call__` is Python's."""
     return name.startswith("_") and not name.endswith("__")
@@ -106,16 +111,18 @@ def is_asked_for(frame: Frame, function: ir.Function) -> bool:
 
 def is_trial(frame: Frame) -> bool:
     """Whether the running code only tries something out: what it brings says little."""
-    outermost = list(frame.chain())[-1]
+    outermost = frame.outermost
     function = outermost.function
-    if not isinstance(function, ir.Function) or outermost.role is Role.TEST:
+    if outermost.role is Role.TEST:
         return True
+    if not isinstance(function, ir.Function) or function.name == "main":
+        return not frame.world.is_program
     return _TRIAL.search(function.name) is not None
 
 
 def _is_of_program(frame: Frame) -> bool:
     """Whether `main` runs, which asks for the program what its functions need."""
-    function = list(frame.chain())[-1].function
+    function = frame.outermost.function
     return isinstance(function, ir.Function) and function.name == "main"
 
 

@@ -13,7 +13,7 @@ from devlint.flow.calls.library_calls import call_library, give_up
 from devlint.flow.calls.module_calls import call_instance, call_module, construct
 from devlint.flow.devices import device_index
 from devlint.flow.devices.undirected import note_own
-from devlint.flow.domain.derivation import Sort
+from devlint.flow.domain.derivation import Sort, steps
 from devlint.flow.domain.paths import Path, given_tensor, path_value
 from devlint.flow.domain.values import (
     NONE,
@@ -87,6 +87,21 @@ def arguments(frame: Frame, node: ir.Call, receiver: Given | None = None) -> Arg
 
 def call_value(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: Arguments) -> Value:
     """Call something that was evaluated."""
+    return _seen(frame, func, _call_value(frame, node, func, value, args), args)
+
+
+def _seen(frame: Frame, func: ir.Expr, result: Value, args: Arguments) -> Value:
+    """What a call gives. What is being followed is lost in one of which nothing is known; but what
+    a tokenizer is given is text."""
+    trial = frame.world.trial
+    if trial is not None and result.kind is Kind.UNKNOWN and not unknown_calls.tokenizes(func):
+        for _, value in args.all:
+            found = frame.object(value)
+            trial.escaped.update(steps((value if found is None else found.elements()).trace))
+    return result
+
+
+def _call_value(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: Arguments) -> Value:
     kind, data = value.kind, value.data
     if isinstance(data, OneOf):
         return applied.one_of(frame, node, func, value, args, call_value)
@@ -138,11 +153,16 @@ def _super(frame: Frame, node: ir.Call) -> Value:
 
 def _method(frame: Frame, node: ir.Call, func: ir.Attribute, base: Value) -> Value:
     """`base.attr(...)` on anything but a library."""
-    attr = func.attr
-    if base.note == PERHAPS and frame.world.table.get(f"torch.Tensor.{attr}") is not None:
+    if base.note == PERHAPS and frame.world.table.get(f"torch.Tensor.{func.attr}") is not None:
         base = as_tensor(base)
-    kind = base.kind
     args = arguments(frame, node, (func.value, base))
+    return _seen(frame, func, _call_method(frame, node, func, base, args), args)
+
+
+def _call_method(
+    frame: Frame, node: ir.Call, func: ir.Attribute, base: Value, args: Arguments
+) -> Value:
+    attr, kind = func.attr, base.kind
     if attr == "numpy":
         note_numpy(frame, func)
     if base.note == "super":

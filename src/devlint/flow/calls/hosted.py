@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from devlint.flow.calls.callers import is_trial
+from devlint.flow.calls.callers import is_edge, is_trial
 from devlint.flow.domain.derivation import shown
 from devlint.flow.domain.lattice import (
     CPU,
@@ -67,8 +67,9 @@ def note_brought(
 def _handed_on(frame: Frame, value: Value, place: Device) -> Parameter | None:
     """The parameter of the running function that a value is, or a part of which; None where it is
     of none, or of one that is given what follows a module."""
+    frame = frame.outermost
     function = frame.function
-    if frame.role is not Role.PLAIN or not isinstance(function, ir.Function):
+    if not isinstance(function, ir.Function) or is_edge(function.name):
         return None
     if isinstance(place, Symbol) and is_place_of_argument(place):
         name = parameter_of(place)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from devlint.flow.calls import directed, fields, outputs
+from devlint.flow.calls import contracts, directed, fields, outputs
 from devlint.flow.calls.function_calls import call_function
 from devlint.flow.calls.module_inputs import may_hold_tensors
 from devlint.flow.domain.derivation import Sort, Step, shown
@@ -136,11 +136,13 @@ def call_module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
     info = found.source if found is not None and isinstance(found.source, ClassInfo) else None
     managed = found is not None and found.managed
     self_moving = info is None and directed.is_given_device(args)
-    self_moving = self_moving or any(_moves_inputs(frame, each) for each in frame.objects(value))
+    self_moving = self_moving or any(
+        _hands_to_wrapper(frame, each, _DEEPEST) for each in frame.objects(value)
+    )
     if value.note == "if-module":
         value = value.but(kind=Kind.MODULE, data=None)
     place = frame.place(value)
-    inputs = may_hold_tensors(frame, found, args)
+    inputs = _given(frame, node, value, found, args)
     if not managed:
         meet.call_parts(frame, node, (func, value))
     if is_parted(frame, value):
@@ -179,6 +181,16 @@ def call_module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
         trace=Step(Sort.OUTPUT, node, operand.value.trace),
     )  # fmt: skip
     return outputs.of_forward(frame, node, there, value)
+
+
+def _given(
+    frame: Frame, node: ir.Call, module: Value, found: Object | None, args: Arguments
+) -> list[Given]:
+    """The tensors that a module needs where it is."""
+    objects = frame.objects(module)
+    if any(contracts.forward_of(each) is not None for each in objects):
+        return contracts.needed(frame, node, module, objects, args)
+    return may_hold_tensors(frame, found, args)
 
 
 def _is_pipeline(func: ir.Expr, args: Arguments) -> bool:
@@ -265,24 +277,6 @@ _DEEPEST = 3
 """Parts of parts that are looked into."""
 
 
-def _moves_inputs(frame: Frame, module: Object) -> bool:
-    """Whether a module's `forward` moves what it is given, can't be seen, or hands it to a part
-    that a framework places, as `DataParallel` is."""
-    info = module.source
-    if not isinstance(info, ClassInfo):
-        return False
-    method = info.method("forward")
-    if method is None or any(each.kind in ("*", "**") for each in method[1].params):
-        return True
-    function = method[1]
-    names = {parameter.name for parameter in function.params[1:]}
-    if method[0].file.scan(function).self_moves:  # it takes itself to where its input is
-        return True
-    if _moves(info, method, names) or directed.takes_inputs_there(function, names):
-        return True
-    return _hands_to_wrapper(frame, module, _DEEPEST)
-
-
 def _hands_to_wrapper(frame: Frame, module: Object, depth: int) -> bool:
     if module.managed or not depth:
         return module.managed
@@ -295,20 +289,3 @@ def _hands_to_wrapper(frame: Frame, module: Object, depth: int) -> bool:
     held = (module.entries[attr] for attr in handed & module.entries.keys())
     parts = (part for each in held if each.kind is Kind.MODULE for part in frame.objects(each))
     return any(_hands_to_wrapper(frame, part, depth - 1) for part in parts)
-
-
-def _moves(info: ClassInfo, method: tuple[ClassInfo, ir.Function], names: set[str]) -> bool:
-    """Whether a method moves something of these names or a part of it, or hands one on to a method
-    of its own class that does."""
-    scan = method[0].file.scan(method[1])
-    names = scan.parts_of(names)
-    if any(root.partition(".")[0].partition("[")[0] in names for root in scan.moved):
-        return True
-    for attr, name in scan.self_inputs:
-        called = info.method(attr) if name in names else None
-        if called is not None and called[1] is not method[1]:
-            inner = called[0].file.scan(called[1])
-            parts = inner.parts_of({parameter.name for parameter in called[1].params[1:]})
-            if any(root.partition(".")[0].partition("[")[0] in parts for root in inner.moved):
-                return True
-    return False

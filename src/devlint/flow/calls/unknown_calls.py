@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-from devlint.flow.calls.host_inputs import is_of_integers
+from devlint.flow.calls.integers import is_of_integers
 from devlint.flow.calls.module_calls import call_module
 from devlint.flow.devices.named import last_name
 from devlint.flow.domain.derivation import Sort, Step
@@ -72,6 +72,14 @@ _MODEL = re.compile(
 )
 _TOKENIZER = re.compile(r"(^|_)tokenizer(_?\d)?$")
 _LOSS = re.compile(r"(^|_)(criterion|loss_?(fn|func|function|fct))$")
+
+
+_TOKENIZES = re.compile(r"tokeni[sz]|encode_plus", re.IGNORECASE)
+
+
+def tokenizes(func: ir.Expr) -> bool:
+    """Whether what is called makes tokens of texts, by its name."""
+    return _TOKENIZES.search(last_name(func)) is not None
 
 
 def is_loss(func: ir.Expr) -> bool:

@@ -71,6 +71,7 @@ class Sort(Enum):
     OUTPUT = "summary.module-output"
     # --- what holds it, and where paths meet
     ITERATION = "flow.iteration"
+    ARGUMENT = "flow.argument"
     REGISTERED = "heap.registered"
     HELD = "heap.held-by-module"
     ATTRIBUTE = "heap.attribute-of-other-method"
@@ -89,6 +90,7 @@ class Sort(Enum):
     TENSOR_BY_USE = "convention.tensor-by-use"
     MODULE_MOVES = "convention.module-may-move"
     HOST_LOADER = "convention.loader-on-host"
+    OTHER_INPUT = "convention.other-input"
     HOST_DATA_SET = "convention.data-set-on-host"
     ANNOTATION = "contract.annotation"
     TYPE_ASKED = "contract.isinstance"

@@ -224,12 +224,15 @@ def encoding_method(frame: Frame, node: ir.Call, bound: Bound, args: Arguments) 
     return NOTHING
 
 
-def children(args: Arguments) -> tuple[Value, ...] | None:
-    """The modules given to `nn.Sequential(...)`."""
-    if args.unpacked:
-        return None
+def children(frame: Frame, args: Arguments) -> tuple[Value, ...] | None:
+    """The modules given to `nn.Sequential(...)` or `nn.ModuleList([...])`; None where not all of
+    them are known."""
     inside = tuple(value for _, value in args.positional())
-    return inside if all(value.kind is Kind.MODULE for value in inside) and inside else None
+    listed = frame.object(inside[0]) if len(inside) == 1 and inside[0].kind is Kind.LIST else None
+    if listed is not None:
+        inside = listed.items or () if listed.items is not None else inside
+    known = not args.unpacked and all(value.kind is Kind.MODULE for value in inside)
+    return inside if known else None
 
 
 def child_of_list(frame: Frame, args: Arguments) -> Value:

@@ -191,7 +191,7 @@ def _named_children(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> V
 
 def _child(frame: Frame, module: Value, node: ir.Call) -> Value:
     """Any module within another: whose it is tells that it is registered there."""
-    ref = (CHILD, outermost(module.data))
+    ref = (CHILD, 0, outermost(module.data))
     frame.state.heap[ref] = Object(device=frame.place(module), trace=held_by(frame, module, node))
     return Value(Kind.MODULE, data=ref)
 

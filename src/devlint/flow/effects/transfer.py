@@ -216,12 +216,13 @@ def _module(use: Use) -> Value:
         device = device_of_children(frame, row, use.args, device)
     sort = Sort.MODULE if device == CPU else Sort.MODULE_NAMED
     told = Step(sort, use.node, device=device)
-    inside = children(use.args)
+    contains = row.name.rpartition(".")[2] in CONTAINERS
+    inside = children(frame, use.args) if contains or use.args.all else None
     empty = not row.parameters and not any(given is not None for given in weights)
-    if inside is not None:
+    if inside:
         held = [frame.object(each) for each in inside]
         empty = empty and all(each is not None and each.stateless for each in held)
-    elif row.name.rpartition(".")[2] in CONTAINERS:
+    elif contains:
         empty = False
     found = Object(
         device=device, source=row.name, trace=told, items=inside, stateless=empty,

@@ -88,3 +88,15 @@ class Collective(Fact):
     tensor: Operand
     handed_on: bool = False
     asked: ir.Expr | None = None
+
+
+def met(fact: Fact) -> tuple[Operand, ...]:
+    """What meets in a fact about one operation, one index or one call of a module."""
+    match fact:
+        case Join(placed=placed):
+            return placed
+        case Indexing(base=base, index=index):
+            return (base, index)
+        case ModuleCall(module=module, inputs=inputs):
+            return (module, *inputs)
+    return ()

@@ -8,7 +8,13 @@ from functools import reduce
 
 from devlint.flow.domain.derivation import is_making, shown
 from devlint.flow.domain.keys import ACCELERATOR_CHOSEN, CUDA_AVAILABLE, HOST_CHOSEN
-from devlint.flow.domain.lattice import UNKNOWN, Device, names_accelerator, of_one_or_other
+from devlint.flow.domain.lattice import (
+    UNKNOWN,
+    Device,
+    join,
+    names_accelerator,
+    of_one_or_other,
+)
 from devlint.flow.domain.paths import Ref, path_value
 from devlint.flow.domain.state import WAITED, Object, State
 from devlint.flow.domain.state_joins import join_objects
@@ -140,9 +146,15 @@ class Frame:
         receiver = params[0].name if params else ""
         owner = self.owner if self.role is Role.MODULE else None
         stateless = owner is not None and owner.is_stateless()
-        return Context(self.qualname, self.role, guard, receiver, stateless)
+        return Context(
+            self.qualname, self.role, guard, receiver, stateless, self.outermost.qualname
+        )
 
     def record(self, fact: Fact) -> None:
+        if self.world.trial is not None:
+            if not self.expecting:
+                self.world.trial.facts.append(fact)
+            return
         if not self.recording:
             return
         if self.expecting:
@@ -241,6 +253,9 @@ class Frame:
         if len(known) != len(refs):
             return None
         joined = reduce(join_objects, known)
+        placed = [found.device for found in known if not found.stateless]
+        if placed:  # what holds nothing is wherever the others are
+            joined = replace(joined, device=reduce(join, placed))
         apart = of_one_or_other(known[0].device, known[1].device) if len(known) == 2 else None
         return joined if apart is None else replace(joined, device=apart, guarded=True)
 
@@ -279,6 +294,14 @@ class Frame:
         if value is None or value.kind in (Kind.LIBRARY, Kind.FUNCTION, Kind.CLASS):
             return value
         return path_value(name)
+
+    @property
+    def outermost(self) -> Frame:
+        """The frame that runs on its own, from which calls have led here."""
+        frame = self
+        while frame.caller is not None:
+            frame = frame.caller
+        return frame
 
     def chain(self) -> Iterator[Frame]:
         """This frame and those that called it."""

@@ -41,6 +41,15 @@ class Answer:
     given: tuple[Step | None, ...]
 
 
+@dataclass(slots=True)
+class Trial:
+    """What comes of running a function to find something out: its facts, and the steps by which
+    what went into code that isn't seen is known."""
+
+    facts: list[Fact] = field(default_factory=list)
+    escaped: set[Step] = field(default_factory=set)
+
+
 class Names(Protocol):
     """What the names of other files stand for."""
 
@@ -139,6 +148,10 @@ class World:
     pending: list[tuple[Closure, Frame, dict[str, bool]]] = field(default_factory=list)
     """Functions found on the way, to be run on their own after the frame that made them; and
     the conditions under which they were found."""
+    trial: Trial | None = None
+    """What is being found out, if anything: nothing that is seen then is reported."""
+    tried: set[ir.Function] = field(default_factory=set)
+    """The functions that run for that."""
     answers: dict[Hashable, Answer] = field(default_factory=dict)
     """What calls of the file's functions gave, by what their answer hangs on."""
     run_by_workers: dict[Hashable, Hop] = field(default_factory=dict)
@@ -159,6 +172,8 @@ class World:
     flags: dict[ir.Function, dict[str, bool | None]] = field(default_factory=dict)
     """Of the same: the parameters that calls set to `True` or `False`; None where they differ."""
     brought: Brought = field(default_factory=dict)
+    is_program: bool = False
+    """No other file of the project imports it: what it does at its top level is done in earnest."""
     listens: bool = False
     """What the calls of the file bring is all that is asked, also to functions of other files."""
     read_on_host: set[tuple[str, str]] = field(default_factory=set)

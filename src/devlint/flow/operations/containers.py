@@ -174,15 +174,22 @@ def store_item(frame: Frame, base: Value, index: Value, value: Value) -> None:
 
 
 def extend_module(frame: Frame, module: Value, args: Arguments) -> None:
-    """`module_list.append(layer)`: the list is where its layers are."""
+    """`module_list.append(layer)`: the list is where its layers are, which it holds."""
     found = frame.object(module)
     given = args.find((0,))
     if found is None or given is None:
         return
-    added = given[1]
+    added, one = given[1], given[1].kind is Kind.MODULE
     inner = frame.object(added)
     if inner is not None and added.kind.is_container:
         added = inner.elements()
-    place = frame.place(added)
-    if added.kind is Kind.MODULE and place != found.device:
-        frame.update(module, replace(found, device=place if found.items is None else found.device))
+    if added.kind is not Kind.MODULE:
+        frame.update(module, replace(found, items=None, element=NOTHING))
+        return
+    device = found.device if found.items else frame.place(added)
+    if found.items is not None and one:
+        frame.update(module, replace(found, device=device, items=(*found.items, added)))
+        return
+    others, empty = found.elements(), found.items == ()
+    held = added if empty else join_held([others, added]) if others.kind is Kind.MODULE else NOTHING
+    frame.update(module, replace(found, device=device, items=None, element=held))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.lattice import UNKNOWN
 from devlint.flow.domain.paths import Path, as_device, given_tensor, path_value
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.value_joins import join_all
-from devlint.flow.domain.values import BESIDE, ELEMENT, NOTHING, Batch, Kind, Origin, Value
+from devlint.flow.domain.values import BESIDE, ELEMENT, NOTHING, ROWS, Batch, Kind, Origin, Value
 from devlint.flow.frames import protocols
 from devlint.flow.frames.arguments import Given
 from devlint.flow.frames.frame import Frame
@@ -33,7 +35,9 @@ def element_of(frame: Frame, value: Value, node: ir.Node | None = None) -> Value
         return part_of_batch(loaded, WHOLE, "")
     if kind is Kind.TENSOR:
         told = value.trace if node is None else Step(Sort.ITERATION, node, value.trace)
-        return value.but(scalar=None, data=None, note=ELEMENT, trace=told)
+        rows = value.note == ROWS
+        note, scalar = ("", False) if rows else (ELEMENT, None)
+        return value.but(scalar=scalar, data=None, note=note, trace=told)
     if kind is Kind.BATCH:
         return value.but(scalar=None, note=value.note or ELEMENT)
     if kind is Kind.PLACED:
@@ -73,7 +77,8 @@ def _part(value: Value, index: object) -> Value:
 
 
 def child_of(frame: Frame, value: Value) -> Value:
-    """An element of a ModuleList or ParameterList: it is where the list is, whatever it is."""
+    """An element of a ModuleList or ParameterList: it is where the list is, and of the class that
+    all of them are of."""
     found = frame.object(value)
     if found is None:
         return NOTHING
@@ -82,15 +87,18 @@ def child_of(frame: Frame, value: Value) -> Value:
         return Value(Kind.TENSOR, found.device, origin=follows, grad=True, trace=found.trace)
     if found.items:
         return joined(list(found.items))
-    ref = (CHILD, value.data)
-    frame.state.heap[ref] = Object(device=found.device, trace=found.trace)
-    return Value(Kind.MODULE, data=ref)
+    made = frame.objects(found.element) if found.element.kind is Kind.MODULE else []
+    refs = []
+    for number, child in enumerate(made or [Object()]):
+        refs.append((CHILD, number, value.data))
+        frame.state.heap[refs[-1]] = replace(child, device=found.device, trace=found.trace)
+    return Value(Kind.MODULE, data=frozenset(refs) if len(refs) > 1 else refs[0])
 
 
 def outermost(ref: object) -> object:
     """The module that holds what was taken out of a list of modules, or out of what was."""
-    while isinstance(ref, tuple) and len(ref) == 2 and ref[0] is CHILD:
-        ref = ref[1]
+    while isinstance(ref, tuple) and len(ref) == 3 and ref[0] is CHILD:
+        ref = ref[2]
     return ref
 
 

@@ -76,8 +76,6 @@ def scan(function: ir.Function, takes_tensors: Callable[[ir.Expr], int], has_arr
             elif isinstance(node, ir.Stmt):
                 found.size += 1
                 _statement(found, node, this)
-            elif kind is ir.Slice:
-                found.cuts = found.cuts or not _is_constant(node)  # type: ignore[arg-type]
             elif kind is ir.Yield:
                 found.yields = found.answers = True
             elif kind is ir.Walrus:
@@ -89,11 +87,6 @@ def scan(function: ir.Function, takes_tensors: Callable[[ir.Expr], int], has_arr
     found.exports &= not found.traced & found.called  # traced to run faster here
     found.end()
     return found
-
-
-def _is_constant(node: ir.Slice) -> bool:
-    parts = (node.lower, node.upper, node.step)
-    return all(part is None or isinstance(part, ir.Constant) for part in parts)
 
 
 def _tell_arrays_apart(found: Scan) -> None:

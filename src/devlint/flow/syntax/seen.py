@@ -62,12 +62,6 @@ class Scan:
     wrapped: set[str] = field(default_factory=set)
     """Attributes of self given to a call, starred or not (`nn.Sequential(*self.layers)`)."""
     body: ir.Body = ()
-    indexes: dict[str, bool] = field(default_factory=dict)
-    """Which names give numbers and no tensors that meet others, as far as it was asked."""
-    cuts: bool = False
-    """It cuts something where anything but a constant says (`x[:n]`)."""
-    bounds: dict[str, bool] = field(default_factory=dict)
-    """Which names only say where others are cut, as far as it was asked."""
     size: int = 0
     """Statements."""
     followed: set[str] = field(default_factory=set)

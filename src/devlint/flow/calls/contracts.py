@@ -1,0 +1,196 @@
+"""What a module needs of its inputs: where one of them is elsewhere, `forward` is run with it.
+
+What meets the module's own parameters there has to be where the module is. What is only looked at
+by the host, used as an index, moved or handed back may be anywhere. Of what goes into code that
+isn't seen nothing is known, but that the first input is what a model is for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from devlint.flow.domain.derivation import Sort, Step, steps
+from devlint.flow.domain.differences import difference
+from devlint.flow.domain.lattice import only_host
+from devlint.flow.domain.paths import path_value
+from devlint.flow.domain.state import Heap, Object, State
+from devlint.flow.domain.values import TENSORS, Kind, Value
+from devlint.flow.facts import Fact, Indexing
+from devlint.flow.facts.meetings import met
+from devlint.flow.frames.arguments import Arguments, Given
+from devlint.flow.frames.files import ClassInfo
+from devlint.flow.frames.frame import Frame
+from devlint.flow.frames.world import Trial
+from devlint.flow.operations import batches
+from devlint.model import ir
+
+_STATEMENTS = 1000
+"""What may run in calls that a `forward` makes."""
+_MAY_HOLD_TENSORS = (*TENSORS, Kind.ENCODING)
+
+
+@dataclass(frozen=True, slots=True)
+class _Input:
+    """A tensor that a call gives: the argument it comes with, its place in that where it is one of
+    several, and a step of its derivation by which it is found again."""
+
+    argument: int
+    item: int | None
+    node: ir.Expr
+    value: Value
+    mark: Step
+
+    @property
+    def marked(self) -> Value:
+        return self.value.but(trace=_begun(self.value.trace, self.mark))
+
+
+def _begun(trace: Step | None, mark: Step) -> Step:
+    """A derivation that begins with a mark."""
+    last = mark
+    for step in steps(trace):
+        last = Step(step.sort, step.node, last, step.device, step.name)
+    return last
+
+
+def needed(
+    frame: Frame, node: ir.Call, module: Value, objects: Sequence[Object], args: Arguments
+) -> list[Given]:
+    """The tensors that a call gives to a module whose class is seen, without those that may be
+    elsewhere than the module. Of several modules, as those in a list are, one has to need them."""
+    inputs = list(_inputs(frame, node, args))
+    place = frame.place(module)
+    strangers = {
+        each.mark for each in inputs if difference(place, frame.place(each.value)) is not None
+    }
+    leading = {each.mark for each in inputs[:1] if each.argument == 0}
+    free = set(strangers)
+    for method in filter(None, map(forward_of, objects)) if strangers else ():
+        met, lost = _followed(frame, module, method, args, inputs)
+        free -= met | (leading & lost)
+        for each in inputs:
+            if each.mark in met:
+                batches.note_tensor(frame, each.node, each.value)
+    return [(each.node, each.value) for each in inputs if each.mark not in free]
+
+
+def forward_of(module: Object) -> tuple[ClassInfo, ir.Function] | None:
+    """The `forward` of a module's class, and the class that defines it, where they are seen."""
+    info = module.source
+    return info.method("forward") if isinstance(info, ClassInfo) else None
+
+
+def _inputs(frame: Frame, node: ir.Call, args: Arguments) -> Iterator[_Input]:
+    for number, (argument, value) in enumerate(args.all):
+        items = _items(frame, argument.value, value)
+        for place, (part, each) in enumerate(items):
+            if each.kind in _MAY_HOLD_TENSORS:
+                item = None if each is value else place
+                yield _Input(number, item, part, each, Step(Sort.ARGUMENT, part))
+
+
+def _items(frame: Frame, node: ir.Expr, value: Value) -> list[Given]:
+    """A value, or those in a tuple or list (`rnn(x, (h, c))`)."""
+    if value.kind not in (Kind.TUPLE, Kind.LIST):
+        return [(node, value)]
+    found = frame.object(value)
+    if found is None:
+        return []
+    if found.items is None:
+        return [(node, found.element)]
+    nodes: tuple[ir.Expr, ...] = (node,) * len(found.items)
+    if isinstance(node, ir.Display) and len(node.items) == len(found.items):
+        nodes = node.items
+    return list(zip(nodes, found.items, strict=True))
+
+
+def _followed(
+    frame: Frame,
+    module: Value,
+    method: tuple[ClassInfo, ir.Function],
+    args: Arguments,
+    inputs: list[_Input],
+) -> tuple[set[Step], set[Step]]:
+    """The marks of the inputs that meet something elsewhere in a `forward`, and of those that go
+    into code that isn't seen."""
+    owner, function = method
+    marks = {each.mark for each in inputs}
+    if args.unpacked or function in frame.world.tried:
+        return set(), marks
+    name = f"{owner.node.name}.{function.name}"
+    state = State({}, Heap(frame.state.heap), frame.known_in(owner.file), frame.state.default)
+    alone = Frame(
+        frame.world, owner.file, state, function, name, owner.role, owner, recording=False
+    )
+    _bind(alone, function, module, _marked(alone, args, inputs))
+    tried = _try(alone, function)
+    meeting = (each for fact in tried.facts if not _is_lookup(fact) for each in met(fact))
+    found = {step for operand in meeting for step in steps(operand.value.trace)}
+    return found & marks, tried.escaped & marks
+
+
+def _is_lookup(fact: Fact) -> bool:
+    """Whether an index of the host looks something up, which it may wherever that is."""
+    return isinstance(fact, Indexing) and only_host(fact.index.device)
+
+
+def _try(frame: Frame, function: ir.Function) -> Trial:
+    world = frame.world
+    before = world.trial, world.budget, world.guest_budget
+    world.trial = tried = Trial()
+    world.budget = world.guest_budget = _STATEMENTS
+    world.tried.add(function)
+    try:
+        world.run(frame, function.body)
+    finally:
+        world.tried.discard(function)
+        world.trial, world.budget, world.guest_budget = before
+    return tried
+
+
+def _marked(frame: Frame, args: Arguments, inputs: list[_Input]) -> Arguments:
+    """The arguments, with the marks of the tensors in them."""
+    values = [value for _, value in args.all]
+    for each in inputs:
+        value = values[each.argument]
+        found = frame.object(value) if each.item is not None else None
+        if found is None or each.item is None:
+            values[each.argument] = each.marked
+        elif found.items is None:
+            values[each.argument] = _copied(frame, each, value, replace(found, element=each.marked))
+        else:
+            items = (*found.items[: each.item], each.marked, *found.items[each.item + 1 :])
+            values[each.argument] = _copied(frame, each, value, replace(found, items=items))
+    given = tuple((a, value) for (a, _), value in zip(args.all, values, strict=True))
+    return replace(args, all=given)
+
+
+def _copied(frame: Frame, each: _Input, value: Value, found: Object) -> Value:
+    ref = ("given", each.argument)
+    frame.state.heap[ref] = found
+    return value.but(data=ref)
+
+
+def _bind(frame: Frame, function: ir.Function, module: Value, args: Arguments) -> None:
+    """Give the parameters of a `forward` what a call gives, and else their defaults."""
+    first, *others = function.params
+    frame.state.env[first.name] = module.but(note="self")
+    rest = [value for argument, value in args.all if argument.keyword is None]
+    named = {a.keyword: value for a, value in args.all if a.keyword is not None}
+    for parameter in others:
+        name = parameter.name
+        if parameter.kind == "positional" and rest:
+            value = rest.pop(0)
+        elif name in named:
+            value = named.pop(name)
+        elif parameter.kind == "*":
+            value = Value(Kind.TUPLE, data=frame.allocate(parameter, Object(items=tuple(rest))))
+        elif parameter.kind == "**":
+            found = Object(items=(), entries={str(key): each for key, each in named.items()})
+            value = Value(Kind.DICT, data=frame.allocate(parameter, found))
+        elif parameter.default is not None:
+            value = frame.evaluate(parameter.default)
+        else:
+            value = path_value(name)
+        frame.state.env[name] = value
