@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from devlint.flow.facts import UNKNOWN, Kind, Move
+from devlint.flow.facts import UNKNOWN, Kind, Move, Trait
 from devlint.model import ir
 from devlint.model.findings import Change, Report, Safety, insert_before
 from devlint.rules import rule
@@ -60,7 +60,7 @@ def _only_converts(move: Move) -> bool:
 
 def _remedy(move: Move) -> str:
     """A module lets nothing but a parameter take the place of one."""
-    if move.receiver.value.note == "parameter":
+    if move.receiver.value.trait is Trait.PARAMETER:
         return f"assign the result to `{move.receiver}.data`"
     if move.passing:
         return "put the result where the loop takes it from"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from devlint.flow.facts import KeptDevice
+from devlint.flow.facts import KeptDevice, Trait
 from devlint.model import ir
 from devlint.model.findings import Change, Confidence, Report, Safety, replace
 from devlint.rules import rule
@@ -25,7 +25,7 @@ def stale_device(kept: KeptDevice) -> Iterator[Report]:
 
 
 def _is_read(kept: KeptDevice) -> bool:
-    return kept.value.value.note == "tensor-device"
+    return kept.value.value.trait is Trait.DEVICE_OF_TENSOR
 
 
 def _sentence(kept: KeptDevice) -> str:

@@ -13,6 +13,7 @@ from devlint.flow.domain.lattice import CPU, Device, Known
 from devlint.flow.domain.paths import Path
 from devlint.flow.domain.state import State
 from devlint.flow.domain.state_joins import join_states, widened
+from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.value_joins import NAMED, join_values
 from devlint.flow.domain.values import NOTHING, Kind, Value
 from devlint.flow.frames import library
@@ -69,7 +70,7 @@ def for_loop(frame: Frame, node: ir.For) -> None:
 
     def enter() -> None:
         frame.world.store(frame, node.target, element)
-        if source.note == "devices":
+        if source.trait is Trait.DEVICE_INDICES:
             frame.state.known[CUDA_AVAILABLE] = True
 
     _loop(frame, enter, node)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from devlint.flow.bodies.functions import run_alone
 from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.lattice import CPU, Symbol, is_place_of_argument
-from devlint.flow.domain.value_joins import REGISTERED
+from devlint.flow.domain.traits import REGISTERED
 from devlint.flow.domain.values import Kind, Origin, Value
 from devlint.flow.facts import CachedTensor, Operand
 from devlint.flow.frames.files import ClassInfo, Closure
@@ -161,7 +161,7 @@ def _follows_input(
 ) -> tuple[ir.Stmt, Operand] | None:
     """Where a method stores a tensor that it makes where its input or the module is, with it."""
     held = frame.state.heap[this.data].entries.get(name)
-    if held is not None and (held.note in REGISTERED or held.kind is Kind.MODULE):
+    if held is not None and (held.trait in REGISTERED or held.kind is Kind.MODULE):
         return None
     for statement, operand in frame.world.stores.get((info, name), []):
         value, place = operand.value, operand.device

@@ -17,6 +17,7 @@ from devlint.flow.domain.keys import IS_NONE
 from devlint.flow.domain.lattice import UNKNOWN, Guarded
 from devlint.flow.domain.paths import Path, given_tensor
 from devlint.flow.domain.state import Heap, Object, State
+from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import NONE, NOTHING, TENSORS, Kind, Value
 from devlint.flow.effects import precision
 from devlint.flow.facts import Guard
@@ -170,7 +171,7 @@ def _proved(
     frame: Frame, function: ir.Function | ir.Lambda, parameter: ir.Parameter, value: Value
 ) -> Value:
     """An argument of which only the identity is known, with what the function itself proves."""
-    if value.kind is not Kind.UNKNOWN or value.note:
+    if value.kind is not Kind.UNKNOWN or value.trait:
         return value
     if parameter.annotation is not None and (value is NOTHING or isinstance(value.data, Path)):
         return annotated(frame, parameter.annotation, value)
@@ -205,7 +206,7 @@ def _run(frame: Frame) -> Value:
     if frame.state.alive:
         ends.append((Value(Kind.NONE), frame.state))
     if not ends:
-        return Value(Kind.NONE, note="exits")
+        return Value(Kind.NONE, trait=Trait.EXITS)
     value, frame.state = together(ends)
     return value if frame.returns else NOTHING
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from devlint.flow.domain.state import Object
+from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.value_joins import join_all
 from devlint.flow.domain.values import NOTHING, Kind, Value
 from devlint.flow.frames.files import Closure
@@ -31,4 +32,4 @@ def elements(frame: Frame, node: ir.Expr, inner: Frame) -> Value:
     if not all(ir.render(each).startswith("torch.") for each in decorators):
         return NOTHING  # a context manager, a fixture ...
     made = Object(element=join_all(inner.yielded))
-    return Value(Kind.TUPLE, data=frame.allocate(node, made), note="lazy")
+    return Value(Kind.TUPLE, data=frame.allocate(node, made), trait=Trait.LAZY)

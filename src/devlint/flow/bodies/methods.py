@@ -17,6 +17,7 @@ from devlint.flow.domain.keys import ALL_ON_HOST, CUDA_AVAILABLE, IS_NONE
 from devlint.flow.domain.lattice import UNKNOWN, Device, conditions, join
 from devlint.flow.domain.paths import path_value
 from devlint.flow.domain.state import Object, State
+from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.value_joins import join_values
 from devlint.flow.domain.values import Kind, Value
 from devlint.flow.facts import Role
@@ -156,7 +157,7 @@ def _receiver(info: ClassInfo, around: Frame) -> Value:
     kind = Kind.MODULE if info.is_module else Kind.INSTANCE
     ref = (info, "self")
     around.state.heap[ref] = Object(device=UNKNOWN, source=info)
-    return Value(kind, data=ref, note="self")
+    return Value(kind, data=ref, trait=Trait.SELF)
 
 
 def _after_setup(info: ClassInfo, around: Frame, start: Frame, this: Value) -> Frame:

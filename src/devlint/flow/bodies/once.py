@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from devlint.flow.domain.state import State
+from devlint.flow.domain.traits import Trait
 from devlint.flow.frames.frame import Frame
 from devlint.model import ir
 
@@ -13,7 +14,7 @@ def keep(frame: Frame, node: ir.If, taken: State) -> None:
     if flag is None:
         return
     owner = frame.evaluate(flag.value)
-    stored = taken.heap.get(owner.data) if taken.alive and owner.note == "self" else None
+    stored = taken.heap.get(owner.data) if taken.alive and owner.trait is Trait.SELF else None
     if stored is not None:
         frame.update(owner, stored)
 

@@ -6,8 +6,9 @@ from collections.abc import Container, Iterator
 from itertools import zip_longest
 
 from devlint.flow.domain.state import Object
+from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.value_joins import both
-from devlint.flow.domain.values import SAID, Kind, Value
+from devlint.flow.domain.values import Kind, Value
 from devlint.flow.facts import KeptModules
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
@@ -22,10 +23,10 @@ from devlint.model import ir
 def tell(info: ClassInfo, frame: Frame, name: str, value: Value) -> None:
     found = frame.object(value)
     stores = frame.world.stores.get((info, name), [])
-    if found is None or len(stores) != 1 or not frame.recording or value.note == SAID:
+    if found is None or len(stores) != 1 or not frame.recording or value.trait is Trait.ANNOTATED:
         return
     inside = found.elements()
-    parameters = inside.kind is Kind.TENSOR and inside.note == "parameter"
+    parameters = inside.kind is Kind.TENSOR and inside.trait is Trait.PARAMETER
     if not parameters and inside.kind is not Kind.MODULE:
         return
     held = [frame.object(each) for each in (*(found.items or ()), *found.entries.values(), inside)]

@@ -12,6 +12,7 @@ from devlint.flow.domain.derivation import Sort, Step, shown
 from devlint.flow.domain.differences import difference
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, only_host
 from devlint.flow.domain.state import Object
+from devlint.flow.domain.traits import REGISTERED, Trait
 from devlint.flow.domain.values import (
     NONE,
     NOTHING,
@@ -40,7 +41,7 @@ def construct(frame: Frame, node: ir.Call, info: ClassInfo, args: Arguments) -> 
     if method is not None and frame.can_inline(method[0].file):
         owner, function = method
         closure = Closure(function, owner.file, (), owner, f"{owner.node.name}.__init__")
-        call_function(frame, node, closure, args, made.but(note="self"))
+        call_function(frame, node, closure, args, made.but(trait=Trait.SELF))
     if method is None:
         fields.fill(frame, made, info, args)
         _after_fields(frame, node, info, made)
@@ -57,7 +58,7 @@ def _after_fields(frame: Frame, node: ir.Call, info: ClassInfo, made: Value) -> 
     method = info.method("__post_init__")
     if method is not None and frame.can_inline(method[0].file):
         closure = Closure(method[1], method[0].file, (), method[0], f"{info.node.name}.__init__")
-        call_function(frame, node, closure, Arguments(()), made.but(note="self"))
+        call_function(frame, node, closure, Arguments(()), made.but(trait=Trait.SELF))
 
 
 def _note_passed(frame: Frame, info: ClassInfo, init: ir.Function, args: Arguments) -> None:
@@ -88,7 +89,7 @@ def _place_new_module(frame: Frame, made: Value) -> None:
             inner = frame.object(held)
             place = frame.place(held)
             stateless = stateless and inner is not None and inner.stateless
-        elif held.kind is Kind.TENSOR and held.note in ("parameter", "buffer"):
+        elif held.kind is Kind.TENSOR and held.trait in REGISTERED:
             place, stateless = frame.place(held), False
         else:
             stateless = stateless and not _may_be_modules(frame, held)
@@ -137,7 +138,7 @@ def call_module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
     managed = found is not None and found.managed
     self_moving = info is None and directed.is_given_device(args)
     self_moving = self_moving or any(_moves_inputs(frame, each) for each in frame.objects(value))
-    if value.note == "if-module":
+    if value.trait is Trait.IF_MODULE:
         value = value.but(kind=Kind.MODULE, data=None)
     place = frame.place(value)
     inputs = may_hold_tensors(frame, found, args)
@@ -172,10 +173,10 @@ def call_module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
         return NOTHING  # nobody here has moved it: it may well stay on the host
     if found is None and _is_pipeline(func, args):
         return NOTHING
-    unproven = "part" if found is None else ""  # nobody knows what it is, or what it returns
+    unproven = Trait.PART if found is None else None  # nobody knows what it is, or what it returns
     there = Value(
         kind, place, origin=Origin.FOLLOWS, grad=True,
-        note="guarded" if operand.guarded else unproven,
+        trait=Trait.GUARDED if operand.guarded else unproven,
         trace=Step(Sort.OUTPUT, node, operand.value.trace),
     )  # fmt: skip
     return outputs.of_forward(frame, node, there, value)
@@ -237,7 +238,7 @@ def _stateless_call(
     if not source or not tensors or source.endswith("CTCLoss") or _is_metric(source):
         return NOTHING
     if len(tensors) == 1:
-        return tensors[0][1].but(kind=Kind.TENSOR, data=None, scalar=None, note="")
+        return tensors[0][1].but(kind=Kind.TENSOR, data=None, scalar=None, trait=None)
     return meet.meet(frame, node, ir.render(func), tensors)
 
 

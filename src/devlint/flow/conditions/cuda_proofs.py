@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from devlint.flow.devices.named import DEVICES_COUNTED
 from devlint.flow.domain.keys import CUDA_AVAILABLE
+from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import Settled
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted
@@ -50,5 +51,5 @@ def counts_devices(frame: Frame, node: ir.Expr) -> bool:
     """`torch.cuda.device_count()`, or a name for what it gave."""
     if isinstance(node, ir.Name):
         value = frame.look_up(node.id)
-        return value is not None and value.note == "device_count"
+        return value is not None and value.trait is Trait.DEVICE_COUNT
     return isinstance(node, ir.Call) and dotted(frame, node.func) == "torch.cuda.device_count"

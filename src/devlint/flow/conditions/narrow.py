@@ -11,6 +11,7 @@ from devlint.flow.conditions.predicates import meaning
 from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.lattice import UNKNOWN, Device, Known
 from devlint.flow.domain.paths import Path, as_device, given_tensor
+from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import NONE, NOTHING, PROVED, TENSORS, Kind, Origin, Value
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted, dotted_types, is_tensor_class
@@ -28,7 +29,7 @@ def _narrow(frame: Frame, node: ir.Expr, holds: bool) -> None:
     node = meaning(frame, node)
     match node:
         case ir.Compare(left=ir.Name(id=name)) if index := _index_of_tensor(frame, name):
-            frame.state.env[name] = index.but(note="")  # who compares it knows that it may be -1
+            frame.state.env[name] = index.but(trait=None)  # who compares it knows that it may be -1
         case ir.Unary(op="not", operand=operand):
             _narrow(frame, operand, not holds)
         case ir.Boolean(op=op, left=left, right=right) if (op == "and") is holds:
@@ -68,7 +69,7 @@ def _narrow_to_none(frame: Frame, subject: ir.Expr) -> None:
 def _index_of_tensor(frame: Frame, name: str) -> Value | None:
     """What a name stands for, where that is what `get_device()` gave."""
     value = frame.look_up(name)
-    return value if value is not None and value.note == "get_device" else None
+    return value if value is not None and value.trait is Trait.INDEX_OF_TENSOR else None
 
 
 _PLAIN_TYPES: Mapping[str, Kind] = {

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from devlint.flow.conditions import implications
-from devlint.flow.domain.values import CHOICES, PROVED, SAID, Kind, Origin, Value
+from devlint.flow.domain.traits import CHOICES, Trait
+from devlint.flow.domain.values import PROVED, Kind, Origin, Value
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted, dotted_types
@@ -50,9 +51,9 @@ def _has_attribute(frame: Frame, node: ir.Expr) -> bool | None:
             return None
     if value is None:
         return None
-    if frame.site and value.note == "" and value.kind in (Kind.TENSOR, Kind.MODULE):
+    if frame.site and value.trait is None and value.kind in (Kind.TENSOR, Kind.MODULE):
         return _of_torch(value, name)
-    found = frame.object(value) if value.note == "self" else None
+    found = frame.object(value) if value.trait is Trait.SELF else None
     if found is None or not isinstance(found.source, ClassInfo) or name in found.entries:
         return None
     if list(frame.chain())[-1].function is not found.source.methods.get("__init__"):
@@ -110,7 +111,7 @@ def _kept_flag(frame: Frame, node: ir.Attribute) -> bool | None:
     if not isinstance(function, ir.Function) or function.name != "__init__":
         return None
     this = frame.look_up(node.value.id) if isinstance(node.value, ir.Name) else None
-    found = frame.object(this) if this is not None and this.note == "self" else None
+    found = frame.object(this) if this is not None and this.trait is Trait.SELF else None
     value = found.entries.get(node.attr) if found is not None else None
     known = value is not None and value.kind is Kind.BOOL and isinstance(value.data, bool)
     return value.data if known else None  # type: ignore[union-attr,return-value]
@@ -156,7 +157,7 @@ def _device_as_string(frame: Frame, node: ir.Expr) -> bool | None:
     match node:
         case ir.Compare(op="==" | "!=" as op, left=ir.Name(id=name), right=ir.Constant(str())):
             value = frame.look_up(name) if frame.site else None
-            if value is not None and value.kind is Kind.DEVICE and value.note not in CHOICES:
+            if value is not None and value.kind is Kind.DEVICE and value.trait not in CHOICES:
                 return op == "!="
     return None
 
@@ -171,7 +172,7 @@ def _of_a_type(frame: Frame, node: ir.Expr) -> bool | None:
         case _:
             return None
     value = frame.look_up(subject.value.id) if isinstance(subject.value, ir.Name) else None
-    if value is None or value.kind not in _TYPES or value.note in (SAID, "lazy"):
+    if value is None or value.kind not in _TYPES or value.trait in (Trait.ANNOTATED, Trait.LAZY):
         return None
     if value.kind is Kind.TENSOR and value.origin is Origin.INPUT:
         return None  # it is taken for one by what is done to it
@@ -195,7 +196,7 @@ def _is_a_type(frame: Frame, node: ir.Expr) -> bool | None:
             value = frame.state.env.get(name)
         case _:
             return None
-    if value is None or not frame.site or value.kind is not Kind.TENSOR or value.note:
+    if value is None or not frame.site or value.kind is not Kind.TENSOR or value.trait:
         return None
     of_tensor = value.origin in PROVED and dotted(frame, right) == "torch.Tensor"
     return op in ("is", "==") if of_tensor else None

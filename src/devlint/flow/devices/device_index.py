@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from devlint.flow.domain.paths import Path
+from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import NOTHING, Kind, Value
 from devlint.flow.frames.frame import Frame
 from devlint.flow.syntax.walk import descendants
@@ -34,7 +35,7 @@ def of_unknown(frame: Frame, func: ir.Attribute, base: Value) -> Value:
     if asked & _OF_MODULES or _NO_TENSOR.search(receiver):
         return NOTHING
     if isinstance(base.data, Path) or asked & _OF_TENSORS:
-        return Value(Kind.NUMBER, note="get_device")
+        return Value(Kind.NUMBER, trait=Trait.INDEX_OF_TENSOR)
     return NOTHING
 
 

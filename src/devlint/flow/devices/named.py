@@ -9,7 +9,8 @@ from devlint.flow.domain.derivation import Sort, Step, shown
 from devlint.flow.domain.devicestring import parse
 from devlint.flow.domain.lattice import UNKNOWN, Device
 from devlint.flow.domain.paths import as_device
-from devlint.flow.domain.values import CHOICES, Kind, Value
+from devlint.flow.domain.traits import CHOICES, Trait
+from devlint.flow.domain.values import Kind, Value
 from devlint.flow.facts import DeviceUse, Known
 from devlint.flow.frames.frame import Frame
 from devlint.model import ir
@@ -36,7 +37,11 @@ def use_device(frame: Frame, node: ir.Expr, value: Value, via: str) -> Device:
     """What a value names where a device is meant; records the use."""
     device, problem, parsed = as_device(value), "", None
     literal: ir.Expr = node
-    if value.kind is Kind.STRING and isinstance(value.data, str) and value.note != "device.type":
+    if (
+        value.kind is Kind.STRING
+        and isinstance(value.data, str)
+        and value.trait is not Trait.TYPE_OF_DEVICE
+    ):
         spelled = parse(value.data, frame.world.device_types)
         if isinstance(spelled, Known):
             device = parsed = spelled
@@ -45,7 +50,7 @@ def use_device(frame: Frame, node: ir.Expr, value: Value, via: str) -> Device:
         step = shown(value.trace)
         if step is not None and isinstance(step.node, ir.Expr):
             literal = step.node
-    elif value.kind is Kind.NUMBER and isinstance(value.data, int) and value.note == "":
+    elif value.kind is Kind.NUMBER and isinstance(value.data, int) and value.trait is None:
         device = parsed = Known("cuda", value.data)
     elif value.kind is Kind.NUMBER:
         device = UNKNOWN
@@ -69,7 +74,7 @@ def _record(
 ) -> None:
     operand = frame.operand(node, value)
     frame.record(
-        DeviceUse(node, frame.context(), operand, via, parsed, problem, value.note in CHOICES)
+        DeviceUse(node, frame.context(), operand, via, parsed, problem, value.trait in CHOICES)
     )
 
 

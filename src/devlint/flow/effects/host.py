@@ -12,7 +12,8 @@ from devlint.flow.domain.lattice import (
     may_be_accelerator,
     names_accelerator,
 )
-from devlint.flow.domain.values import BESIDE, ELEMENTS, FIRST, TENSORS, Origin
+from devlint.flow.domain.traits import ELEMENTS, Trait
+from devlint.flow.domain.values import TENSORS, Origin
 from devlint.flow.effects.use import Use, arguments_of
 from devlint.flow.facts import HostRead, Operand, Role
 from devlint.flow.frames.arguments import Given
@@ -23,9 +24,9 @@ from devlint.model import ir
 def tell_read(use: Use, given: Given, method: str, container: bool = False) -> None:
     """A tensor is read on the host: the fact where there is a reason to think of an accelerator."""
     node, value = given
-    if value.kind not in TENSORS or (method == "__array__" and value.note == "part"):
+    if value.kind not in TENSORS or (method == "__array__" and value.trait is Trait.PART):
         return  # `output.names` may be anything that numpy takes
-    if method in ("__array__", "cpu-only") and value.note in (BESIDE, FIRST):
+    if method in ("__array__", "cpu-only") and value.trait in (Trait.BESIDE, Trait.FIRST):
         return  # lengths or a number, it may be; `.numpy()` is of tensors only
     frame = use.frame
     operand = frame.operand(node, value)
@@ -72,7 +73,7 @@ def _is_made_of_input(operand: Operand, role: Role) -> bool:
     to it: lengths that are given, or are a part of what is, are on the CPU by custom."""
     if role is not Role.MODULE or not isinstance(operand.device, Symbol):
         return False
-    if operand.value.note in ELEMENTS:
+    if operand.value.trait in ELEMENTS:
         return False
     root = operand.device.label.removesuffix(".device")
     return ir.render(operand.node) != root and _ON_THE_HOST.search(root) is None

@@ -39,7 +39,8 @@ from devlint.flow.domain.lattice import (
     may_be_host,
     only_host,
 )
-from devlint.flow.domain.values import MOVED_LEAF, SAID, Kind, Origin
+from devlint.flow.domain.traits import Fixed, Fixing, Trait
+from devlint.flow.domain.values import Kind, Origin
 from devlint.flow.facts.base import Context, Elsewhere, Fact, Guard, Operand, Role
 from devlint.flow.facts.devices import (
     DeviceUse,
@@ -73,15 +74,14 @@ from devlint.flow.facts.names import (
 )
 
 __all__ = [
-    "CPU", "CUDA", "CUDA_AVAILABLE", "IS_NONE", "MOVED_LEAF", "MOVES", "SAID", "THE_MODULE",
-    "UNKNOWN",
-    "ApiCall", "ApiRead", "AttributeRead", "AttributeWrite", "BareReference", "CachedTensor",
-    "Collective", "Comparison", "Context", "Device", "DeviceUse", "Difference", "Draw",
-    "EarlyClock", "EarlyRead", "Elsewhere", "Fact", "Guard", "Guarded", "HostRead",
-    "IdleSuppression", "Indexing", "Join", "KeptDevice", "KeptModules", "KeptTensor", "Kind",
-    "Known", "LeftState", "LoopRead", "Loss", "LossyDefault", "MixedPrecision", "ModuleCall",
-    "Move", "Neglect", "NeglectedDevice", "Operand", "Origin", "Pinning", "Revealed", "Role",
-    "StrayPart", "Symbol", "TypeQuestion", "UncalledQuestion", "Unparsable", "Unreadable",
-    "WorkerUse", "Wrap", "asks_type", "chooses_host", "difference", "is_chosen", "left_out",
-    "may_be_accelerator", "may_be_host", "only_host", "stands_in",
+    "CPU", "CUDA", "CUDA_AVAILABLE", "IS_NONE", "MOVES", "THE_MODULE", "UNKNOWN", "ApiCall",
+    "ApiRead", "AttributeRead", "AttributeWrite", "BareReference", "CachedTensor", "Collective",
+    "Comparison", "Context", "Device", "DeviceUse", "Difference", "Draw", "EarlyClock", "EarlyRead",
+    "Elsewhere", "Fact", "Fixed", "Fixing", "Guard", "Guarded", "HostRead", "IdleSuppression",
+    "Indexing", "Join", "KeptDevice", "KeptModules", "KeptTensor", "Kind", "Known", "LeftState",
+    "LoopRead", "Loss", "LossyDefault", "MixedPrecision", "ModuleCall", "Move", "Neglect",
+    "NeglectedDevice", "Operand", "Origin", "Pinning", "Revealed", "Role", "StrayPart", "Symbol",
+    "Trait", "TypeQuestion", "UncalledQuestion", "Unparsable", "Unreadable", "WorkerUse", "Wrap",
+    "asks_type", "chooses_host", "difference", "is_chosen", "left_out", "may_be_accelerator",
+    "may_be_host", "only_host", "stands_in",
 ]  # fmt: skip

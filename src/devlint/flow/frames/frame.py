@@ -12,7 +12,8 @@ from devlint.flow.domain.lattice import UNKNOWN, Device, names_accelerator, of_o
 from devlint.flow.domain.paths import Ref, path_value
 from devlint.flow.domain.state import WAITED, Object, State
 from devlint.flow.domain.state_joins import join_objects
-from devlint.flow.domain.values import MOVED_LEAF, TENSORS, Kind, Origin, Value
+from devlint.flow.domain.traits import Trait
+from devlint.flow.domain.values import TENSORS, Kind, Origin, Value
 from devlint.flow.facts import Context, Fact, Guard, Operand, Role
 from devlint.flow.frames.files import ClassInfo, File
 from devlint.flow.frames.overheard import hangs_on_finding, overheard
@@ -175,13 +176,13 @@ class Frame:
 
     def operand(self, node: ir.Expr, value: Value) -> Operand:
         """The value at a node as rules see it: conditions applied, objects looked up."""
-        device, guarded = self.place(value), value.note == "guarded"
+        device, guarded = self.place(value), value.trait is Trait.GUARDED
         found = self.object(value)
         type_name = value.kind.name.lower()
         if found is not None and value.kind.is_container:
             inside = found.items or (found.element,)
-            if any(each.note == MOVED_LEAF for each in inside):
-                value = value.but(note=MOVED_LEAF)
+            if any(each.trait is Trait.MOVED_LEAF for each in inside):
+                value = value.but(trait=Trait.MOVED_LEAF)
         if found is not None:
             guarded = found.guarded
             if value.kind is Kind.MODULE:

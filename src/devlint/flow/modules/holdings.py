@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from devlint.flow.domain.state import Object
+from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import Kind, Value
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
@@ -70,7 +71,7 @@ def holds_buffers_only(frame: Frame, module: Value, depth: int = _DEEPEST) -> bo
                 return False
             buffers = True
         elif is_registered(held):
-            if held.note != "buffer":
+            if held.trait is not Trait.BUFFER:
                 return False
             buffers = True
     names = {name for name, held in found.entries.items() if held.kind is not Kind.NUMBER}

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from devlint.flow.domain.lattice import UNKNOWN
+from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import NOTHING, Kind, Value
 from devlint.flow.facts import Role
 from devlint.flow.frames.files import ClassInfo
@@ -51,7 +52,9 @@ def _is_to_be_filled(frame: Frame, value: Value) -> bool:
     parameters are left behind, whichever they are."""
     found = frame.object(value) if value.kind.is_container else None
     inside = NOTHING if found is None else found.elements()
-    return inside.kind is Kind.NONE or (inside.kind is Kind.TENSOR and inside.note != "parameter")
+    return inside.kind is Kind.NONE or (
+        inside.kind is Kind.TENSOR and inside.trait is not Trait.PARAMETER
+    )
 
 
 def forget_moved(info: ClassInfo, frame: Frame, this: Value) -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from devlint.flow.domain.derivation import Sort
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Symbol
 from devlint.flow.domain.paths import Remembered
+from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import Kind, Origin, Value
 from devlint.flow.facts import KeptDevice, Operand
 from devlint.flow.frames.files import CONSTRUCTORS, ClassInfo
@@ -28,7 +29,7 @@ def remember(info: ClassInfo, frame: Frame, name: str, value: Value) -> Value:
         return value
     owner = (info, name)
     once = len(stores) == 1 and _is_stored_once(info, name)
-    read = value.note == "tensor-device" and value.device == CPU
+    read = value.trait is Trait.DEVICE_OF_TENSOR and value.device == CPU
     if read and not once:
         return Value(Kind.DEVICE)
     if not once:
@@ -42,7 +43,7 @@ def remember(info: ClassInfo, frame: Frame, name: str, value: Value) -> Value:
     if _or_cpu(info, node):
         text = f"the device that `self.{name}` holds"
         kept = Remembered(text, False, owner, moves=True)
-        return value.but(device=Symbol(text, text), data=kept, note="")
+        return value.but(device=Symbol(text, text), data=kept, trait=None)
     return value
 
 
