@@ -18,6 +18,7 @@ from devlint.model.findings import (
     insert_before,
     replace,
 )
+from devlint.model.trees import key
 from devlint.rules import rule
 
 _EQUALITY = frozenset({"==", "!="})
@@ -219,7 +220,7 @@ def _is_new(operand: Operand, other: Operand) -> bool:
     """The device is made by this expression: nothing else can be the same object. A call that is
     given the other one may hand it back."""
     if isinstance(operand.node, ir.Call):
-        return all(ir.render(each.value) != str(other) for each in operand.node.args)
+        return all(key(each.value) != key(other.node) for each in operand.node.args)
     return operand.value.trait is Trait.DEVICE_OF_TENSOR
 
 

@@ -17,6 +17,7 @@ from devlint.model.findings import (
     replace,
     replace_tail,
 )
+from devlint.model.trees import dotted_name
 from devlint.rules import rule
 
 
@@ -138,7 +139,7 @@ def override_that_goes_elsewhere(move: Move) -> Iterator[Report]:
     if move.method not in _OTHER_WAY.get(method, ()):
         return
     receiver = move.receiver.node
-    inherited = isinstance(receiver, ir.Call) and ir.render(receiver.func) == "super"
+    inherited = isinstance(receiver, ir.Call) and dotted_name(receiver.func) == "super"
     if not inherited:
         return
     tail = Rewrite(Anchor(receiver, "end"), Anchor(move.node, "end"), f".{method}()")

@@ -204,7 +204,7 @@ _SEQUENCES = ("List", "Sequence", "Iterable", "Collection", "list", "tuple", "Tu
 
 def outermost(node: ir.Expr) -> str:
     """The last word of what stands before the brackets: `List` of `typing.List[nn.Module]`."""
-    return ir.render(node.value).rpartition(".")[2] if isinstance(node, ir.Subscript) else ""
+    return last_name(node.value) if isinstance(node, ir.Subscript) else ""
 
 
 def _element(node: ir.Expr) -> ir.Expr | None:

@@ -22,6 +22,7 @@ from devlint.flow.operations import arrivals, unpacking
 from devlint.flow.syntax import rounds
 from devlint.flow.syntax.walk import descendants
 from devlint.model import ir
+from devlint.model.trees import last_name
 
 _MOST_ROUNDS = 4
 
@@ -301,7 +302,7 @@ def _caught(frame: Frame, handler: ir.Handler) -> list[str]:
     if handler.type is None:
         return [""]
     types = handler.type.items if isinstance(handler.type, ir.Display) else (handler.type,)
-    return [ir.render(each).rpartition(".")[2] for each in types]
+    return [last_name(each) for each in types]
 
 
 def match(frame: Frame, node: ir.Match) -> None:

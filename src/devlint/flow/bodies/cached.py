@@ -22,9 +22,10 @@ from devlint.flow.modules.placement import is_registered
 from devlint.flow.syntax.walk import descendants, self_attribute
 from devlint.model import ir
 from devlint.model.findings import Hop
+from devlint.model.trees import words
 
 _OF_ATTRIBUTES = ("__setattr__", "__getattr__")
-_ABOUT_PLACES = re.compile(r"device|is_cuda|\.is_(cpu|mps|meta)\b|same_place")
+_ABOUT_PLACES = re.compile(r"device|is_cuda|^is_(cpu|mps|meta)$|same_place")
 _LOOKS = frozenset(
     ("len", "hasattr", "getattr", "int", "max", "min", "size", "dim", "numel", "any")
 )
@@ -255,9 +256,13 @@ def _asked(test: ir.Expr, this: str) -> set[str]:
     return found - {""}
 
 
+def _speaks_of_places(node: ir.Expr) -> bool:
+    return any(map(_ABOUT_PLACES.search, words(node)))
+
+
 def _asks_for_place(method: ir.Function, test: ir.Expr) -> bool:
     """Whether a test looks at a device, or at something that may hang on one."""
-    if _ABOUT_PLACES.search(ir.render(test, 400)):
+    if _speaks_of_places(test):
         return True
     names = set()
     for node in descendants(test):
@@ -273,7 +278,7 @@ def _asks_for_place(method: ir.Function, test: ir.Expr) -> bool:
         isinstance(node, ir.Assign)
         and node.value is not None
         and any(isinstance(target, ir.Name) and target.id in names for target in node.targets)
-        and _ABOUT_PLACES.search(ir.render(node.value, 400))
+        and _speaks_of_places(node.value)
         for node in descendants(method)
     )
 

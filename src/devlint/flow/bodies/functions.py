@@ -129,9 +129,7 @@ def _forget(
     """A function that isn't followed may move what it is given, where it moves its argument."""
     if isinstance(closure.node, ir.Lambda):
         return
-    moved = {
-        root.partition(".")[0].partition("[")[0] for root in closure.file.scan(closure.node).moved
-    }
+    moved = closure.file.scan(closure.node).moved
     given = dict(zip((p.name for p in closure.node.params), positional, strict=False))
     for name, value in {**given, **keywords}.items():
         found = frame.object(value)

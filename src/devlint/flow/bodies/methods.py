@@ -34,6 +34,7 @@ from devlint.flow.modules.rewritten import (
 )
 from devlint.flow.modules.stale import forget_devices, tell
 from devlint.model import ir
+from devlint.model.trees import dotted_name
 
 _SETUP_ROUNDS = 8
 
@@ -129,7 +130,7 @@ def _known_of_object(around: Frame, made: Frame) -> dict[str, bool]:
 
 def receiver_of(info: ClassInfo, method: ir.Function, this: Value) -> Value | None:
     """What the first parameter of a method is: the object, its class, or nothing special."""
-    names = {ir.render(decorator) for decorator in method.decorators}
+    names = {dotted_name(decorator) for decorator in method.decorators}
     if "staticmethod" in names:
         return None
     return Value(Kind.CLASS, data=info) if "classmethod" in names else this

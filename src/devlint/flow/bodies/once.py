@@ -6,6 +6,7 @@ from devlint.flow.domain.state import State
 from devlint.flow.domain.traits import Trait
 from devlint.flow.frames.frame import Frame
 from devlint.model import ir
+from devlint.model.trees import key
 
 
 def keep(frame: Frame, node: ir.If, taken: State) -> None:
@@ -26,10 +27,10 @@ def _flag(node: ir.If) -> ir.Attribute | None:
         test, ends = test.operand, True
     if not isinstance(test, ir.Attribute) or not isinstance(test.value, ir.Name):
         return None
-    text = ir.render(test)
+    asked = key(test)
     for statement in node.body:
         match statement:
             case ir.Assign(targets=(ir.Attribute() as target,), value=ir.Constant(value=value)):
-                if value is ends and ir.render(target) == text:
+                if value is ends and key(target) == asked:
                     return test
     return None

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.syntax.walk import descendants, mentions, self_attribute
 from devlint.model import ir
+from devlint.model.trees import last_name
 
 _DEVICE = "device"
 
@@ -37,4 +38,4 @@ def _takes(call: ir.Call, this: str, inputs: Iterable[str]) -> bool:
 
 
 def _is_device(argument: ir.Argument) -> bool:
-    return ir.render(argument.value, 80).rpartition(".")[2] == _DEVICE
+    return last_name(argument.value) == _DEVICE

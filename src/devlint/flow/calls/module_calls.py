@@ -30,6 +30,7 @@ from devlint.flow.modules.placement import is_parted
 from devlint.flow.operations import arrivals, meet
 from devlint.flow.operations.attributes import new_instance
 from devlint.model import ir
+from devlint.model.trees import last_name
 
 
 def construct(frame: Frame, node: ir.Call, info: ClassInfo, args: Arguments) -> Value:
@@ -186,7 +187,7 @@ def _is_pipeline(func: ir.Expr, args: Arguments) -> bool:
     """Whether what is called is a whole pipeline, by its name or by what it is asked for: it is
     moved as models are, and gives images, texts or arrays."""
     asked = any(argument.keyword == "output_type" for argument, _ in args.all)
-    return asked or _PIPELINE.search(ir.render(func)) is not None
+    return asked or _PIPELINE.search(last_name(func)) is not None
 
 
 def _is_given_others(frame: Frame, place: Device, inputs: list[Given]) -> bool:
@@ -247,7 +248,7 @@ def _is_metric(source: str) -> bool:
     return source.startswith("torchmetrics.")
 
 
-_PIPELINE = re.compile(r"(^|_|\.)(pipe|pipeline)(_\w+|\d+)?$")
+_PIPELINE = re.compile(r"(^|_)(pipe|pipeline)(_\w+|\d+)?$")
 _SEVERAL_OUTPUTS = frozenset(("LSTM", "GRU", "RNN", "MultiheadAttention", "LSTMCell"))
 
 
@@ -303,13 +304,13 @@ def _moves(info: ClassInfo, method: tuple[ClassInfo, ir.Function], names: set[st
     of its own class that does."""
     scan = method[0].file.scan(method[1])
     names = scan.parts_of(names)
-    if any(root.partition(".")[0].partition("[")[0] in names for root in scan.moved):
+    if not scan.moved.isdisjoint(names):
         return True
     for attr, name in scan.self_inputs:
         called = info.method(attr) if name in names else None
         if called is not None and called[1] is not method[1]:
             inner = called[0].file.scan(called[1])
             parts = inner.parts_of({parameter.name for parameter in called[1].params[1:]})
-            if any(root.partition(".")[0].partition("[")[0] in parts for root in inner.moved):
+            if not inner.moved.isdisjoint(parts):
                 return True
     return False

@@ -9,6 +9,7 @@ from devlint.flow.domain.values import Settled
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted
 from devlint.model import ir
+from devlint.model.trees import words
 
 _OPPOSITE = {">": "<=", ">=": "<", "==": "!=", "!=": "==", "<": ">=", "<=": ">"}
 
@@ -31,7 +32,7 @@ def proves_cuda(frame: Frame, node: ir.Expr, holds: bool) -> bool:
     `device.type != "cuda"` where it doesn't."""
     match node:
         case ir.Compare(op="==" | "in" | "!=" as op, left=left, right=ir.Constant(value=str(text))):
-            named = text.startswith("cuda") and "device" in ir.render(left)
+            named = text.startswith("cuda") and any("device" in word for word in words(left))
             return (op != "!=") is holds and (named or text in ON_CUDA_ALONE)
         case ir.Attribute(attr="is_cuda"):
             return holds

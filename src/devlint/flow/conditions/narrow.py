@@ -10,7 +10,7 @@ from devlint.flow.conditions.implications import implied
 from devlint.flow.conditions.predicates import meaning
 from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.lattice import UNKNOWN, Device, Known
-from devlint.flow.domain.paths import Path, as_device, given_tensor
+from devlint.flow.domain.paths import Path, as_device, asks_class, given_tensor, identity
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import NONE, NOTHING, PROVED, TENSORS, Kind, Origin, Value
 from devlint.flow.frames.frame import Frame
@@ -96,12 +96,13 @@ def _is_given(value: Value) -> bool:
 def _narrow_itself(frame: Frame, subject: ir.Expr, types: ir.Expr, holds: bool) -> None:
     names = dotted_types(frame, types)
     if holds and frame.owner is not None and isinstance(types, ir.Name):
-        frame.state.known[f"isinstance({ir.render(subject)}, {types.id})"] = True
+        frame.state.known[asks_class(subject, types.id)] = True
     if isinstance(subject, ir.Name) and unions.narrow_instance(frame, subject.id, names, holds):
         return
     if holds and names == {"builtins.str"}:
         bound = frame.state.env if isinstance(subject, ir.Name) else frame.state.paths
-        bound[ir.render(subject, 80)] = _as_string(frame, subject)
+        if path := identity(subject):
+            bound[path] = _as_string(frame, subject)
         return
     if not isinstance(subject, ir.Name):
         return
@@ -188,4 +189,4 @@ def _narrow_to_parameter(frame: Frame, subject: ir.Expr) -> None:
         case _:
             return
     if value is not None and value.kind is Kind.TENSOR and value.origin is Origin.ATTRIBUTE:
-        bound[ir.render(subject, 80)] = Value(Kind.TENSOR, UNKNOWN, grad=True)
+        bound[identity(subject)] = Value(Kind.TENSOR, UNKNOWN, grad=True)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.keys import ARGUMENTS_ON_HOST, ON_HOST, all_of
 from devlint.flow.domain.lattice import UNKNOWN, Device, Guarded, Known, Symbol, symbols, ways_to
-from devlint.flow.domain.paths import as_device
+from devlint.flow.domain.paths import as_device, identity
 from devlint.flow.domain.values import NOTHING, Kind, Origin, Settled, Value
 from devlint.flow.frames.frame import Frame
 from devlint.model import ir
@@ -149,5 +149,5 @@ def _put(frame: Frame, node: ir.Expr, value: Value, partner: Value) -> None:
     placed = value.but(device=frame.place(partner), origin=Origin.MOVED, data=None, trace=told)
     if isinstance(node, ir.Name):
         frame.state.env[node.id] = placed
-    else:
-        frame.state.paths[ir.render(node, 80)] = placed
+    elif path := identity(node):
+        frame.state.paths[path] = placed

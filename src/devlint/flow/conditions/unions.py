@@ -10,6 +10,7 @@ from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted
 from devlint.flow.syntax.walk import descendants
 from devlint.model import ir
+from devlint.model.trees import last_name
 
 _CHOICES_OF_TYPE = (Trait.TENSOR_OR, Trait.DEVICE_OR_STRING)
 
@@ -34,7 +35,7 @@ def members(node: ir.Expr) -> list[ir.Expr]:
         case ir.Binary(op="|", left=left, right=right):
             return [*members(left), *members(right)]
         case ir.Subscript(value=value, index=index):
-            name = ir.render(value).rpartition(".")[2]
+            name = last_name(value)
             if name == "Optional":
                 return members(index)
             if name == "Union" and isinstance(index, ir.Display):
@@ -78,7 +79,7 @@ def is_compared_both_ways(function: ir.Function | ir.Lambda | None, name: str) -
                 case ir.Compare(left=left, right=right):
                     sides = (left, right)
                     if any(isinstance(side, ir.Name) and side.id == name for side in sides):
-                        if any("device(" in ir.render(side, 200) for side in sides):
+                        if any(_makes_device(each) for s in sides for each in descendants(s)):
                             return True
                 case ir.Attribute(value=ir.Name(id=read), attr="type" | "index") if read == name:
                     return True
@@ -86,3 +87,7 @@ def is_compared_both_ways(function: ir.Function | ir.Lambda | None, name: str) -
                     if isinstance(first.value, ir.Name) and first.value.id == name:
                         return True
     return False
+
+
+def _makes_device(node: ir.Node) -> bool:
+    return isinstance(node, ir.Call) and last_name(node.func).endswith("device")

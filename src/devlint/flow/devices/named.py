@@ -14,6 +14,7 @@ from devlint.flow.domain.values import Kind, Value
 from devlint.flow.facts import DeviceUse, Known
 from devlint.flow.frames.frame import Frame
 from devlint.model import ir
+from devlint.model.trees import last_name as last_name
 
 DEVICES_COUNTED = "torch.cuda.device_count()"
 """How the keys of conditions on the number of devices begin."""
@@ -126,14 +127,3 @@ _DTYPE_NAME = re.compile(
 _DEVICE_NAME = re.compile(
     r"dev|gpu|cuda|cpu|rank|place|accelerator|target_d|torch_d(?!type)", re.IGNORECASE
 )
-
-
-def last_name(node: ir.Expr) -> str:
-    """`c` of `c`, `b.c` and `b["c"]`."""
-    if isinstance(node, ir.Name):
-        return node.id
-    if isinstance(node, ir.Attribute):
-        return node.attr
-    if isinstance(node, ir.Subscript) and isinstance(node.index, ir.Constant):
-        return str(node.index.value)
-    return ""

@@ -30,6 +30,7 @@ from devlint.flow.syntax.forgotten import chosen_twice, goes_nowhere, parameter_
 from devlint.flow.syntax.walk import descendants, mentions, self_attribute
 from devlint.model import ir
 from devlint.model.findings import Hop
+from devlint.model.trees import called, dotted_name, last_name
 
 _SEES_ALL_NAMES = frozenset(("locals", "vars", "eval", "exec"))
 _SAID_TO_BE_UNUSED = re.compile(r"unused|not used|ignored|deprecated|compatib", re.IGNORECASE)
@@ -190,7 +191,9 @@ def _settles(frame: Frame, device: Device) -> bool:
 def _is_interface(frame: Frame, function: ir.Function, name: str) -> bool:
     """Whether others may ask for the parameter: a method that overrides or is overridden, a
     function that is decorated or handed over, or one inside of another."""
-    if frame.scopes or any(_last(each) not in _TRANSPARENT for each in function.decorators):
+    if frame.scopes or any(
+        last_name(called(each)) not in _TRANSPARENT for each in function.decorators
+    ):
         return True
     info = frame.owner
     if info is None:
@@ -200,11 +203,6 @@ def _is_interface(frame: Frame, function: ir.Function, name: str) -> bool:
     if function.name.startswith("__") and function.name.endswith("__"):
         return True
     return _is_overridden(frame, info, function.name) or _is_handed_over(frame, function.name)
-
-
-def _last(node: ir.Expr) -> str:
-    func = node.func if isinstance(node, ir.Call) else node
-    return ir.render(func).rpartition(".")[2]
 
 
 def _is_overridden(frame: Frame, info: ClassInfo, name: str) -> bool:
@@ -289,7 +287,7 @@ def _used_as_device(statement: ir.Stmt, this: str, name: str) -> Iterator[ir.Exp
             given = [a.value for a in node.args if a.keyword == name]
             if isinstance(node.func, ir.Attribute) and node.func.attr == "to" and node.args:
                 given.append(node.args[0].value)
-            if ir.render(node.func).startswith("torch.cuda."):
+            if dotted_name(node.func).startswith("torch.cuda."):
                 given = []
         elif isinstance(node, ir.Mapping):
             given = [v for k, v in node.items if isinstance(k, ir.Constant) and k.value == name]

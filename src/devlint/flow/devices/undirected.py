@@ -5,7 +5,7 @@ from __future__ import annotations
 from devlint.flow.devices import options
 from devlint.flow.domain.derivation import shown
 from devlint.flow.domain.lattice import Known, Symbol
-from devlint.flow.domain.paths import as_device
+from devlint.flow.domain.paths import as_device, asks_class
 from devlint.flow.domain.values import NOTHING, Kind, Value
 from devlint.flow.domain.wording import hop
 from devlint.flow.facts import Neglect, NeglectedDevice
@@ -87,7 +87,7 @@ def note_own(frame: Frame, node: ir.Call, func: ir.Attribute, args: Arguments) -
     own = parameter_of(function)
     if own is None or own.default is None or args.unpacked:
         return
-    asked = f"isinstance({ir.render(func.value)}, {owner.node.name})"
+    asked = asks_class(func.value, owner.node.name)
     position = function.params.index(own) - 1
     if not frame.state.known.get(asked) or args.keyword(own.name) is not None:
         return

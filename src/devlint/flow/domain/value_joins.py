@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from devlint.flow.domain.derivation import Sort, Step, shown
 from devlint.flow.domain.keys import IS_NONE, LONGEST, asks_type, is_about_devices, stands_in
 from devlint.flow.domain.lattice import (
@@ -35,9 +33,10 @@ from devlint.flow.domain.values import (
     Value,
 )
 from devlint.model import ir
+from devlint.model.trees import descendants, last_name
 
-_ASKS_ELSE = re.compile(r"^not |\btype\(|isinstance\(|is_tensor\(|hasattr\(| is (not )?None")
-"""Conditions that ask what an argument is, or whether it is there."""
+_ASK_ELSE = frozenset(("type", "isinstance", "is_tensor", "hasattr"))
+"""Functions that are asked what an argument is."""
 
 NAMED = (Kind.DEVICE, Kind.STRING)
 """The kinds that name a device."""
@@ -237,7 +236,18 @@ def _words(test: ir.Expr) -> str | None:
     """The key of a condition that may change between two looks at it: it tells two paths apart that
     part here and meet here."""
     text = ir.render(test, 2 * LONGEST)
-    return None if len(text) > LONGEST or _ASKS_ELSE.search(text) else text
+    asks_else = isinstance(test, ir.Unary) or any(map(_asks_else, descendants(test)))
+    return None if len(text) > LONGEST or asks_else else text
+
+
+def _asks_else(node: ir.Node) -> bool:
+    """Whether a part of a condition asks what an argument is, or whether it is there."""
+    match node:
+        case ir.Call(func=func):
+            return last_name(func) in _ASK_ELSE
+        case ir.Compare(op="is" | "is not", right=ir.Constant(value=None)):
+            return True
+    return False
 
 
 def _is_made_apart(fresh: Value, other: Value) -> bool:

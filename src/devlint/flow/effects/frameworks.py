@@ -5,7 +5,7 @@ Their values aren't known; a trait marks them.
 
 from __future__ import annotations
 
-from devlint.flow.domain.paths import Path
+from devlint.flow.domain.paths import Path, identity
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import NOTHING, Kind, Value
@@ -34,7 +34,7 @@ def make(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
 def named(target: ir.Expr, value: Value) -> Value:
     """What `accelerator = Accelerator()` binds: its `device` is a place of its own."""
     if value.trait is Trait.PLACER and value.data is None:
-        return value.but(data=Path(ir.render(target)))
+        return value.but(data=Path(identity(target) or ir.render(target)))
     return value
 
 

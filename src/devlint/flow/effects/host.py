@@ -12,13 +12,13 @@ from devlint.flow.domain.lattice import (
     may_be_accelerator,
     names_accelerator,
 )
+from devlint.flow.domain.paths import identity
 from devlint.flow.domain.traits import ELEMENTS, Trait
 from devlint.flow.domain.values import TENSORS, Origin
 from devlint.flow.effects.use import Use, arguments_of
 from devlint.flow.facts import HostRead, Operand, Role
 from devlint.flow.frames.arguments import Given
 from devlint.flow.frames.frame import Frame
-from devlint.model import ir
 
 
 def tell_read(use: Use, given: Given, method: str, container: bool = False) -> None:
@@ -76,7 +76,7 @@ def _is_made_of_input(operand: Operand, role: Role) -> bool:
     if operand.value.trait in ELEMENTS:
         return False
     root = operand.device.label.removesuffix(".device")
-    return ir.render(operand.node) != root and _ON_THE_HOST.search(root) is None
+    return identity(operand.node) != root and _ON_THE_HOST.search(root) is None
 
 
 _ON_THE_HOST = re.compile(r"len(gth)?s?$|sizes?$", re.IGNORECASE)

@@ -18,6 +18,7 @@ from devlint.flow.operations.unpacking import part_of_encoding
 from devlint.flow.syntax.texts import text_parts
 from devlint.flow.syntax.walk import descendants
 from devlint.model import ir
+from devlint.model.trees import last_name, root_name
 from devlint.torchapi.effects import Row
 
 
@@ -73,10 +74,11 @@ def closure_moves(frame: Frame, closure: Closure) -> bool:
 def _names_device(argument: ir.Argument, own: set[str]) -> bool:
     """Whether an argument is a device, and not the one on which something of the function's own is:
     `device=device`, `self.device`, but not `device=rows[0].device`."""
-    base, _, last = ir.render(argument.value).rpartition(".")
-    if argument.keyword != "device" and last != "device":
+    value = argument.value
+    if argument.keyword != "device" and last_name(value) != "device":
         return False
-    return last != "device" or base.partition(".")[0].partition("[")[0] not in own
+    of_own = isinstance(value, ir.Attribute) and root_name(value) in own
+    return not of_own or last_name(value) != "device"
 
 
 def class_moves(frame: Frame, info: ClassInfo) -> bool:

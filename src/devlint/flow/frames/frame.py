@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import reduce
 
@@ -57,7 +57,7 @@ class Frame:
     """The innermost loop whose body runs, outside of any `if` in it."""
     arm: ir.If | None = None
     """The innermost `if` one of whose branches runs."""
-    saved: dict[str, ir.If | None] = field(default_factory=dict)
+    saved: dict[Hashable, ir.If | None] = field(default_factory=dict)
     """The paths at which something was saved, with the `if` in which it was."""
     expecting: bool = False
     """The code expects an error here (`with pytest.raises(...)`): nothing is said of it."""

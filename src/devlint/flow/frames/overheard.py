@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Container
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -23,6 +22,7 @@ from devlint.flow.facts import (
 )
 from devlint.flow.syntax.walk import descendants
 from devlint.model import ir
+from devlint.model.trees import last_name
 
 if TYPE_CHECKING:
     from devlint.flow.frames.frame import Frame
@@ -92,7 +92,12 @@ def hangs_on_finding(fact: Fact) -> bool:
     return any(_LOCAL in key for each in _operands(fact) for key in conditions(each.device))
 
 
-_ASKS_FOR_TYPE = re.compile(r"(^|\.)(isinstance|issubclass|hasattr|type|_?is_\w+)$")
+def _asks_for_type(function: str) -> bool:
+    """Whether a function answers what something is: `isinstance`, or `is_tensor` and its like."""
+    return function in _ASK_FOR_TYPE or function.startswith(("is_", "_is_"))
+
+
+_ASK_FOR_TYPE = frozenset(("isinstance", "issubclass", "hasattr", "type"))
 
 
 def _is_asked(frame: Frame, fact: Fact) -> bool:
@@ -117,7 +122,7 @@ def _asks(inside: ir.Node, names: Container[str] | None = None) -> bool:
     """Whether a node asks of what type a name is: one of `names`, or any."""
     return any(
         isinstance(node, ir.Call)
-        and _ASKS_FOR_TYPE.search(ir.render(node.func)) is not None
+        and _asks_for_type(last_name(node.func))
         and any(
             isinstance(a.value, ir.Name) and (names is None or a.value.id in names)
             for a in node.args

@@ -12,6 +12,7 @@ from devlint.flow.frames.frame import Frame
 from devlint.flow.modules.placement import is_registered
 from devlint.flow.syntax.walk import descendants, self_attribute
 from devlint.model import ir
+from devlint.model.trees import last_name
 
 _DEEPEST = 4
 
@@ -126,7 +127,7 @@ def _is_made_of_parts(frame: Frame, info: ClassInfo, call: ir.Call, depth: int) 
     named = info.file.names.get(func.id) if isinstance(func, ir.Name) else None
     if named is not None and isinstance(named.data, ClassInfo):
         return depth > 0 and _makes_something(frame, named.data, depth - 1)
-    name = str(named.data) if named is not None else ir.render(func)
+    name = str(named.data) if named is not None else last_name(func)
     row = frame.world.table.get(f"torch.nn.{name.rpartition('.')[2]}")
     if row is None or row.kind != "module":
         return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from devlint.flow.devices.replaced import gives
 from devlint.flow.domain.lattice import UNKNOWN, Known, Symbol
-from devlint.flow.domain.paths import Path, path_value
+from devlint.flow.domain.paths import Path, asks_attribute, identity, path_value
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.traits import CHOICES, Trait
 from devlint.flow.domain.values import (
@@ -24,6 +24,7 @@ from devlint.flow.modules.placement import forget_optimizer, parameter_at
 from devlint.flow.operations import graphs
 from devlint.flow.operations.unpacking import child_of
 from devlint.model import ir
+from devlint.model.trees import called, dotted_name, last_name
 
 _ABOUT_DEVICES = frozenset(("device", "is_cuda", "get_device"))
 _SAME_TENSOR = frozenset(("data", "T", "mT", "H", "mH", "real", "imag", "grad"))
@@ -40,7 +41,7 @@ def read(frame: Frame, node: ir.Attribute, base: Value) -> Value:
     attr, kind = node.attr, base.kind
     if kind is Kind.LIBRARY:
         return _of_library(frame, node, f"{base.data}.{attr}")
-    stored = frame.state.paths.get(ir.render(node, 80)) if frame.state.paths else None
+    stored = frame.state.paths.get(identity(node)) if frame.state.paths else None
     if stored is not None:
         return stored
     if attr in _ABOUT_DEVICES:
@@ -124,7 +125,7 @@ def _of_library(frame: Frame, node: ir.Attribute, name: str) -> Value:
 def _about_device(frame: Frame, node: ir.Attribute, base: Value) -> Value | None:
     """`.device`, `.is_cuda`: what they say, and whether the receiver has them."""
     if base.kind in (Kind.TENSOR, Kind.BATCH, Kind.MODULE, Kind.PLACED, Kind.LIST):
-        if frame.tells and not frame.state.known.get(f'hasattr({ir.render(node.value)}, "device")'):
+        if frame.tells and not frame.state.known.get(asks_attribute(node.value, "device")):
             frame.record(
                 AttributeRead(
                     node,
@@ -288,7 +289,7 @@ def _of_class_instance(
         return Value(Kind.METHOD, data=Bound(base, node.value, closure=closure))
     for each in info.lineage():
         if node.attr in each.env:
-            fields = any("dataclass" in ir.render(d) for d in each.node.decorators)
+            fields = any("dataclass" in last_name(called(d)) for d in each.node.decorators)
             return NOTHING if fields else each.env[node.attr]
     return None
 
@@ -329,7 +330,7 @@ def _of_class(info: ClassInfo, base: Value, node: ir.Attribute) -> Value:
         return NOTHING
     owner, function = method
     closure = Closure(function, owner.file, (), owner, f"{owner.node.name}.{function.name}")
-    if any(ir.render(each) == "classmethod" for each in function.decorators):
+    if any(dotted_name(each) == "classmethod" for each in function.decorators):
         return Value(Kind.METHOD, data=Bound(base, node.value, closure=closure))
     return Value(Kind.FUNCTION, data=closure)
 

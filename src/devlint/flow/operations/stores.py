@@ -7,7 +7,7 @@ from dataclasses import replace
 from devlint.flow.devices.replaced import is_replaced
 from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.lattice import UNKNOWN
-from devlint.flow.domain.paths import Path
+from devlint.flow.domain.paths import Path, identity
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import Kind, Origin, Value, with_gradient
 from devlint.flow.facts import AttributeWrite
@@ -75,7 +75,7 @@ def store(frame: Frame, node: ir.Attribute, value: Value, statement: ir.Stmt) ->
             value = value.but(trait=Trait.BUFFER)
         holds = value.kind in (Kind.MODULE, Kind.TENSOR) or value.kind.is_container
         if frame.state.paths:
-            frame.state.paths.pop(ir.render(node, 80), None)
+            frame.state.paths.pop(identity(node), None)
         entries = {**found.entries, node.attr: value}
         frame.update(base, replace(found, entries=entries, stateless=found.stateless and not holds))
     elif found is not None and graphs.is_graph(frame, base):
@@ -83,7 +83,8 @@ def store(frame: Frame, node: ir.Attribute, value: Value, statement: ir.Stmt) ->
     elif base.kind is Kind.OPTIMIZER:
         forget_optimizer(frame, base)
     elif isinstance(base.data, Path) or base.kind in (Kind.UNKNOWN, Kind.ENCODING):
-        frame.state.paths[ir.render(node, 80)] = value
+        if path := identity(node):
+            frame.state.paths[path] = value
         put_in(frame, node, value)
 
 
@@ -91,7 +92,7 @@ def remove(frame: Frame, node: ir.Attribute) -> None:
     """`del base.attr`."""
     base = frame.evaluate(node.value)
     found = frame.object(base)
-    frame.state.paths.pop(ir.render(node, 80), None)
+    frame.state.paths.pop(identity(node), None)
     if found is not None and base.kind in (Kind.MODULE, Kind.INSTANCE):
         kept = {name: value for name, value in found.entries.items() if name != node.attr}
         frame.update(base, replace(found, entries=kept))
@@ -143,9 +144,19 @@ def put_in(frame: Frame, target: ir.Expr, value: Value) -> None:
         if outermost(base.data) is not base.data:
             continue  # a part: what holds it is known, too
         if base.kind is Kind.MODULE and base.trait is not Trait.SELF and found is not None:
-            name = ir.render(target).removeprefix(ir.render(inner)).lstrip(".")
+            name = _below(target, inner)
             frame.update(base, found.with_entry(name, value))
             return
+
+
+def _below(node: ir.Expr, whole: ir.Expr) -> str:
+    """What leads from a whole to a part of it: `head.fc` of `model.head.fc`."""
+    if not isinstance(node, (ir.Attribute, ir.Subscript)) or node is whole:
+        return ""
+    before = _below(node.value, whole)
+    if isinstance(node, ir.Attribute):
+        return f"{before}.{node.attr}" if before else node.attr
+    return f"{before}[{ir.render(node.index)}]"
 
 
 def _written(statement: ir.Stmt, node: ir.Expr) -> ir.Expr:

@@ -8,6 +8,7 @@ from devlint.flow.syntax import docstrings
 from devlint.flow.syntax.seen import Scan
 from devlint.flow.syntax.walk import descendants, self_attribute
 from devlint.model import ir
+from devlint.model.trees import dotted_name, last_name, root_name
 
 TENSOR_ONLY = frozenset(
     "dim view permute unsqueeze unsqueeze_ is_cuda numel expand expand_as contiguous detach "
@@ -130,7 +131,7 @@ def _call(found: Scan, call: ir.Call, this: str, takes_tensors: Callable[[ir.Exp
         found.reads_back |= func.attr in _TO_HOST
         if func.attr in _EXPORTS and call.args:
             of_this = _root(call.args[0].value) == this
-            found.exports |= of_this and ir.render(func).endswith(_EXPORTERS)
+            found.exports |= of_this and dotted_name(func).endswith(_EXPORTERS)
         if func.attr in MOVES:
             found.followed |= {
                 a.value.value.id
@@ -141,8 +142,8 @@ def _call(found: Scan, call: ir.Call, this: str, takes_tensors: Callable[[ir.Exp
             }
             if func.attr == "cuda" and isinstance(func.value, ir.Subscript):
                 if isinstance(func.value.index, ir.Display):
-                    found.columns.add(ir.render(func.value.value))
-            found.moved.add(ir.render(func.value))
+                    found.columns.add(dotted_name(func.value.value))
+            found.moved.add(root_name(func.value))
             attr = self_attribute(func.value, this)
             if attr:
                 found.self_moves.add(attr)
@@ -154,10 +155,10 @@ def _call(found: Scan, call: ir.Call, this: str, takes_tensors: Callable[[ir.Exp
             found.data.add(call.args[0].value.id)
     for argument in call.args:
         if argument.keyword == "collate_fn":
-            found.of_samples.add(_last_word(argument.value))
-        elif isinstance(argument.value, ir.Display) and _last_word(func) == "Compose":
+            found.of_samples.add(last_name(argument.value))
+        elif isinstance(argument.value, ir.Display) and last_name(func) == "Compose":
             made = (item.func for item in argument.value.items if isinstance(item, ir.Call))
-            found.of_samples.update(map(_last_word, made))
+            found.of_samples.update(map(last_name, made))
         if not _only_iterates(call):
             found.wrapped.update(_handed_on(argument.value, this))
     if any(isinstance(argument.value, (ir.Name, ir.Display)) for argument in call.args):
@@ -169,10 +170,6 @@ def _call(found: Scan, call: ir.Call, this: str, takes_tensors: Callable[[ir.Exp
 
 
 _FILLS = frozenset(("append", "extend", "insert"))
-
-
-def _last_word(node: ir.Expr) -> str:
-    return ir.render(node).rpartition(".")[2]
 
 
 def _given(node: ir.Expr) -> Iterator[str]:
@@ -263,7 +260,7 @@ def _statement(found: Scan, node: ir.Stmt, this: str) -> None:
             found.answers |= not isinstance(target, (ir.Name, ir.Display))
             if isinstance(node.value, ir.Call) and self_attribute(target, this):
                 found.makes |= _may_make(node.value.func)
-                found.registers |= ir.render(node.value.func).endswith("nn.Parameter")
+                found.registers |= dotted_name(node.value.func).endswith("nn.Parameter")
     elif isinstance(node, ir.Return):
         nothing = isinstance(node.value, ir.Constant) and node.value.value is None
         found.answers |= node.value is not None and not nothing
