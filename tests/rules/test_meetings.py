@@ -52,7 +52,7 @@ CODES = {
 
 CHOICE = Guarded(CUDA_AVAILABLE, CUDA, CPU)
 DEVICE = Symbol("device", "device")
-MODEL = Symbol("self", "where `self` is")
+MODEL = Symbol("self", "where `self` is", described=True)
 PLAIN, MODULE, DATA, MANAGED, TEST = (
     Context(role=role) for role in (Role.PLAIN, Role.MODULE, Role.DATA, Role.MANAGED, Role.TEST)
 )

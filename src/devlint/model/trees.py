@@ -94,10 +94,17 @@ def last_name(node: ir.Node) -> str:
 
 
 def root_name(node: ir.Node) -> str:
-    """`a` of `a`, `a.b`, `a[0].b` and `a.b()`; "" of what begins with no name."""
-    while isinstance(node, (ir.Attribute, ir.Subscript, ir.Call)):
-        node = node.func if isinstance(node, ir.Call) else node.value
-    return node.id if isinstance(node, ir.Name) else ""
+    """`a` of `a`, `a.b`, `a[0].b` and `a.b()`; "" of what begins with no name, as `f(a)`."""
+    while True:
+        match node:
+            case ir.Name(id=name):
+                return name
+            case ir.Attribute(value=inner) | ir.Subscript(value=inner):
+                node = inner
+            case ir.Call(func=ir.Attribute(value=inner)):
+                node = inner
+            case _:
+                return ""
 
 
 def called(node: ir.Expr) -> ir.Expr:

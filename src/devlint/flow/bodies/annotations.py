@@ -10,7 +10,7 @@ from devlint.flow.calls import fields
 from devlint.flow.conditions import unions
 from devlint.flow.devices.named import last_name
 from devlint.flow.domain.derivation import Sort, Step
-from devlint.flow.domain.lattice import CPU, UNKNOWN, Symbol
+from devlint.flow.domain.lattice import CPU, UNKNOWN, Symbol, collection_of
 from devlint.flow.domain.paths import Path, given_tensor, path_value, place_of_path
 from devlint.flow.domain.state import Object, State
 from devlint.flow.domain.traits import Trait
@@ -146,10 +146,10 @@ def _kind_of(name: str) -> Kind:
 def placed_inside(element: Value) -> Value:
     """An item, with words for its place instead of an expression that can't be evaluated."""
     place = element.device
-    if element.kind is not Kind.TENSOR or not isinstance(place, Symbol) or " " in place.label:
+    if element.kind is not Kind.TENSOR or not isinstance(place, Symbol) or not place.is_spelled:
         return element
-    name = place.label.partition("[")[0]
-    return element.but(device=Symbol(place.key, f"where the items of `{name}` are"))
+    words = f"where the items of `{collection_of(place)}` are"
+    return element.but(device=Symbol(place.key, words, described=True))
 
 
 def _fixed(node: ir.Expr) -> tuple[ir.Expr, ...]:

@@ -6,7 +6,9 @@ import re
 
 from devlint.flow.calls.host_inputs import gives_numbers_only, is_a_bound, is_of_integers
 from devlint.flow.calls.taking import takes_tensor
+from devlint.flow.conditions import unions
 from devlint.flow.domain.lattice import left_out, only_host
+from devlint.flow.domain.paths import identity
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.values import TENSORS, Kind, Value
 from devlint.flow.facts import Role
@@ -16,6 +18,7 @@ from devlint.flow.frames.frame import Frame
 from devlint.flow.operations import batches
 from devlint.flow.syntax.seen import Scan
 from devlint.model import ir
+from devlint.model.trees import descendants, dotted_name, last_name
 from devlint.torchapi.effects import Effect
 
 _MAY_HOLD_TENSORS = (*TENSORS, Kind.ENCODING, Kind.TUPLE, Kind.LIST)
@@ -23,10 +26,9 @@ _ON_THE_HOST = re.compile(r"len(gth)?s?$|sizes?$|^names?$|paths?$", re.IGNORECAS
 """Arguments that are on the CPU by custom: lengths for `pack_padded_sequence`, and no tensors."""
 _INDEX = re.compile(r"(^|_)(index(es)?|indices|idxs?)$", re.IGNORECASE)
 """Indices: one of the CPU indexes a tensor anywhere, and what nobody knows may do just that."""
-_PLAIN = re.compile(
-    r"(typing\.)?(Optional\[)?(str|int|float|bool)\]?( \| (str|int|float|bool|None))*"
-)
-_OF_NUMBERS = re.compile(r"\b([Ll]ist|[Tt]uple|Sequence)\[(\w+\[)?(int|float)\b")
+_NUMBERS = ("int", "float")
+_PLAIN = (*_NUMBERS, "str", "bool")
+_SEQUENCES = ("List", "list", "Tuple", "tuple", "Sequence")
 _OF_TRANSFORMERS = ("input_ids", "attention_mask", "token_type_ids", "decoder_input_ids")
 """Integers that models of transformers take, on their device."""
 _MASK = re.compile(r"mask$|^att?s$|_att?s$")
@@ -46,11 +48,11 @@ def may_hold_tensors(frame: Frame, module: Object | None, args: Arguments) -> li
             continue
         at = names[position] if argument.keyword is None and position < len(names) else ""
         name = argument.keyword or at
-        if name in plain or _ON_THE_HOST.search(name or ir.render(_subject(argument.value))):
+        if name in plain or _ON_THE_HOST.search(name or identity(_subject(argument.value))):
             continue
         if method is None:
             if not (module and module.source) and _INDEX.search(
-                name or ir.render(_subject(argument.value))
+                name or identity(_subject(argument.value))
             ):
                 continue
             if position and name not in _OF_TRANSFORMERS and _is_hidden(frame, module):
@@ -111,8 +113,22 @@ def _is_plain(parameter: ir.Parameter) -> bool:
     be perhaps a list of numbers: then what is made of it is made where that is needed."""
     if parameter.annotation is None:
         return False
-    said = ir.render(parameter.annotation, 200)
-    return _PLAIN.fullmatch(said) is not None or _OF_NUMBERS.search(said) is not None
+    if all(dotted_name(each) in _PLAIN for each in unions.members(parameter.annotation)):
+        return True
+    return any(map(_is_of_numbers, descendants(parameter.annotation)))
+
+
+def _is_of_numbers(node: ir.Node) -> bool:
+    """`List[int]`, `Tuple[float, float]` and `Sequence[List[int]]`."""
+    if not isinstance(node, ir.Subscript) or last_name(node.value) not in _SEQUENCES:
+        return False
+    inside = _first(node)
+    return dotted_name(_first(inside) if isinstance(inside, ir.Subscript) else inside) in _NUMBERS
+
+
+def _first(node: ir.Subscript) -> ir.Expr:
+    several = isinstance(node.index, ir.Display) and node.index.items
+    return several[0] if several else node.index
 
 
 def _has_host_part(frame: Frame, value: Value) -> bool:

@@ -16,6 +16,7 @@ from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.syntax.walk import descendants, self_attribute
 from devlint.model import ir
+from devlint.model.trees import words
 
 _TOKENIZES = re.compile(r"tokeni[sz]|encode_plus", re.IGNORECASE)
 _OF_TEXT = frozenset("lower upper strip lstrip rstrip startswith endswith replace encode".split())
@@ -38,8 +39,9 @@ def takes_tensor(
     if parameter is None:
         return None
     if parameter.annotation is not None:
-        said = ir.render(parameter.annotation, 200)
-        tensor, other = "Tensor" in said, _TEXT.search(said) is not None
+        names = list(words(parameter.annotation))
+        tensor = any("Tensor" in name for name in names)
+        other = any(map(_TEXT.search, names))
         if tensor != other:
             return tensor
     scan = method[0].file.scan(function)

@@ -60,7 +60,7 @@ def _is_part(frame: Frame, name: str) -> bool:
 
 def _gives_part(owner: ClassInfo | None, node: ir.Expr) -> bool:
     if isinstance(node, ir.Call):
-        return ir.render(node.func).rpartition(".")[2][:1].isupper()
+        return last_name(node.func)[:1].isupper()
     init = None if owner is None else owner.method("__init__")
     if init is None or not isinstance(node, ir.Name):
         return False

@@ -37,6 +37,10 @@ ALL_ON_HOST = "whatever a run decides" + ON_HOST
 """The condition that every place which only a run can tell is the host."""
 
 
+LOCAL = " in "
+"""Stands in the names that functions of other files bind, those too that have returned."""
+
+
 Literal = tuple[str, bool]
 """A condition, and whether it holds."""
 _AND, _IS = "\x1f", "\x1e"
@@ -53,6 +57,11 @@ def parts_of(key: str) -> tuple[Literal, ...]:
         return ()
     parts = (each.rpartition(_IS) for each in key.split(_AND))
     return tuple((name, holds == "1") for name, _, holds in parts)
+
+
+def is_local(key: str) -> bool:
+    """Whether it is about what a function of another file has bound: here nothing is called so."""
+    return LOCAL in key
 
 
 def asks_type(key: str) -> bool:

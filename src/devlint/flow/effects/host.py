@@ -11,6 +11,7 @@ from devlint.flow.domain.lattice import (
     is_place_of_argument,
     may_be_accelerator,
     names_accelerator,
+    path_of,
 )
 from devlint.flow.domain.paths import identity
 from devlint.flow.domain.traits import ELEMENTS, Trait
@@ -75,7 +76,7 @@ def _is_made_of_input(operand: Operand, role: Role) -> bool:
         return False
     if operand.value.trait in ELEMENTS:
         return False
-    root = operand.device.label.removesuffix(".device")
+    root = path_of(operand.device)
     return identity(operand.node) != root and _ON_THE_HOST.search(root) is None
 
 

@@ -39,6 +39,7 @@ from devlint.flow.domain.lattice import (
     may_be_host,
     only_host,
 )
+from devlint.flow.domain.paths import identity
 from devlint.flow.domain.traits import Fixed, Fixing, Trait
 from devlint.flow.domain.values import Kind, Origin
 from devlint.flow.facts.base import Context, Elsewhere, Fact, Guard, Operand, Role
@@ -82,6 +83,6 @@ __all__ = [
     "LoopRead", "Loss", "LossyDefault", "MixedPrecision", "ModuleCall", "Move", "Neglect",
     "NeglectedDevice", "Operand", "Origin", "Pinning", "Revealed", "Role", "StrayPart", "Symbol",
     "Trait", "TypeQuestion", "UncalledQuestion", "Unparsable", "Unreadable", "WorkerUse", "Wrap",
-    "asks_type", "chooses_host", "difference", "is_chosen", "left_out", "may_be_accelerator",
-    "may_be_host", "only_host", "stands_in",
+    "asks_type", "chooses_host", "difference", "identity", "is_chosen", "left_out",
+    "may_be_accelerator", "may_be_host", "only_host", "stands_in",
 ]  # fmt: skip

@@ -6,6 +6,7 @@ from collections.abc import Container
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from devlint.flow.domain.keys import LOCAL, is_local
 from devlint.flow.domain.lattice import conditions, only_host, symbols
 from devlint.flow.facts import (
     Device,
@@ -81,7 +82,7 @@ def _is_its_own(fact: Fact) -> bool:
     for operand in _operands(fact):
         if len(conditions(operand.device)) > 1:
             return True
-        if any(_LOCAL in symbol.key for symbol in symbols(operand.device)):
+        if any(is_local(symbol.key) for symbol in symbols(operand.device)):
             return True
     return False
 
@@ -89,7 +90,7 @@ def _is_its_own(fact: Fact) -> bool:
 def hangs_on_finding(fact: Fact) -> bool:
     """Whether where something is hangs on a condition that another file found out for itself:
     what it brings together may leave no other choice."""
-    return any(_LOCAL in key for each in _operands(fact) for key in conditions(each.device))
+    return any(is_local(key) for each in _operands(fact) for key in conditions(each.device))
 
 
 def _asks_for_type(function: str) -> bool:
@@ -133,11 +134,7 @@ def _asks(inside: ir.Node, names: Container[str] | None = None) -> bool:
 
 def local_name(frame: Frame, name: str) -> str:
     """How a name that a function binds is called outside of it: its file may be another one."""
-    return f"{name}{_LOCAL}{frame.qualname}" if frame.is_guest else name
-
-
-_LOCAL = " in "
-"""Stands in the names that functions of other files bind, those too that have returned."""
+    return f"{name}{LOCAL}{frame.qualname}" if frame.is_guest else name
 
 
 def _operands(fact: Fact) -> tuple[Operand, ...]:
@@ -155,4 +152,4 @@ def _operands(fact: Fact) -> tuple[Operand, ...]:
 
 def _is_of_argument(device: Device) -> bool:
     """Whether a place is where an argument of the calling function is."""
-    return isinstance(device, Symbol) and device.key.endswith(".device") and " " not in device.label
+    return isinstance(device, Symbol) and device.key.endswith(".device") and device.is_spelled

@@ -195,7 +195,7 @@ def is_registered(value: Value) -> bool:
     return value.kind is Kind.TENSOR and value.trait in REGISTERED
 
 
-_WHERE_CUDA_LEADS = Symbol("self.cuda()", "the device that `cuda()` moves it to")
+_WHERE_CUDA_LEADS = Symbol("self.cuda()", "the device that `cuda()` moves it to", described=True)
 
 
 def as_users_choose(after: Object, before: Object | None) -> Object:

@@ -43,7 +43,7 @@ def remember(info: ClassInfo, frame: Frame, name: str, value: Value) -> Value:
     if _or_cpu(info, frame, node):
         text = f"the device that `self.{name}` holds"
         kept = Remembered(text, False, owner, moves=True)
-        return value.but(device=Symbol(text, text), data=kept, trait=None)
+        return value.but(device=Symbol(text, text, described=True), data=kept, trait=None)
     return value
 
 
