@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from devlint.config.settings import Settings
-from devlint.flow.domain.devicestring import parse
+from devlint.flow.domain.devicestring import Misspelling, parse
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import Value
 from devlint.flow.facts import (
@@ -203,7 +203,7 @@ SPELLINGS = [
 
 def use_of(value: str, via: str = "to") -> DeviceUse:
     problem = parse(value)
-    assert isinstance(problem, str)
+    assert isinstance(problem, Misspelling)
     spelled = text(value)
     return DeviceUse(spelled.node, HERE, spelled, via, None, problem)
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from devlint.config.settings import Settings
 from devlint.flow.domain.lattice import Guarded, Known, Symbol, Unknown
-from devlint.flow.facts import Context, Fact, Fixed, Operand
+from devlint.flow.facts import Context, Fact, Fixed, Misspelling, Operand
 from devlint.flow.interpreter import interpret
 from devlint.lint import content_of
 from devlint.model import ir
@@ -91,6 +91,8 @@ class _Writer:
                 return {"function": value.function, **named}
             case Enum():
                 return value.name
+            case Misspelling():
+                return value.message
             case Fixed():
                 return {"by": value.by.name, **_said("condition", value.condition)}
             case tuple():

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping
 
 from devlint.flow.conditions import same_place, unions
 from devlint.flow.conditions.implications import implied
 from devlint.flow.conditions.predicates import meaning
 from devlint.flow.domain.derivation import Sort, Step
-from devlint.flow.domain.lattice import UNKNOWN, Device, Known
+from devlint.flow.domain.lattice import CPU, CUDA, UNKNOWN, Device
 from devlint.flow.domain.paths import Path, as_device, asks_class, given_tensor, identity
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import NONE, NOTHING, PROVED, TENSORS, Kind, Origin, Value
@@ -144,14 +143,16 @@ _PACKED = "torch.nn.utils.rnn.PackedSequence"
 
 def _place_of_types(names: Collection[str]) -> Device:
     """Where tensors of types are that name it: `torch.FloatTensor`, `torch.cuda.FloatTensor`."""
-    places = {"cuda" if ".cuda." in name else "cpu" for name in names}
-    typed = len(places) == 1 and all(map(_TYPE.fullmatch, names))
-    return Known(places.pop()) if typed else UNKNOWN
+    places = {_PLACES.get(name) for name in names}
+    return places.pop() or UNKNOWN if len(places) == 1 else UNKNOWN
 
 
-_TYPE = re.compile(
-    r"torch\.(cuda\.)?(Float|Double|Half|BFloat16|Long|Int|Short|Char|Byte|Bool)Tensor"
-)
+_TYPES = "Float Double Half BFloat16 Long Int Short Char Byte Bool".split()
+_PLACES: Mapping[str, Device] = {
+    f"torch.{of}{name}Tensor": place
+    for of, place in (("", CPU), ("cuda.", CUDA))
+    for name in _TYPES
+}
 
 
 def _as_string(frame: Frame, subject: ir.Expr) -> Value:

@@ -6,7 +6,7 @@ import re
 
 from devlint.flow.devices import unbound
 from devlint.flow.domain.derivation import Sort, Step, shown
-from devlint.flow.domain.devicestring import parse
+from devlint.flow.domain.devicestring import Misspelling, parse
 from devlint.flow.domain.lattice import UNKNOWN, Device
 from devlint.flow.domain.paths import as_device
 from devlint.flow.domain.traits import CHOICES, Trait
@@ -36,7 +36,8 @@ def string_value(frame: Frame, text: str, node: ir.Expr | None = None) -> Value:
 
 def use_device(frame: Frame, node: ir.Expr, value: Value, via: str) -> Device:
     """What a value names where a device is meant; records the use."""
-    device, problem, parsed = as_device(value), "", None
+    device, parsed = as_device(value), None
+    problem: Misspelling | None = None
     literal: ir.Expr = node
     if (
         value.kind is Kind.STRING
@@ -71,7 +72,12 @@ def _is_counted(frame: Frame) -> bool:
 
 
 def _record(
-    frame: Frame, node: ir.Expr, value: Value, via: str, parsed: Known | None, problem: str
+    frame: Frame,
+    node: ir.Expr,
+    value: Value,
+    via: str,
+    parsed: Known | None,
+    problem: Misspelling | None,
 ) -> None:
     operand = frame.operand(node, value)
     frame.record(
@@ -91,8 +97,7 @@ def _record_choices(frame: Frame, node: ir.Expr, via: str) -> None:
         if isinstance(branch, ir.Constant) and isinstance(branch.value, str):
             spelled = parse(branch.value, frame.world.device_types)
             operand = frame.operand(branch, string_value(frame, branch.value, branch))
-            known = spelled if isinstance(spelled, Known) else None
-            problem = spelled if isinstance(spelled, str) else ""
+            known, problem = (spelled, None) if isinstance(spelled, Known) else (None, spelled)
             frame.record(
                 DeviceUse(branch, frame.context(), operand, via, known, problem, choice=True)
             )

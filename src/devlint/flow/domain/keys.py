@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 CUDA_AVAILABLE = "torch.cuda.is_available()"
 """The key of the condition "CUDA is available"."""
@@ -68,6 +68,20 @@ def asks_type(key: str) -> bool:
     """Whether a condition asks if an argument is something else than a tensor: a number, a list.
     The branch most likely makes a tensor of it."""
     return key.startswith(("isinstance(", "not "))
+
+
+def asks_type_of(key: str, name: str) -> bool:
+    """Whether a condition asks for the type of what a name stands for."""
+    return asks_type(key) and (f"({name})" in key or f"({name}," in key)
+
+
+def renamed(key: str, names: Mapping[str, str]) -> str:
+    """The key of the same condition where the name at its start has another name."""
+    return _LEADING.sub(lambda name: names.get(name[0], name[0]), key)
+
+
+_LEADING = re.compile(r"^\w+(?![\w(])")
+"""The name at the start of a key: of `kind == "sum"`, `options.learned` or `learned`."""
 
 
 def stands_in(key: str) -> bool:

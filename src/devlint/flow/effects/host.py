@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from devlint.flow.domain.keys import asks_type
+from devlint.flow.domain.keys import asks_type_of
 from devlint.flow.domain.lattice import (
     Symbol,
     is_chosen,
@@ -63,10 +63,7 @@ def _is_no_tensor(frame: Frame, operand: Operand) -> bool:
     if not is_place_of_argument(operand.device) or not isinstance(operand.device, Symbol):
         return False
     name = operand.device.key.partition(".")[0]
-    return any(
-        holds and asks_type(key) and (f"({name})" in key or f"({name}," in key)
-        for key, holds in frame.state.known.items()
-    )
+    return any(holds and asks_type_of(key, name) for key, holds in frame.state.known.items())
 
 
 def _is_made_of_input(operand: Operand, role: Role) -> bool:

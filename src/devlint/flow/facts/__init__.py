@@ -16,6 +16,7 @@ and `devlint.model.findings`, and nothing else of the interpreter:
 from __future__ import annotations
 
 from devlint.flow.domain.derivation import MOVES
+from devlint.flow.domain.devicestring import Misspelling
 from devlint.flow.domain.differences import Difference, difference
 from devlint.flow.domain.keys import (
     CUDA_AVAILABLE,
@@ -80,9 +81,9 @@ __all__ = [
     "Comparison", "Context", "Device", "DeviceUse", "Difference", "Draw", "EarlyClock", "EarlyRead",
     "Elsewhere", "Fact", "Fixed", "Fixing", "Guard", "Guarded", "HostRead", "IdleSuppression",
     "Indexing", "Join", "KeptDevice", "KeptModules", "KeptTensor", "Kind", "Known", "LeftState",
-    "LoopRead", "Loss", "LossyDefault", "MixedPrecision", "ModuleCall", "Move", "Neglect",
-    "NeglectedDevice", "Operand", "Origin", "Pinning", "Revealed", "Role", "StrayPart", "Symbol",
-    "Trait", "TypeQuestion", "UncalledQuestion", "Unparsable", "Unreadable", "WorkerUse", "Wrap",
-    "asks_type", "chooses_host", "difference", "identity", "is_chosen", "left_out",
+    "LoopRead", "Loss", "LossyDefault", "Misspelling", "MixedPrecision", "ModuleCall", "Move",
+    "Neglect", "NeglectedDevice", "Operand", "Origin", "Pinning", "Revealed", "Role", "StrayPart",
+    "Symbol", "Trait", "TypeQuestion", "UncalledQuestion", "Unparsable", "Unreadable", "WorkerUse",
+    "Wrap", "asks_type", "chooses_host", "difference", "identity", "is_chosen", "left_out",
     "may_be_accelerator", "may_be_host", "only_host", "stands_in",
 ]  # fmt: skip

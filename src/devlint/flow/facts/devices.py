@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum, auto
 
+from devlint.flow.domain.devicestring import Misspelling
 from devlint.flow.domain.lattice import Device, Known
 from devlint.flow.facts.base import Fact, Operand
 from devlint.model import ir
@@ -53,7 +54,7 @@ class DeviceUse(Fact):
     operand: Operand
     via: str
     parsed: Known | None = None
-    problem: str = ""
+    problem: Misspelling | None = None
     choice: bool = False
 
 
