@@ -83,7 +83,7 @@ def _assignment(move: Move) -> Change | None:
     receiver = move.receiver
     if receiver.value.grad or move.passing or not _is_place(receiver.node):
         return None
-    target = ir.render(receiver.node, limit=1000).replace("'", '"')
+    target = ir.render(receiver.node, limit=1000)
     safety = Safety.SAFE if isinstance(receiver.node, ir.Name) else Safety.UNSAFE
     return Change("Assign the result", (insert_before(move.node, f"{target} = "),), safety)
 
