@@ -8,7 +8,7 @@ from devlint.flow.calls import applied, fields, unknown_calls, unpacked
 from devlint.flow.calls.bound_calls import SAME_MODULE, call_bound, call_super
 from devlint.flow.calls.callers import remember_handing
 from devlint.flow.calls.function_calls import call_function
-from devlint.flow.calls.hosted import note_numpy
+from devlint.flow.calls.host_functions import note_numpy
 from devlint.flow.calls.library_calls import call_library, give_up
 from devlint.flow.calls.module_calls import call_instance, call_module, construct
 from devlint.flow.devices import device_index

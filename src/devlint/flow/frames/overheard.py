@@ -70,8 +70,8 @@ def _on_purpose(frame: Frame, fact: Fact) -> bool:
     operands = _operands(fact)
     away = [each for each in operands if not only_host(each.device)]
     brought = any(only_host(each.device) and each.origin is Origin.MOVED for each in operands)
-    hosted = brought or frame.role is Role.DATA
-    return hosted and all(_is_of_argument(each.device) for each in away)
+    on_host = brought or frame.role is Role.DATA
+    return on_host and all(_is_of_argument(each.device) for each in away)
 
 
 def _is_its_own(fact: Fact) -> bool:
