@@ -19,9 +19,9 @@ from devlint.flow.domain.keys import (
 )
 from devlint.flow.domain.paths import Path, asks_attribute, identity
 from devlint.flow.domain.values import NOTHING, Condition, Kind, Settled, Value
+from devlint.flow.frames.callee_facts import local_name
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import condition, dotted, dotted_types
-from devlint.flow.frames.overheard import local_name
 from devlint.flow.syntax.walk import descendants
 from devlint.model import ir
 from devlint.model.trees import called, words

@@ -15,8 +15,8 @@ from devlint.flow.domain.state_joins import join_objects
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import TENSORS, Kind, Origin, Value
 from devlint.flow.facts import Context, Fact, Guard, Operand, Role
+from devlint.flow.frames.callee_facts import at_call_site, hangs_on_finding
 from devlint.flow.frames.files import ClassInfo, File
-from devlint.flow.frames.overheard import hangs_on_finding, overheard
 from devlint.flow.frames.world import World
 from devlint.model import ir
 
@@ -149,7 +149,7 @@ class Frame:
         if self.expecting:
             self.withhold(fact, "expected-error")
             return
-        told = overheard(self, fact) if self.is_guest else fact
+        told = at_call_site(self, fact) if self.is_guest else fact
         if told is None:
             return
         if hangs_on_finding(told):

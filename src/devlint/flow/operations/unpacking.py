@@ -11,8 +11,8 @@ from devlint.flow.domain.value_joins import join_all
 from devlint.flow.domain.values import NOTHING, Batch, Kind, Origin, Value
 from devlint.flow.frames import protocols
 from devlint.flow.frames.arguments import Given
+from devlint.flow.frames.callee_facts import local_name
 from devlint.flow.frames.frame import Frame
-from devlint.flow.frames.overheard import local_name
 from devlint.flow.syntax.texts import WHOLE
 from devlint.model import ir
 

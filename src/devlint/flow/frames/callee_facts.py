@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from devlint.flow.frames.frame import Frame
 
 
-def overheard(frame: Frame, fact: Fact) -> Elsewhere | None:
+def at_call_site(frame: Frame, fact: Fact) -> Elsewhere | None:
     """A fact of a followed function, as one of the call that leads there from the linted file.
 
     Only where things meet hangs on what they are called with; all else is told of the other file
