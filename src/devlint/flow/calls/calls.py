@@ -12,7 +12,7 @@ from devlint.flow.calls.host_functions import note_numpy
 from devlint.flow.calls.library_calls import call_library, give_up
 from devlint.flow.calls.module_calls import call_instance, call_module, construct
 from devlint.flow.devices import device_index
-from devlint.flow.devices.undirected import note_own
+from devlint.flow.devices.dropped import note_own
 from devlint.flow.domain.derivation import Sort
 from devlint.flow.domain.paths import Path, given_tensor, path_value
 from devlint.flow.domain.traits import Trait

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from devlint.flow.devices.undirected import parameter_of, record, tell_dropped
+from devlint.flow.devices.dropped import parameter_of, record, tell_dropped
 from devlint.flow.domain.derivation import shown
 from devlint.flow.domain.lattice import (
     Device,
@@ -50,7 +50,7 @@ def tell(frame: Frame, function: ir.Function, mark: int) -> None:
     if parameter is None:
         _tell_of_other_name(frame, function, mark)
         return
-    if frame.undirected and tell_dropped(frame, function, parameter):
+    if frame.dropped_devices and tell_dropped(frame, function, parameter):
         return
     scan = frame.file.scan(function)
     if scan.called & _SEES_ALL_NAMES or _is_documented(function):

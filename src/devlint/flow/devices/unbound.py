@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from devlint.flow.devices.undirected import record
+from devlint.flow.devices.dropped import record
 from devlint.flow.facts import Neglect
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import BUILTINS, from_star

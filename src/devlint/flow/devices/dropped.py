@@ -75,7 +75,7 @@ def note_call(
         if frame.discarded is not node:
             _tell_call(frame, node, own, closure.name)
     elif shown(value.trace) is not None or frame.object(value) is not None:
-        frame.undirected.append((node, own.name, closure.name, value))
+        frame.dropped_devices.append((node, own.name, closure.name, value))
 
 
 def note_own(frame: Frame, node: ir.Call, func: ir.Attribute, args: Arguments) -> None:
@@ -107,7 +107,7 @@ def tell_dropped(frame: Frame, function: ir.Function, own: ir.Parameter) -> bool
     """Of the calls that went without the device, tell those whose result is returned as it came."""
     told = False
     returned = [part for value, _ in frame.returns for part in _parts(frame, value)]
-    for node, _, callee, made in frame.undirected:
+    for node, _, callee, made in frame.dropped_devices:
         for value in returned:
             last = shown(value.trace)
             same = last is not None and last is shown(made.trace)
