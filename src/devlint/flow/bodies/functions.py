@@ -11,7 +11,7 @@ from devlint.flow.bodies.statements import run
 from devlint.flow.calls.callers import is_asked_for
 from devlint.flow.conditions.guards import guard_of
 from devlint.flow.conditions.required import before, required
-from devlint.flow.devices import neglect
+from devlint.flow.devices import ignored
 from devlint.flow.domain.derivation import Sort
 from devlint.flow.domain.keys import IS_NONE
 from devlint.flow.domain.lattice import UNKNOWN, Guarded
@@ -243,7 +243,7 @@ def run_alone(
     world.guest_budget = max(world.guest_budget, _INLINED_FOR_EACH)
     mark = len(world.facts)
     _run(frame)
-    neglect.tell(frame, function, mark)
+    ignored.tell(frame, function, mark)
     precision.tell(frame, mark)
     return frame
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from devlint.flow.facts import Neglect, NeglectedDevice
+from devlint.flow.facts import Ignored, IgnoredDevice
 from devlint.flow.frames.frame import Frame
 from devlint.flow.syntax.walk import descendants
 from devlint.model import ir
@@ -30,9 +30,7 @@ def note_call(frame: Frame, node: ir.Call, taken: ir.Parameter, callee: str) -> 
         return
     hop = Hop(declared, f"the option `--{taken.name}` is declared here")
     frame.record(
-        NeglectedDevice(
-            node, frame.context(), taken.name, handed[0], Neglect.OPTION, (hop,), callee
-        )
+        IgnoredDevice(node, frame.context(), taken.name, handed[0], Ignored.OPTION, (hop,), callee)
     )
 
 

@@ -1,4 +1,4 @@
-"""Devices that are named, moved to, neglected or lost."""
+"""Devices that are named, moved to, ignored or lost."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class DeviceUse(Fact):
     choice: bool = False
 
 
-class Neglect(Enum):
+class Ignored(Enum):
     """What a function does with a device that it is given, instead of using it."""
 
     UNREAD = auto()  # it never reads it, and settles on another one
@@ -72,7 +72,7 @@ class Neglect(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class NeglectedDevice(Fact):
+class IgnoredDevice(Fact):
     """A function takes a device, which has no effect there.
 
     `node` is the statement, the call or the expression that goes past it; the parameter where
@@ -84,7 +84,7 @@ class NeglectedDevice(Fact):
 
     parameter: str
     function: str
-    how: Neglect
+    how: Ignored
     instead: tuple[Hop, ...] = ()
     callee: str = ""
     optional: bool = False

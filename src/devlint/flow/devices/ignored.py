@@ -22,7 +22,7 @@ from devlint.flow.domain.lattice import (
 from devlint.flow.domain.paths import as_device
 from devlint.flow.domain.values import Kind, Origin
 from devlint.flow.domain.wording import hop
-from devlint.flow.facts import AttributeWrite, DeviceUse, Fact, Move, Neglect
+from devlint.flow.facts import AttributeWrite, DeviceUse, Fact, Ignored, Move
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted
@@ -63,14 +63,14 @@ def tell(frame: Frame, function: ir.Function, mark: int) -> None:
     if goes_nowhere(function, parameter.name):
         instead = _instead(frame, parameter.name, mark)
         if instead and not _is_interface(frame, function, parameter.name):
-            _tell_unread(frame, function, parameter, instead, Neglect.UNUSED)
+            _tell_unread(frame, function, parameter, instead, Ignored.UNUSED)
             return
     statement = _overwritten(function.body, parameter.name)
     if statement is not None and not _is_interface(frame, function, parameter.name):
-        record(frame, function, parameter, statement, Neglect.OVERWRITTEN)
+        record(frame, function, parameter, statement, Ignored.OVERWRITTEN)
     late = _late(frame, function, parameter.name)
     if late is not None:
-        record(frame, function, parameter, late[0], Neglect.LATE, (Hop(late[1], "stored here"),))
+        record(frame, function, parameter, late[0], Ignored.LATE, (Hop(late[1], "stored here"),))
 
 
 def _tell_chosen_twice(frame: Frame, function: ir.Function) -> None:
@@ -81,7 +81,7 @@ def _tell_chosen_twice(frame: Frame, function: ir.Function) -> None:
     assert isinstance(first.targets[0], ir.Attribute)
     if frame.owner is not None and frame.owner.method(first.targets[0].attr) is None:
         hops = (Hop(first, "stored here first"),)
-        record(frame, function, function.params[0], second, Neglect.REPLACED, hops)
+        record(frame, function, function.params[0], second, Ignored.REPLACED, hops)
 
 
 def _tell_of_other_name(frame: Frame, function: ir.Function, mark: int) -> None:
@@ -101,7 +101,7 @@ def _tell_unread(
     function: ir.Function,
     parameter: ir.Parameter,
     instead: tuple[Hop, ...],
-    how: Neglect = Neglect.UNREAD,
+    how: Ignored = Ignored.UNREAD,
 ) -> None:
     """Record it where the function first settles on another device: that is what has to change."""
     inside = {node for statement in function.body for node in descendants(statement)}
