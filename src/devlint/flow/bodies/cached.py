@@ -16,8 +16,9 @@ from devlint.flow.domain.lattice import CPU, Symbol, is_place_of_argument
 from devlint.flow.domain.traits import REGISTERED
 from devlint.flow.domain.values import Kind, Origin, Value
 from devlint.flow.facts import CachedTensor, Operand
-from devlint.flow.frames.files import ClassInfo, Closure
+from devlint.flow.frames.files import ClassInfo, Closure, File
 from devlint.flow.frames.frame import Frame
+from devlint.flow.frames.library import name_in
 from devlint.flow.modules.placement import is_registered
 from devlint.flow.syntax.walk import descendants, self_attribute
 from devlint.model import ir
@@ -81,7 +82,9 @@ def _comes_back(info: ClassInfo, method: ir.Function) -> bool:
         match statement:
             case ir.Evaluate(value=ir.Constant()):
                 continue  # a docstring
-            case ir.If(test=ir.Call(func=ir.Name(id="hasattr"), args=(_, asked)), body=body):
+            case ir.If(test=ir.Call(func=func, args=(_, asked)), body=body) if (
+                name_in(info.file, func) == "builtins.hasattr"
+            ):
                 key = asked.value.value if isinstance(asked.value, ir.Constant) else None
             case ir.If(test=test, body=body):
                 key = self_attribute(test, this)
@@ -201,7 +204,7 @@ def _caches(info: ClassInfo, method: ir.Function) -> Iterator[Cache]:
         reuses = not stored and isinstance(next(reversed(statement.body), None), ir.Return)
         if reuses:
             stored = _stored(info, method.body[position + 1 :], this)
-        asked = _asked(statement.test, this) & stored
+        asked = _asked(info.file, statement.test, this) & stored
         if _is_empty_where_used(statement.test, reuses):
             continue
         if asked and not _asks_for_place(method, statement.test):
@@ -238,14 +241,17 @@ def _is_empty_where_used(test: ir.Expr, reuses: bool) -> bool:
     return False
 
 
-def _asked(test: ir.Expr, this: str) -> set[str]:
+_READERS = ("builtins.hasattr", "builtins.getattr")
+
+
+def _asked(file: File, test: ir.Expr, this: str) -> set[str]:
     """The attributes that a test looks at."""
     found: set[str] = set()
     for node in descendants(test):
         match node:
             case ir.Attribute():
                 found.add(self_attribute(node, this) or "")
-            case ir.Call(func=ir.Name(id="hasattr" | "getattr"), args=(first, second, *_)):
+            case ir.Call(func=func, args=(first, second, *_)) if name_in(file, func) in _READERS:
                 owner, name = first.value, second.value
                 if (
                     isinstance(owner, ir.Name)

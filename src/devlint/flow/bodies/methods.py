@@ -23,6 +23,7 @@ from devlint.flow.domain.values import Kind, Value
 from devlint.flow.facts import Role
 from devlint.flow.frames.files import CONSTRUCTORS, ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
+from devlint.flow.frames.library import name_in
 from devlint.flow.modules.asked import as_methods_ask
 from devlint.flow.modules.inherited import inherited
 from devlint.flow.modules.placement import as_users_choose
@@ -34,7 +35,6 @@ from devlint.flow.modules.rewritten import (
 )
 from devlint.flow.modules.stale import forget_devices, tell
 from devlint.model import ir
-from devlint.model.trees import dotted_name
 
 _SETUP_ROUNDS = 8
 
@@ -130,10 +130,10 @@ def _known_of_object(around: Frame, made: Frame) -> dict[str, bool]:
 
 def receiver_of(info: ClassInfo, method: ir.Function, this: Value) -> Value | None:
     """What the first parameter of a method is: the object, its class, or nothing special."""
-    names = {dotted_name(decorator) for decorator in method.decorators}
-    if "staticmethod" in names:
+    names = {name_in(info.file, decorator) for decorator in method.decorators}
+    if "builtins.staticmethod" in names:
         return None
-    return Value(Kind.CLASS, data=info) if "classmethod" in names else this
+    return Value(Kind.CLASS, data=info) if "builtins.classmethod" in names else this
 
 
 def _where_defined(info: ClassInfo, around: Frame) -> Frame:

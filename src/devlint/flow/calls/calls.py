@@ -33,7 +33,7 @@ from devlint.flow.facts import AttributeRead, Comparison, Revealed
 from devlint.flow.frames.arguments import Arguments, Given
 from devlint.flow.frames.files import Bound, ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
-from devlint.flow.frames.library import followed, library_value
+from devlint.flow.frames.library import followed, is_builtin, library_value
 from devlint.flow.modules import optimizers, wrapping
 from devlint.flow.modules.constructed import Typed
 from devlint.flow.modules.placement import give_away
@@ -73,7 +73,7 @@ def call(frame: Frame, node: ir.Call) -> Value:
 def arguments(frame: Frame, node: ir.Call, receiver: Given | None = None) -> Arguments:
     """The arguments of a call, evaluated from left to right."""
     func = node.func
-    if isinstance(func, ir.Name) and func.id in ("isinstance", "issubclass", "hasattr", "getattr"):
+    if isinstance(func, ir.Name) and func.id in _ASK and is_builtin(frame, func):
         before, frame.expecting = frame.expecting, True
         asked = Arguments(tuple((a, frame.evaluate(a.value)) for a in node.args), receiver)
         frame.expecting = before
@@ -83,6 +83,10 @@ def arguments(frame: Frame, node: ir.Call, receiver: Given | None = None) -> Arg
     if [argument for argument in node.args if argument.star]:
         given = [each for pair in given for each in unpacked.spread(frame, *pair)]
     return Arguments(tuple(given), receiver)
+
+
+_ASK = frozenset(("isinstance", "issubclass", "hasattr", "getattr"))
+"""What Python itself is asked of an object, whatever that is."""
 
 
 def call_value(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: Arguments) -> Value:

@@ -13,6 +13,7 @@ from devlint.flow.devices.named import last_name
 from devlint.flow.domain.derivation import first
 from devlint.flow.domain.values import MADE, Value
 from devlint.flow.frames.files import ClassInfo
+from devlint.flow.frames.library import name_in
 from devlint.flow.syntax.walk import descendants, self_attribute
 from devlint.model import ir
 
@@ -160,9 +161,13 @@ class _Look:
         """`for x in source`; of `enumerate` and `zip`, each target gets its own part."""
         targets = target.items if isinstance(target, ir.Display) else (target,)
         match source:
-            case ir.Call(func=ir.Name(id="enumerate"), args=(first, *_)) if len(targets) == 2:
+            case ir.Call(func=func, args=(first, *_)) if (
+                len(targets) == 2 and name_in(self.info.file, func) == "builtins.enumerate"
+            ):
                 self._iterate(targets[1], first.value)
-            case ir.Call(func=ir.Name(id="zip"), args=args) if len(args) == len(targets):
+            case ir.Call(func=func, args=args) if (
+                len(args) == len(targets) and name_in(self.info.file, func) == "builtins.zip"
+            ):
                 for part, argument in zip(targets, args, strict=True):
                     self._iterate(part, argument.value)
             case _ if self._is_of_it(source):

@@ -21,7 +21,7 @@ from devlint.flow.domain.paths import Path, asks_attribute, identity
 from devlint.flow.domain.values import NOTHING, Condition, Kind, Settled, Value
 from devlint.flow.frames.callee_facts import local_name
 from devlint.flow.frames.frame import Frame
-from devlint.flow.frames.library import condition, dotted, dotted_types
+from devlint.flow.frames.library import condition, dotted, dotted_types, is_builtin
 from devlint.flow.syntax.walk import descendants
 from devlint.model import ir
 from devlint.model.trees import called, words
@@ -88,8 +88,9 @@ def implied(frame: Frame, node: ir.Expr, holds: bool) -> Settled:
         case ir.Compare(left=left) if counts_devices(frame, left):
             return of_count(node, holds)
         case ir.Call(
-            func=ir.Name(id="hasattr"), args=(_, ir.Argument(value=ir.Constant(value=str(attr))))
-        ):
+            func=ir.Name(id="hasattr") as func,
+            args=(_, ir.Argument(value=ir.Constant(value=str(attr)))),
+        ) if is_builtin(frame, func):
             return ((asks_attribute(node.args[0].value, attr), holds),)
     key = key_of(frame, node)
     found = ((key[0], key[1] is holds),) if key is not None else ()

@@ -13,7 +13,7 @@ from devlint.flow.domain.paths import Path, as_device, asks_class, given_tensor,
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import NONE, NOTHING, PROVED, TENSORS, Kind, Origin, Value
 from devlint.flow.frames.frame import Frame
-from devlint.flow.frames.library import dotted, dotted_types, is_tensor_class
+from devlint.flow.frames.library import dotted, dotted_types, is_builtin, is_tensor_class
 from devlint.model import ir
 
 
@@ -42,7 +42,9 @@ def _narrow(frame: Frame, node: ir.Expr, holds: bool) -> None:
                 same_place.narrow(frame, left, right)
         case ir.Attribute(value=subject, attr="requires_grad") if holds:
             _narrow_to_parameter(frame, subject)
-        case ir.Call(func=ir.Name(id="isinstance"), args=(subject, types)):
+        case ir.Call(func=ir.Name(id="isinstance") as func, args=(subject, types)) if is_builtin(
+            frame, func
+        ):
             _narrow_instance(frame, subject.value, types.value, holds)
         case ir.Call(func=func, args=(subject,)) if dotted(frame, func) == "torch.is_tensor":
             unions.forget(frame, node)

@@ -10,7 +10,7 @@ from devlint.flow.domain.traits import CHOICES, Trait
 from devlint.flow.domain.values import PROVED, Kind, Origin, Value
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
-from devlint.flow.frames.library import dotted, dotted_types
+from devlint.flow.frames.library import dotted, dotted_types, is_builtin
 from devlint.model import ir
 
 
@@ -43,9 +43,9 @@ def _has_attribute(frame: Frame, node: ir.Expr) -> bool | None:
     have."""
     match node:
         case ir.Call(
-            func=ir.Name(id="hasattr"),
+            func=ir.Name(id="hasattr") as func,
             args=(ir.Argument(value=ir.Name(id=this)), ir.Argument(value=ir.Constant(str(name)))),
-        ):
+        ) if is_builtin(frame, func):
             value = frame.look_up(this)
         case _:
             return None
@@ -85,7 +85,9 @@ def _asks_for_proxy(frame: Frame, node: ir.Expr) -> bool | None:
     """False for a condition that holds for the proxies of `torch.fx` alone, which stand for tensors
     while a graph is drawn: never where tensors are computed."""
     match node:
-        case ir.Call(func=ir.Name(id="isinstance"), args=(_, types)):
+        case ir.Call(func=ir.Name(id="isinstance") as func, args=(_, types)) if is_builtin(
+            frame, func
+        ):
             return False if dotted(frame, types.value) in _PROXIES else None
         case ir.Call(func=ir.Name(id=name) | ir.Attribute(attr=name)):
             return False if name in _PROXY_TESTS else None
@@ -167,7 +169,9 @@ def _of_a_type(frame: Frame, node: ir.Expr) -> bool | None:
     containers that are made here. Where a function runs on its own, what its parameters are is
     guessed by what is done to them."""
     match node:
-        case ir.Call(func=ir.Name(id="isinstance"), args=(subject, types)):
+        case ir.Call(func=ir.Name(id="isinstance") as func, args=(subject, types)) if is_builtin(
+            frame, func
+        ):
             pass
         case _:
             return None
@@ -190,9 +194,11 @@ def _is_a_type(frame: Frame, node: ir.Expr) -> bool | None:
     match node:
         case ir.Compare(
             op="is" | "is not" | "==" | "!=" as op,
-            left=ir.Call(func=ir.Name(id="type"), args=(ir.Argument(value=ir.Name(id=name)),)),
+            left=ir.Call(
+                func=ir.Name(id="type") as func, args=(ir.Argument(value=ir.Name(id=name)),)
+            ),
             right=right,
-        ):
+        ) if is_builtin(frame, func):
             value = frame.state.env.get(name)
         case _:
             return None
@@ -221,7 +227,9 @@ _NO_TENSORS = frozenset(
 def is_instance(frame: Frame, node: ir.Expr) -> bool | None:
     """Whether a tensor is of a type, where `node` asks that of one and the answer is known."""
     match node:
-        case ir.Call(func=ir.Name(id="isinstance"), args=(subject, types)):
+        case ir.Call(func=ir.Name(id="isinstance") as func, args=(subject, types)) if is_builtin(
+            frame, func
+        ):
             if not isinstance(subject.value, ir.Name):
                 return None
             value = frame.look_up(subject.value.id)

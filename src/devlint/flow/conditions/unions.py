@@ -69,8 +69,9 @@ def forget(frame: Frame, node: ir.Call) -> None:
                 frame.state.env[argument.value.id] = value.but(trait=None)
 
 
-def is_compared_both_ways(function: ir.Function | ir.Lambda | None, name: str) -> bool:
+def is_compared_both_ways(frame: Frame, name: str) -> bool:
     """Whether a function compares a name with a torch.device too, or reads its type."""
+    function = frame.function
     if not isinstance(function, ir.Function):
         return True
     for statement in function.body:
@@ -83,10 +84,13 @@ def is_compared_both_ways(function: ir.Function | ir.Lambda | None, name: str) -
                             return True
                 case ir.Attribute(value=ir.Name(id=read), attr="type" | "index") if read == name:
                     return True
-                case ir.Call(func=ir.Name(id="getattr" | "hasattr"), args=(first, *_)):
+                case ir.Call(func=func, args=(first, *_)) if dotted(frame, func) in _READERS:
                     if isinstance(first.value, ir.Name) and first.value.id == name:
                         return True
     return False
+
+
+_READERS = ("builtins.getattr", "builtins.hasattr")
 
 
 def _makes_device(node: ir.Node) -> bool:

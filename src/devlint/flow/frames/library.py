@@ -190,6 +190,11 @@ def dotted(frame: Frame, node: ir.Expr) -> str:
     return ""
 
 
+def is_builtin(frame: Frame, node: ir.Name) -> bool:
+    """Whether a name that is one of Python's own stands for that: nothing binds it here."""
+    return node.id in BUILTINS and frame.look_up(node.id) is None
+
+
 def name_in(file: File, node: ir.Expr) -> str:
     """As `dotted`, where nothing runs: by the names of the file alone."""
     if isinstance(node, ir.Name):

@@ -18,13 +18,13 @@ from devlint.flow.facts import ApiRead, AttributeRead
 from devlint.flow.frames import protocols
 from devlint.flow.frames.files import Bound, ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
-from devlint.flow.frames.library import followed, library_value, method_of
+from devlint.flow.frames.library import followed, library_value, method_of, name_in
 from devlint.flow.modules.constructed import Typed, held
 from devlint.flow.modules.placement import forget_optimizer, parameter_at
 from devlint.flow.operations import graphs
 from devlint.flow.operations.unpacking import child_of
 from devlint.model import ir
-from devlint.model.trees import called, dotted_name, last_name
+from devlint.model.trees import called, last_name
 
 _ABOUT_DEVICES = frozenset(("device", "is_cuda", "get_device"))
 _SAME_TENSOR = frozenset(("data", "T", "mT", "H", "mH", "real", "imag", "grad"))
@@ -330,7 +330,7 @@ def _of_class(info: ClassInfo, base: Value, node: ir.Attribute) -> Value:
         return NOTHING
     owner, function = method
     closure = Closure(function, owner.file, (), owner, f"{owner.node.name}.{function.name}")
-    if any(dotted_name(each) == "classmethod" for each in function.decorators):
+    if any(name_in(owner.file, each) == "builtins.classmethod" for each in function.decorators):
         return Value(Kind.METHOD, data=Bound(base, node.value, closure=closure))
     return Value(Kind.FUNCTION, data=closure)
 

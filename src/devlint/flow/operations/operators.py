@@ -153,7 +153,7 @@ def _is_about_devices(frame: Frame, node: ir.Compare, left: Value, right: Value)
         if value.trait in (Trait.TYPE_OF_DEVICE, Trait.TEXT_OF_DEVICE):
             return True
         if value.trait is Trait.DEVICE_OR_STRING and isinstance(side, ir.Name):
-            return not unions.is_compared_both_ways(frame.function, side.id)
+            return not unions.is_compared_both_ways(frame, side.id)
     return False
 
 
