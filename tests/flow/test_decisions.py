@@ -1,4 +1,5 @@
-"""What is decided hangs on sorts and types, never on words that are written for users."""
+"""What is decided hangs on sorts, types and nodes: never on words that are written for users, and
+never on the text of an expression."""
 
 from __future__ import annotations
 
@@ -17,18 +18,28 @@ MODULES = [
     *sorted((SOURCES / "verdict").rglob("*.py")),
     SOURCES / "lint.py",
 ]
-WORDS = frozenset(("message", "from_afar", "help", "wording"))
+WORDS = frozenset(("message", "from_afar", "help", "label", "wording"))
 """The attributes that hold what users read."""
+RENDERINGS = frozenset(("render", "unparse", "dump"))
+"""Functions that give the text of an expression, as users read it."""
 COMPARISONS = (ast.Eq, ast.NotEq, ast.In, ast.NotIn)
 METHODS = frozenset(
     "endswith startswith removeprefix removesuffix replace find rfind index rindex count split "
-    "rsplit splitlines partition rpartition search match fullmatch findall finditer sub".split()
+    "rsplit splitlines partition rpartition search match fullmatch findall finditer sub "
+    "casefold isidentifier islower isupper lower lstrip rstrip strip upper "
+    "add get pop setdefault".split()
 )
+"""What takes a text apart, searches it, or looks something up by it."""
 
 
 def decisions(source: str) -> Iterator[int]:
-    """The rows of a module where the words of a step, a hop or a report are looked into."""
+    """The rows of a module where the words of a step, a hop or a report, or the text of an
+    expression, are looked into, or a value's note is read."""
     tree = ast.parse(source)
+    called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node.attr == "note" and id(node) not in called:
+            yield node.lineno
     functions = [n for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.Lambda))]
     for scope in (tree, *functions):
         names = set(_named(scope))
@@ -55,18 +66,41 @@ def _named(scope: ast.AST) -> Iterator[str]:
     """The names that stand for words in a scope."""
     for node in ast.walk(scope):
         match node:
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Attribute(attr=attr)):
-                if attr in WORDS:
-                    yield name
-            case ast.NamedExpr(target=ast.Name(id=name), value=ast.Attribute(attr=attr)):
-                if attr in WORDS:
-                    yield name
+            case (
+                ast.Assign(targets=[target], value=value)
+                | ast.NamedExpr(target=target, value=value)
+            ):
+                yield from _bound(target, value)
+
+
+def _bound(target: ast.expr, value: ast.expr) -> Iterator[str]:
+    match target, value:
+        case ast.Tuple(elts=targets), ast.Tuple(elts=values):
+            for one, other in zip(targets, values, strict=False):
+                yield from _bound(one, other)
+        case _, ast.IfExp(body=body, orelse=orelse):
+            yield from _bound(target, body)
+            yield from _bound(target, orelse)
+        case _, ast.ListComp(elt=part) | ast.SetComp(elt=part) | ast.GeneratorExp(elt=part):
+            yield from _bound(target, part)
+        case ast.Name(id=name), ast.Call(func=func) if _is_words(func):
+            yield name
+        case ast.Name(id=name), ast.Attribute() if _is_words(value):
+            yield name
+
+
+def _is_words(node: ast.AST) -> bool:
+    match node:
+        case ast.Attribute(attr=name) if name in WORDS:
+            return True
+        case ast.Attribute(attr=name) | ast.Name(id=name):
+            return name in RENDERINGS  # called, or given to `map`
+    return False
 
 
 def _holds_words(node: ast.expr, names: set[str]) -> bool:
     return any(
-        (isinstance(each, ast.Attribute) and each.attr in WORDS)
-        or (isinstance(each, ast.Name) and each.id in names)
+        _is_words(each) or (isinstance(each, ast.Name) and each.id in names)
         for each in ast.walk(node)
     )
 
@@ -92,6 +126,30 @@ def test_nothing_is_decided_by_words(path: Path) -> None:
         'def f(hop):\n    return (text := hop.message) and "x" in text',
         'match hop.message:\n    case "moved":\n        pass',
         "TABLE[hop.message]",
+        'value.note == "moved"',
+        "if value.note:\n    pass",
+        "kept = value.note",
+        'ir.render(node.right) in ("cpu", "cuda")',
+        'ir.render(node) == "x"',
+        'ast.unparse(node) != "x"',
+        '"device" in render(left)',
+        "ir.render(one) == ir.render(other)",
+        'ir.render(func).rpartition(".")[2]',
+        'ir.render(func).startswith("torch.")',
+        "re.search(r'cuda', ir.render(node))",
+        "_ABOUT_DEVICES.search(ir.render(node, 200))",
+        "_INTEGER.search(name or ir.render(dtype))",
+        "text = ir.render(node)\n_ABOUT_DEVICES.search(text)",
+        'text, far = ir.render(node), 1\ntext == "x"',
+        'text = "" if node is None else ir.render(node)\ntext.endswith("x")',
+        "any(name == ir.render(each) for each in nodes)",
+        "name in map(ir.render, nodes)",
+        "texts = [ir.render(node) for node in nodes]\nname in texts",
+        "paths.get(ir.render(node, 80))",
+        "seen.add(ir.render(node))",
+        "paths[ir.render(node, 80)] = value",
+        'place.label == "x"',
+        '" " in place.label',
     ],
 )
 def test_looking_into_words_is_found(source: str) -> None:
@@ -107,6 +165,13 @@ def test_looking_into_words_is_found(source: str) -> None:
         "sort.wording.format(device=device)",
         'name.endswith("here")',
         "message = report.from_afar or report.message",
+        "uncalled.note(frame, node)",
+        "value.trait is Trait.PARAMETER",
+        "Step(sort, node, name=ir.render(func))",
+        'f"`{ir.render(node)}` is moved"',
+        "key(one) == key(other)",
+        "last_name(node) in _TYPES",
+        'f".to({place.label})"',
     ],
 )
 def test_writing_words_is_no_decision(source: str) -> None:

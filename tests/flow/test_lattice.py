@@ -352,7 +352,7 @@ def test_one_accelerator_among_the_possibilities_is_enough(a: Device) -> None:
     [
         (Known("cuda", 1), "cuda:1"),
         (SYMBOL, "`device`"),
-        (Symbol("self", "the device of the module"), "the device of the module"),
+        (Symbol("self", "the device of the module", described=True), "the device of the module"),
         (choose(CUDA_AVAILABLE, CUDA, CPU), "cuda (or cpu where CUDA is absent)"),
         (choose("args.gpu", CUDA, CPU), "cuda or cpu, depending on `args.gpu`"),
         (UNKNOWN, "an unknown device"),

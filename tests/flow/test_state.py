@@ -13,6 +13,7 @@ from devlint.flow.domain.lattice import CPU, CUDA, UNKNOWN, Device, Known, Symbo
 from devlint.flow.domain.paths import Path
 from devlint.flow.domain.state import Object, State
 from devlint.flow.domain.state_joins import join_objects, join_states
+from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.value_joins import join_all, join_values
 from devlint.flow.domain.values import NONE, NOTHING, Kind, Origin, Value
 
@@ -104,7 +105,7 @@ JOINS = [
     (NONE, NOTHING, NOTHING),
     (HERE, PLACED, Value(Kind.PLACED, CPU, origin=Origin.MOVED)),
     (HERE, BATCH, Value(Kind.BATCH, CPU, origin=Origin.MOVED)),
-    (NAME, PLACE, Value(Kind.DEVICE, CUDA, note="")),
+    (NAME, PLACE, Value(Kind.DEVICE, CUDA, trait=None)),
     (HERE, NAME, NOTHING),
     (HERE, Value(Kind.NUMBER, data=1), NOTHING),
     (Value(Kind.NUMBER, data=1), Value(Kind.NUMBER, data=2), Value(Kind.NUMBER)),
@@ -134,7 +135,7 @@ def test_under_a_condition_values_stay_apart() -> None:
 
 def test_an_identity_that_both_share_survives() -> None:
     path = Value(Kind.UNKNOWN, data=Path("x", given=True))
-    assert join_values(path, path.but(note="shape")).data == Path("x", given=True)
+    assert join_values(path, path.but(trait=Trait.SHAPE)).data == Path("x", given=True)
 
 
 def test_a_default_stands_in_for_an_argument_left_out() -> None:

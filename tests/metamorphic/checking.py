@@ -210,7 +210,7 @@ def _tensors(records: list[Record]) -> dict[tuple[int, int], bool]:
     found: dict[tuple[int, int], bool] = {}
     for operand in _operands(records):
         if str(operand["text"]).isidentifier() and ":" in operand.get("at", "")[:4]:
-            proved = operand["kind"] == "TENSOR" and "note" not in operand
+            proved = operand["kind"] == "TENSOR" and "trait" not in operand
             found[_start(operand)] = found.get(_start(operand), True) and proved
     return found
 

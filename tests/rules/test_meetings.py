@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from devlint.flow.domain.derivation import Sort, Step
+from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import Value
 from devlint.flow.facts import (
     CPU,
@@ -51,7 +52,7 @@ CODES = {
 
 CHOICE = Guarded(CUDA_AVAILABLE, CUDA, CPU)
 DEVICE = Symbol("device", "device")
-MODEL = Symbol("self", "where `self` is")
+MODEL = Symbol("self", "where `self` is", described=True)
 PLAIN, MODULE, DATA, MANAGED, TEST = (
     Context(role=role) for role in (Role.PLAIN, Role.MODULE, Role.DATA, Role.MANAGED, Role.TEST)
 )
@@ -64,13 +65,13 @@ def operand(
     *,
     kind: Kind = Kind.TENSOR,
     guarded: bool = False,
-    note: str = "",
+    trait: Trait | None = None,
     type_name: str = "",
     made: ir.Call | None = None,
 ) -> Operand:
     node = ir.Name(node) if isinstance(node, str) else node
     trace = None if made is None else Step(Sort.DEFAULT, made, device=CPU)
-    value = Value(kind, device, origin=origin, note=note, trace=trace)
+    value = Value(kind, device, origin=origin, trait=trait, trace=trace)
     return Operand(node, value, device, type_name, guarded)
 
 
@@ -500,7 +501,7 @@ def test_flat_containers_are_wrapped(fact: KeptModules, expected: list[str]) -> 
 def moved_parameter(device: Device, argument: ir.Expr) -> AttributeWrite:
     made = call("nn.Parameter", argument)
     node = ir.Call(ir.Attribute(made, "to"), (ir.Argument(ir.Name("device")),))
-    value = operand(node, device, note="moved-parameter")
+    value = operand(node, device, trait=Trait.MOVED_PARAMETER)
     return AttributeWrite(ir.Name("store"), MODULE, operand("self"), "w", value, True)
 
 
@@ -513,16 +514,16 @@ def test_a_moved_parameter_is_moved_inside() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "note", "expected"),
+    ("name", "trait", "expected"),
     [
-        ("torch.optim.SGD", "moved-leaf", ["w"]),
-        ("torch.optim.SGD", "", []),
-        ("torch.stack", "moved-leaf", []),
+        ("torch.optim.SGD", Trait.MOVED_LEAF, ["w"]),
+        ("torch.optim.SGD", None, []),
+        ("torch.stack", Trait.MOVED_LEAF, []),
     ],
 )
 def test_a_moved_leaf_is_reported_at_the_optimizer(
-    name: str, note: str, expected: list[str]
+    name: str, trait: Trait | None, expected: list[str]
 ) -> None:
-    listed = operand(ir.Display("list", (ir.Name("w"),)), CUDA, note=note)
+    listed = operand(ir.Display("list", (ir.Name("w"),)), CUDA, trait=trait)
     found = reports(ApiCall(call("sgd"), PLAIN, name, (listed,)))
     assert [ir.render(report.at) for _, report in found] == expected  # type: ignore[arg-type]

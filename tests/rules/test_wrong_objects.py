@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from devlint.config.settings import Settings
-from devlint.flow.domain.devicestring import parse
+from devlint.flow.domain.devicestring import Misspelling, parse
+from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import Value
 from devlint.flow.facts import (
     UNKNOWN,
@@ -48,10 +49,10 @@ def operand(
     *,
     type_name: str = "",
     data: object = None,
-    note: str = "",
+    trait: Trait | None = None,
     grad: bool = False,
 ) -> Operand:
-    return Operand(node, Value(kind, device, data, note=note, grad=grad), device, type_name)
+    return Operand(node, Value(kind, device, data, trait=trait, grad=grad), device, type_name)
 
 
 def text(value: str) -> Operand:
@@ -202,7 +203,7 @@ SPELLINGS = [
 
 def use_of(value: str, via: str = "to") -> DeviceUse:
     problem = parse(value)
-    assert isinstance(problem, str)
+    assert isinstance(problem, Misspelling)
     spelled = text(value)
     return DeviceUse(spelled.node, HERE, spelled, via, None, problem)
 
@@ -269,11 +270,11 @@ def test_what_is_no_device_may_equal_a_string(kind: Kind) -> None:
     assert not compare(operand(ATTRIBUTE, kind), "==", text("cuda"))
 
 
-def place(device: Device, note: str = "") -> Operand:
-    return operand(ATTRIBUTE, Kind.DEVICE, device, note=note)
+def place(device: Device, trait: Trait | None = None) -> Operand:
+    return operand(ATTRIBUTE, Kind.DEVICE, device, trait=trait)
 
 
-TENSORS = "tensor-device"
+TENSORS = Trait.DEVICE_OF_TENSOR
 
 
 @pytest.mark.parametrize(
@@ -310,7 +311,7 @@ def test_devices_are_objects_of_their_own() -> None:
     ("wrong", "fires"), [("cuda:0", True), ("CUDA", True), ("cuda", False), ("npu", False)]
 )
 def test_a_type_has_no_index(wrong: str, fires: bool) -> None:
-    left = operand(ir.Attribute(ATTRIBUTE, "type"), Kind.STRING, note="device.type")
+    left = operand(ir.Attribute(ATTRIBUTE, "type"), Kind.STRING, trait=Trait.TYPE_OF_DEVICE)
     assert bool(compare(left, "==", text(wrong), of_type=True)) is fires
 
 
@@ -352,7 +353,7 @@ def test_the_assignment_of_a_registration_is_dropped(name: str, fixed: bool) -> 
     )
     me = ir.Name("self")
     statement = ir.Assign((ir.Attribute(me, "x"),), call)
-    value = operand(call, Kind.NONE, note="register_buffer")
+    value = operand(call, Kind.NONE, trait=Trait.REGISTERS_BUFFER)
     write = AttributeWrite(statement, HERE, operand(me, Kind.MODULE), "x", value, True)
     (found,) = reports("assigned-register-buffer", write)
     assert (found.fix is not None) is fixed

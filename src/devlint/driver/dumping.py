@@ -15,7 +15,7 @@ from typing import Any
 
 from devlint.config.settings import Settings
 from devlint.flow.domain.lattice import Guarded, Known, Symbol, Unknown
-from devlint.flow.facts import Context, Fact, Operand
+from devlint.flow.facts import Context, Fact, Fixed, Misspelling, Operand
 from devlint.flow.interpreter import interpret
 from devlint.lint import content_of
 from devlint.model import ir
@@ -91,6 +91,10 @@ class _Writer:
                 return {"function": value.function, **named}
             case Enum():
                 return value.name
+            case Misspelling():
+                return value.message
+            case Fixed():
+                return {"by": value.by.name, **_said("condition", value.condition)}
             case tuple():
                 return [self.written(each) for each in value]
             case str() | bool() | int() | float() | None:
@@ -112,7 +116,7 @@ class _Writer:
             record.update(_said(flag, getattr(operand, flag)))
         record.update(_said("scalar", value.scalar))
         record.update(_said("grad", value.grad))
-        record.update(_said("note", value.note))
+        record.update(_said("trait", self.written(value.trait)))
         record.update(_said("trace", [self.written(hop) for hop in operand.trace]))
         return record
 

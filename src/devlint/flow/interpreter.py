@@ -11,7 +11,7 @@ from devlint.flow.bodies.expressions import EVALUATORS, evaluate, watched
 from devlint.flow.bodies.functions import invoke, run_alone
 from devlint.flow.bodies.methods import run_class
 from devlint.flow.calls.callers import calls_tell, is_for_the_file
-from devlint.flow.calls.hosted import without_hosted
+from devlint.flow.calls.host_functions import without_host_functions
 from devlint.flow.conditions.guards import guard_of_file, known_of_file
 from devlint.flow.domain.devicestring import BACKENDS
 from devlint.flow.domain.lattice import CPU, Device
@@ -84,7 +84,7 @@ def interpret(
 
 def _sieved(world: World) -> Iterator[Fact]:
     """What was written down, without what the file as a whole leaves no reason to report."""
-    known = list(without_hosted(world, world.facts))
+    known = list(without_host_functions(world, world.facts))
     proved = list(without_unproven(world, known))
     first = list(first_of_each(proved))
     if world.record is not None:

@@ -464,6 +464,11 @@ def render(node: Node, limit: int = _SHORT) -> str:
     return text if len(text) <= limit else text[: limit - 3].rstrip() + "..."
 
 
+def is_cut(node: Node) -> bool:
+    """Whether its text is too long to be shown whole."""
+    return len(_render(node)) > _SHORT
+
+
 def _render(node: Node) -> str:
     match node:
         case Name(id=name):

@@ -25,6 +25,7 @@ from devlint.flow.facts import (
     asks_type,
     chooses_host,
     difference,
+    identity,
     is_chosen,
     left_out,
     may_be_accelerator,
@@ -37,6 +38,7 @@ from devlint.model.findings import (
     Confidence,
     Hop,
 )
+from devlint.model.trees import key
 
 _OF_ATTRIBUTES = (Origin.ATTRIBUTE, Origin.STALE)
 _UNCUT = 10_000  # characters: more than any expression that is worth reading
@@ -212,7 +214,7 @@ def where(odd: Operand, partner: Operand) -> tuple[str, str]:
 
 def sentence(odd: Operand, partner: Operand) -> str:
     """Both sides and their places."""
-    if str(odd) == str(partner):
+    if key(odd.node) == key(partner.node):
         return f"`{odd}` holds tensors {place(odd.device)} and {place(partner.device)}"
     if is_own_place(partner):
         return f"`{odd}` is {place(odd.device)} but `{partner}` may be on an accelerator"
@@ -221,7 +223,7 @@ def sentence(odd: Operand, partner: Operand) -> str:
 
 def followed_by(operand: Operand, text: str) -> str:
     """`x.cpu()`: its source with `text` behind it; only `text` where the source is too long."""
-    if ir.render(operand.node) != ir.render(operand.node, _UNCUT):
+    if ir.is_cut(operand.node):
         return text
     return f"({operand}){text}" if isinstance(operand.node, OPERATIONS) else f"{operand}{text}"
 
@@ -245,4 +247,10 @@ def named(node: ir.Expr) -> bool:
 
 def is_own_place(operand: Operand) -> bool:
     """Whether no more is known than that it is where it is."""
-    return isinstance(operand.device, Symbol) and operand.device.label == f"{operand}.device"
+    return is_place_of(operand.device, operand.node)
+
+
+def is_place_of(place: Device, node: ir.Expr) -> bool:
+    """Whether it is the place of what an expression names: `x.device` of `x`."""
+    spelled = isinstance(place, Symbol) and place.is_spelled
+    return spelled and place == Symbol(f"{identity(node)}.device", "")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 from devlint.flow.facts import Operand, Origin, Symbol
@@ -18,7 +17,6 @@ from devlint.model.findings import (
 )
 from devlint.rules._meetings import OPERATIONS, followed_by, fresh, is_own_place, named
 
-_EXPRESSION = re.compile(r"[A-Za-z_][\w.]*(\[[^\[\]]+\])?")
 _ATOMS = (ir.Name, ir.Attribute, ir.Subscript, ir.Call)
 _CREATORS = frozenset({
     "arange", "as_tensor", "empty", "eye", "full", "linspace", "logspace", "ones", "rand",
@@ -32,9 +30,8 @@ _CREATORS = frozenset({
 def device_of(partner: Operand, module: bool = False) -> str:
     """An expression for the device of `partner`, or "" where there is no short one."""
     if module and isinstance(partner.device, Symbol) and not is_own_place(partner):
-        label = partner.device.label
-        if _EXPRESSION.fullmatch(label):
-            return label
+        if partner.device.is_spelled:
+            return partner.device.label
     if not named(partner.node):
         return ""
     return f"next({partner}.parameters()).device" if module else f"{partner}.device"

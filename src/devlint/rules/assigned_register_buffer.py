@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from devlint.flow.facts import AttributeWrite
+from devlint.flow.facts import AttributeWrite, Trait
 from devlint.model import ir
 from devlint.model.findings import Anchor, Change, Report, Rewrite, Safety
 from devlint.rules import rule
@@ -13,7 +13,7 @@ from devlint.rules import rule
 @rule("assigned-register-buffer", on=AttributeWrite)
 def assigned_register_buffer(write: AttributeWrite) -> Iterator[Report]:
     call = write.value.node
-    if write.value.value.note != "register_buffer" or not isinstance(call, ir.Call):
+    if write.value.value.trait is not Trait.REGISTERS_BUFFER or not isinstance(call, ir.Call):
         return
     method = call.func.attr if isinstance(call.func, ir.Attribute) else "register_buffer"
     registered = _registered_name(call)

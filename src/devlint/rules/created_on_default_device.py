@@ -30,6 +30,7 @@ from devlint.rules._meetings import (
     distinct,
     fresh,
     is_own_place,
+    is_place_of,
     made_on_default,
     named,
     pairs,
@@ -150,7 +151,7 @@ def _elsewhere(partner: Operand) -> str:
 def _expression(partner: Operand) -> str:
     """The expression of the source that says where `partner` is, or ""."""
     device = partner.device
-    return device.label if isinstance(device, Symbol) and " " not in device.label else ""
+    return device.label if isinstance(device, Symbol) and device.is_spelled else ""
 
 
 # --- the fix -------------------------------------------------------------------------------
@@ -193,7 +194,7 @@ def _is_argument(operand: Operand) -> bool:
     node, inner = operand.node, _receiver(operand.node)
     while inner is not None:
         node, inner = inner, _receiver(inner)
-    return named(node) and _expression(operand) == f"{ir.render(node, 200)}.device"
+    return named(node) and is_place_of(operand.device, node)
 
 
 def _is_of_self(operand: Operand) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from devlint.flow.facts import CPU, Comparison, Kind, Known, Operand, Symbol
+from devlint.flow.facts import CPU, Comparison, Kind, Known, Operand, Symbol, Trait
 from devlint.model import ir
 from devlint.model.findings import (
     Anchor,
@@ -18,20 +18,14 @@ from devlint.model.findings import (
     insert_before,
     replace,
 )
+from devlint.model.trees import key
 from devlint.rules import rule
 
 _EQUALITY = frozenset({"==", "!="})
 _MEMBERSHIP = frozenset({"in", "not in"})
-_OF_TENSOR = "tensor-device"
-"""The note of a value that is `x.device` of a tensor or a module: a new object at each read."""
-_TEXT_OF_TENSOR = "device.text"
-"""The note of `str(x.device)`."""
-_UNSETTLED = frozenset({"built", "choice", "choice of a device or a string"})
-"""The notes of devices that may have an index which isn't known: of a text that was put together
+_UNSETTLED = (Trait.BUILT, Trait.CHOICE, Trait.EITHER_CHOICE)
+"""Of devices that may have an index which isn't known: of a text that was put together
 (`f"cuda:{rank}"`), or one of several."""
-_EITHER = "device or string"
-"""The note of a parameter whose annotation allows both, and of `module.device` where nobody has
-seen the module's class."""
 _NAMES = re.compile(r"(cpu|cuda|mps|xpu|hpu|npu)(:\d+)?")
 _WITH_INDEX = ("cuda", "mps", "xpu", "hpu", "npu")
 """The types of which a tensor's device always has an index."""
@@ -45,7 +39,7 @@ def device_compared_with_string(fact: Comparison) -> Iterator[Report]:
     if fact.of_type:
         return
     device, other = _device_first(fact)
-    if device.kind is not Kind.DEVICE or device.value.note == _EITHER:
+    if device.kind is not Kind.DEVICE or device.value.trait is Trait.DEVICE_OR_STRING:
         return
     strings = _strings(other)
     if fact.op in _EQUALITY | _MEMBERSHIP | set(_IDENTITY):
@@ -122,10 +116,10 @@ def devices_never_equal(fact: Comparison) -> Iterator[Report]:
 @rule("device-compared-with-string", on=Comparison)
 def text_without_index(fact: Comparison) -> Iterator[Report]:
     """`str(x.device) == "cuda"`: the text of a tensor's device has an index."""
-    text, other = _noted_first(fact, _TEXT_OF_TENSOR)
+    text, other = _first_of(fact, Trait.TEXT_OF_DEVICE)
     strings = _strings(other)
     equal = fact.op in _EQUALITY or (fact.op in _MEMBERSHIP and text is fact.left)
-    if text.value.note != _TEXT_OF_TENSOR or not equal or not strings:
+    if text.value.trait is not Trait.TEXT_OF_DEVICE or not equal or not strings:
         return
     if other.kind is Kind.STRING and fact.op in _MEMBERSHIP:
         return  # a part of a text
@@ -142,9 +136,13 @@ def text_without_index(fact: Comparison) -> Iterator[Report]:
 @rule("device-compared-with-string", on=Comparison)
 def either_compared(fact: Comparison) -> Iterator[Report]:
     """A parameter that may be a device or a string, compared as if it were always a string."""
-    given, other = _noted_first(fact, _EITHER)
+    given, other = _first_of(fact, Trait.DEVICE_OR_STRING)
     strings = _strings(other)
-    if given.value.note != _EITHER or not strings or fact.op not in _EQUALITY | _MEMBERSHIP:
+    if (
+        given.value.trait is not Trait.DEVICE_OR_STRING
+        or not strings
+        or fact.op not in _EQUALITY | _MEMBERSHIP
+    ):
         return
     if fact.op in _MEMBERSHIP and (given is fact.right or other.kind is Kind.STRING):
         return
@@ -162,10 +160,10 @@ def either_compared(fact: Comparison) -> Iterator[Report]:
     )
 
 
-def _noted_first(fact: Comparison, note: str) -> tuple[Operand, Operand]:
-    """Both sides, that of the note first if one has it."""
+def _first_of(fact: Comparison, trait: Trait) -> tuple[Operand, Operand]:
+    """Both sides, that of the trait first if one has it."""
     left, right = fact.left, fact.right
-    return (left, right) if left.value.note == note else (right, left)
+    return (left, right) if left.value.trait is trait else (right, left)
 
 
 def _device_first(fact: Comparison) -> tuple[Operand, Operand]:
@@ -222,8 +220,8 @@ def _is_new(operand: Operand, other: Operand) -> bool:
     """The device is made by this expression: nothing else can be the same object. A call that is
     given the other one may hand it back."""
     if isinstance(operand.node, ir.Call):
-        return all(ir.render(each.value) != str(other) for each in operand.node.args)
-    return operand.value.note == _OF_TENSOR
+        return all(key(each.value) != key(other.node) for each in operand.node.args)
+    return operand.value.trait is Trait.DEVICE_OF_TENSOR
 
 
 def _has_index(operand: Operand) -> bool | None:
@@ -232,8 +230,8 @@ def _has_index(operand: Operand) -> bool | None:
     The device of a tensor or a module has one on every accelerator, whatever the tensor was asked
     for, and none on the CPU and on `meta`; other libraries' objects keep what they are asked for.
     """
-    device, of_tensor = operand.device, operand.value.note == _OF_TENSOR
-    if operand.value.note in _UNSETTLED and getattr(device, "index", None) is None:
+    device, of_tensor = operand.device, operand.value.trait is Trait.DEVICE_OF_TENSOR
+    if operand.value.trait in _UNSETTLED and getattr(device, "index", None) is None:
         return None
     if isinstance(device, Known) and (not of_tensor or device.type in ("cpu", "meta")):
         return None if of_tensor and device.index is not None else device.index is not None

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from devlint.flow.facts import DeviceUse, Guard
+from devlint.flow.facts import DeviceUse, Guard, Trait
 from devlint.model import ir
 from devlint.model.findings import Change, Report, Safety, replace_tail
 from devlint.rules import rule
@@ -10,7 +10,7 @@ from devlint.rules import rule
 
 @rule("device-index-of-cpu", on=DeviceUse)
 def device_index_of_cpu(use: DeviceUse) -> Iterator[Report]:
-    if use.operand.value.note != "get_device" or use.context.guard is not Guard.NONE:
+    if use.operand.value.trait is not Trait.INDEX_OF_TENSOR or use.context.guard is not Guard.NONE:
         return
     yield Report(
         at=use.node,

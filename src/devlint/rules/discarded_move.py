@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from devlint.flow.facts import UNKNOWN, Kind, Move
+from devlint.flow.facts import UNKNOWN, Kind, Move, Trait
 from devlint.model import ir
 from devlint.model.findings import Change, Report, Safety, insert_before
+from devlint.model.trees import key, words
 from devlint.rules import rule
 
 
@@ -53,14 +54,14 @@ def _is_made_here(node: ir.Expr) -> bool:
 def _only_converts(move: Move) -> bool:
     """Whether a move names a dtype and no device."""
     if move.method == "type":
-        return "cuda" not in ir.render(move.node)
+        return not any("cuda" in word for word in words(move.node))
     first = move.arguments[0][1] if move.arguments else None
     return first is not None and first.kind is Kind.DTYPE and len(move.arguments) == 1
 
 
 def _remedy(move: Move) -> str:
     """A module lets nothing but a parameter take the place of one."""
-    if move.receiver.value.note == "parameter":
+    if move.receiver.value.trait is Trait.PARAMETER:
         return f"assign the result to `{move.receiver}.data`"
     if move.passing:
         return "put the result where the loop takes it from"
@@ -72,7 +73,7 @@ def _is_there(move: Move) -> bool:
     if any(operand.kind is Kind.DTYPE for _, operand in move.arguments):
         return False
     match move.target.node if move.target is not None else None:
-        case ir.Attribute(value=owner, attr="device") if ir.render(owner) == str(move.receiver):
+        case ir.Attribute(value=owner, attr="device") if key(owner) == key(move.receiver.node):
             return True  # `x.to(x.device)`
     return move.device == move.receiver.device != UNKNOWN
 
@@ -82,7 +83,7 @@ def _assignment(move: Move) -> Change | None:
     receiver = move.receiver
     if receiver.value.grad or move.passing or not _is_place(receiver.node):
         return None
-    target = ir.render(receiver.node, limit=1000).replace("'", '"')
+    target = ir.render(receiver.node, limit=1000)
     safety = Safety.SAFE if isinstance(receiver.node, ir.Name) else Safety.UNSAFE
     return Change("Assign the result", (insert_before(move.node, f"{target} = "),), safety)
 

@@ -11,6 +11,7 @@ from devlint.flow.facts import (
     Operand,
     Role,
     Symbol,
+    Trait,
     may_be_accelerator,
 )
 from devlint.model.findings import Report
@@ -51,4 +52,4 @@ def _names_one(move: Move) -> bool:
 
 def _is_asked(target: Operand) -> bool:
     """`x.device`, `self.device`, `accelerator.device`."""
-    return target.value.note in ("tensor-device", "placer")
+    return target.value.trait in (Trait.DEVICE_OF_TENSOR, Trait.PLACER)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from devlint.flow.facts import Move, Neglect, NeglectedDevice, Role
+from devlint.flow.facts import Ignored, IgnoredDevice, Move, Role
 from devlint.model import ir
 from devlint.model.findings import (
     Anchor,
@@ -17,23 +17,24 @@ from devlint.model.findings import (
     replace,
     replace_tail,
 )
+from devlint.model.trees import dotted_name
 from devlint.rules import rule
 
 
-@rule("ignored-device-argument", on=NeglectedDevice)
-def ignored_device_argument(fact: NeglectedDevice) -> Iterator[Report]:
-    if fact.context.role in (Role.TEST, Role.DATA) and fact.how is not Neglect.UNBOUND:
+@rule("ignored-device-argument", on=IgnoredDevice)
+def ignored_device_argument(fact: IgnoredDevice) -> Iterator[Report]:
+    if fact.context.role in (Role.TEST, Role.DATA) and fact.how is not Ignored.UNBOUND:
         return
     name, function = fact.parameter, fact.function
     message, remedy, fix = {
-        Neglect.UNREAD: _unread,
-        Neglect.UNUSED: _unused,
-        Neglect.REPLACED: _replaced,
-        Neglect.OPTION: _option,
-        Neglect.UNBOUND: _unbound,
-        Neglect.OVERWRITTEN: _overwritten,
-        Neglect.DROPPED: _dropped,
-        Neglect.LATE: _late,
+        Ignored.UNREAD: _unread,
+        Ignored.UNUSED: _unused,
+        Ignored.REPLACED: _replaced,
+        Ignored.OPTION: _option,
+        Ignored.UNBOUND: _unbound,
+        Ignored.OVERWRITTEN: _overwritten,
+        Ignored.DROPPED: _dropped,
+        Ignored.LATE: _late,
     }[fact.how](fact, name, function)
     yield Report(at=fact.node, message=message, because=fact.instead, fix=fix, help=remedy)
 
@@ -41,7 +42,7 @@ def ignored_device_argument(fact: NeglectedDevice) -> Iterator[Report]:
 _Said = tuple[str, str, Change | None]
 
 
-def _unread(fact: NeglectedDevice, name: str, function: str) -> _Said:
+def _unread(fact: IgnoredDevice, name: str, function: str) -> _Said:
     return (
         f"`{function}` never reads `{name}`, and uses another device",
         f"use `{name}` there, or take no `{name}`",
@@ -49,7 +50,7 @@ def _unread(fact: NeglectedDevice, name: str, function: str) -> _Said:
     )
 
 
-def _unused(fact: NeglectedDevice, name: str, function: str) -> _Said:
+def _unused(fact: IgnoredDevice, name: str, function: str) -> _Said:
     return (
         f"`{function}` only fills in `{name}`, and uses another device",
         f"use `{name}` there, or take no `{name}`",
@@ -57,7 +58,7 @@ def _unused(fact: NeglectedDevice, name: str, function: str) -> _Said:
     )
 
 
-def _replaced(fact: NeglectedDevice, name: str, function: str) -> _Said:
+def _replaced(fact: IgnoredDevice, name: str, function: str) -> _Said:
     assert isinstance(fact.node, ir.Assign)
     attribute = ir.render(fact.node.targets[0])
     return (
@@ -67,7 +68,7 @@ def _replaced(fact: NeglectedDevice, name: str, function: str) -> _Said:
     )
 
 
-def _unbound(fact: NeglectedDevice, name: str, function: str) -> _Said:
+def _unbound(fact: IgnoredDevice, name: str, function: str) -> _Said:
     return (
         f"nothing binds `{ir.render(fact.node)}` here: `{function}` was given `{name}`",
         f"use `{name}`",
@@ -75,7 +76,7 @@ def _unbound(fact: NeglectedDevice, name: str, function: str) -> _Said:
     )
 
 
-def _option(fact: NeglectedDevice, name: str, options: str) -> _Said:
+def _option(fact: IgnoredDevice, name: str, options: str) -> _Said:
     call = fact.node
     assert isinstance(call, ir.Call)
     passed = f"{name}={options}.{name}"
@@ -87,7 +88,7 @@ def _option(fact: NeglectedDevice, name: str, options: str) -> _Said:
     )
 
 
-def _overwritten(fact: NeglectedDevice, name: str, function: str) -> _Said:
+def _overwritten(fact: IgnoredDevice, name: str, function: str) -> _Said:
     return (
         f"the `{name}` that `{function}` is given is overwritten before anything reads it",
         f"choose one only where none is given: `if {name} is None:`",
@@ -95,7 +96,7 @@ def _overwritten(fact: NeglectedDevice, name: str, function: str) -> _Said:
     )
 
 
-def _keep(fact: NeglectedDevice, name: str) -> Change | None:
+def _keep(fact: IgnoredDevice, name: str) -> Change | None:
     """Assign what was chosen only where nothing is given."""
     if not fact.optional or not isinstance(fact.node, ir.Assign) or fact.node.value is None:
         return None
@@ -103,7 +104,7 @@ def _keep(fact: NeglectedDevice, name: str) -> Change | None:
     return Change(f"Choose only where no `{name}` is given", (kept,), Safety.UNSAFE)
 
 
-def _dropped(fact: NeglectedDevice, name: str, function: str) -> _Said:
+def _dropped(fact: IgnoredDevice, name: str, function: str) -> _Said:
     call = fact.node
     assert isinstance(call, ir.Call)
     again = "itself" if fact.callee == function else f"`{fact.callee}`"
@@ -120,7 +121,7 @@ def _dropped(fact: NeglectedDevice, name: str, function: str) -> _Said:
     )
 
 
-def _late(fact: NeglectedDevice, name: str, function: str) -> _Said:
+def _late(fact: IgnoredDevice, name: str, function: str) -> _Said:
     return (
         f"`{ir.render(fact.node)}` is still the old device here: `{name}` is stored further down",
         f"use `{name}`",
@@ -138,7 +139,7 @@ def override_that_goes_elsewhere(move: Move) -> Iterator[Report]:
     if move.method not in _OTHER_WAY.get(method, ()):
         return
     receiver = move.receiver.node
-    inherited = isinstance(receiver, ir.Call) and ir.render(receiver.func) == "super"
+    inherited = isinstance(receiver, ir.Call) and dotted_name(receiver.func) == "super"
     if not inherited:
         return
     tail = Rewrite(Anchor(receiver, "end"), Anchor(move.node, "end"), f".{method}()")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 
 from devlint.flow.facts import ModuleCall, Origin, Role, Symbol
 from devlint.model.findings import Report
+from devlint.model.trees import key
 from devlint.rules import rule
 from devlint.rules._meetings import because, clash, confidence, fresh, is_left, root, sentence
 from devlint.rules._remedies import remedy
@@ -19,12 +20,12 @@ def input_on_other_device(call: ModuleCall) -> Iterator[Report]:
         return  # a model that came as an argument may well be meant to be on the CPU
     if is_left(module):
         return  # DEV208 says it
-    told: set[str] = set()
+    told: set[Hashable] = set()
     for given in call.inputs:
-        if str(given) in told or (fresh(given) and call.context.role is Role.MODULE):
+        if key(given.node) in told or (fresh(given) and call.context.role is Role.MODULE):
             continue  # said already, or DEV203 says it
         if clash(given, module, call.context):
-            told.add(str(given))
+            told.add(key(given.node))
             yield Report(
                 at=given.node,
                 message=sentence(given, module),

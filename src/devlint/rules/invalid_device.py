@@ -6,7 +6,7 @@ import difflib
 import re
 from collections.abc import Iterator
 
-from devlint.flow.facts import ApiCall, DeviceUse, Kind, Operand
+from devlint.flow.facts import ApiCall, DeviceUse, Kind, Misspelling, Operand
 from devlint.model import ir
 from devlint.model.findings import Change, Report, Safety, replace
 from devlint.rules import rule
@@ -16,8 +16,6 @@ _TYPES = ("cpu", "cuda", "mps", "xpu", "xla", "hpu", "mtia", "meta", "hip", "mai
 
 _OTHER_NAMES = {"gpu": "cuda", "nvidia": "cuda", "rocm": "cuda", "metal": "mps"}
 _NEVER_A_TYPE = ("auto", "none", "None", "accelerator")
-_UNKNOWN_TYPE = "Expected one of"
-"""How torch's message about an unknown type begins."""
 
 _FILE = re.compile(r"/|\.(pt|pth|pkl|bin|ckpt|tar)$")
 _SHAPE = re.compile(r"([a-z]+)(?::+|[ _.-])?0*?([0-9]{0,3})")
@@ -25,11 +23,11 @@ _SHAPE = re.compile(r"([a-z]+)(?::+|[ _.-])?0*?([0-9]{0,3})")
 
 @rule("invalid-device", on=DeviceUse)
 def invalid_device(use: DeviceUse) -> Iterator[Report]:
-    if not use.problem or use.via == "default":
+    if use.problem is None or use.via == "default":
         return
     written = use.operand.constant
     nearest, safety = _nearest(written) if isinstance(written, str) else ("", None)
-    if not nearest and use.problem.startswith(_UNKNOWN_TYPE) and written not in _NEVER_A_TYPE:
+    if not nearest and use.problem.unknown_type and written not in _NEVER_A_TYPE:
         return  # a backend package may add it
     literal = isinstance(use.node, ir.Constant) and use.node.value == written
     if use.via == "map_location" and isinstance(written, str) and _FILE.search(written):
@@ -45,7 +43,7 @@ def invalid_device(use: DeviceUse) -> Iterator[Report]:
         fix = Change(f"Write `{nearest}`", (replace(use.node, f'"{nearest}"'),), safety)
     yield Report(
         at=use.node,
-        message=f"{_shown(use.operand)} names no device: {_first_words(use.problem)}",
+        message=f"{_shown(use.operand)} names no device: {_in_short(use.problem)}",
         because=use.operand.trace,
         fix=fix,
         help=f'did you mean `"{nearest}"`?' if nearest else "",
@@ -103,6 +101,8 @@ def _shown(operand: Operand) -> str:
     return f"`{operand}` is {spelled}, which" if spelled else f"`{operand}`"
 
 
-def _first_words(problem: str) -> str:
+def _in_short(problem: Misspelling) -> str:
     """Torch's message, with its long list of types left out."""
-    return re.sub(r"^Expected one of .* device type at", "expected a device type at", problem)
+    if problem.unknown_type is None:
+        return problem.message
+    return f"expected a device type at start of device string: {problem.unknown_type}"

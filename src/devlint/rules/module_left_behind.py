@@ -74,7 +74,7 @@ def _sentence(module: Operand, given: Operand) -> str:
 def _help(module: Operand, given: Operand) -> str:
     if named(given.node) and named(module.node):
         return f"move it first: `{module}.to({given}.device)`"
-    if isinstance(given.device, Symbol) and " " not in given.device.label:
+    if isinstance(given.device, Symbol) and given.device.is_spelled:
         return f"move it first: `{followed_by(module, f'.to({given.device.label})')}`"
     return f"move `{module}` to the device of `{given}`"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from devlint.flow.facts import SAID, Kind, Move, Origin
+from devlint.flow.facts import Kind, Move, Origin, Trait
 from devlint.model.findings import Report
 from devlint.rules import rule
 
@@ -32,7 +32,11 @@ def move_on_container(move: Move) -> Iterator[Report]:
     receiver, method = move.receiver, move.method
     kind = receiver.kind
     name = receiver.type_name.rpartition(".")[2] or kind.name.lower()
-    if method not in _METHODS or receiver.value.note == SAID or receiver.origin is Origin.INPUT:
+    if (
+        method not in _METHODS
+        or receiver.value.trait is Trait.ANNOTATED
+        or receiver.origin is Origin.INPUT
+    ):
         return  # an annotation may be wrong, and the move tells that it is
     if kind is Kind.DATASET and name in _FIRM_DATASETS:
         remedy = "move each batch inside the loop"

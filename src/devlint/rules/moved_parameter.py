@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from devlint.flow.facts import CPU, MOVED_LEAF, ApiCall, AttributeRead, AttributeWrite
+from devlint.flow.facts import CPU, ApiCall, AttributeRead, AttributeWrite, Trait
 from devlint.model import ir
 from devlint.model.findings import Change, Report, Safety, replace_tail
 from devlint.rules import rule
@@ -16,7 +16,7 @@ _PLAIN = (ir.Name, ir.Attribute, ir.Constant)
 @rule("moved-parameter", on=AttributeWrite)
 def moved_parameter(write: AttributeWrite) -> Iterator[Report]:
     """Report `self.w = nn.Parameter(t).to(device)`."""
-    if write.self_module and write.value.value.note == "moved-parameter":
+    if write.self_module and write.value.value.trait is Trait.MOVED_PARAMETER:
         if write.value.device == CPU:
             return  # it was there already, and stays a parameter
         yield Report(
@@ -35,7 +35,7 @@ def moved_leaf(call: ApiCall) -> Iterator[Report]:
     if not call.name.startswith("torch.optim."):
         return
     for operand in (*call.positional[:1], *(o for key, o in call.keywords if key == "params")):
-        if operand.value.note == MOVED_LEAF and operand.device != CPU:
+        if operand.value.trait is Trait.MOVED_LEAF and operand.device != CPU:
             node = _only_item(operand.node)
             yield Report(
                 at=node,
@@ -50,7 +50,7 @@ def moved_leaf(call: ApiCall) -> Iterator[Report]:
 def lost_gradient(read: AttributeRead) -> Iterator[Report]:
     """Report `x.grad` of `x = torch.randn(n, requires_grad=True).cuda()`."""
     tensor = read.receiver
-    if read.attr == "grad" and tensor.value.note == MOVED_LEAF and tensor.device != CPU:
+    if read.attr == "grad" and tensor.value.trait is Trait.MOVED_LEAF and tensor.device != CPU:
         yield Report(
             at=read.node,
             message=f"`{tensor}` was moved to an accelerator after it was made, so it is no leaf: "

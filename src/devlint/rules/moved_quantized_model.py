@@ -4,38 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from devlint.flow.facts import Kind, Move
+from devlint.flow.facts import Fixed, Fixing, Kind, Move
 from devlint.model.findings import Change, Level, Report, Safety, replace_tail
 from devlint.rules import rule
-
-_FIXED = "fixed: "
 
 
 @rule("moved-quantized-model", on=Move)
 def moved_quantized_model(move: Move) -> Iterator[Report]:
-    note, target = move.receiver.value.note, move.target
-    if not note.startswith(_FIXED) or move.method not in ("to", "cuda", "xpu"):
+    fixed, target = move.receiver.value.trait, move.target
+    if not isinstance(fixed, Fixed) or move.method not in ("to", "cuda", "xpu"):
         return
-    how, _, condition = note.removeprefix(_FIXED).partition(" if ")
     shown = move.receiver
     retyped = target is not None and target.kind is Kind.DTYPE
-    if how == "dispatched":
+    if fixed.by is Fixing.DISPATCH:
         if retyped or (target is None and move.method == "to"):
             return  # `.to(memory_format=...)` moves nothing
         message = f"`{shown}` is dispatched by `device_map`, and `.{move.method}()` moves it"
         remedy = "let `device_map` say where it goes: `device_map={'': device}` for one device"
     else:
-        when = f" where `{condition}` holds" if condition else ""
-        article = "an" if how == "8-bit" else "a"
-        message = f"`{shown}` is {article} {how} model{when}: `.{move.method}()` isn't for those"
+        when = f" where `{fixed.condition}` holds" if fixed.condition else ""
+        how = "an 8-bit" if fixed.by is Fixing.EIGHT_BIT else f"a {fixed.by.value}"
+        message = f"`{shown}` is {how} model{when}: `.{move.method}()` isn't for those"
         remedy = "let `from_pretrained` place it: `device_map={'': device}`"
     yield Report(
         at=move.node,
         message=message,
         because=move.receiver.trace,
-        fix=None if condition or move.discarded or retyped else _leave_out(move),
+        fix=None if fixed.condition or move.discarded or retyped else _leave_out(move),
         help=remedy,
-        level=None if how == "8-bit" or retyped else Level.WARNING,
+        level=None if fixed.by is Fixing.EIGHT_BIT or retyped else Level.WARNING,
     )
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from devlint.flow.facts import KeptDevice
+from devlint.flow.facts import KeptDevice, Trait
 from devlint.model import ir
 from devlint.model.findings import Change, Confidence, Report, Safety, replace
+from devlint.model.trees import root_name
 from devlint.rules import rule
 
 
@@ -25,7 +26,7 @@ def stale_device(kept: KeptDevice) -> Iterator[Report]:
 
 
 def _is_read(kept: KeptDevice) -> bool:
-    return kept.value.value.note == "tensor-device"
+    return kept.value.value.trait is Trait.DEVICE_OF_TENSOR
 
 
 def _sentence(kept: KeptDevice) -> str:
@@ -42,8 +43,16 @@ def _read_again(kept: KeptDevice) -> Change | None:
         return None
     if not all(isinstance(use, ir.Attribute) and use.attr == kept.attr for use in kept.uses):
         return None
-    text = ir.render(kept.value.node, 10_000)
-    if not text.startswith(("self.", "next(self.")):
+    if root_name(_first_given(kept.value.node)) != "self":
         return None
+    text = ir.render(kept.value.node, 10_000)
     rewrites = tuple(replace(use, text) for use in kept.uses)
     return Change(f"Use `{text}` there", rewrites, Safety.UNSAFE)
+
+
+def _first_given(node: ir.Expr) -> ir.Expr:
+    """`self.parameters()` of `next(self.parameters()).device`; else the expression itself."""
+    match node:
+        case ir.Attribute(value=ir.Call(func=ir.Name(id="next"), args=(argument, *_))):
+            return argument.value
+    return node

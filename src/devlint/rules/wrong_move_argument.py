@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from devlint.flow.facts import ApiCall, Kind, Known, Move, Operand
+from devlint.flow.facts import ApiCall, Kind, Known, Move, Operand, Trait
 from devlint.model import ir
 from devlint.model.findings import (
     Anchor,
@@ -192,11 +192,11 @@ def _is_never_a_device(argument: ir.Argument, operand: Operand) -> bool:
     """Whether no `.to()` takes it, whatever is moved."""
     if argument.keyword == "device":
         return operand.kind is Kind.DTYPE
-    return argument.keyword is None and operand.value.note == "device-context"
+    return argument.keyword is None and operand.value.trait is Trait.DEVICE_CONTEXT
 
 
 def _not_a_device(operand: Operand) -> str:
-    if operand.value.note == "device-context":
+    if operand.value.trait is Trait.DEVICE_CONTEXT:
         return "a context manager"
     if operand.kind is Kind.NUMBER and isinstance(operand.constant, (float, complex)):
         return "no integer"

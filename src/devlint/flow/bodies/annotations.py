@@ -10,10 +10,11 @@ from devlint.flow.calls import fields
 from devlint.flow.conditions import unions
 from devlint.flow.devices.named import last_name
 from devlint.flow.domain.derivation import Sort, Step
-from devlint.flow.domain.lattice import CPU, UNKNOWN, Symbol
+from devlint.flow.domain.lattice import CPU, UNKNOWN, Symbol, collection_of
 from devlint.flow.domain.paths import Path, given_tensor, path_value, place_of_path
 from devlint.flow.domain.state import Object, State
-from devlint.flow.domain.values import NOTHING, SAID, Kind, Origin, Value
+from devlint.flow.domain.traits import Trait
+from devlint.flow.domain.values import NOTHING, Kind, Origin, Value
 from devlint.flow.facts import Role
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
@@ -52,11 +53,11 @@ def annotated(frame: Frame, node: ir.Expr, value: Value) -> Value:
     if name == "torch.device":
         return Value(Kind.DEVICE, Symbol(text, text) if text else UNKNOWN)
     if name == "builtins.str":
-        return Value(Kind.STRING, Symbol(text, text) if text else UNKNOWN, note=SAID)
+        return Value(Kind.STRING, Symbol(text, text) if text else UNKNOWN, trait=Trait.ANNOTATED)
     if name in _PLAIN_LISTS:
-        return Value(Kind.LIST, note=SAID)
+        return Value(Kind.LIST, trait=Trait.ANNOTATED)
     if name in ("builtins.int", "builtins.float"):
-        return Value(Kind.NUMBER, note=SAID)
+        return Value(Kind.NUMBER, trait=Trait.ANNOTATED)
     if name == "builtins.bool":
         return value
     if name == "torch.dtype":
@@ -67,7 +68,7 @@ def annotated(frame: Frame, node: ir.Expr, value: Value) -> Value:
     parts = [placed_inside(annotated(frame, p, _item_of(frame, value))) for p in _fixed(bare)]
     if any(part.kind is Kind.TENSOR for part in parts):
         ref = frame.allocate(node, Object(items=tuple(parts)))
-        return Value(Kind.TUPLE, data=ref, note=SAID)
+        return Value(Kind.TUPLE, data=ref, trait=Trait.ANNOTATED)
     inner = _element(bare)
     if inner is not None:
         element = annotated(frame, inner, _item_of(frame, value))
@@ -76,9 +77,9 @@ def annotated(frame: Frame, node: ir.Expr, value: Value) -> Value:
         if element.kind is Kind.TENSOR or frame.object(element) is not None:
             return _of_tensors(frame, bare, element)
         plain = element.kind in (Kind.NUMBER, Kind.STRING)
-        return Value(Kind.LIST, note=SAID) if plain else value
+        return Value(Kind.LIST, trait=Trait.ANNOTATED) if plain else value
     if name == "numpy.ndarray":
-        return Value(Kind.NDARRAY, scalar=False, note=SAID)  # who has a number says so
+        return Value(Kind.NDARRAY, scalar=False, trait=Trait.ANNOTATED)  # who has a number says so
     if name == "torch.utils.data.DataLoader":
         return loader(frame, node, text)
     infos = [_class_in_sight(frame, member) for member in unions.members(node)]
@@ -103,8 +104,8 @@ def _of_modules(frame: Frame, inner: ir.Expr, name: str, element: Value) -> Valu
     info = _class_in_sight(frame, inner)
     plain = kind is not None and (info is None or holds_something(frame, Object(source=info)))
     ref = frame.allocate(inner, Object(element=element))
-    note = "" if plain else SAID
-    return Value(_kind_of(name), data=ref, origin=Origin.INPUT, note=note)
+    trait = None if plain else Trait.ANNOTATED
+    return Value(_kind_of(name), data=ref, origin=Origin.INPUT, trait=trait)
 
 
 def _item_of(frame: Frame, value: Value) -> Value:
@@ -113,7 +114,12 @@ def _item_of(frame: Frame, value: Value) -> Value:
     A model gets its inputs by its methods. Any other function may put together what isn't placed
     yet: rows of samples, what a tokenizer made.
     """
-    if _is_of_model(frame) and isinstance(value.data, Path) and value.data.given and not value.note:
+    if (
+        _is_of_model(frame)
+        and isinstance(value.data, Path)
+        and value.data.given
+        and not value.trait
+    ):
         return path_value(f"{value.data.text}[i]", given=True)
     return Value(Kind.UNKNOWN)
 
@@ -130,7 +136,7 @@ def _of_tensors(frame: Frame, node: ir.Expr, element: Value) -> Value:
     """A container of tensors, or of such containers."""
     kind = _kind_of(outermost(node))
     ref = frame.allocate(node, Object(element=placed_inside(element)))
-    return Value(kind, data=ref, note=SAID)
+    return Value(kind, data=ref, trait=Trait.ANNOTATED)
 
 
 def _kind_of(name: str) -> Kind:
@@ -140,10 +146,10 @@ def _kind_of(name: str) -> Kind:
 def placed_inside(element: Value) -> Value:
     """An item, with words for its place instead of an expression that can't be evaluated."""
     place = element.device
-    if element.kind is not Kind.TENSOR or not isinstance(place, Symbol) or " " in place.label:
+    if element.kind is not Kind.TENSOR or not isinstance(place, Symbol) or not place.is_spelled:
         return element
-    name = place.label.partition("[")[0]
-    return element.but(device=Symbol(place.key, f"where the items of `{name}` are"))
+    words = f"where the items of `{collection_of(place)}` are"
+    return element.but(device=Symbol(place.key, words, described=True))
 
 
 def _fixed(node: ir.Expr) -> tuple[ir.Expr, ...]:
@@ -160,7 +166,7 @@ _CONTAINERS: Mapping[str, Kind] = {"list": Kind.LIST, "tuple": Kind.TUPLE, "dict
 
 def module(frame: Frame, node: ir.Node, value: Value) -> Value:
     """A module that somebody else made and placed."""
-    if value.note == "if-module":
+    if value.trait is Trait.IF_MODULE:
         return value
     place = place_of_path(value.data) if isinstance(value.data, Path) else UNKNOWN
     ref = frame.allocate(node, Object(device=place, trace=Step(Sort.ANNOTATION, node)))
@@ -198,7 +204,7 @@ _SEQUENCES = ("List", "Sequence", "Iterable", "Collection", "list", "tuple", "Tu
 
 def outermost(node: ir.Expr) -> str:
     """The last word of what stands before the brackets: `List` of `typing.List[nn.Module]`."""
-    return ir.render(node.value).rpartition(".")[2] if isinstance(node, ir.Subscript) else ""
+    return last_name(node.value) if isinstance(node, ir.Subscript) else ""
 
 
 def _element(node: ir.Expr) -> ir.Expr | None:

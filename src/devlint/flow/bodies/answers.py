@@ -64,7 +64,7 @@ def _told(frame: Frame, value: Value) -> Hashable:
         return None
     if any(item.kind not in _CONSTANTS for item in found.items) or found.element is not NOTHING:
         return None
-    return (value.kind, value.note, found.items)
+    return (value.kind, value.trait, found.items)
 
 
 _CONSTANTS = (Kind.STRING, Kind.NUMBER, Kind.BOOL, Kind.NONE)

@@ -13,6 +13,7 @@ from devlint.flow.domain.lattice import CPU, Device, Known
 from devlint.flow.domain.paths import Path
 from devlint.flow.domain.state import State
 from devlint.flow.domain.state_joins import join_states, widened
+from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.value_joins import NAMED, join_values
 from devlint.flow.domain.values import NOTHING, Kind, Value
 from devlint.flow.frames import library
@@ -21,6 +22,7 @@ from devlint.flow.operations import arrivals, unpacking
 from devlint.flow.syntax import rounds
 from devlint.flow.syntax.walk import descendants
 from devlint.model import ir
+from devlint.model.trees import last_name
 
 _MOST_ROUNDS = 4
 
@@ -69,7 +71,7 @@ def for_loop(frame: Frame, node: ir.For) -> None:
 
     def enter() -> None:
         frame.world.store(frame, node.target, element)
-        if source.note == "devices":
+        if source.trait is Trait.DEVICE_INDICES:
             frame.state.known[CUDA_AVAILABLE] = True
 
     _loop(frame, enter, node)
@@ -300,7 +302,7 @@ def _caught(frame: Frame, handler: ir.Handler) -> list[str]:
     if handler.type is None:
         return [""]
     types = handler.type.items if isinstance(handler.type, ir.Display) else (handler.type,)
-    return [ir.render(each).rpartition(".")[2] for each in types]
+    return [last_name(each) for each in types]
 
 
 def match(frame: Frame, node: ir.Match) -> None:

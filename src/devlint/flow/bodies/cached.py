@@ -13,18 +13,20 @@ from dataclasses import dataclass, replace
 from devlint.flow.bodies.functions import run_alone
 from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.lattice import CPU, Symbol, is_place_of_argument
-from devlint.flow.domain.value_joins import REGISTERED
+from devlint.flow.domain.traits import REGISTERED
 from devlint.flow.domain.values import Kind, Origin, Value
 from devlint.flow.facts import CachedTensor, Operand
-from devlint.flow.frames.files import ClassInfo, Closure
+from devlint.flow.frames.files import ClassInfo, Closure, File
 from devlint.flow.frames.frame import Frame
+from devlint.flow.frames.library import name_in
 from devlint.flow.modules.placement import is_registered
 from devlint.flow.syntax.walk import descendants, self_attribute
 from devlint.model import ir
 from devlint.model.findings import Hop
+from devlint.model.trees import words
 
 _OF_ATTRIBUTES = ("__setattr__", "__getattr__")
-_ABOUT_PLACES = re.compile(r"device|is_cuda|\.is_(cpu|mps|meta)\b|same_place")
+_ABOUT_PLACES = re.compile(r"device|is_cuda|^is_(cpu|mps|meta)$|same_place")
 _LOOKS = frozenset(
     ("len", "hasattr", "getattr", "int", "max", "min", "size", "dim", "numel", "any")
 )
@@ -80,7 +82,9 @@ def _comes_back(info: ClassInfo, method: ir.Function) -> bool:
         match statement:
             case ir.Evaluate(value=ir.Constant()):
                 continue  # a docstring
-            case ir.If(test=ir.Call(func=ir.Name(id="hasattr"), args=(_, asked)), body=body):
+            case ir.If(test=ir.Call(func=func, args=(_, asked)), body=body) if (
+                name_in(info.file, func) == "builtins.hasattr"
+            ):
                 key = asked.value.value if isinstance(asked.value, ir.Constant) else None
             case ir.If(test=test, body=body):
                 key = self_attribute(test, this)
@@ -161,7 +165,7 @@ def _follows_input(
 ) -> tuple[ir.Stmt, Operand] | None:
     """Where a method stores a tensor that it makes where its input or the module is, with it."""
     held = frame.state.heap[this.data].entries.get(name)
-    if held is not None and (held.note in REGISTERED or held.kind is Kind.MODULE):
+    if held is not None and (held.trait in REGISTERED or held.kind is Kind.MODULE):
         return None
     for statement, operand in frame.world.stores.get((info, name), []):
         value, place = operand.value, operand.device
@@ -200,7 +204,7 @@ def _caches(info: ClassInfo, method: ir.Function) -> Iterator[Cache]:
         reuses = not stored and isinstance(next(reversed(statement.body), None), ir.Return)
         if reuses:
             stored = _stored(info, method.body[position + 1 :], this)
-        asked = _asked(statement.test, this) & stored
+        asked = _asked(info.file, statement.test, this) & stored
         if _is_empty_where_used(statement.test, reuses):
             continue
         if asked and not _asks_for_place(method, statement.test):
@@ -237,14 +241,17 @@ def _is_empty_where_used(test: ir.Expr, reuses: bool) -> bool:
     return False
 
 
-def _asked(test: ir.Expr, this: str) -> set[str]:
+_READERS = ("builtins.hasattr", "builtins.getattr")
+
+
+def _asked(file: File, test: ir.Expr, this: str) -> set[str]:
     """The attributes that a test looks at."""
     found: set[str] = set()
     for node in descendants(test):
         match node:
             case ir.Attribute():
                 found.add(self_attribute(node, this) or "")
-            case ir.Call(func=ir.Name(id="hasattr" | "getattr"), args=(first, second, *_)):
+            case ir.Call(func=func, args=(first, second, *_)) if name_in(file, func) in _READERS:
                 owner, name = first.value, second.value
                 if (
                     isinstance(owner, ir.Name)
@@ -255,9 +262,13 @@ def _asked(test: ir.Expr, this: str) -> set[str]:
     return found - {""}
 
 
+def _speaks_of_places(node: ir.Expr) -> bool:
+    return any(map(_ABOUT_PLACES.search, words(node)))
+
+
 def _asks_for_place(method: ir.Function, test: ir.Expr) -> bool:
     """Whether a test looks at a device, or at something that may hang on one."""
-    if _ABOUT_PLACES.search(ir.render(test, 400)):
+    if _speaks_of_places(test):
         return True
     names = set()
     for node in descendants(test):
@@ -273,7 +284,7 @@ def _asks_for_place(method: ir.Function, test: ir.Expr) -> bool:
         isinstance(node, ir.Assign)
         and node.value is not None
         and any(isinstance(target, ir.Name) and target.id in names for target in node.targets)
-        and _ABOUT_PLACES.search(ir.render(node.value, 400))
+        and _speaks_of_places(node.value)
         for node in descendants(method)
     )
 

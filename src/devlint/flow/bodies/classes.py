@@ -13,6 +13,7 @@ from devlint.flow.frames.library import dotted
 from devlint.flow.syntax.testing import is_class_of_tests
 from devlint.flow.syntax.walk import descendants, self_attribute
 from devlint.model import ir
+from devlint.model.trees import called, dotted_name, last_name
 
 _MODULE_NAMES = re.compile(
     r"(^|\.)(nn\.Module|LightningModule|PreTrainedModel|ModelMixin)$"
@@ -105,14 +106,12 @@ def _declare_members(frame: Frame, info: ClassInfo) -> None:
 
 
 def _is_property(node: ir.Expr) -> bool:
-    name = ir.render(node)
-    return name.endswith("property") or ".setter" in name
+    name = last_name(called(node))
+    return name.endswith("property") or name == "setter"
 
 
 def _is_setter(function: ir.Function) -> bool:
-    return any(
-        ir.render(decorator) == f"{function.name}.setter" for decorator in function.decorators
-    )
+    return any(dotted_name(each) == f"{function.name}.setter" for each in function.decorators)
 
 
 def _is_module(frame: Frame, info: ClassInfo) -> bool:

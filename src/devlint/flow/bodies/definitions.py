@@ -22,6 +22,7 @@ from devlint.flow.frames import library
 from devlint.flow.frames.files import ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
 from devlint.model import ir
+from devlint.model.trees import dotted_name
 
 
 def define_function(frame: Frame, node: ir.Function) -> None:
@@ -100,7 +101,7 @@ def _compiles(frame: Frame, decorator: ir.Expr) -> bool:
     """Whether another compiler than torch's reads the body: in a kernel of Triton's, numbers have
     a `.to()`. A project may hand such a compiler on: `from project.compat import triton`."""
     func = decorator.func if isinstance(decorator, ir.Call) else decorator
-    words = (library.dotted(frame, func) or ir.render(func)).split(".")
+    words = (library.dotted(frame, func) or dotted_name(func)).split(".")
     return words[-1] in COMPILES and not _COMPILERS.isdisjoint(words)
 
 

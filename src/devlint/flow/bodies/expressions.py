@@ -14,6 +14,7 @@ from devlint.flow.domain.keys import CUDA_AVAILABLE
 from devlint.flow.domain.paths import path_value
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.state_joins import join_states
+from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.value_joins import join_all
 from devlint.flow.domain.values import NONE, NOTHING, TENSORS, Condition, Kind, Value
 from devlint.flow.frames import library
@@ -72,7 +73,7 @@ def _slice(frame: Frame, node: ir.Slice) -> Value:
     for part in (node.lower, node.upper, node.step):
         if part is not None:
             evaluate(frame, part)
-    return Value(Kind.UNKNOWN, note="slice")
+    return Value(Kind.UNKNOWN, trait=Trait.SLICE)
 
 
 def _call(frame: Frame, node: ir.Call) -> Value:
@@ -97,7 +98,7 @@ def _unary(frame: Frame, node: ir.Unary) -> Value:
         return implications.truth(frame, node, value)
     if value.kind in (Kind.TENSOR, Kind.BATCH, Kind.NDARRAY):
         arrivals.read(frame, node, (node.operand, value))
-        return value.but(note="", data=None)
+        return value.but(trait=None, data=None)
     if value.kind is Kind.NUMBER and isinstance(value.data, (int, float)):
         return value.but(data=-value.data if node.op == "-" else None)
     return Value(Kind.NUMBER) if value.kind is Kind.NUMBER else NOTHING
@@ -217,7 +218,7 @@ def _comprehension(frame: Frame, node: ir.Comprehension) -> Value:
     for clause in node.clauses:
         source = evaluate(frame, clause.iter)
         unpacking.bind(frame, clause.target, unpacking.element_of(frame, source))
-        if source.note == "devices":
+        if source.trait is Trait.DEVICE_INDICES:
             frame.state.known[CUDA_AVAILABLE] = True
         for test in clause.tests:
             evaluate(frame, test)
@@ -233,7 +234,9 @@ def _comprehension(frame: Frame, node: ir.Comprehension) -> Value:
     kinds = {"set": Kind.SET, "dict": Kind.DICT, "generator": Kind.UNKNOWN}
     kind = kinds.get(node.kind, Kind.LIST)
     if kind is Kind.UNKNOWN:
-        return Value(Kind.TUPLE, data=frame.allocate(node, Object(element=element)), note="lazy")
+        return Value(
+            Kind.TUPLE, data=frame.allocate(node, Object(element=element)), trait=Trait.LAZY
+        )
     return Value(kind, data=frame.allocate(node, Object(element=element)))
 
 

@@ -11,12 +11,13 @@ from devlint.flow.bodies.statements import run
 from devlint.flow.calls.callers import is_asked_for
 from devlint.flow.conditions.guards import guard_of
 from devlint.flow.conditions.required import before, required
-from devlint.flow.devices import neglect
+from devlint.flow.devices import ignored
 from devlint.flow.domain.derivation import Sort
 from devlint.flow.domain.keys import IS_NONE
 from devlint.flow.domain.lattice import UNKNOWN, Guarded
 from devlint.flow.domain.paths import Path, given_tensor
 from devlint.flow.domain.state import Heap, Object, State
+from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import NONE, NOTHING, TENSORS, Kind, Value
 from devlint.flow.effects import precision
 from devlint.flow.facts import Guard
@@ -128,9 +129,7 @@ def _forget(
     """A function that isn't followed may move what it is given, where it moves its argument."""
     if isinstance(closure.node, ir.Lambda):
         return
-    moved = {
-        root.partition(".")[0].partition("[")[0] for root in closure.file.scan(closure.node).moved
-    }
+    moved = closure.file.scan(closure.node).moved
     given = dict(zip((p.name for p in closure.node.params), positional, strict=False))
     for name, value in {**given, **keywords}.items():
         found = frame.object(value)
@@ -170,7 +169,7 @@ def _proved(
     frame: Frame, function: ir.Function | ir.Lambda, parameter: ir.Parameter, value: Value
 ) -> Value:
     """An argument of which only the identity is known, with what the function itself proves."""
-    if value.kind is not Kind.UNKNOWN or value.note:
+    if value.kind is not Kind.UNKNOWN or value.trait:
         return value
     if parameter.annotation is not None and (value is NOTHING or isinstance(value.data, Path)):
         return annotated(frame, parameter.annotation, value)
@@ -205,7 +204,7 @@ def _run(frame: Frame) -> Value:
     if frame.state.alive:
         ends.append((Value(Kind.NONE), frame.state))
     if not ends:
-        return Value(Kind.NONE, note="exits")
+        return Value(Kind.NONE, trait=Trait.EXITS)
     value, frame.state = together(ends)
     return value if frame.returns else NOTHING
 
@@ -244,7 +243,7 @@ def run_alone(
     world.guest_budget = max(world.guest_budget, _INLINED_FOR_EACH)
     mark = len(world.facts)
     _run(frame)
-    neglect.tell(frame, function, mark)
+    ignored.tell(frame, function, mark)
     precision.tell(frame, mark)
     return frame
 

@@ -17,11 +17,13 @@ from devlint.flow.domain.keys import ALL_ON_HOST, CUDA_AVAILABLE, IS_NONE
 from devlint.flow.domain.lattice import UNKNOWN, Device, conditions, join
 from devlint.flow.domain.paths import path_value
 from devlint.flow.domain.state import Object, State
+from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.value_joins import join_values
 from devlint.flow.domain.values import Kind, Value
 from devlint.flow.facts import Role
 from devlint.flow.frames.files import CONSTRUCTORS, ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
+from devlint.flow.frames.library import name_in
 from devlint.flow.modules.asked import as_methods_ask
 from devlint.flow.modules.inherited import inherited
 from devlint.flow.modules.placement import as_users_choose
@@ -128,10 +130,10 @@ def _known_of_object(around: Frame, made: Frame) -> dict[str, bool]:
 
 def receiver_of(info: ClassInfo, method: ir.Function, this: Value) -> Value | None:
     """What the first parameter of a method is: the object, its class, or nothing special."""
-    names = {ir.render(decorator) for decorator in method.decorators}
-    if "staticmethod" in names:
+    names = {name_in(info.file, decorator) for decorator in method.decorators}
+    if "builtins.staticmethod" in names:
         return None
-    return Value(Kind.CLASS, data=info) if "classmethod" in names else this
+    return Value(Kind.CLASS, data=info) if "builtins.classmethod" in names else this
 
 
 def _where_defined(info: ClassInfo, around: Frame) -> Frame:
@@ -156,7 +158,7 @@ def _receiver(info: ClassInfo, around: Frame) -> Value:
     kind = Kind.MODULE if info.is_module else Kind.INSTANCE
     ref = (info, "self")
     around.state.heap[ref] = Object(device=UNKNOWN, source=info)
-    return Value(kind, data=ref, note="self")
+    return Value(kind, data=ref, trait=Trait.SELF)
 
 
 def _after_setup(info: ClassInfo, around: Frame, start: Frame, this: Value) -> Frame:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from devlint.flow.domain.state import State
+from devlint.flow.domain.traits import Trait
 from devlint.flow.frames.frame import Frame
 from devlint.model import ir
+from devlint.model.trees import key
 
 
 def keep(frame: Frame, node: ir.If, taken: State) -> None:
@@ -13,7 +15,7 @@ def keep(frame: Frame, node: ir.If, taken: State) -> None:
     if flag is None:
         return
     owner = frame.evaluate(flag.value)
-    stored = taken.heap.get(owner.data) if taken.alive and owner.note == "self" else None
+    stored = taken.heap.get(owner.data) if taken.alive and owner.trait is Trait.SELF else None
     if stored is not None:
         frame.update(owner, stored)
 
@@ -25,10 +27,10 @@ def _flag(node: ir.If) -> ir.Attribute | None:
         test, ends = test.operand, True
     if not isinstance(test, ir.Attribute) or not isinstance(test.value, ir.Name):
         return None
-    text = ir.render(test)
+    asked = key(test)
     for statement in node.body:
         match statement:
             case ir.Assign(targets=(ir.Attribute() as target,), value=ir.Constant(value=value)):
-                if value is ends and ir.render(target) == text:
+                if value is ends and key(target) == asked:
                     return test
     return None

@@ -8,7 +8,8 @@ from devlint.flow.bodies import unregistered
 from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.keys import stands_in
 from devlint.flow.domain.lattice import THE_MODULE, UNKNOWN, conditions, only_host
-from devlint.flow.domain.values import MADE, NOTHING, PERHAPS, Kind, Origin, Value
+from devlint.flow.domain.traits import Trait
+from devlint.flow.domain.values import MADE, NOTHING, Kind, Origin, Value
 from devlint.flow.facts import KeptTensor
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
@@ -41,7 +42,7 @@ def register(info: ClassInfo, frame: Frame, this: Value) -> None:
                 value = value.step(Sort.ATTRIBUTE, info.node).but(
                     origin=Origin.ATTRIBUTE, data=(info, name)
                 )
-        elif value.note == PERHAPS:
+        elif value.trait is Trait.PERHAPS:
             stays = not info.moves_itself()
             stays = stays and not is_asked_about(info, name)
             value = value.but(data=(info, name)) if stays else NOTHING
@@ -79,10 +80,10 @@ def _registered(info: ClassInfo, frame: Frame, name: str, value: Value) -> Value
         place_module(frame, value, THE_MODULE, moves)
     elif is_registered(value):
         return value.but(device=THE_MODULE, origin=Origin.FOLLOWS, trace=moves)
-    elif value.note == "if-module":
+    elif value.trait is Trait.IF_MODULE:
         return value.but(device=THE_MODULE, trace=moves)  # if it is one, then it is registered
     elif value.kind is Kind.PLACED and _is_called(info, name):
-        return value.but(kind=Kind.UNKNOWN, device=THE_MODULE, note="if-module", trace=moves)
+        return value.but(kind=Kind.UNKNOWN, device=THE_MODULE, trait=Trait.IF_MODULE, trace=moves)
     elif value.kind.is_container:
         found = frame.object(value)
         inside = NOTHING if found is None else found.elements()

@@ -12,6 +12,7 @@ from devlint.flow.conditions.guards import guard_of
 from devlint.flow.conditions.required import names_backend_of_cuda
 from devlint.flow.domain.keys import CUDA_AVAILABLE
 from devlint.flow.domain.paths import Path
+from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import NONE, NOTHING, Kind, Value
 from devlint.flow.effects import frameworks
 from devlint.flow.effects.moves import METHODS
@@ -46,7 +47,7 @@ def _evaluate(frame: Frame, node: ir.Evaluate) -> None:
         frame.record(BareReference(node.value, frame.context(), operand, node.value.attr))
     if isinstance(node.value, ir.Call) and names_backend_of_cuda(node.value):
         frame.state.known[CUDA_AVAILABLE] = True
-    if value.note == "exits":
+    if value.trait is Trait.EXITS:
         frame.state.alive = False
 
 
@@ -56,7 +57,7 @@ def _assign(frame: Frame, node: ir.Assign) -> None:
     value = frame.evaluate(node.value)
     if node.annotation is not None and value.kind is Kind.UNKNOWN:
         value = annotated(frame, node.annotation, value)
-    if value.kind is Kind.UNKNOWN and value.note == "shape" and len(node.targets) == 1:
+    if value.kind is Kind.UNKNOWN and value.trait is Trait.SHAPE and len(node.targets) == 1:
         value = NOTHING if isinstance(node.targets[0], ir.Display) else value
     for target in node.targets:
         store(frame, target, frameworks.named(target, value), node)
@@ -112,7 +113,7 @@ def _picks(index: Value) -> bool:
 def _augment(frame: Frame, node: ir.Augment) -> None:
     left, right = frame.evaluate(node.target), frame.evaluate(node.value)
     value = operators.binary(frame, node, left, right)
-    if left.kind is Kind.TENSOR and left.note == "parameter":
+    if left.kind is Kind.TENSOR and left.trait is Trait.PARAMETER:
         value = left  # changed in place: it is still registered
     store(frame, node.target, value, node)
 

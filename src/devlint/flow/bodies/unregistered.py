@@ -6,26 +6,29 @@ from collections.abc import Container, Iterator
 from itertools import zip_longest
 
 from devlint.flow.domain.state import Object
+from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.value_joins import both
-from devlint.flow.domain.values import SAID, Kind, Value
+from devlint.flow.domain.values import Kind, Value
 from devlint.flow.facts import KeptModules
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
+from devlint.flow.frames.library import name_in
 from devlint.flow.modules import filled
 from devlint.flow.modules.holdings import holds_something
 from devlint.flow.modules.rewritten import is_moved_by_hand
 from devlint.flow.operations.unpacking import outermost
 from devlint.flow.syntax.walk import descendants, is_static, mentions, self_attribute
 from devlint.model import ir
+from devlint.model.trees import dotted_name, last_name
 
 
 def tell(info: ClassInfo, frame: Frame, name: str, value: Value) -> None:
     found = frame.object(value)
     stores = frame.world.stores.get((info, name), [])
-    if found is None or len(stores) != 1 or not frame.recording or value.note == SAID:
+    if found is None or len(stores) != 1 or not frame.recording or value.trait is Trait.ANNOTATED:
         return
     inside = found.elements()
-    parameters = inside.kind is Kind.TENSOR and inside.note == "parameter"
+    parameters = inside.kind is Kind.TENSOR and inside.trait is Trait.PARAMETER
     if not parameters and inside.kind is not Kind.MODULE:
         return
     held = [frame.object(each) for each in (*(found.items or ()), *found.entries.values(), inside)]
@@ -84,7 +87,7 @@ def _is_given_part(info: ClassInfo, node: ir.Expr) -> bool:
         return False
     names = [parameter.name for parameter in init[1].params[1:]]
     for call in (inside for statement in info.file.body for inside in descendants(statement)):
-        if isinstance(call, ir.Call) and ir.render(call.func) == info.node.name:
+        if isinstance(call, ir.Call) and dotted_name(call.func) == info.node.name:
             given = {e.keyword or name: e.value for e, name in zip_longest(call.args, names) if e}
             if node.id in given and _is_part(given[node.id]):
                 return True
@@ -250,10 +253,12 @@ def _is_part(node: ir.Expr) -> bool:
 
 
 def _makes_container(call: ir.Call) -> bool:
-    return ir.render(call.func).rpartition(".")[2] in _CONTAINERS
+    return last_name(call.func) in _CONTAINERS
 
 
-_LOOKS_AT = ("isinstance", "len", "type", "all", "any", "zip", "enumerate")
+_LOOKS_AT = frozenset(
+    f"builtins.{name}" for name in ("isinstance", "len", "type", "all", "any", "zip", "enumerate")
+)
 
 
 def _is_handed_on(info: ClassInfo, given: ir.Expr, stored: ir.Stmt) -> bool:
@@ -281,7 +286,7 @@ def _is_handed_on(info: ClassInfo, given: ir.Expr, stored: ir.Stmt) -> bool:
 def _parts_of(inside: list[ir.Node], text: str) -> Iterator[str]:
     """The names of loops over a container: `for part, scale in zip(parts, scales)`."""
     for loop in inside:
-        if isinstance(loop, ir.For) and text in map(ir.render, descendants(loop.iter)):
+        if isinstance(loop, ir.For) and mentions(loop.iter, text):
             yield from _names(loop.target)
 
 
@@ -289,7 +294,7 @@ def _harmless(info: ClassInfo, inside: list[ir.Node], names: set[str]) -> Iterat
     """The nodes of calls that only look at what they are given: those that are statements of their
     own, and what an error is raised with."""
     for node in inside:
-        if isinstance(node, ir.Call) and ir.render(node.func) in _LOOKS_AT:
+        if isinstance(node, ir.Call) and name_in(info.file, node.func) in _LOOKS_AT:
             yield node
         elif isinstance(node, ir.Evaluate) and _only_looks(info, node.value, names):
             yield node.value

@@ -9,6 +9,7 @@ from functools import reduce
 
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.state_joins import join_states
+from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.value_joins import join_all
 from devlint.flow.domain.values import NOTHING, Kind, OneOf, Value
 from devlint.flow.frames.arguments import Arguments, Given, fits
@@ -103,7 +104,7 @@ def mapped(frame: Frame, node: ir.Call, args: Arguments, call: Call) -> Value:
         return NOTHING
     one_by_one = known is not None and known.items is not None and len(sources) == 1
     found = Object(items=tuple(results)) if one_by_one else Object(element=results[0])
-    return Value(Kind.TUPLE, data=frame.allocate(node, found), note="lazy")
+    return Value(Kind.TUPLE, data=frame.allocate(node, found), trait=Trait.LAZY)
 
 
 def _told_apart(frame: Frame, node: ir.Call, value: Value, at: int) -> Value:
@@ -165,4 +166,4 @@ def run_on_example(
 
 
 def _is_module(value: Value) -> bool:
-    return value.kind in (Kind.MODULE, Kind.PLACED) or value.note == "if-module"
+    return value.kind in (Kind.MODULE, Kind.PLACED) or value.trait is Trait.IF_MODULE

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from devlint.flow.calls.function_calls import call_function
 from devlint.flow.calls.library_calls import give_up
+from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import NOTHING, Kind, Value
 from devlint.flow.effects import moves, transfer
 from devlint.flow.effects.model_overlays import encoding_method
@@ -30,7 +31,7 @@ def call_super(
         found = frame.object(base)
         if found is not None and base.kind is Kind.MODULE and func.attr != "type":
             moves.move(frame, node, func.value, base, args)
-        return base.but(note="self")
+        return base.but(trait=Trait.SELF)
     info = frame.owner
     for parent in info.bases if info is not None else ():
         if isinstance(parent, ClassInfo):
@@ -38,7 +39,7 @@ def call_super(
             if method is not None:
                 name = f"{method[0].node.name}.{func.attr}"
                 closure = Closure(method[1], method[0].file, (), method[0], name)
-                return call_function(frame, node, closure, args, base.but(note="self"))
+                return call_function(frame, node, closure, args, base.but(trait=Trait.SELF))
     row = frame.world.table.get(f"torch.nn.Module.{func.attr}")
     if row is not None and row.effect is Effect.REGISTER:
         return transfer.apply(frame, node, row, replace(args, receiver=(func.value, base)))

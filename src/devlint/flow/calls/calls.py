@@ -8,17 +8,17 @@ from devlint.flow.calls import applied, fields, unknown_calls, unpacked
 from devlint.flow.calls.bound_calls import SAME_MODULE, call_bound, call_super
 from devlint.flow.calls.callers import remember_handing
 from devlint.flow.calls.function_calls import call_function
-from devlint.flow.calls.hosted import note_numpy
+from devlint.flow.calls.host_functions import note_numpy
 from devlint.flow.calls.library_calls import call_library, give_up
 from devlint.flow.calls.module_calls import call_instance, call_module, construct
 from devlint.flow.devices import device_index
-from devlint.flow.devices.undirected import note_own
+from devlint.flow.devices.dropped import note_own
 from devlint.flow.domain.derivation import Sort, steps
 from devlint.flow.domain.paths import Path, given_tensor, path_value
+from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import (
     NONE,
     NOTHING,
-    PERHAPS,
     TENSORS,
     Kind,
     OneOf,
@@ -33,7 +33,7 @@ from devlint.flow.facts import AttributeRead, Comparison, Revealed
 from devlint.flow.frames.arguments import Arguments, Given
 from devlint.flow.frames.files import Bound, ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
-from devlint.flow.frames.library import followed, library_value
+from devlint.flow.frames.library import followed, is_builtin, library_value
 from devlint.flow.modules import optimizers, wrapping
 from devlint.flow.modules.constructed import Typed
 from devlint.flow.modules.placement import give_away
@@ -73,7 +73,7 @@ def call(frame: Frame, node: ir.Call) -> Value:
 def arguments(frame: Frame, node: ir.Call, receiver: Given | None = None) -> Arguments:
     """The arguments of a call, evaluated from left to right."""
     func = node.func
-    if isinstance(func, ir.Name) and func.id in ("isinstance", "issubclass", "hasattr", "getattr"):
+    if isinstance(func, ir.Name) and func.id in _ASK and is_builtin(frame, func):
         before, frame.expecting = frame.expecting, True
         asked = Arguments(tuple((a, frame.evaluate(a.value)) for a in node.args), receiver)
         frame.expecting = before
@@ -83,6 +83,10 @@ def arguments(frame: Frame, node: ir.Call, receiver: Given | None = None) -> Arg
     if [argument for argument in node.args if argument.star]:
         given = [each for pair in given for each in unpacked.spread(frame, *pair)]
     return Arguments(tuple(given), receiver)
+
+
+_ASK = frozenset(("isinstance", "issubclass", "hasattr", "getattr"))
+"""What Python itself is asked of an object, whatever that is."""
 
 
 def call_value(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: Arguments) -> Value:
@@ -116,7 +120,7 @@ def _call_value(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
         return call_bound(frame, node, data, args)
     if kind is Kind.PLACED and unknown_calls.is_loss(func):
         return unknown_calls.called(frame, node, func, args)
-    if kind in (Kind.MODULE, Kind.PLACED) or value.note == "if-module":
+    if kind in (Kind.MODULE, Kind.PLACED) or value.trait is Trait.IF_MODULE:
         return call_module(frame, node, func, value, args)
     if kind is Kind.TOKENIZER:
         return encoding(frame, node, args)
@@ -147,13 +151,14 @@ def _super(frame: Frame, node: ir.Call) -> Value:
     if isinstance(function, ir.Function) and function.params:
         this = frame.look_up(function.params[0].name)
         if this is not None:
-            return this.but(note="super")
+            return this.but(trait=Trait.SUPER)
     return NOTHING
 
 
 def _method(frame: Frame, node: ir.Call, func: ir.Attribute, base: Value) -> Value:
     """`base.attr(...)` on anything but a library."""
-    if base.note == PERHAPS and frame.world.table.get(f"torch.Tensor.{func.attr}") is not None:
+    listed = frame.world.table.get(f"torch.Tensor.{func.attr}")
+    if base.trait is Trait.PERHAPS and listed is not None:
         base = as_tensor(base)
     args = arguments(frame, node, (func.value, base))
     return _seen(frame, func, _call_method(frame, node, func, base, args), args)
@@ -165,7 +170,7 @@ def _call_method(
     attr, kind = func.attr, base.kind
     if attr == "numpy":
         note_numpy(frame, func)
-    if base.note == "super":
+    if base.trait is Trait.SUPER:
         return call_super(frame, node, func, base, args)
     if frame.function is not None and frame.tells:
         note_own(frame, node, func, args)
@@ -182,9 +187,9 @@ def _call_method(
         arrivals.read(frame, node, (func.value, base))
     if kind is Kind.NDARRAY and attr in _SAME_ARRAY:
         return base
-    if attr in _ONLY_MODULES and (kind is Kind.PLACED or base.note == "if-module"):
+    if attr in _ONLY_MODULES and (kind is Kind.PLACED or base.trait is Trait.IF_MODULE):
         row = frame.world.table.get(f"torch.nn.Module.{attr}")
-        args = replace(args, receiver=(func.value, base.but(kind=Kind.PLACED, note="")))
+        args = replace(args, receiver=(func.value, base.but(kind=Kind.PLACED, trait=None)))
         return NOTHING if row is None else transfer.apply(frame, node, row, args)
     if kind is Kind.PLACED and attr in moves.MODES and args.count < 2:
         return base  # with more, `train(data, steps)` is no mode
@@ -211,7 +216,7 @@ def _call_method(
         _tell_device_method(frame, node, func, base, args)
         return NOTHING
     value = attributes.read(frame, func, base)
-    if value.kind is Kind.UNKNOWN and value.note != "if-module":
+    if value.kind is Kind.UNKNOWN and value.trait is not Trait.IF_MODULE:
         if kind is Kind.UNKNOWN and attr not in _OF_SCALERS:
             give_away(frame, (given for _, given in args.all))
         arrivals.wait(frame)
@@ -219,7 +224,7 @@ def _call_method(
             return device_index.of_unknown(frame, func, base)
         if kind is Kind.MODULE and attr in SAME_MODULE:
             return base
-        own = kind is Kind.MODULE and base.note == "self"
+        own = kind is Kind.MODULE and base.trait is Trait.SELF
         found = unknown_calls.of_part(frame, node, func, args) if own else NOTHING
         called = func.value if attr == "forward" else func
         return unknown_calls.called(frame, node, called, args) if found is NOTHING else found
@@ -238,7 +243,7 @@ def _is_call(frame: Frame, base: Value, attr: str) -> bool:
 
 def _proves_module(base: Value, attr: str) -> bool:
     """Whether something that was moved, or was called with what was, is a module by this method."""
-    return attr == "forward" and (base.kind is Kind.PLACED or base.note == "if-module")
+    return attr == "forward" and (base.kind is Kind.PLACED or base.trait is Trait.IF_MODULE)
 
 
 def _defines(frame: Frame, base: Value, attr: str) -> bool:
@@ -264,7 +269,7 @@ def _unknown_method(
 ) -> Value:
     """A method of something of which only the identity is known: what tensors alone have."""
     attr = func.attr
-    if base.note == frameworks.PLACER:
+    if base.trait is Trait.PLACER:
         give_up(frame, args)
         return frameworks.prepared(frame, node, attr, args)
     if attr == "add_argument":
@@ -278,7 +283,7 @@ def _unknown_method(
     if attr == "get_device" and not args.all:
         return device_index.of_unknown(frame, func, base)
     if attr == "skipTest":
-        return NONE.but(note="exits")
+        return NONE.but(trait=Trait.EXITS)
     if isinstance(base.data, Path) and base.data.given and not args.all:
         if attr == "values":
             return base

@@ -15,6 +15,7 @@ from devlint.flow.domain.differences import difference
 from devlint.flow.domain.lattice import only_host
 from devlint.flow.domain.paths import path_value
 from devlint.flow.domain.state import Heap, Object, State
+from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import TENSORS, Kind, Value
 from devlint.flow.facts import Fact, Indexing
 from devlint.flow.facts.meetings import met
@@ -175,7 +176,7 @@ def _copied(frame: Frame, each: _Input, value: Value, found: Object) -> Value:
 def _bind(frame: Frame, function: ir.Function, module: Value, args: Arguments) -> None:
     """Give the parameters of a `forward` what a call gives, and else their defaults."""
     first, *others = function.params
-    frame.state.env[first.name] = module.but(note="self")
+    frame.state.env[first.name] = module.but(trait=Trait.SELF)
     rest = [value for argument, value in args.all if argument.keyword is None]
     named = {a.keyword: value for a, value in args.all if a.keyword is not None}
     for parameter in others:

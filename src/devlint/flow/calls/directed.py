@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from devlint.flow.frames.arguments import Arguments
 from devlint.model import ir
+from devlint.model.trees import last_name
 
 _DEVICE = "device"
 
@@ -14,4 +15,4 @@ def is_given_device(args: Arguments) -> bool:
 
 
 def _is_device(argument: ir.Argument) -> bool:
-    return ir.render(argument.value, 80).rpartition(".")[2] == _DEVICE
+    return last_name(argument.value) == _DEVICE

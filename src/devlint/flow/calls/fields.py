@@ -11,6 +11,7 @@ from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.model import ir
+from devlint.model.trees import last_name
 
 
 def fill(frame: Frame, made: Value, info: ClassInfo, args: Arguments) -> None:
@@ -109,7 +110,7 @@ def _is_dataclass(info: ClassInfo) -> bool:
                 written = not any(argument.keyword == "init" for argument in args)
             case func:
                 written = True
-        if ir.render(func).rpartition(".")[2] == "dataclass":
+        if last_name(func) == "dataclass":
             return written
     return False
 
@@ -127,7 +128,8 @@ def taken(info: ClassInfo) -> Iterator[tuple[str, ir.Expr]]:
 
 
 def _is_taken(annotation: ir.Expr, value: ir.Expr | None) -> bool:
-    if ir.render(annotation).rpartition(".")[2].startswith(("ClassVar", "KW_ONLY")):
+    of = annotation.value if isinstance(annotation, ir.Subscript) else annotation
+    if last_name(of) in ("ClassVar", "KW_ONLY"):
         return False
     match value:
         case ir.Call(args=args):

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from devlint.flow.calls import unpacked
 from devlint.flow.calls.callers import remember_call
-from devlint.flow.calls.hosted import note_brought
+from devlint.flow.calls.host_functions import note_brought
 from devlint.flow.conditions.settled import settled
-from devlint.flow.devices.undirected import note_call
+from devlint.flow.devices.dropped import note_call
 from devlint.flow.domain.derivation import Sort, Step, first, steps
 from devlint.flow.domain.keys import asks_type
 from devlint.flow.domain.lattice import UNKNOWN, conditions

@@ -18,7 +18,7 @@ def is_of_integers(value: Value) -> bool:
         return False
     dtype = next((each.value for each in made.args if each.keyword == "dtype"), None)
     if dtype is not None:
-        return _INTEGER.search(ir.render(dtype)) is not None
+        return _INTEGER.fullmatch(last_name(dtype)) is not None
     name = last_name(made.func)
     if name in ("tensor", "as_tensor"):
         return bool(made.args) and _lists_integers(made.args[0].value)
@@ -39,5 +39,5 @@ def _lists_integers(node: ir.Expr) -> bool:
     return False
 
 
-_INTEGER = re.compile(r"(^|\.)(u?int\d*|long|short)$")
+_INTEGER = re.compile(r"u?int\d*|long|short")
 _MAKE_INTEGERS = frozenset(("arange", "randint", "randperm", "LongTensor", "IntTensor"))

@@ -9,6 +9,7 @@ from devlint.flow.conditions.implications import truth
 from devlint.flow.devices import visible
 from devlint.flow.domain.keys import CUDA_USED
 from devlint.flow.domain.lattice import CPU, UNKNOWN
+from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import NONE, NOTHING, Kind, Value
 from devlint.flow.effects import saved, transfer, workers
 from devlint.flow.facts import ApiCall
@@ -47,7 +48,7 @@ def call_library(
     if name == "collections.namedtuple":
         return fields.named_tuple(frame, args)
     if name in EXITS:
-        return NONE.but(note="exits")
+        return NONE.but(trait=Trait.EXITS)
     if row is None:
         if not name.startswith(("torch.", "builtins.")):
             wrapper = wrapping.spread(frame, node, node.func, args)

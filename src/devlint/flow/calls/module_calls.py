@@ -12,6 +12,7 @@ from devlint.flow.domain.derivation import Sort, Step, shown
 from devlint.flow.domain.differences import difference
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, only_host
 from devlint.flow.domain.state import Object
+from devlint.flow.domain.traits import REGISTERED, Trait
 from devlint.flow.domain.values import (
     NONE,
     NOTHING,
@@ -29,6 +30,7 @@ from devlint.flow.modules.placement import is_parted
 from devlint.flow.operations import arrivals, meet
 from devlint.flow.operations.attributes import new_instance
 from devlint.model import ir
+from devlint.model.trees import last_name
 
 
 def construct(frame: Frame, node: ir.Call, info: ClassInfo, args: Arguments) -> Value:
@@ -40,7 +42,7 @@ def construct(frame: Frame, node: ir.Call, info: ClassInfo, args: Arguments) -> 
     if method is not None and frame.can_inline(method[0].file):
         owner, function = method
         closure = Closure(function, owner.file, (), owner, f"{owner.node.name}.__init__")
-        call_function(frame, node, closure, args, made.but(note="self"))
+        call_function(frame, node, closure, args, made.but(trait=Trait.SELF))
     if method is None:
         fields.fill(frame, made, info, args)
         _after_fields(frame, node, info, made)
@@ -57,7 +59,7 @@ def _after_fields(frame: Frame, node: ir.Call, info: ClassInfo, made: Value) -> 
     method = info.method("__post_init__")
     if method is not None and frame.can_inline(method[0].file):
         closure = Closure(method[1], method[0].file, (), method[0], f"{info.node.name}.__init__")
-        call_function(frame, node, closure, Arguments(()), made.but(note="self"))
+        call_function(frame, node, closure, Arguments(()), made.but(trait=Trait.SELF))
 
 
 def _note_passed(frame: Frame, info: ClassInfo, init: ir.Function, args: Arguments) -> None:
@@ -88,7 +90,7 @@ def _place_new_module(frame: Frame, made: Value) -> None:
             inner = frame.object(held)
             place = frame.place(held)
             stateless = stateless and inner is not None and inner.stateless
-        elif held.kind is Kind.TENSOR and held.note in ("parameter", "buffer"):
+        elif held.kind is Kind.TENSOR and held.trait in REGISTERED:
             place, stateless = frame.place(held), False
         else:
             stateless = stateless and not _may_be_modules(frame, held)
@@ -139,7 +141,7 @@ def call_module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
     self_moving = self_moving or any(
         _hands_to_wrapper(frame, each, _DEEPEST) for each in frame.objects(value)
     )
-    if value.note == "if-module":
+    if value.trait is Trait.IF_MODULE:
         value = value.but(kind=Kind.MODULE, data=None)
     place = frame.place(value)
     inputs = _given(frame, node, value, found, args)
@@ -174,10 +176,10 @@ def call_module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
         return NOTHING  # nobody here has moved it: it may well stay on the host
     if found is None and _is_pipeline(func, args):
         return NOTHING
-    unproven = "part" if found is None else ""  # nobody knows what it is, or what it returns
+    unproven = Trait.PART if found is None else None  # nobody knows what it is, or what it returns
     there = Value(
         kind, place, origin=Origin.FOLLOWS, grad=True,
-        note="guarded" if operand.guarded else unproven,
+        trait=Trait.GUARDED if operand.guarded else unproven,
         trace=Step(Sort.OUTPUT, node, operand.value.trace),
     )  # fmt: skip
     return outputs.of_forward(frame, node, there, value)
@@ -197,7 +199,7 @@ def _is_pipeline(func: ir.Expr, args: Arguments) -> bool:
     """Whether what is called is a whole pipeline, by its name or by what it is asked for: it is
     moved as models are, and gives images, texts or arrays."""
     asked = any(argument.keyword == "output_type" for argument, _ in args.all)
-    return asked or _PIPELINE.search(ir.render(func)) is not None
+    return asked or _PIPELINE.search(last_name(func)) is not None
 
 
 def _is_given_others(frame: Frame, place: Device, inputs: list[Given]) -> bool:
@@ -249,7 +251,7 @@ def _stateless_call(
     if not source or not tensors or source.endswith("CTCLoss") or _is_metric(source):
         return NOTHING
     if len(tensors) == 1:
-        return tensors[0][1].but(kind=Kind.TENSOR, data=None, scalar=None, note="")
+        return tensors[0][1].but(kind=Kind.TENSOR, data=None, scalar=None, trait=None)
     return meet.meet(frame, node, ir.render(func), tensors)
 
 
@@ -258,7 +260,7 @@ def _is_metric(source: str) -> bool:
     return source.startswith("torchmetrics.")
 
 
-_PIPELINE = re.compile(r"(^|_|\.)(pipe|pipeline)(_\w+|\d+)?$")
+_PIPELINE = re.compile(r"(^|_)(pipe|pipeline)(_\w+|\d+)?$")
 _SEVERAL_OUTPUTS = frozenset(("LSTM", "GRU", "RNN", "MultiheadAttention", "LSTMCell"))
 
 

@@ -6,6 +6,7 @@ import re
 
 from devlint.flow.calls.integers import is_of_integers
 from devlint.flow.domain.derivation import Sort, Step
+from devlint.flow.domain.paths import identity
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.values import TENSORS, Kind
 from devlint.flow.facts import Role
@@ -34,7 +35,7 @@ def may_hold_tensors(frame: Frame, module: Object | None, args: Arguments) -> li
         name = argument.keyword or ""
         if value.kind not in _MAY_HOLD_TENSORS:
             continue
-        called = name or ir.render(_subject(argument.value))
+        called = name or identity(_subject(argument.value))
         if _ON_THE_HOST.search(called) or (not known and _INDEX.search(called)):
             continue
         if position and hidden and name not in _OF_TRANSFORMERS:

@@ -9,6 +9,7 @@ from devlint.flow.domain.derivation import Sort
 from devlint.flow.domain.lattice import CPU, THE_MODULE
 from devlint.flow.domain.paths import path_value
 from devlint.flow.domain.state import Heap, Object, State
+from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.value_joins import join_all
 from devlint.flow.domain.values import NOTHING, TENSORS, Kind, Origin, Value
 from devlint.flow.frames.files import ClassInfo
@@ -87,7 +88,7 @@ def _returned(
         )
         for parameter in function.params:
             state.env[parameter.name] = path_value(parameter.name)
-        state.env[function.params[0].name] = module.but(note="self")
+        state.env[function.params[0].name] = module.but(trait=Trait.SELF)
         place_module(alone, module, THE_MODULE)
         with frame.world.limited(_STATEMENTS):
             frame.world.run(alone, function.body)
@@ -127,7 +128,7 @@ def _known(value: Value, state: State, unknown: Value | None) -> Value | None:
     if value.kind is not Kind.TENSOR or state.simplify(value.device) != CPU:
         return None
     # one without dimensions may meet others anywhere
-    return value.but(data=None, note="") if value.scalar is False else _READ_BACK
+    return value.but(data=None, trait=None) if value.scalar is False else _READ_BACK
 
 
 def _part(node: ir.Call, there: Value, part: Value | None) -> Value:

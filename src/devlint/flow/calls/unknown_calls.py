@@ -15,6 +15,7 @@ from devlint.flow.calls.module_calls import call_module
 from devlint.flow.devices.named import last_name
 from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.lattice import UNKNOWN, Symbol, may_be_accelerator
+from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import NOTHING, TENSORS, Kind, Origin, Value
 from devlint.flow.effects.model_overlays import encoded, encoding
 from devlint.flow.facts import Role
@@ -45,7 +46,7 @@ def of_part(frame: Frame, node: ir.Call, func: ir.Attribute, args: Arguments) ->
     given = [(argument.value, v) for argument, v in args.all if not is_of_integers(v)]
     meet.call_module(frame, node, (func, part), given)
     return Value(
-        Kind.BATCH, first.device, origin=Origin.FOLLOWS, grad=True, note="part", trace=told
+        Kind.BATCH, first.device, origin=Origin.FOLLOWS, grad=True, trait=Trait.PART, trace=told
     )
 
 
@@ -59,7 +60,7 @@ def _is_part(frame: Frame, name: str) -> bool:
 
 def _gives_part(owner: ClassInfo | None, node: ir.Expr) -> bool:
     if isinstance(node, ir.Call):
-        return ir.render(node.func).rpartition(".")[2][:1].isupper()
+        return last_name(node.func)[:1].isupper()
     init = None if owner is None else owner.method("__init__")
     if init is None or not isinstance(node, ir.Name):
         return False
@@ -119,11 +120,11 @@ def _output(
     if value.origin is not Origin.MOVED or place == UNKNOWN or not may_be_accelerator(place):
         return NOTHING
     moved = Step(Sort.MODEL_FOLLOWS, node, value.trace, place, ir.render(expression))
-    guarded = "guarded" if value.note == "guarded" else ""
-    model = Value(Kind.MODULE, place, note=guarded, trace=moved)
+    guarded = Trait.GUARDED if value.trait is Trait.GUARDED else None
+    model = Value(Kind.MODULE, place, trait=guarded, trace=moved)
     if isinstance(func, ir.Name) and not guarded:
         before = frame.look_up(func.id) or NOTHING  # it takes what is there
         frame.state.env[func.id] = Value(
-            Kind.UNKNOWN, place, before.data, note="if-module", trace=moved
+            Kind.UNKNOWN, place, before.data, trait=Trait.IF_MODULE, trace=moved
         )
     return call_module(frame, node, func, model, args)

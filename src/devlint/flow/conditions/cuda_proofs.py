@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from devlint.flow.devices.named import DEVICES_COUNTED
 from devlint.flow.domain.keys import CUDA_AVAILABLE
+from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import Settled
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted
 from devlint.model import ir
+from devlint.model.trees import words
 
 _OPPOSITE = {">": "<=", ">=": "<", "==": "!=", "!=": "==", "<": ">=", "<=": ">"}
 
@@ -30,7 +32,7 @@ def proves_cuda(frame: Frame, node: ir.Expr, holds: bool) -> bool:
     `device.type != "cuda"` where it doesn't."""
     match node:
         case ir.Compare(op="==" | "in" | "!=" as op, left=left, right=ir.Constant(value=str(text))):
-            named = text.startswith("cuda") and "device" in ir.render(left)
+            named = text.startswith("cuda") and any("device" in word for word in words(left))
             return (op != "!=") is holds and (named or text in ON_CUDA_ALONE)
         case ir.Attribute(attr="is_cuda"):
             return holds
@@ -50,5 +52,5 @@ def counts_devices(frame: Frame, node: ir.Expr) -> bool:
     """`torch.cuda.device_count()`, or a name for what it gave."""
     if isinstance(node, ir.Name):
         value = frame.look_up(node.id)
-        return value is not None and value.note == "device_count"
+        return value is not None and value.trait is Trait.DEVICE_COUNT
     return isinstance(node, ir.Call) and dotted(frame, node.func) == "torch.cuda.device_count"

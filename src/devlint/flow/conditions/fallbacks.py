@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from devlint.flow.conditions import implications
 from devlint.flow.devices.named import last_name, string_value
 from devlint.flow.domain.lattice import UNKNOWN, Known
+from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import NOTHING, Kind, Value
 from devlint.flow.facts import Loss, LossyDefault
 from devlint.flow.frames.frame import Frame
@@ -91,7 +92,7 @@ def _is_lossy_index(left: ir.Expr, value: Value, right: ir.Expr, default: Value)
 
 
 def _is_device(node: ir.Expr, index: Value) -> bool:
-    return index.note == "device.index" or bool(_ABOUT_DEVICES.search(last_name(node)))
+    return index.trait is Trait.INDEX_OF_DEVICE or bool(_ABOUT_DEVICES.search(last_name(node)))
 
 
 def _number(node: ir.Expr) -> int | None:

@@ -9,6 +9,7 @@ from devlint.flow.domain.values import Condition, Value
 from devlint.flow.facts import Guard
 from devlint.flow.frames.frame import Frame
 from devlint.model import ir
+from devlint.model.trees import called, dotted_name, words
 
 _NEEDS_ACCELERATOR = re.compile(r"cuda|gpu|accelerator|xpu|device", re.IGNORECASE)
 _SKIPS = re.compile(r"skip_?(if|unless)", re.IGNORECASE)
@@ -30,7 +31,7 @@ def _defines_kernel(node: ir.Stmt) -> bool:
         case ir.If(body=body):
             return any(map(_defines_kernel, body))
         case ir.Function(decorators=decorators):
-            spelled = (ir.render(getattr(each, "func", each)).split(".") for each in decorators)
+            spelled = (dotted_name(called(each)).split(".") for each in decorators)
             return any(w[-1] in COMPILES and FOR_ACCELERATORS & {*w} for w in spelled)
     return False
 
@@ -64,7 +65,7 @@ def _is_training_program(body: ir.Body) -> bool:
 def _makes_optimizer(statement: ir.Stmt) -> bool:
     match statement:
         case ir.Assign(value=ir.Call(func=func)):
-            return ir.render(func).removeprefix("torch.").startswith("optim.")
+            return dotted_name(func).removeprefix("torch.").startswith("optim.")
     return False
 
 
@@ -95,10 +96,10 @@ def needs_accelerator(frame: Frame, node: ir.Expr) -> bool:
     """Whether a decorator or a mark has to do with accelerators, by its words, or by those of what
     the file stores under its name; or by the name under which its arguments were stored."""
     stored = _stored(frame, node)
-    text = ir.render(node, 300) + ("" if stored is None else f" {ir.render(stored, 300)}")
-    if _NEEDS_ACCELERATOR.search(text):
+    names = [*words(node), *(() if stored is None else words(stored))]
+    if any(map(_NEEDS_ACCELERATOR.search, names)):
         return True
-    if isinstance(node, (ir.Name, ir.Attribute)) and _SKIPS.search(text):
+    if isinstance(node, (ir.Name, ir.Attribute)) and any(map(_SKIPS.search, names)):
         return True  # `@skip_unless_built`: where that skips is written elsewhere
     arguments = node.args if isinstance(node, ir.Call) else ()
     return any(_is_condition(frame, argument.value) for argument in arguments)

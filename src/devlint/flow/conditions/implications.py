@@ -17,21 +17,23 @@ from devlint.flow.domain.keys import (
     chooses_host,
     is_about_devices,
 )
-from devlint.flow.domain.paths import Path
+from devlint.flow.domain.paths import Path, asks_attribute, identity
 from devlint.flow.domain.values import NOTHING, Condition, Kind, Settled, Value
+from devlint.flow.frames.callee_facts import local_name
 from devlint.flow.frames.frame import Frame
-from devlint.flow.frames.library import condition, dotted, dotted_types
-from devlint.flow.frames.overheard import local_name
+from devlint.flow.frames.library import condition, dotted, dotted_types, is_builtin
+from devlint.flow.syntax.walk import descendants
 from devlint.model import ir
+from devlint.model.trees import called, words
 
-_NO_ACCELERATOR = ('torch.device("cpu")', '"cpu"', "None", "-1", '""', "'cpu'", '"mps"')
+_NO_ACCELERATOR = ("cpu", "mps", "", None, -1)
 
 
-_LEAST_INDICES = ("0", "-1", "1")
+_LEAST_INDICES = (-1, 0, 1)
 """What an index of a device, or their number, is compared with: `gpu < 0`, `n_gpus < 1`."""
 
 
-_DEVICE_NAMES = ('"cpu"', '"cuda"', '"mps"', '"xpu"', '"npu"')
+_DEVICE_NAMES = ("cpu", "cuda", "mps", "xpu", "npu")
 
 
 _EQUALITIES = ("==", "!=", "is", "is not", "in", "not in")
@@ -85,8 +87,11 @@ def implied(frame: Frame, node: ir.Expr, holds: bool) -> Settled:
             return found + _by_name(frame, node, holds)
         case ir.Compare(left=left) if counts_devices(frame, left):
             return of_count(node, holds)
-        case ir.Call(func=ir.Name(id="hasattr")):
-            return ((ir.render(node, 200), holds),)
+        case ir.Call(
+            func=ir.Name(id="hasattr") as func,
+            args=(_, ir.Argument(value=ir.Constant(value=str(attr)))),
+        ) if is_builtin(frame, func):
+            return ((asks_attribute(node.args[0].value, attr), holds),)
     key = key_of(frame, node)
     found = ((key[0], key[1] is holds),) if key is not None else ()
     if proves_cuda(frame, node, holds):
@@ -107,25 +112,38 @@ def _by_name(frame: Frame, node: ir.Expr, holds: bool) -> Settled:
     """What the words of a condition say; worked out once for each."""
     hints = frame.file.hints
     if (node, holds) not in hints:
-        hints[node, holds] = _hint(node, holds)
+        hints[node, holds] = _hint(frame, node, holds)
     return hints[node, holds]
 
 
-def _hint(node: ir.Expr, holds: bool) -> Settled:
-    text = ir.render(node, 200)
-    if not is_about_devices(text):
+def _hint(frame: Frame, node: ir.Expr, holds: bool) -> Settled:
+    if not any(map(is_about_devices, words(node))):
         return ()
     if isinstance(node, ir.Compare) and node.op in ("<", "<="):
-        negative = ir.render(node.right) in _LEAST_INDICES
+        negative = _is_one_of(frame, node.right, _LEAST_INDICES)
     elif isinstance(node, ir.Compare):
-        of_none = ir.render(node.right) in _NO_ACCELERATOR
+        of_none = _is_one_of(frame, node.right, _NO_ACCELERATOR)
         negative = (node.op in ("==", "is", "in")) is of_none and node.op in _EQUALITIES
     else:
-        negative = asks_for_host(text)
-        if chooses_host(text, holds):
+        negative = asks_for_host(identity(called(node)))
+        if chooses_host(identity(node), holds):
             return (DEVICE_ASKED, holds), (HOST_CHOSEN, True)
     asked = ((DEVICE_ASKED, holds),)
     return (*asked, (ACCELERATOR_CHOSEN, True)) if holds is not negative else asked
+
+
+def _is_one_of(frame: Frame, node: ir.Expr, values: tuple[object, ...]) -> bool:
+    """Whether an expression is a constant of these, or the device that one of them names."""
+    match node:
+        case ir.Constant(value=value):
+            return any(
+                value is each or (type(value) is type(each) and value == each) for each in values
+            )
+        case ir.Unary(op="-", operand=ir.Constant(value=int(value))):
+            return -value in values
+        case ir.Call(func=func, args=(ir.Argument(value=ir.Constant(value=str(name))),)):
+            return name in values and dotted(frame, func) == "torch.device"
+    return False
 
 
 def key_of(frame: Frame, node: ir.Expr) -> tuple[str, bool] | None:
@@ -173,14 +191,18 @@ def _words(frame: Frame, node: ir.Expr) -> tuple[str, bool] | None:
     if not _is_stable(frame, node):
         return None
     text = ir.render(node, 200)
-    if len(text) > LONGEST or ".device" in text or ".is_cuda" in text:
+    if len(text) > LONGEST or any(map(_asks_place, descendants(node))):
         return None
-    if isinstance(node, ir.Compare) and ir.render(node.right) in _DEVICE_NAMES:
+    if isinstance(node, ir.Compare) and _is_one_of(frame, node.right, _DEVICE_NAMES):
         return None  # it tells what the device is: the two branches are no free choice
     if isinstance(node, ir.Compare) and node.op in ("!=", "is not", "not in"):
         positive = {"!=": "==", "is not": "is", "not in": "in"}[node.op]
         return ir.render(ir.Compare(positive, node.left, node.right), 200), False
     return text, True
+
+
+def _asks_place(node: ir.Node) -> bool:
+    return isinstance(node, ir.Attribute) and node.attr.startswith(("device", "is_cuda"))
 
 
 def _found_out(frame: Frame, node: ir.Expr) -> bool:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping
 
 from devlint.flow.conditions import same_place, unions
 from devlint.flow.conditions.implications import implied
 from devlint.flow.conditions.predicates import meaning
 from devlint.flow.domain.derivation import Sort, Step
-from devlint.flow.domain.lattice import UNKNOWN, Device, Known
-from devlint.flow.domain.paths import Path, as_device, given_tensor
+from devlint.flow.domain.lattice import CPU, CUDA, UNKNOWN, Device
+from devlint.flow.domain.paths import Path, as_device, asks_class, given_tensor, identity
+from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import NONE, NOTHING, PROVED, TENSORS, Kind, Origin, Value
 from devlint.flow.frames.frame import Frame
-from devlint.flow.frames.library import dotted, dotted_types, is_tensor_class
+from devlint.flow.frames.library import dotted, dotted_types, is_builtin, is_tensor_class
 from devlint.model import ir
 
 
@@ -28,7 +28,7 @@ def _narrow(frame: Frame, node: ir.Expr, holds: bool) -> None:
     node = meaning(frame, node)
     match node:
         case ir.Compare(left=ir.Name(id=name)) if index := _index_of_tensor(frame, name):
-            frame.state.env[name] = index.but(note="")  # who compares it knows that it may be -1
+            frame.state.env[name] = index.but(trait=None)  # who compares it knows that it may be -1
         case ir.Unary(op="not", operand=operand):
             _narrow(frame, operand, not holds)
         case ir.Boolean(op=op, left=left, right=right) if (op == "and") is holds:
@@ -42,7 +42,9 @@ def _narrow(frame: Frame, node: ir.Expr, holds: bool) -> None:
                 same_place.narrow(frame, left, right)
         case ir.Attribute(value=subject, attr="requires_grad") if holds:
             _narrow_to_parameter(frame, subject)
-        case ir.Call(func=ir.Name(id="isinstance"), args=(subject, types)):
+        case ir.Call(func=ir.Name(id="isinstance") as func, args=(subject, types)) if is_builtin(
+            frame, func
+        ):
             _narrow_instance(frame, subject.value, types.value, holds)
         case ir.Call(func=func, args=(subject,)) if dotted(frame, func) == "torch.is_tensor":
             unions.forget(frame, node)
@@ -68,7 +70,7 @@ def _narrow_to_none(frame: Frame, subject: ir.Expr) -> None:
 def _index_of_tensor(frame: Frame, name: str) -> Value | None:
     """What a name stands for, where that is what `get_device()` gave."""
     value = frame.look_up(name)
-    return value if value is not None and value.note == "get_device" else None
+    return value if value is not None and value.trait is Trait.INDEX_OF_TENSOR else None
 
 
 _PLAIN_TYPES: Mapping[str, Kind] = {
@@ -95,12 +97,13 @@ def _is_given(value: Value) -> bool:
 def _narrow_itself(frame: Frame, subject: ir.Expr, types: ir.Expr, holds: bool) -> None:
     names = dotted_types(frame, types)
     if holds and frame.owner is not None and isinstance(types, ir.Name):
-        frame.state.known[f"isinstance({ir.render(subject)}, {types.id})"] = True
+        frame.state.known[asks_class(subject, types.id)] = True
     if isinstance(subject, ir.Name) and unions.narrow_instance(frame, subject.id, names, holds):
         return
     if holds and names == {"builtins.str"}:
         bound = frame.state.env if isinstance(subject, ir.Name) else frame.state.paths
-        bound[ir.render(subject, 80)] = _as_string(frame, subject)
+        if path := identity(subject):
+            bound[path] = _as_string(frame, subject)
         return
     if not isinstance(subject, ir.Name):
         return
@@ -142,14 +145,16 @@ _PACKED = "torch.nn.utils.rnn.PackedSequence"
 
 def _place_of_types(names: Collection[str]) -> Device:
     """Where tensors of types are that name it: `torch.FloatTensor`, `torch.cuda.FloatTensor`."""
-    places = {"cuda" if ".cuda." in name else "cpu" for name in names}
-    typed = len(places) == 1 and all(map(_TYPE.fullmatch, names))
-    return Known(places.pop()) if typed else UNKNOWN
+    places = {_PLACES.get(name) for name in names}
+    return places.pop() or UNKNOWN if len(places) == 1 else UNKNOWN
 
 
-_TYPE = re.compile(
-    r"torch\.(cuda\.)?(Float|Double|Half|BFloat16|Long|Int|Short|Char|Byte|Bool)Tensor"
-)
+_TYPES = "Float Double Half BFloat16 Long Int Short Char Byte Bool".split()
+_PLACES: Mapping[str, Device] = {
+    f"torch.{of}{name}Tensor": place
+    for of, place in (("", CPU), ("cuda.", CUDA))
+    for name in _TYPES
+}
 
 
 def _as_string(frame: Frame, subject: ir.Expr) -> Value:
@@ -187,4 +192,4 @@ def _narrow_to_parameter(frame: Frame, subject: ir.Expr) -> None:
         case _:
             return
     if value is not None and value.kind is Kind.TENSOR and value.origin is Origin.ATTRIBUTE:
-        bound[ir.render(subject, 80)] = Value(Kind.TENSOR, UNKNOWN, grad=True)
+        bound[identity(subject)] = Value(Kind.TENSOR, UNKNOWN, grad=True)

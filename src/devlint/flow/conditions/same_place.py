@@ -6,15 +6,16 @@ from __future__ import annotations
 from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.keys import ARGUMENTS_ON_HOST, ON_HOST, all_of
 from devlint.flow.domain.lattice import UNKNOWN, Device, Guarded, Known, Symbol, symbols, ways_to
-from devlint.flow.domain.paths import as_device
+from devlint.flow.domain.paths import as_device, identity
 from devlint.flow.domain.values import NOTHING, Kind, Origin, Settled, Value
 from devlint.flow.frames.frame import Frame
+from devlint.flow.frames.library import is_builtin
 from devlint.model import ir
 
 
 def narrow(frame: Frame, left: ir.Expr, right: ir.Expr) -> None:
     """Enter a branch in which `a.device` and `b.device` are equal."""
-    one, other = _owner(left), _owner(right)
+    one, other = _owner(frame, left), _owner(frame, right)
     if one is None or other is None:
         return
     first, second = _quietly(frame, one), _quietly(frame, other)
@@ -45,7 +46,7 @@ def of_host(frame: Frame, node: ir.Expr, holds: bool) -> Settled:
         found.update(_of_choice(place, asked, holds))
         if on_host:
             found.update((each.key + ON_HOST, True) for each in symbols(place))  # whichever it is
-    if on_host and _is_argument(frame, _owner(tested)):
+    if on_host and _is_argument(frame, _owner(frame, tested)):
         found[ARGUMENTS_ON_HOST] = True
     if isinstance(place, Symbol):
         key = place.key + ON_HOST
@@ -96,9 +97,9 @@ _ASKED = ("cpu", "cuda", "hpu", "mps", "mtia", "npu", "xla", "xpu")
 def _tested_place(frame: Frame, node: ir.Expr) -> Device:
     """The place of which a test asks, as if nothing had been found out about it so far."""
     match node:
-        case ir.Call(func=ir.Name(id="str"), args=(ir.Argument(value=node),)):
-            pass
-    owner = _owner(node)
+        case ir.Call(func=ir.Name(id="str") as func, args=(given,)) if is_builtin(frame, func):
+            node = given.value
+    owner = _owner(frame, node)
     value = NOTHING if owner is None else _quietly(frame, owner)
     if value.kind in _PLACED:
         found = frame.object(value)
@@ -122,23 +123,25 @@ def _quietly(frame: Frame, node: ir.Expr) -> Value:
     return value
 
 
-def _owner(node: ir.Expr) -> ir.Expr | None:
+def _owner(frame: Frame, node: ir.Expr) -> ir.Expr | None:
     """`x` of `x.device`, `x.device.type`, `x.is_cuda`, `x.is_cpu`: a name or an attribute, or the
     first parameter of a module, `next(model.parameters())`."""
     if not isinstance(node, ir.Attribute):
         return None
     if node.attr == "type" and isinstance(node.value, ir.Attribute):
         node = node.value
-    named = isinstance(node.value, (ir.Name, ir.Attribute)) or _is_first_parameter(node.value)
+    named = isinstance(node.value, (ir.Name, ir.Attribute)) or _is_first_parameter(
+        frame, node.value
+    )
     return node.value if named and node.attr in ("device", "is_cuda", "is_cpu") else None
 
 
-def _is_first_parameter(node: ir.Expr) -> bool:
+def _is_first_parameter(frame: Frame, node: ir.Expr) -> bool:
     match node:
         case ir.Call(
-            func=ir.Name(id="next"),
+            func=ir.Name(id="next") as func,
             args=(ir.Argument(value=ir.Call(func=ir.Attribute(attr="parameters"), args=())),),
-        ):
+        ) if is_builtin(frame, func):
             return True
     return False
 
@@ -149,5 +152,5 @@ def _put(frame: Frame, node: ir.Expr, value: Value, partner: Value) -> None:
     placed = value.but(device=frame.place(partner), origin=Origin.MOVED, data=None, trace=told)
     if isinstance(node, ir.Name):
         frame.state.env[node.id] = placed
-    else:
-        frame.state.paths[ir.render(node, 80)] = placed
+    elif path := identity(node):
+        frame.state.paths[path] = placed

@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from devlint.flow.conditions import implications
-from devlint.flow.domain.values import CHOICES, PROVED, SAID, Kind, Origin, Value
+from devlint.flow.domain.traits import CHOICES, Trait
+from devlint.flow.domain.values import PROVED, Kind, Origin, Value
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
-from devlint.flow.frames.library import dotted, dotted_types
+from devlint.flow.frames.library import dotted, dotted_types, is_builtin
 from devlint.model import ir
 
 
@@ -42,17 +43,17 @@ def _has_attribute(frame: Frame, node: ir.Expr) -> bool | None:
     have."""
     match node:
         case ir.Call(
-            func=ir.Name(id="hasattr"),
+            func=ir.Name(id="hasattr") as func,
             args=(ir.Argument(value=ir.Name(id=this)), ir.Argument(value=ir.Constant(str(name)))),
-        ):
+        ) if is_builtin(frame, func):
             value = frame.look_up(this)
         case _:
             return None
     if value is None:
         return None
-    if frame.site and value.note == "" and value.kind in (Kind.TENSOR, Kind.MODULE):
+    if frame.site and value.trait is None and value.kind in (Kind.TENSOR, Kind.MODULE):
         return _of_torch(value, name)
-    found = frame.object(value) if value.note == "self" else None
+    found = frame.object(value) if value.trait is Trait.SELF else None
     if found is None or not isinstance(found.source, ClassInfo) or name in found.entries:
         return None
     if list(frame.chain())[-1].function is not found.source.methods.get("__init__"):
@@ -84,7 +85,9 @@ def _asks_for_proxy(frame: Frame, node: ir.Expr) -> bool | None:
     """False for a condition that holds for the proxies of `torch.fx` alone, which stand for tensors
     while a graph is drawn: never where tensors are computed."""
     match node:
-        case ir.Call(func=ir.Name(id="isinstance"), args=(_, types)):
+        case ir.Call(func=ir.Name(id="isinstance") as func, args=(_, types)) if is_builtin(
+            frame, func
+        ):
             return False if dotted(frame, types.value) in _PROXIES else None
         case ir.Call(func=ir.Name(id=name) | ir.Attribute(attr=name)):
             return False if name in _PROXY_TESTS else None
@@ -110,7 +113,7 @@ def _kept_flag(frame: Frame, node: ir.Attribute) -> bool | None:
     if not isinstance(function, ir.Function) or function.name != "__init__":
         return None
     this = frame.look_up(node.value.id) if isinstance(node.value, ir.Name) else None
-    found = frame.object(this) if this is not None and this.note == "self" else None
+    found = frame.object(this) if this is not None and this.trait is Trait.SELF else None
     value = found.entries.get(node.attr) if found is not None else None
     known = value is not None and value.kind is Kind.BOOL and isinstance(value.data, bool)
     return value.data if known else None  # type: ignore[union-attr,return-value]
@@ -156,7 +159,7 @@ def _device_as_string(frame: Frame, node: ir.Expr) -> bool | None:
     match node:
         case ir.Compare(op="==" | "!=" as op, left=ir.Name(id=name), right=ir.Constant(str())):
             value = frame.look_up(name) if frame.site else None
-            if value is not None and value.kind is Kind.DEVICE and value.note not in CHOICES:
+            if value is not None and value.kind is Kind.DEVICE and value.trait not in CHOICES:
                 return op == "!="
     return None
 
@@ -166,12 +169,14 @@ def _of_a_type(frame: Frame, node: ir.Expr) -> bool | None:
     containers that are made here. Where a function runs on its own, what its parameters are is
     guessed by what is done to them."""
     match node:
-        case ir.Call(func=ir.Name(id="isinstance"), args=(subject, types)):
+        case ir.Call(func=ir.Name(id="isinstance") as func, args=(subject, types)) if is_builtin(
+            frame, func
+        ):
             pass
         case _:
             return None
     value = frame.look_up(subject.value.id) if isinstance(subject.value, ir.Name) else None
-    if value is None or value.kind not in _TYPES or value.note in (SAID, "lazy"):
+    if value is None or value.kind not in _TYPES or value.trait in (Trait.ANNOTATED, Trait.LAZY):
         return None
     if value.kind is Kind.TENSOR and value.origin is Origin.INPUT:
         return None  # it is taken for one by what is done to it
@@ -189,13 +194,15 @@ def _is_a_type(frame: Frame, node: ir.Expr) -> bool | None:
     match node:
         case ir.Compare(
             op="is" | "is not" | "==" | "!=" as op,
-            left=ir.Call(func=ir.Name(id="type"), args=(ir.Argument(value=ir.Name(id=name)),)),
+            left=ir.Call(
+                func=ir.Name(id="type") as func, args=(ir.Argument(value=ir.Name(id=name)),)
+            ),
             right=right,
-        ):
+        ) if is_builtin(frame, func):
             value = frame.state.env.get(name)
         case _:
             return None
-    if value is None or not frame.site or value.kind is not Kind.TENSOR or value.note:
+    if value is None or not frame.site or value.kind is not Kind.TENSOR or value.trait:
         return None
     of_tensor = value.origin in PROVED and dotted(frame, right) == "torch.Tensor"
     return op in ("is", "==") if of_tensor else None
@@ -220,7 +227,9 @@ _NO_TENSORS = frozenset(
 def is_instance(frame: Frame, node: ir.Expr) -> bool | None:
     """Whether a tensor is of a type, where `node` asks that of one and the answer is known."""
     match node:
-        case ir.Call(func=ir.Name(id="isinstance"), args=(subject, types)):
+        case ir.Call(func=ir.Name(id="isinstance") as func, args=(subject, types)) if is_builtin(
+            frame, func
+        ):
             if not isinstance(subject.value, ir.Name):
                 return None
             value = frame.look_up(subject.value.id)

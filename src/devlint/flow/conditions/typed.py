@@ -13,9 +13,9 @@ from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted
 from devlint.flow.syntax.walk import descendants
 from devlint.model import ir
+from devlint.model.trees import last_name
 
 _OF_THE_CPU = re.compile(r"torch\.(BFloat16|Bool|Byte|Double|Float|Half|Int|Long|Short)Tensor")
-_OF_CUDA = re.compile(r"\bcuda\.\w+Tensor$")
 
 
 def note(frame: Frame, node: ir.Call, args: Arguments) -> None:
@@ -43,7 +43,9 @@ def _asks_for_cuda(frame: Frame) -> bool:
     """Whether the function asks for CUDA's types too (`torch.cuda.LongTensor`)."""
     body = frame.function.body if isinstance(frame.function, ir.Function) else ()
     return any(
-        isinstance(node, ir.Attribute) and _OF_CUDA.search(ir.render(node)) is not None
+        isinstance(node, ir.Attribute)
+        and node.attr.endswith("Tensor")
+        and last_name(node.value) == "cuda"
         for statement in body
         for node in descendants(statement)
     )

@@ -4,28 +4,26 @@ from __future__ import annotations
 
 from devlint.flow.domain.lattice import Symbol
 from devlint.flow.domain.paths import Path
+from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import NOTHING, Kind, Value
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted
 from devlint.flow.syntax.walk import descendants
 from devlint.model import ir
+from devlint.model.trees import last_name
 
-TENSOR_OR = "tensor or else"
-"""The note of a value that may be a tensor, among other things that have a `.to`."""
-DEVICE_OR_STRING = "device or string"
-"""The note of a value that may be a torch.device or a string."""
-_NOTES = (TENSOR_OR, DEVICE_OR_STRING)
+_CHOICES_OF_TYPE = (Trait.TENSOR_OR, Trait.DEVICE_OR_STRING)
 
 
 def marked(frame: Frame, node: ir.Expr, value: Value) -> Value:
     """A value that isn't known, with the choice that its annotation leaves."""
     types = members(node)
-    if len(types) < 2 or value.kind is not Kind.UNKNOWN or value.note:
+    if len(types) < 2 or value.kind is not Kind.UNKNOWN or value.trait:
         return value
     names = {dotted(frame, each) for each in types}
     if "torch.Tensor" in names and len(names) > 1:
-        return value.but(note=TENSOR_OR)
-    return value.but(note=DEVICE_OR_STRING) if names == _EITHER else value
+        return value.but(trait=Trait.TENSOR_OR)
+    return value.but(trait=Trait.DEVICE_OR_STRING) if names == _EITHER else value
 
 
 _EITHER = {"builtins.str", "torch.device"}
@@ -37,7 +35,7 @@ def members(node: ir.Expr) -> list[ir.Expr]:
         case ir.Binary(op="|", left=left, right=right):
             return [*members(left), *members(right)]
         case ir.Subscript(value=value, index=index):
-            name = ir.render(value).rpartition(".")[2]
+            name = last_name(value)
             if name == "Optional":
                 return members(index)
             if name == "Union" and isinstance(index, ir.Display):
@@ -51,14 +49,14 @@ def narrow_instance(frame: Frame, name: str, types: set[str], holds: bool) -> bo
     """Enter a branch in which a value is one of some types, or none of them; whether it was such a
     value, of which there is no more to tell."""
     value = frame.state.env.get(name)
-    if value is None or value.note not in _NOTES:
+    if value is None or value.trait not in _CHOICES_OF_TYPE:
         return False
-    if value.note == DEVICE_OR_STRING and types in ({"builtins.str"}, {"torch.device"}):
+    if value.trait is Trait.DEVICE_OR_STRING and types in ({"builtins.str"}, {"torch.device"}):
         label = value.data.text if isinstance(value.data, Path) else name
         kind = Kind.DEVICE if (types == {"torch.device"}) is holds else Kind.STRING
         frame.state.env[name] = Value(kind, Symbol(label, label))
         return True
-    frame.state.env[name] = value.but(note="")
+    frame.state.env[name] = value.but(trait=None)
     return holds is False and types == {"torch.Tensor"}
 
 
@@ -67,12 +65,13 @@ def forget(frame: Frame, node: ir.Call) -> None:
     for argument in node.args[:1]:
         if isinstance(argument.value, ir.Name):
             value = frame.state.env.get(argument.value.id, NOTHING)
-            if value.note in _NOTES:
-                frame.state.env[argument.value.id] = value.but(note="")
+            if value.trait in _CHOICES_OF_TYPE:
+                frame.state.env[argument.value.id] = value.but(trait=None)
 
 
-def is_compared_both_ways(function: ir.Function | ir.Lambda | None, name: str) -> bool:
+def is_compared_both_ways(frame: Frame, name: str) -> bool:
     """Whether a function compares a name with a torch.device too, or reads its type."""
+    function = frame.function
     if not isinstance(function, ir.Function):
         return True
     for statement in function.body:
@@ -81,11 +80,18 @@ def is_compared_both_ways(function: ir.Function | ir.Lambda | None, name: str) -
                 case ir.Compare(left=left, right=right):
                     sides = (left, right)
                     if any(isinstance(side, ir.Name) and side.id == name for side in sides):
-                        if any("device(" in ir.render(side, 200) for side in sides):
+                        if any(_makes_device(each) for s in sides for each in descendants(s)):
                             return True
                 case ir.Attribute(value=ir.Name(id=read), attr="type" | "index") if read == name:
                     return True
-                case ir.Call(func=ir.Name(id="getattr" | "hasattr"), args=(first, *_)):
+                case ir.Call(func=func, args=(first, *_)) if dotted(frame, func) in _READERS:
                     if isinstance(first.value, ir.Name) and first.value.id == name:
                         return True
     return False
+
+
+_READERS = ("builtins.getattr", "builtins.hasattr")
+
+
+def _makes_device(node: ir.Node) -> bool:
+    return isinstance(node, ir.Call) and last_name(node.func).endswith("device")

@@ -4,13 +4,15 @@ or an object with a method of that name."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 
 from devlint.flow.domain.paths import Path
+from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import NOTHING, Kind, Value
 from devlint.flow.frames.frame import Frame
 from devlint.flow.syntax.walk import descendants
 from devlint.model import ir
+from devlint.model.trees import key, last_name
 
 _OF_TENSORS = frozenset(
     "backward shape size dim ndim numel dtype detach view unsqueeze squeeze permute transpose "
@@ -29,22 +31,21 @@ _NO_TENSOR = re.compile(
 def of_unknown(frame: Frame, func: ir.Attribute, base: Value) -> Value:
     """What `base.get_device()` gives: the index of a tensor, as far as the function tells that
     `base` is one. Arguments and attributes are taken for tensors until it tells otherwise."""
-    receiver = ir.render(func.value)
-    asked = set(_asked(frame, receiver))
-    if asked & _OF_MODULES or _NO_TENSOR.search(receiver):
+    asked = set(_asked(frame, key(func.value)))
+    if asked & _OF_MODULES or _NO_TENSOR.search(last_name(func.value)):
         return NOTHING
     if isinstance(base.data, Path) or asked & _OF_TENSORS:
-        return Value(Kind.NUMBER, note="get_device")
+        return Value(Kind.NUMBER, trait=Trait.INDEX_OF_TENSOR)
     return NOTHING
 
 
-def _asked(frame: Frame, receiver: str) -> Iterator[str]:
+def _asked(frame: Frame, receiver: Hashable) -> Iterator[str]:
     """What else the function asks of what is spelled so; a call of it is its `forward`."""
     function = frame.function
     body = frame.file.body if not isinstance(function, ir.Function) else function.body
     for statement in body:
         for node in descendants(statement):
-            if isinstance(node, ir.Attribute) and ir.render(node.value) == receiver:
+            if isinstance(node, ir.Attribute) and key(node.value) == receiver:
                 yield node.attr
-            elif isinstance(node, ir.Call) and ir.render(node.func) == receiver:
+            elif isinstance(node, ir.Call) and key(node.func) == receiver:
                 yield "forward"

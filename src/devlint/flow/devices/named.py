@@ -6,13 +6,15 @@ import re
 
 from devlint.flow.devices import unbound
 from devlint.flow.domain.derivation import Sort, Step, shown
-from devlint.flow.domain.devicestring import parse
+from devlint.flow.domain.devicestring import Misspelling, parse
 from devlint.flow.domain.lattice import UNKNOWN, Device
 from devlint.flow.domain.paths import as_device
-from devlint.flow.domain.values import CHOICES, Kind, Value
+from devlint.flow.domain.traits import CHOICES, Trait
+from devlint.flow.domain.values import Kind, Value
 from devlint.flow.facts import DeviceUse, Known
 from devlint.flow.frames.frame import Frame
 from devlint.model import ir
+from devlint.model.trees import last_name as last_name
 
 DEVICES_COUNTED = "torch.cuda.device_count()"
 """How the keys of conditions on the number of devices begin."""
@@ -34,9 +36,14 @@ def string_value(frame: Frame, text: str, node: ir.Expr | None = None) -> Value:
 
 def use_device(frame: Frame, node: ir.Expr, value: Value, via: str) -> Device:
     """What a value names where a device is meant; records the use."""
-    device, problem, parsed = as_device(value), "", None
+    device, parsed = as_device(value), None
+    problem: Misspelling | None = None
     literal: ir.Expr = node
-    if value.kind is Kind.STRING and isinstance(value.data, str) and value.note != "device.type":
+    if (
+        value.kind is Kind.STRING
+        and isinstance(value.data, str)
+        and value.trait is not Trait.TYPE_OF_DEVICE
+    ):
         spelled = parse(value.data, frame.world.device_types)
         if isinstance(spelled, Known):
             device = parsed = spelled
@@ -45,7 +52,7 @@ def use_device(frame: Frame, node: ir.Expr, value: Value, via: str) -> Device:
         step = shown(value.trace)
         if step is not None and isinstance(step.node, ir.Expr):
             literal = step.node
-    elif value.kind is Kind.NUMBER and isinstance(value.data, int) and value.note == "":
+    elif value.kind is Kind.NUMBER and isinstance(value.data, int) and value.trait is None:
         device = parsed = Known("cuda", value.data)
     elif value.kind is Kind.NUMBER:
         device = UNKNOWN
@@ -65,11 +72,16 @@ def _is_counted(frame: Frame) -> bool:
 
 
 def _record(
-    frame: Frame, node: ir.Expr, value: Value, via: str, parsed: Known | None, problem: str
+    frame: Frame,
+    node: ir.Expr,
+    value: Value,
+    via: str,
+    parsed: Known | None,
+    problem: Misspelling | None,
 ) -> None:
     operand = frame.operand(node, value)
     frame.record(
-        DeviceUse(node, frame.context(), operand, via, parsed, problem, value.note in CHOICES)
+        DeviceUse(node, frame.context(), operand, via, parsed, problem, value.trait in CHOICES)
     )
 
 
@@ -85,8 +97,7 @@ def _record_choices(frame: Frame, node: ir.Expr, via: str) -> None:
         if isinstance(branch, ir.Constant) and isinstance(branch.value, str):
             spelled = parse(branch.value, frame.world.device_types)
             operand = frame.operand(branch, string_value(frame, branch.value, branch))
-            known = spelled if isinstance(spelled, Known) else None
-            problem = spelled if isinstance(spelled, str) else ""
+            known, problem = (spelled, None) if isinstance(spelled, Known) else (None, spelled)
             frame.record(
                 DeviceUse(branch, frame.context(), operand, via, known, problem, choice=True)
             )
@@ -121,14 +132,3 @@ _DTYPE_NAME = re.compile(
 _DEVICE_NAME = re.compile(
     r"dev|gpu|cuda|cpu|rank|place|accelerator|target_d|torch_d(?!type)", re.IGNORECASE
 )
-
-
-def last_name(node: ir.Expr) -> str:
-    """`c` of `c`, `b.c` and `b["c"]`."""
-    if isinstance(node, ir.Name):
-        return node.id
-    if isinstance(node, ir.Attribute):
-        return node.attr
-    if isinstance(node, ir.Subscript) and isinstance(node.index, ir.Constant):
-        return str(node.index.value)
-    return ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from devlint.flow.facts import Neglect, NeglectedDevice
+from devlint.flow.facts import Ignored, IgnoredDevice
 from devlint.flow.frames.frame import Frame
 from devlint.flow.syntax.walk import descendants
 from devlint.model import ir
@@ -22,7 +22,7 @@ def note_call(frame: Frame, node: ir.Call, taken: ir.Parameter, callee: str) -> 
         return
     if any(a.star or mentions_device(a.value) for a in node.args):
         return
-    handed = [ir.render(a.value.value) for a in node.args if _is_handed_on(a)]  # type: ignore[attr-defined]
+    handed = [name for name in map(_handed_on, node.args) if name]
     if len(handed) < _ENOUGH or len(set(handed)) != 1:
         return
     declared = next(_declared(frame, f"--{taken.name}"), None)
@@ -30,9 +30,7 @@ def note_call(frame: Frame, node: ir.Call, taken: ir.Parameter, callee: str) -> 
         return
     hop = Hop(declared, f"the option `--{taken.name}` is declared here")
     frame.record(
-        NeglectedDevice(
-            node, frame.context(), taken.name, handed[0], Neglect.OPTION, (hop,), callee
-        )
+        IgnoredDevice(node, frame.context(), taken.name, handed[0], Ignored.OPTION, (hop,), callee)
     )
 
 
@@ -45,11 +43,12 @@ def mentions_device(node: ir.Expr) -> bool:
     )
 
 
-def _is_handed_on(argument: ir.Argument) -> bool:
-    """`batch_size=options.batch_size`."""
-    value = argument.value
-    named = isinstance(value, ir.Attribute) and isinstance(value.value, ir.Name)
-    return named and value.attr == argument.keyword  # type: ignore[attr-defined]
+def _handed_on(argument: ir.Argument) -> str:
+    """`options` of `batch_size=options.batch_size`, else ""."""
+    match argument.value:
+        case ir.Attribute(value=ir.Name(id=name), attr=attr) if attr == argument.keyword:
+            return name
+    return ""
 
 
 def _declared(frame: Frame, option: str) -> Iterator[ir.Call]:

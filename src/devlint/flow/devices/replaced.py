@@ -6,6 +6,7 @@ from __future__ import annotations
 from devlint.flow.frames.files import File
 from devlint.flow.syntax.walk import descendants
 from devlint.model import ir
+from devlint.model.trees import last_name
 
 
 def is_replaced(file: File, attr: str) -> bool:
@@ -38,5 +39,5 @@ def _replaced(call: ir.Call) -> str:
             owner, _, attr = name.rpartition(".")
             return attr if owner.endswith("Tensor") else ""
         case [ir.Name() | ir.Attribute() as owner, ir.Constant(value=str(attr))]:
-            return attr if ir.render(owner).endswith("Tensor") else ""
+            return attr if last_name(owner).endswith("Tensor") else ""
     return ""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from devlint.flow.devices.undirected import record
-from devlint.flow.facts import Neglect
+from devlint.flow.devices.dropped import record
+from devlint.flow.facts import Ignored
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import BUILTINS, from_star
 from devlint.flow.syntax.walk import descendants
@@ -26,7 +26,7 @@ def note(frame: Frame, node: ir.Expr) -> None:
     if given is None or from_star(frame, node) is not None or _may_be_bound(frame, node.id):
         return
     hop = Hop(given, f"`{given.name}` is given here")
-    record(frame, function, given, node, Neglect.UNBOUND, (hop,))
+    record(frame, function, given, node, Ignored.UNBOUND, (hop,))
 
 
 def _may_be_bound(frame: Frame, name: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from devlint.flow.frames.frame import Frame
 from devlint.flow.syntax.walk import descendants
 from devlint.model import ir
+from devlint.model.trees import last_name
 
 _ASKS = frozenset(("torch.cuda.is_available", "torch.cuda.device_count"))
 _VARIABLE = "CUDA_VISIBLE_DEVICES"
@@ -24,5 +25,5 @@ def _sets(statement: ir.Assign) -> bool:
     """`os.environ["CUDA_VISIBLE_DEVICES"] = ...`."""
     match statement.targets:
         case (ir.Subscript(value=base, index=ir.Constant(value=key)),):
-            return key == _VARIABLE and ir.render(base).rpartition(".")[2] == "environ"
+            return key == _VARIABLE and last_name(base) == "environ"
     return False

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from devlint.flow.domain.lattice import Known
 
 DEVICE_TYPES = (
@@ -22,22 +24,32 @@ _LARGEST_INT = "2147483647"
 """Digits are counted first: Python won't read a number of thousands of them."""
 
 
-def parse(text: str, extra: frozenset[str] = frozenset()) -> Known | str:
-    """The device that `text` spells, or the text of the error that `torch.device(text)` raises.
+@dataclass(frozen=True, slots=True)
+class Misspelling:
+    """Why a string names no device: the message of the error that `torch.device` raises, and the
+    type that is none, where it is that."""
+
+    message: str
+    unknown_type: str | None = None
+
+
+def parse(text: str, extra: frozenset[str] = frozenset()) -> Known | Misspelling:
+    """The device that `text` spells, or what `torch.device(text)` has against it.
 
     `extra` are device types that backend packages add ("npu"). A string is a type, and perhaps
     a colon and an index without a sign or leading zeros.
     """
     if not text:
-        return "Device string must not be empty"
+        return Misspelling("Device string must not be empty")
     name, colon, index = text.partition(":")
     if not name or not _LETTERS.issuperset(name) or (colon and not _is_index(index)):
-        return _as_shown(f"Invalid device string: '{text}'")
+        return Misspelling(_as_shown(f"Invalid device string: '{text}'"))
     if colon and (len(index) > len(_LARGEST_INT) or int(index) > int(_LARGEST_INT)):
-        return f"Could not parse device index '{index}' in device string '{text}'"
+        return Misspelling(f"Could not parse device index '{index}' in device string '{text}'")
     if name not in DEVICE_TYPES and name not in extra:
         types = ", ".join(DEVICE_TYPES)
-        return f"Expected one of {types} device type at start of device string: {name}"
+        message = f"Expected one of {types} device type at start of device string: {name}"
+        return Misspelling(message, name)
     return Known(name, _stored(int(index)) if colon else None)
 
 

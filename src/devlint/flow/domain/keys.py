@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 CUDA_AVAILABLE = "torch.cuda.is_available()"
 """The key of the condition "CUDA is available"."""
@@ -37,6 +37,10 @@ ALL_ON_HOST = "whatever a run decides" + ON_HOST
 """The condition that every place which only a run can tell is the host."""
 
 
+LOCAL = " in "
+"""Stands in the names that functions of other files bind, those too that have returned."""
+
+
 Literal = tuple[str, bool]
 """A condition, and whether it holds."""
 _AND, _IS = "\x1f", "\x1e"
@@ -55,10 +59,29 @@ def parts_of(key: str) -> tuple[Literal, ...]:
     return tuple((name, holds == "1") for name, _, holds in parts)
 
 
+def is_local(key: str) -> bool:
+    """Whether it is about what a function of another file has bound: here nothing is called so."""
+    return LOCAL in key
+
+
 def asks_type(key: str) -> bool:
     """Whether a condition asks if an argument is something else than a tensor: a number, a list.
     The branch most likely makes a tensor of it."""
     return key.startswith(("isinstance(", "not "))
+
+
+def asks_type_of(key: str, name: str) -> bool:
+    """Whether a condition asks for the type of what a name stands for."""
+    return asks_type(key) and (f"({name})" in key or f"({name}," in key)
+
+
+def renamed(key: str, names: Mapping[str, str]) -> str:
+    """The key of the same condition where the name at its start has another name."""
+    return _LEADING.sub(lambda name: names.get(name[0], name[0]), key)
+
+
+_LEADING = re.compile(r"^\w+(?![\w(])")
+"""The name at the start of a key: of `kind == "sum"`, `options.learned` or `learned`."""
 
 
 def stands_in(key: str) -> bool:

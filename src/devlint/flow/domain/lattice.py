@@ -26,6 +26,7 @@ from devlint.flow.domain.keys import (
     IS_NONE,
     ON_HOST,
     Literal,
+    is_local,
     parts_of,
     stands_in,
 )
@@ -53,14 +54,21 @@ class Known:
 class Symbol:
     """A place that only a run can tell. Equal keys are equal places.
 
-    `label` is an expression of the source (`args.device`), or words ("the device of the module").
+    `label` is an expression of the source (`args.device`), or, where it is `described`, words ("the
+    device of the module").
     """
 
     key: str
     label: str = field(compare=False)
+    described: bool = field(default=False, compare=False)
+
+    @property
+    def is_spelled(self) -> bool:
+        """Whether the label is an expression, which can be written where the place is meant."""
+        return not self.described and not is_local(self.key)
 
     def __str__(self) -> str:
-        return self.label if " " in self.label else f"`{self.label}`"
+        return f"`{self.label}`" if self.is_spelled else self.label
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +105,7 @@ Way = tuple[Literal, ...]
 UNKNOWN = Unknown()
 CPU = Known("cpu")
 CUDA = Known("cuda")
-THE_MODULE = Symbol("self.device", "the device of the module")
+THE_MODULE = Symbol("self.device", "the device of the module", described=True)
 """Where the parameters of `self` are."""
 
 
@@ -138,6 +146,16 @@ def is_place_of_argument(device: Device) -> bool:
         and device.key.endswith(".device")
         and (not device.key.startswith(("self.", "args.", "cls.")))
     )
+
+
+def path_of(place: Symbol) -> str:
+    """The path of what is there: `x.mask` of `x.mask.device`."""
+    return place.key.removesuffix(".device")
+
+
+def collection_of(place: Symbol) -> str:
+    """The path of the whole of which it is the place of a part: `x.rows` of `x.rows[0].device`."""
+    return place.key.partition("[")[0]
 
 
 def parameter_of(place: Symbol) -> str:
@@ -299,7 +317,7 @@ def is_chosen(device: Device) -> bool:
         return is_chosen(device.yes) and is_chosen(device.no)
     if isinstance(device, Symbol):
         stored = device.key.startswith(("self.", "args.", "cls."))
-        return " " not in device.label and (stored or not device.key.endswith(".device"))
+        return device.is_spelled and (stored or not device.key.endswith(".device"))
     return True
 
 

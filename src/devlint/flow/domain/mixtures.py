@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Symbol
-from devlint.flow.domain.values import MADE, ROWS, Kind, Origin, Value
+from devlint.flow.domain.traits import Trait
+from devlint.flow.domain.values import MADE, Kind, Origin, Value
 from devlint.model import ir
 
 
@@ -48,7 +49,9 @@ def _made(value: Value) -> Value | None:
     if isinstance(value.data, Empty) and value.origin is Origin.NONE:
         value = value.data.made
     fresh = value.origin in MADE and value.device == CPU
-    return value if fresh and value.kind is Kind.TENSOR and value.note in ("", ROWS) else None
+    return (
+        value if fresh and value.kind is Kind.TENSOR and value.trait in (None, Trait.ROWS) else None
+    )
 
 
 def _follows(value: Value) -> bool:

@@ -51,12 +51,38 @@ class Owned:
     ref: Ref
 
 
+def identity(node: ir.Node) -> str:
+    """The text of the path that an expression names: `x`, `args.device`, `cfg["device"]`, `x[0]`;
+    "" of what names nothing."""
+    match node:
+        case ir.Name(id=name):
+            return name
+        case ir.Attribute(value=value, attr=attr):
+            owner = identity(value)
+            return f"{owner}.{attr}" if owner else ""
+        case ir.Subscript(value=value, index=ir.Constant(value=str() | int() as index)):
+            owner = identity(value)
+            shown = f'"{index}"' if isinstance(index, str) else index
+            return f"{owner}[{shown}]" if owner else ""
+    return ""
+
+
 @lru_cache(maxsize=4096)
 def path_value(text: str, given: bool = False) -> Value:
     """A value of which only the identity is known."""
     if len(text) > _LONGEST_PATH:
         return NOTHING
     return Value(Kind.UNKNOWN, data=Path(text, given))
+
+
+def asks_class(node: ir.Expr, name: str) -> str:
+    """The key of the condition that something is an object of a class."""
+    return f"isinstance({ir.render(node)}, {name})"
+
+
+def asks_attribute(node: ir.Expr, name: str) -> str:
+    """The key of the condition that something has an attribute."""
+    return f'hasattr({ir.render(node)}, "{name}")'
 
 
 def as_device(value: Value) -> Device:

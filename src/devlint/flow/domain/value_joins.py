@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from devlint.flow.domain.derivation import Sort, Step, shown
 from devlint.flow.domain.keys import IS_NONE, LONGEST, asks_type, is_about_devices, stands_in
 from devlint.flow.domain.lattice import (
@@ -19,16 +17,12 @@ from devlint.flow.domain.lattice import (
 )
 from devlint.flow.domain.mixtures import mix
 from devlint.flow.domain.paths import Path, as_device, place_of_path
+from devlint.flow.domain.traits import REGISTERED, Fixed, Trait
 from devlint.flow.domain.values import (
-    CHOICE,
-    EITHER_CHOICE,
     MADE,
     NONE,
     NOTHING,
-    PERHAPS,
-    ROWS,
     SHAPED,
-    SPREAD,
     TENSORS,
     Batch,
     Condition,
@@ -39,9 +33,10 @@ from devlint.flow.domain.values import (
     Value,
 )
 from devlint.model import ir
+from devlint.model.trees import descendants, last_name
 
-_ASKS_ELSE = re.compile(r"^not |\btype\(|isinstance\(|is_tensor\(|hasattr\(| is (not )?None")
-"""Conditions that ask what an argument is, or whether it is there."""
+_ASK_ELSE = frozenset(("type", "isinstance", "is_tensor", "hasattr"))
+"""Functions that are asked what an argument is."""
 
 NAMED = (Kind.DEVICE, Kind.STRING)
 """The kinds that name a device."""
@@ -76,7 +71,7 @@ def join_values(a: Value, b: Value, key: str | None = None) -> Value:
         origin=_join_origins(a.origin, b.origin),
         scalar=a.scalar if a.scalar == b.scalar else None,
         grad=a.grad or b.grad,
-        note=_join_notes(a, b, kind),
+        trait=_join_traits(a, b, kind),
         trace=told,
     )
 
@@ -92,8 +87,10 @@ def _or_none(value: Value, device: Device) -> Value:
     """What may be left out: a device then names a place on one path only, and an index of a device
     isn't taken of any tensor."""
     if value.kind is Kind.DEVICE and device != UNKNOWN:
-        return value.but(device=device, note="" if value.note == "get_device" else value.note)
-    return value.but(note="") if value.note == "get_device" else value
+        return value.but(
+            device=device, trait=None if value.trait is Trait.INDEX_OF_TENSOR else value.trait
+        )
+    return value.but(trait=None) if value.trait is Trait.INDEX_OF_TENSOR else value
 
 
 def _bound(a: Value, b: Value) -> tuple[Device, Device]:
@@ -102,8 +99,8 @@ def _bound(a: Value, b: Value) -> tuple[Device, Device]:
     or a buffer beside a plain tensor, for its module takes it along."""
     if a.kind not in TENSORS or b.kind not in TENSORS:
         return a.device, b.device
-    if (a.note in REGISTERED) is not (b.note in REGISTERED):
-        return (UNKNOWN, b.device) if a.note in REGISTERED else (a.device, UNKNOWN)
+    if (a.trait in REGISTERED) is not (b.trait in REGISTERED):
+        return (UNKNOWN, b.device) if a.trait in REGISTERED else (a.device, UNKNOWN)
     yes = UNKNOWN if _is_free(a) and not _came_from(b, a) else a.device
     return yes, UNKNOWN if _is_free(b) and not _came_from(a, b) else b.device
 
@@ -170,28 +167,23 @@ def _join_default(a: Value, b: Value, key: str) -> Value:
         device=choose(key, *_bound(a, b)),
         data=None,
         scalar=a.scalar if a.scalar == b.scalar or b.scalar is None else None,
-        note=a.note if a.note in REGISTERED else "",
+        trait=a.trait if a.trait in REGISTERED else None,
         trace=a.trace and Step(Sort.STAND_IN, a.trace.node, a.trace),
     )
 
 
-PARAMETER = "parameter"
-REGISTERED = (PARAMETER, "buffer")
-"""The notes of tensors that a module holds and takes along."""
-
-
-def _join_notes(a: Value, b: Value, kind: Kind) -> str:
-    if a.note == b.note:
-        return a.note
-    if {a.note, b.note} == set(REGISTERED):
-        return "buffer"
+def _join_traits(a: Value, b: Value, kind: Kind) -> Trait | Fixed | None:
+    if a.trait == b.trait:
+        return a.trait
+    if {a.trait, b.trait} == REGISTERED:
+        return Trait.BUFFER
     for one, other in ((a, b), (b, a)):  # what held its place before it was registered
-        if one.note in REGISTERED and other.device == UNKNOWN:
-            return one.note
+        if one.trait in REGISTERED and other.device == UNKNOWN:
+            return one.trait
     if kind not in NAMED:
-        return ""
-    either = a.kind is not b.kind or EITHER_CHOICE in (a.note, b.note)
-    return EITHER_CHOICE if either else CHOICE
+        return None
+    either = a.kind is not b.kind or Trait.EITHER_CHOICE in (a.trait, b.trait)
+    return Trait.EITHER_CHOICE if either else Trait.CHOICE
 
 
 def join_kept(a: Value, b: Value, key: str | None = None) -> Value:
@@ -200,12 +192,17 @@ def join_kept(a: Value, b: Value, key: str | None = None) -> Value:
     if joined.kind is not Kind.UNKNOWN:
         return joined
     for one, other in ((a, b), (b, a)):
-        if one.note == SPREAD and other.kind is Kind.UNKNOWN:
+        if one.trait is Trait.SPREAD and other.kind is Kind.UNKNOWN:
             return one
-        unlike = other.kind in (Kind.UNKNOWN, Kind.NUMBER) and other.note in ("", PERHAPS)
-        if unlike and (one.note == PERHAPS or _is_made(one)):
+        unlike = other.kind in (Kind.UNKNOWN, Kind.NUMBER) and other.trait in (None, Trait.PERHAPS)
+        if unlike and (one.trait is Trait.PERHAPS or _is_made(one)):
             return Value(
-                Kind.UNKNOWN, CPU, origin=one.origin, scalar=False, note=PERHAPS, trace=one.trace
+                Kind.UNKNOWN,
+                CPU,
+                origin=one.origin,
+                scalar=False,
+                trait=Trait.PERHAPS,
+                trace=one.trace,
             )
     return joined
 
@@ -216,9 +213,9 @@ def join_placed(a: Value, b: Value, key: str | None, test: ir.Expr | None) -> Va
     if free is not None and not stands_in(free):
         for fresh, other in ((a, b), (b, a)):
             if _is_made_apart(fresh, other) and not is_about_devices(free):
-                return fresh.but(device=choose(free, a.device, b.device), data=None, note="")
+                return fresh.but(device=choose(free, a.device, b.device), data=None, trait=None)
         if key is not None:
-            return join_values(a, b, key).but(note="guarded")
+            return join_values(a, b, key).but(trait=Trait.GUARDED)
     return join_kept(a, b, key)
 
 
@@ -226,7 +223,7 @@ def join_unlike(a: Value, b: Value, key: str | None, test: ir.Expr | None) -> Va
     """As `join_kept`; what a name stands for that is a fresh tensor on one path is that where the
     condition holds which has parted the paths."""
     joined = join_kept(a, b, key)
-    if joined.note != PERHAPS:
+    if joined.trait is not Trait.PERHAPS:
         return joined
     free = key if key is not None or test is None else _words(test)
     if free is None or stands_in(free) or is_about_devices(free):
@@ -239,14 +236,25 @@ def _words(test: ir.Expr) -> str | None:
     """The key of a condition that may change between two looks at it: it tells two paths apart that
     part here and meet here."""
     text = ir.render(test, 2 * LONGEST)
-    return None if len(text) > LONGEST or _ASKS_ELSE.search(text) else text
+    asks_else = isinstance(test, ir.Unary) or any(map(_asks_else, descendants(test)))
+    return None if len(text) > LONGEST or asks_else else text
+
+
+def _asks_else(node: ir.Node) -> bool:
+    """Whether a part of a condition asks what an argument is, or whether it is there."""
+    match node:
+        case ir.Call(func=func):
+            return last_name(func) in _ASK_ELSE
+        case ir.Compare(op="is" | "is not", right=ir.Constant(value=None)):
+            return True
+    return False
 
 
 def _is_made_apart(fresh: Value, other: Value) -> bool:
     """Whether one path made a tensor on the host, and the other one has another tensor, that is
     elsewhere."""
     made = fresh.kind is Kind.TENSOR and fresh.origin in MADE and fresh.scalar is False
-    if not made or fresh.note not in ("", ROWS) or not may_be_host(fresh.device):
+    if not made or fresh.trait not in (None, Trait.ROWS) or not may_be_host(fresh.device):
         return False
     return may_be_accelerator(other.device) and not _came_from(other, fresh)
 
@@ -254,7 +262,7 @@ def _is_made_apart(fresh: Value, other: Value) -> bool:
 def _is_made(value: Value) -> bool:
     """Whether it is a tensor with dimensions that was made on the host."""
     made = value.kind is Kind.TENSOR and value.origin in MADE and value.device == CPU
-    return made and value.scalar is False and value.note in ("", ROWS)
+    return made and value.scalar is False and value.trait in (None, Trait.ROWS)
 
 
 def _join_unproven(a: Value, b: Value) -> Value:

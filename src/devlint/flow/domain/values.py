@@ -7,6 +7,7 @@ from enum import Enum, auto
 
 from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Device
+from devlint.flow.domain.traits import Fixed, Trait
 from devlint.model import ir
 
 
@@ -82,10 +83,6 @@ SHAPED = (Origin.LOADED, Origin.ENCODED)
 """Of what has dimensions for sure."""
 
 
-SAID = "said"
-"""The note of what is no tensor by its annotation alone, and may be one."""
-
-
 @dataclass(frozen=True, slots=True)
 class Copy:
     """A copy to the host that isn't waited for: the call that begins it, and the argument that
@@ -135,9 +132,7 @@ class Value:
     the summary of a FUNCTION, CLASS or METHOD; the heap reference of a MODULE, a container or an
     INSTANCE; the `Copy` that a tensor is; the `Batch` of which something is a part. `scalar` is
     True for a tensor proved to be 0-dimensional, False for one proved not to be, None where it
-    isn't known. `grad`: the tensor requires a gradient. `note` marks a few values that rules
-    ask about: "get_device", "choice", "moved-parameter", "part" (of an output, which may be no
-    tensor) ...
+    isn't known. `grad`: the tensor requires a gradient. `trait`: one thing that is known besides.
     """
 
     kind: Kind
@@ -146,13 +141,13 @@ class Value:
     origin: Origin = Origin.NONE
     scalar: bool | None = None
     grad: bool = False
-    note: str = ""
+    trait: Trait | Fixed | None = None
     trace: Step | None = field(default=None, compare=False)
 
     def but(self, **changes: object) -> Value:
         """A copy with some fields changed. (`dataclasses.replace` takes three times as long.)"""
         other = Value(
-            self.kind, self.device, self.data, self.origin, self.scalar, self.grad, self.note,
+            self.kind, self.device, self.data, self.origin, self.scalar, self.grad, self.trait,
             self.trace,
         )  # fmt: skip
         for name, value in changes.items():
@@ -160,11 +155,11 @@ class Value:
         return other
 
     def alike(self, **changes: object) -> Value:
-        """The value of another tensor that is where this one is: it has no note but that of an
+        """The value of another tensor that is where this one is: it has no trait but that of an
         element, and remembers only whose plain attribute it came from."""
         data = self.data if self.origin in _OF_ATTRIBUTES else None
-        note = ELEMENT if self.note == ELEMENT else ""
-        return self.but(**{"data": data, "note": note, **changes})
+        trait = Trait.ELEMENT if self.trait is Trait.ELEMENT else None
+        return self.but(**{"data": data, "trait": trait, **changes})
 
     def view(self, **changes: object) -> Value:
         """As `alike`, of a tensor that shares the memory of this one: what is under way to the
@@ -182,40 +177,6 @@ class Value:
         return self.but(trace=Step(sort, node, self.trace))
 
 
-PERHAPS = "perhaps a tensor"
-"""The note of what an object keeps that is a tensor of the host on one path, and who knows what on
-another: where it is used as only tensors are, it is that."""
-
-LEAF = "leaf"
-"""The note of a tensor of no module that a gradient is asked for: it gets one."""
-
-MOVED_LEAF = "moved-leaf"
-"""The note of what a move to an accelerator made of such a tensor: the gradient goes past it."""
-
-ELEMENT = "element"
-"""The note of a tensor taken out of another one: it may well be 0-dimensional."""
-
-FIRST = "first"
-"""The note of `x.data[0]` where nobody knows whether `x` has dimensions: of a loss it was the
-number, long ago."""
-
-ELEMENTS = frozenset((ELEMENT, FIRST))
-
-BESIDE = "beside"
-"""The note of what a module of which nothing is known gives beside its first result, or of a part
-of that: lengths in a list, or a tensor."""
-
-SPREAD = "spread"
-"""The note of a wrapper of an unknown class that takes its inputs to several devices."""
-
-ROWS = "rows"
-"""The note of a new tensor of two dimensions or more: what is taken out of it has one still."""
-
-CHOICE = "choice"
-"""The note of a device, or of the name of one, that several paths bring along."""
-EITHER_CHOICE = "choice of a device or a string"
-CHOICES = (CHOICE, EITHER_CHOICE)
-
 _OF_ATTRIBUTES = (Origin.ATTRIBUTE, Origin.STALE)
 NOTHING = Value(Kind.UNKNOWN)
 NONE = Value(Kind.NONE)
@@ -225,12 +186,12 @@ HOST_TENSOR = Value(Kind.TENSOR, CPU)
 def as_tensor(value: Value) -> Value:
     """What is perhaps a tensor, where it is one."""
     origin = Origin.ATTRIBUTE if value.device == CPU else value.origin
-    return value.but(kind=Kind.TENSOR, note="", origin=origin)
+    return value.but(kind=Kind.TENSOR, trait=None, origin=origin)
 
 
 def with_gradient(value: Value) -> Value:
     """A tensor that is asked for its gradient after it was made: a leaf, if it is new. One that is
     none keeps what it gets from then on."""
-    if value.origin in MADE and not value.grad and value.note in ("", ROWS):
-        return value.but(grad=True, note=LEAF)
-    return value.but(grad=True, note="" if value.note == MOVED_LEAF else value.note)
+    if value.origin in MADE and not value.grad and value.trait in (None, Trait.ROWS):
+        return value.but(grad=True, trait=Trait.LEAF)
+    return value.but(grad=True, trait=None if value.trait is Trait.MOVED_LEAF else value.trait)

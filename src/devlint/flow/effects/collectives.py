@@ -16,6 +16,7 @@ from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.world import World
 from devlint.flow.syntax.walk import descendants
 from devlint.model import ir
+from devlint.model.trees import dotted_name, last_name
 from devlint.torchapi.effects import Row
 
 _FOR_ACCELERATORS = frozenset(("nccl", "rccl", "hccl", "xccl", "cncl", "mccl"))
@@ -104,7 +105,7 @@ def _asked_backends(file: File) -> tuple[ir.Expr | None, set[str]]:
                 asked = asked or node
             case ir.If(test=test) if any(_is_of_nccl(each) for each in descendants(test)):
                 calls = (each for each in descendants(node) if isinstance(each, ir.Call))
-                chosen |= {ir.render(call.func) for call in calls}
+                chosen |= {dotted_name(call.func) for call in calls}
             case ir.Call(func=ir.Name(id="new_group") | ir.Attribute(attr="new_group")):
                 return None, chosen
     return asked, chosen
@@ -113,8 +114,17 @@ def _asked_backends(file: File) -> tuple[ir.Expr | None, set[str]]:
 def _is_of_nccl(node: ir.Node) -> bool:
     if not isinstance(node, ir.Compare):
         return False
-    texts = (ir.render(side).strip("\"'") for side in (node.left, node.right))
-    return any(text == "nccl" or text.endswith("Backend.NCCL") for text in texts)
+    return any(_names_nccl(side) for side in (node.left, node.right))
+
+
+def _names_nccl(node: ir.Expr) -> bool:
+    """`"nccl"` and `dist.Backend.NCCL`."""
+    match node:
+        case ir.Constant(value="nccl"):
+            return True
+        case ir.Attribute(value=owner, attr="NCCL"):
+            return last_name(owner) == "Backend"
+    return False
 
 
 def sends_from_accelerators_only(world: World) -> bool:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from devlint.flow.conditions.narrow import narrow_to_array
-from devlint.flow.conditions.unions import TENSOR_OR
 from devlint.flow.domain.derivation import Sort, Step, made
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Known
 from devlint.flow.domain.paths import Path, given_tensor
-from devlint.flow.domain.values import LEAF, MADE, ROWS, TENSORS, Kind, Origin, Value
+from devlint.flow.domain.traits import Trait
+from devlint.flow.domain.values import MADE, TENSORS, Kind, Origin, Value
 from devlint.flow.effects import pinning, workers
 from devlint.flow.effects.use import Use, device_argument
 from devlint.flow.frames.arguments import Arguments, Given
@@ -33,8 +33,10 @@ def _create(use: Use) -> Value:
     device = device_argument(use)
     grad = row.grad or _asks_for_gradient(use.args)
     scalar = dimensions(use.args, row)
-    rows = ROWS if has_rows(use.args, row) else ""
-    note = _REGISTERED.get(row.name) or (LEAF if grad and row.effect is Effect.CREATE else rows)
+    rows = Trait.ROWS if has_rows(use.args, row) else None
+    trait = _REGISTERED.get(row.name) or (
+        Trait.LEAF if grad and row.effect is Effect.CREATE else rows
+    )
     if use.args.gives(("out",)):
         return Value(Kind.TENSOR, UNKNOWN)  # it is written into another
     if device is not None:
@@ -47,12 +49,12 @@ def _create(use: Use) -> Value:
             owner is None and given is not None and given[1].origin in MADE
         ):  # `device=y.device` of a fresh `y`
             return given[1].but(
-                kind=Kind.TENSOR, device=device, data=None, scalar=scalar, grad=grad, note=note,
+                kind=Kind.TENSOR, device=device, data=None, scalar=scalar, grad=grad, trait=trait,
                 trace=Step(Sort.BESIDE, use.node, given[1].trace, device),
             )  # fmt: skip
         return Value(
-            Kind.TENSOR, device, owner, Origin.STALE if owner else Origin.MOVED, scalar, grad, note,
-            made(use.node, device, owner),
+            Kind.TENSOR, device, owner, Origin.STALE if owner else Origin.MOVED, scalar, grad,
+            trait, made(use.node, device, owner),
         )  # fmt: skip
     taken = use.find((0,)) if row.name == "torch.from_numpy" else None
     if taken is not None:
@@ -65,7 +67,7 @@ def _create(use: Use) -> Value:
             return Value(Kind.TENSOR, UNKNOWN)  # it warns of tensors: most likely it is given data
         return data[1].alike(kind=Kind.TENSOR)
     if data is not None and isinstance(data[1].data, Path):
-        used = data[1].note == TENSOR_OR or _is_used_as_tensor(use, data[0])
+        used = data[1].trait is Trait.TENSOR_OR or _is_used_as_tensor(use, data[0])
         if used or row.name != "torch.tensor":
             return Value(Kind.TENSOR, UNKNOWN)  # it may be a tensor, which keeps its device
     if data is not None and row.name in _TAKES_TENSORS and _is_handed_on(use.frame, data):
@@ -74,7 +76,7 @@ def _create(use: Use) -> Value:
     if source is not None and source[1].kind is Kind.UNKNOWN:
         return Value(Kind.TENSOR, UNKNOWN, scalar=scalar)  # it has to be where its generator is
     if is_placeholder(use.args, row):
-        return placeholder(use.frame, _default(use, False, grad, note))
+        return placeholder(use.frame, _default(use, False, grad, trait))
     if row.to and not _is_of_default_type(use):
         trace = Step(Sort.HOST_DATA, use.node)
         named = Known(row.to)
@@ -82,13 +84,13 @@ def _create(use: Use) -> Value:
         return Value(
             Kind.TENSOR, named, origin=Origin.HOST_DATA, scalar=scalar, grad=grad, trace=trace
         )
-    return _default(use, scalar, grad, note)
+    return _default(use, scalar, grad, trait)
 
 
 _TAKES_TENSORS = ("torch.tensor", "torch.as_tensor", "torch.asarray")
 _REGISTERED = {
-    "torch.nn.UninitializedParameter": "parameter",
-    "torch.nn.UninitializedBuffer": "buffer",
+    "torch.nn.UninitializedParameter": Trait.PARAMETER,
+    "torch.nn.UninitializedBuffer": Trait.BUFFER,
 }
 
 
@@ -132,11 +134,11 @@ def _stored_device(use: Use) -> object:
     return owner
 
 
-def _default(use: Use, scalar: bool | None, grad: bool, note: str) -> Value:
+def _default(use: Use, scalar: bool | None, grad: bool, trait: Trait | None) -> Value:
     default = use.frame.state.default
     trace = Step(Sort.DEFAULT, use.node, device=default)
     return Value(
-        Kind.TENSOR, default, origin=Origin.DEFAULT, scalar=scalar, grad=grad, note=note,
+        Kind.TENSOR, default, origin=Origin.DEFAULT, scalar=scalar, grad=grad, trait=trait,
         trace=trace,
     )  # fmt: skip
 

@@ -1,19 +1,19 @@
 """Objects of frameworks that place what they are given: an `Accelerator`, and what it prepares.
 
-Their values aren't known; a note marks them.
+Their values aren't known; a trait marks them.
 """
 
 from __future__ import annotations
 
-from devlint.flow.domain.paths import Path
+from devlint.flow.domain.paths import Path, identity
 from devlint.flow.domain.state import Object
+from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import NOTHING, Kind, Value
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.frame import Frame
 from devlint.model import ir
 from devlint.torchapi.effects import Row
 
-PLACER, MANAGED = "placer", "managed"
 _PLACE_BATCHES = frozenset(
     ("accelerate", "dgl", "ffcv", "lightning_fabric", "nvidia", "ray", "torch_xla")
 )
@@ -28,13 +28,13 @@ def places_batches(name: str) -> bool:
 
 def make(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     """`Accelerator()`: it is known by the name that it gets."""
-    return Value(Kind.UNKNOWN, note=PLACER)
+    return Value(Kind.UNKNOWN, trait=Trait.PLACER)
 
 
 def named(target: ir.Expr, value: Value) -> Value:
     """What `accelerator = Accelerator()` binds: its `device` is a place of its own."""
-    if value.note == PLACER and value.data is None:
-        return value.but(data=Path(ir.render(target)))
+    if value.trait is Trait.PLACER and value.data is None:
+        return value.but(data=Path(identity(target) or ir.render(target)))
     return value
 
 
@@ -50,5 +50,5 @@ def prepared(frame: Frame, node: ir.Call, attr: str, args: Arguments) -> Value:
 
 def _managed(frame: Frame, value: Value) -> Value:
     if frame.object(value) is not None:
-        return value.but(note=MANAGED)
-    return Value(Kind.UNKNOWN, note=MANAGED) if value.kind is Kind.UNKNOWN else value
+        return value.but(trait=Trait.MANAGED)
+    return Value(Kind.UNKNOWN, trait=Trait.MANAGED) if value.kind is Kind.UNKNOWN else value

@@ -4,28 +4,30 @@ from __future__ import annotations
 
 import re
 
-from devlint.flow.domain.keys import asks_type
+from devlint.flow.domain.keys import asks_type_of
 from devlint.flow.domain.lattice import (
     Symbol,
     is_chosen,
     is_place_of_argument,
     may_be_accelerator,
     names_accelerator,
+    path_of,
 )
-from devlint.flow.domain.values import BESIDE, ELEMENTS, FIRST, TENSORS, Origin
+from devlint.flow.domain.paths import identity
+from devlint.flow.domain.traits import ELEMENTS, Trait
+from devlint.flow.domain.values import TENSORS, Origin
 from devlint.flow.effects.use import Use, arguments_of
 from devlint.flow.facts import HostRead, Operand, Role
 from devlint.flow.frames.arguments import Given
 from devlint.flow.frames.frame import Frame
-from devlint.model import ir
 
 
 def tell_read(use: Use, given: Given, method: str, container: bool = False) -> None:
     """A tensor is read on the host: the fact where there is a reason to think of an accelerator."""
     node, value = given
-    if value.kind not in TENSORS or (method == "__array__" and value.note == "part"):
+    if value.kind not in TENSORS or (method == "__array__" and value.trait is Trait.PART):
         return  # `output.names` may be anything that numpy takes
-    if method in ("__array__", "cpu-only") and value.note in (BESIDE, FIRST):
+    if method in ("__array__", "cpu-only") and value.trait in (Trait.BESIDE, Trait.FIRST):
         return  # lengths or a number, it may be; `.numpy()` is of tensors only
     frame = use.frame
     operand = frame.operand(node, value)
@@ -61,10 +63,7 @@ def _is_no_tensor(frame: Frame, operand: Operand) -> bool:
     if not is_place_of_argument(operand.device) or not isinstance(operand.device, Symbol):
         return False
     name = operand.device.key.partition(".")[0]
-    return any(
-        holds and asks_type(key) and (f"({name})" in key or f"({name}," in key)
-        for key, holds in frame.state.known.items()
-    )
+    return any(holds and asks_type_of(key, name) for key, holds in frame.state.known.items())
 
 
 def _is_made_of_input(operand: Operand, role: Role) -> bool:
@@ -72,10 +71,10 @@ def _is_made_of_input(operand: Operand, role: Role) -> bool:
     to it: lengths that are given, or are a part of what is, are on the CPU by custom."""
     if role is not Role.MODULE or not isinstance(operand.device, Symbol):
         return False
-    if operand.value.note in ELEMENTS:
+    if operand.value.trait in ELEMENTS:
         return False
-    root = operand.device.label.removesuffix(".device")
-    return ir.render(operand.node) != root and _ON_THE_HOST.search(root) is None
+    root = path_of(operand.device)
+    return identity(operand.node) != root and _ON_THE_HOST.search(root) is None
 
 
 _ON_THE_HOST = re.compile(r"len(gth)?s?$|sizes?$", re.IGNORECASE)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from devlint.flow.domain.lattice import UNKNOWN
 from devlint.flow.domain.paths import Path
-from devlint.flow.domain.value_joins import REGISTERED
+from devlint.flow.domain.traits import REGISTERED, Fixed, Trait
 from devlint.flow.domain.values import NOTHING, TENSORS, Kind, Value, with_gradient
 from devlint.flow.effects import pinning
 from devlint.flow.effects.creation import tensor_like
-from devlint.flow.effects.model_overlays import FIXED
 from devlint.flow.effects.results import parts, plain, result_kind
 from devlint.flow.effects.use import Use
 from devlint.flow.frames.arguments import Given
@@ -18,8 +17,8 @@ from devlint.model import ir
 from devlint.torchapi.effects import Row
 
 _KEPT_AS = {
-    "torch.nn.Parameter": "parameter",
-    "torch.nn.Buffer": "buffer",
+    "torch.nn.Parameter": Trait.PARAMETER,
+    "torch.nn.Buffer": Trait.BUFFER,
 }
 _ITSELF = frozenset(
     "requires_grad_ detach_ share_memory_ contiguous coalesce resolve_conj resolve_neg type "
@@ -40,12 +39,12 @@ def keep(use: Use) -> Value:
     if row.managed:
         return NOTHING
     if value.kind is Kind.MODULE or (kind is Kind.MODULE and value.kind is Kind.UNKNOWN):
-        wrapped = value.note.startswith(FIXED) and use.args.receiver is None
-        return value.but(note="") if wrapped else value  # a wrapper has methods of its own
+        wrapped = isinstance(value.trait, Fixed) and use.args.receiver is None
+        return value.but(trait=None) if wrapped else value  # a wrapper has methods of its own
     if value.kind in TENSORS:
         return _of_tensor(use, of) if kind is Kind.TENSOR else plain(row)
     if row.name == "torch.nn.Parameter":
-        return Value(Kind.TENSOR, UNKNOWN, grad=True, note="parameter")
+        return Value(Kind.TENSOR, UNKNOWN, grad=True, trait=Trait.PARAMETER)
     if value.kind is Kind.UNKNOWN:
         is_argument = kind is Kind.TENSOR and isinstance(value.data, Path)
         return _of_argument(use) if is_argument else NOTHING
@@ -61,8 +60,8 @@ def _of_tensor(use: Use, of: Given) -> Value:
     grad = row.grad or (value.grad and name not in _WITHOUT_GRADIENT)
     like = value.view if name in arrivals.VIEWS else value.alike
     kept = like(scalar=dimensions(use.args, row, value), grad=grad)
-    note = _KEPT_AS.get(row.name, "") or _registered_note(row, value)
-    kept = kept.but(note=note) if note else kept
+    trait = _KEPT_AS.get(row.name) or _registered_as(row, value)
+    kept = kept.but(trait=trait) if trait else kept
     if row.name == "torch.Tensor.pin_memory":
         pinning.method(use.frame, use.node, use.args)
         return pinning.pinned(use.frame, kept, use.node)
@@ -77,10 +76,10 @@ def _of_argument(use: Use) -> Value:
     return parts(use, kept)
 
 
-def _registered_note(row: Row, value: Value) -> str:
+def _registered_as(row: Row, value: Value) -> Trait | Fixed | None:
     """`nn.Parameter(x).requires_grad_(False)` is the parameter still."""
     itself = row.inplace or row.name.rpartition(".")[2] in _ITSELF
-    return value.note if itself and value.note in REGISTERED else ""
+    return value.trait if itself and value.trait in REGISTERED else None
 
 
 def _with_gradient(use: Use, value: Value) -> Value:

@@ -6,6 +6,7 @@ from devlint.flow.conditions import implications
 from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, Guarded, Known
 from devlint.flow.domain.state import Object
+from devlint.flow.domain.traits import Fixed, Fixing, Trait
 from devlint.flow.domain.values import NOTHING, TENSORS, Kind, Origin, Value
 from devlint.flow.effects import pinning, workers
 from devlint.flow.effects.python_overlays import pairs
@@ -17,6 +18,7 @@ from devlint.flow.operations.unpacking import part_of_encoding
 from devlint.flow.syntax.texts import text_parts
 from devlint.flow.syntax.walk import descendants
 from devlint.model import ir
+from devlint.model.trees import last_name, root_name
 from devlint.torchapi.effects import Row
 
 
@@ -72,10 +74,11 @@ def closure_moves(frame: Frame, closure: Closure) -> bool:
 def _names_device(argument: ir.Argument, own: set[str]) -> bool:
     """Whether an argument is a device, and not the one on which something of the function's own is:
     `device=device`, `self.device`, but not `device=rows[0].device`."""
-    base, _, last = ir.render(argument.value).rpartition(".")
-    if argument.keyword != "device" and last != "device":
+    value = argument.value
+    if argument.keyword != "device" and last_name(value) != "device":
         return False
-    return last != "device" or base.partition(".")[0].partition("[")[0] not in own
+    of_own = isinstance(value, ir.Attribute) and root_name(value) in own
+    return not of_own or last_name(value) != "device"
 
 
 def class_moves(frame: Frame, info: ClassInfo) -> bool:
@@ -100,27 +103,23 @@ def from_pretrained(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> V
     return Value(Kind.MODULE, data=frame.allocate(node, found))
 
 
-FIXED = "fixed: "
-"""How the note of a model begins that its library has placed, and that isn't to be moved."""
-
-_BITS = {"load_in_8bit": "8-bit", "load_in_4bit": "4-bit"}
+_BITS = {"load_in_8bit": Fixing.EIGHT_BIT, "load_in_4bit": Fixing.FOUR_BIT}
 _SPREADING = ("auto", "balanced", "balanced_low_0", "sequential")
 
 
 def _placed_by_library(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
-    """A model whose note tells why it isn't to be moved, as far as the arguments prove that."""
+    """A model whose trait tells why it isn't to be moved, as far as the arguments prove that."""
     told = _bits(frame, args)
     given, mapped = args.keyword("quantization_config"), args.keyword("device_map")
-    if not told and given is not None and given[1].note.startswith(FIXED):
-        told = given[1].note
-    if not told and mapped is not None and mapped[1].data in _SPREADING:
-        told = f"{FIXED}dispatched"
-    if not told:
+    if told is None and given is not None and isinstance(given[1].trait, Fixed):
+        told = given[1].trait
+    if told is None and mapped is not None and mapped[1].data in _SPREADING:
+        told = Fixed(Fixing.DISPATCH)
+    if told is None:
         return _on_one_device(frame, node, row, args)
     found = Object(source=row.name, managed=True)
-    name = told.removeprefix(FIXED).partition(" if ")[0]
-    trace = Step(Sort.PLACED_BY_LIBRARY, node, name=name)
-    return Value(Kind.MODULE, data=frame.allocate(node, found), note=told, trace=trace)
+    trace = Step(Sort.PLACED_BY_LIBRARY, node, name=told.by.value)
+    return Value(Kind.MODULE, data=frame.allocate(node, found), trait=told, trace=trace)
 
 
 def _on_one_device(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
@@ -139,36 +138,39 @@ def _on_one_device(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Va
 _QUANTIZES = ("load_in_8bit", "load_in_4bit", "quantization_config")
 
 
-def _bits(frame: Frame, args: Arguments) -> str:
-    """The note that `load_in_8bit=True` and its like give; with the condition, where it is one."""
+def _bits(frame: Frame, args: Arguments) -> Fixed | None:
+    """What `load_in_8bit=True` and its like say; with the condition, where it is one."""
     for keyword, bits in _BITS.items():
         given = args.keyword(keyword)
         if given is None or given[1].data is False or given[1].kind is Kind.NONE:
             continue
         if given[1].data is True:
-            return f"{FIXED}{bits}"
+            return Fixed(bits)
         key = implications.key_of(frame, given[0])
         if key is not None and key[1] and frame.state.known.get(key[0]) is not False:
-            return f"{FIXED}{bits} if {key[0]}"
-    return ""
+            return Fixed(bits, key[0])
+    return None
 
 
 def quantization(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     """`BitsAndBytesConfig(load_in_8bit=True)`: it decides where the model is that gets it."""
     told = _bits(frame, args)
-    return Value(Kind.NAMESPACE, note=told) if told else NOTHING
+    return Value(Kind.NAMESPACE, trait=told) if told is not None else NOTHING
 
 
 def as_it_is_fixed(frame: Frame, value: Value) -> Value:
-    """A model without its note, where the condition of that is known not to hold, or where the code
-    that is running asks whether the model was dispatched at all."""
+    """A model without its trait, where the condition of that is known not to hold, or where the
+    code that is running asks whether the model was dispatched at all."""
     body = frame.file.body if frame.function is None else (frame.function,)
     if any(_names_the_map(node) for part in body for node in descendants(part)):
-        return value.but(note="")
-    key = value.note.partition(" if ")[2]
-    if key and frame.state.known.get(key) is False:
-        return value.but(note="")
-    return value.but(note=value.note.partition(" if ")[0]) if frame.state.known.get(key) else value
+        return value.but(trait=None)
+    fixed = value.trait
+    if not isinstance(fixed, Fixed) or fixed.condition is None:
+        return value
+    holds = frame.state.known.get(fixed.condition)
+    if holds is False:
+        return value.but(trait=None)
+    return value.but(trait=Fixed(fixed.by)) if holds else value
 
 
 def _names_the_map(node: ir.Node) -> bool:
@@ -218,7 +220,7 @@ def encoding_method(frame: Frame, node: ir.Call, bound: Bound, args: Arguments) 
             return part if default is None or default[1].kind is Kind.NONE else NOTHING
         case "values":
             held = frame.allocate(node, Object(element=part))
-            return Value(Kind.TUPLE, data=held, note="lazy")
+            return Value(Kind.TUPLE, data=held, trait=Trait.LAZY)
         case "items":
             return pairs(frame, node, Value(Kind.STRING), part)
     return NOTHING

@@ -4,28 +4,23 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from devlint.flow.conditions import unions
 from devlint.flow.devices.named import is_device_name, is_dtype_name, use_device
 from devlint.flow.domain import derivation
 from devlint.flow.domain.derivation import Sort, Step, shown
 from devlint.flow.domain.keys import stands_in
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, Known, Symbol, conditions
 from devlint.flow.domain.paths import Path, as_device
-from devlint.flow.domain.value_joins import REGISTERED
+from devlint.flow.domain.traits import REGISTERED, Fixed, Trait
 from devlint.flow.domain.values import (
-    ELEMENT,
-    FIRST,
-    LEAF,
     MADE,
-    MOVED_LEAF,
     NOTHING,
     TENSORS,
     Kind,
     Origin,
     Value,
 )
-from devlint.flow.effects import frameworks, pinning, workers
-from devlint.flow.effects.model_overlays import FIXED, as_it_is_fixed
+from devlint.flow.effects import pinning, workers
+from devlint.flow.effects.model_overlays import as_it_is_fixed
 from devlint.flow.effects.sending import note_sent
 from devlint.flow.facts import Move
 from devlint.flow.frames.arguments import Arguments
@@ -56,14 +51,14 @@ def move(frame: Frame, call: ir.Call, base: ir.Expr, receiver: Value, args: Argu
     named = any(value.kind is Kind.STRING for _, value in args.positional()[1:])
     if named and receiver.kind not in (Kind.TENSOR, Kind.MODULE):
         return _moved_in_part(frame, call, base)
-    thrown = receiver.note == "unpacked" and frame.discarded is call
+    thrown = receiver.trait is Trait.UNPACKED and frame.discarded is call
     if thrown and not (isinstance(base, ir.Name) and batches.is_object(frame, base.id)):
         receiver = receiver.but(kind=Kind.TENSOR)  # `images, labels` of a loader are tensors
-    if receiver.note.startswith(FIXED):
+    if isinstance(receiver.trait, Fixed):
         receiver = as_it_is_fixed(frame, receiver)
     device, target = _destination(frame, method, receiver, args)
     if frame.tells and _is_told(frame, method, receiver, args, target):
-        lost = receiver.note == unions.TENSOR_OR and frame.discarded is call
+        lost = receiver.trait is Trait.TENSOR_OR and frame.discarded is call
         frame.record(
             Move(
                 call,
@@ -75,7 +70,7 @@ def move(frame: Frame, call: ir.Call, base: ir.Expr, receiver: Value, args: Argu
                 is_thrown_away(frame.discarded, call),
                 tuple((a, frame.operand(a.value, v)) for a, v in args.all if a in call.args),
                 _overrides(frame, method, receiver),
-                receiver.note == frameworks.MANAGED,
+                receiver.trait is Trait.MANAGED,
                 _is_stateless(frame, receiver),
                 _is_passing(frame, call, base),
             )
@@ -129,8 +124,8 @@ def _is_unproven(receiver: Value) -> bool:
 def _moved_in_part(frame: Frame, call: ir.Call, base: ir.Expr) -> Value:
     """`graph.to(device, "x", "y")`: what it holds is in two places from here on."""
     if frame.discarded is call and isinstance(base, (ir.Name, ir.Attribute)):
-        frame.world.store(frame, base, Value(Kind.UNKNOWN, note="moved in part"))
-    return Value(Kind.UNKNOWN, note="moved in part")
+        frame.world.store(frame, base, Value(Kind.UNKNOWN, trait=Trait.MOVED_IN_PART))
+    return Value(Kind.UNKNOWN, trait=Trait.MOVED_IN_PART)
 
 
 def _follows_default(target: Value, device: Device) -> bool:
@@ -194,7 +189,7 @@ def _is_told(
 def _is_no_device(args: Arguments, target: Value) -> bool:
     """Whether no `.to()` takes this for a device: a context manager, or a dtype called `device`."""
     named = args.keyword("device")
-    return target.note == "device-context" or (named is not None and target.kind is Kind.DTYPE)
+    return target.trait is Trait.DEVICE_CONTEXT or (named is not None and target.kind is Kind.DTYPE)
 
 
 def _is_stateless(frame: Frame, receiver: Value) -> bool:
@@ -209,9 +204,9 @@ def _overrides(frame: Frame, method: str, receiver: Value) -> bool:
 
 def _retyped(receiver: Value) -> Value:
     """Of another dtype; where it has that dtype already, it is the tensor itself."""
-    if receiver.kind is not Kind.TENSOR or receiver.note in REGISTERED:
+    if receiver.kind is not Kind.TENSOR or receiver.trait in REGISTERED:
         return receiver
-    return receiver.but(note="")
+    return receiver.but(trait=None)
 
 
 def _moved(
@@ -222,7 +217,7 @@ def _moved(
         moved = receiver.but(
             device=device,
             origin=Origin.MOVED,
-            note=_moved_note(receiver, device),
+            trait=_moved_trait(receiver, device),
             data=None,
             trace=derivation.moved(call, device, receiver.trace),
         )
@@ -248,16 +243,16 @@ def _moved(
     return NOTHING
 
 
-def _moved_note(receiver: Value, device: Device) -> str:
-    if receiver.note in REGISTERED and device == receiver.device != UNKNOWN:
-        return receiver.note  # it is there already: the move gives the tensor itself
-    if receiver.note == "parameter":  # of what may be there already, it most likely is
+def _moved_trait(receiver: Value, device: Device) -> Trait | Fixed | None:
+    if receiver.trait in REGISTERED and device == receiver.device != UNKNOWN:
+        return receiver.trait  # it is there already: the move gives the tensor itself
+    if receiver.trait is Trait.PARAMETER:  # of what may be there already, it most likely is
         unknown = receiver.device == UNKNOWN or isinstance(receiver.device, Symbol)
-        return receiver.note if unknown else "moved-parameter"
-    if receiver.note == LEAF and device != CPU:
-        return MOVED_LEAF
-    kept = ("moved-parameter", MOVED_LEAF, ELEMENT, FIRST)
-    return receiver.note if receiver.note in kept else ""
+        return receiver.trait if unknown else Trait.MOVED_PARAMETER
+    if receiver.trait is Trait.LEAF and device != CPU:
+        return Trait.MOVED_LEAF
+    kept = (Trait.MOVED_PARAMETER, Trait.MOVED_LEAF, Trait.ELEMENT, Trait.FIRST)
+    return receiver.trait if receiver.trait in kept else None
 
 
 MODES = frozenset(("eval", "train"))
@@ -290,5 +285,5 @@ def _keep_if_module(
     if isinstance(whole, ir.Name) and frame.look_up(whole.id) is None:
         return
     if _without_modes(frame.discarded) is call and isinstance(whole, (ir.Name, ir.Attribute)):
-        note = Value(Kind.UNKNOWN, device, receiver.data, note="if-module", trace=told)
-        frame.world.store(frame, whole, note)
+        moved = Value(Kind.UNKNOWN, device, receiver.data, trait=Trait.IF_MODULE, trace=told)
+        frame.world.store(frame, whole, moved)

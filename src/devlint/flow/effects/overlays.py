@@ -10,12 +10,10 @@ from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, Known
 from devlint.flow.domain.paths import Owned, as_device
 from devlint.flow.domain.state import Object
+from devlint.flow.domain.traits import CHOICES, Trait
 from devlint.flow.domain.values import (
-    CHOICE,
-    CHOICES,
     NONE,
     NOTHING,
-    SAID,
     TENSORS,
     Kind,
     Origin,
@@ -52,13 +50,13 @@ def _device(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
         use_device(frame, second[0], whole, via="torch.device")
     elif second is not None:
         device = as_device(given[1])
-        return Value(Kind.DEVICE, device, note="tensor-device")  # it has an index
+        return Value(Kind.DEVICE, device, trait=Trait.DEVICE_OF_TENSOR)  # it has an index
     else:
         device = use_device(frame, *given, via="torch.device")
-    note = CHOICE if given[1].note in CHOICES else ""
-    if given[1].kind is Kind.STRING and given[1].note == "built":
-        note = "built"  # its index, if it has one, isn't known
-    return Value(Kind.DEVICE, device, note=note)
+    trait = Trait.CHOICE if given[1].trait in CHOICES else None
+    if given[1].kind is Kind.STRING and given[1].trait is Trait.BUILT:
+        trait = Trait.BUILT  # its index, if it has one, isn't known
+    return Value(Kind.DEVICE, device, trait=trait)
 
 
 def _set_default_device(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
@@ -90,7 +88,7 @@ def _get_default_device(frame: Frame, node: ir.Call, row: Row, args: Arguments) 
 
 def _get_device(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     """A number that is -1 for a CPU tensor: a rule asks where it goes."""
-    return Value(Kind.NUMBER, note="get_device")
+    return Value(Kind.NUMBER, trait=Trait.INDEX_OF_TENSOR)
 
 
 def _extremum(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
@@ -128,7 +126,7 @@ def _normal(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     """`torch.normal(mean, std)` follows its tensors; with numbers and a size it makes one."""
     for _, value in args.positional()[:2]:
         if value.kind in TENSORS:
-            return value.but(scalar=None, data=None, note="")
+            return value.but(scalar=None, data=None, trait=None)
     given = args.keyword("device")
     if given is not None and given[1].kind is not Kind.NONE:
         device = use_device(frame, *given, via="device")
@@ -158,14 +156,14 @@ def _parameters(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value
     if args.receiver is None:
         return NOTHING
     inside = _parameter_of(frame, node, args.receiver[1])
-    return Value(Kind.TUPLE, data=frame.allocate(node, Object(element=inside)), note="lazy")
+    return Value(Kind.TUPLE, data=frame.allocate(node, Object(element=inside)), trait=Trait.LAZY)
 
 
 def _parameter_of(frame: Frame, node: ir.Call, module: Value) -> Value:
     """Any parameter of a module: it is where the module is, and knows whose it is. Of a module
     that is still being made, it is where what that holds so far is. One of them has dimensions."""
     owner = None if frame.object(module) is None else Owned(module.data)
-    place = held_place(frame, module) if module.note == "self" else frame.place(module)
+    place = held_place(frame, module) if module.trait is Trait.SELF else frame.place(module)
     return parameter_at(frame, module, node).but(device=place, data=owner, scalar=False)
 
 
@@ -180,7 +178,7 @@ def _children(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     if args.receiver is None:
         return NOTHING
     found = Object(element=_child(frame, args.receiver[1], node))
-    return Value(Kind.TUPLE, data=frame.allocate(node, found), note="lazy")
+    return Value(Kind.TUPLE, data=frame.allocate(node, found), trait=Trait.LAZY)
 
 
 def _named_children(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
@@ -205,7 +203,11 @@ def _state_dict(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value
 
 def _size(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     """`x.size(0)` is a number, `x.size()` a tuple of them."""
-    return Value(Kind.NUMBER, note="typed") if args.all else Value(Kind.UNKNOWN, note="shape")
+    return (
+        Value(Kind.NUMBER, trait=Trait.PYTHON_NUMBER)
+        if args.all
+        else Value(Kind.UNKNOWN, trait=Trait.SHAPE)
+    )
 
 
 def _placed(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
@@ -224,7 +226,7 @@ def _tensor_type(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Valu
         device = Known("cuda") if name.startswith("torch.cuda.") else CPU
         told = Step(Sort.MOVE_TYPE, node, value.trace, device)
         return value.but(device=device, origin=Origin.MOVED, trace=told, data=None)
-    if given[1].kind is Kind.DTYPE and given[1].note != SAID:
+    if given[1].kind is Kind.DTYPE and given[1].trait is not Trait.ANNOTATED:
         return value
     if given[1].kind is Kind.STRING and given[1].device == CPU:  # `x.type(y.type())`
         told = Step(Sort.MOVE_TYPE, node, value.trace, CPU)

@@ -14,6 +14,7 @@ from devlint.flow.domain.lattice import (
     may_be_accelerator,
     names_accelerator,
 )
+from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import TENSORS, Origin, Value
 from devlint.flow.facts import Pinning
 from devlint.flow.frames.arguments import Arguments
@@ -61,14 +62,14 @@ def pinned(frame: Frame, value: Value, node: ir.Call) -> Value:
     before, pinning works."""
     if frame.is_guest or CUDA_USED in frame.state.known:
         return value
-    return value.but(note="pinned", trace=Step(Sort.PINNED, node, value.trace))
+    return value.but(trait=Trait.PINNED, trace=Step(Sort.PINNED, node, value.trace))
 
 
 def moved(frame: Frame, node: ir.Call, base: ir.Expr, value: Value, device: Device) -> None:
     """What was pinned goes to a device that may be the CPU: where there is no accelerator, pinning
     raised before."""
     device = frame.state.simplify(device)
-    if value.note != "pinned" or not (isinstance(device, Symbol) or _may_be_cpu(device)):
+    if value.trait is not Trait.PINNED or not (isinstance(device, Symbol) or _may_be_cpu(device)):
         return
     link = value.trace
     while link is not None and link.sort is not Sort.PINNED:

@@ -9,7 +9,7 @@ from devlint.flow.domain.paths import as_device
 from devlint.flow.domain.values import Kind, Value
 from devlint.flow.facts import ApiCall, DeviceUse, Fact, MixedPrecision, Move, Operand
 from devlint.flow.frames.frame import Frame
-from devlint.flow.frames.library import dotted
+from devlint.flow.frames.library import dotted, is_builtin
 from devlint.flow.syntax.walk import descendants
 from devlint.model import ir
 from devlint.model.findings import Hop
@@ -104,9 +104,7 @@ def _device_type(call: ApiCall) -> Operand | None:
 def _whole(frame: Frame, given: Operand | None) -> Operand | None:
     """`device` of `str(device)`, where that is a torch.device."""
     match given.node if given is not None else None:
-        case ir.Call(func=ir.Name(id="str") as func, args=(only,)):
-            if dotted(frame, func) != "builtins.str":
-                return None
+        case ir.Call(func=ir.Name(id="str") as func, args=(only,)) if is_builtin(frame, func):
             recording, frame.recording = frame.recording, False
             value = frame.evaluate(only.value)
             frame.recording = recording

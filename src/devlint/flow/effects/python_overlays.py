@@ -9,8 +9,9 @@ from devlint.flow.conditions import implications, typed
 from devlint.flow.conditions.settled import is_instance
 from devlint.flow.domain.derivation import Sort, Step, is_making
 from devlint.flow.domain.lattice import CPU, UNKNOWN
-from devlint.flow.domain.paths import Path, as_device, path_value, place_of_path
+from devlint.flow.domain.paths import Path, as_device, identity, path_value, place_of_path
 from devlint.flow.domain.state import Object
+from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import (
     NONE,
     NOTHING,
@@ -31,7 +32,7 @@ def pairs(frame: Frame, node: ir.Call, first: Value, second: Value) -> Value:
     """Something that yields pairs."""
     pair = Value(Kind.TUPLE, data=((node, "pair"), frame.site))
     frame.state.heap[pair.data] = Object(items=(first, second))
-    return Value(Kind.TUPLE, data=frame.allocate(node, Object(element=pair)), note="lazy")
+    return Value(Kind.TUPLE, data=frame.allocate(node, Object(element=pair)), trait=Trait.LAZY)
 
 
 def _iterate(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
@@ -52,8 +53,8 @@ def _iterate(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     element = unpacking.element_of(frame, value, given[0])
     if element is NOTHING and not value.kind.is_container:
         return NOTHING if name not in ("list", "tuple", "set", "sorted") else Value(kind)
-    note = "lazy" if kind is Kind.TUPLE and name != "tuple" else ""
-    return Value(kind, data=frame.allocate(node, Object(element=element)), note=note)
+    trait = Trait.LAZY if kind is Kind.TUPLE and name != "tuple" else None
+    return Value(kind, data=frame.allocate(node, Object(element=element)), trait=trait)
 
 
 def _enumerate(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
@@ -69,7 +70,7 @@ def _filter(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     element = NOTHING if given is None else unpacking.element_of(frame, given[1], given[0])
     if element is NOTHING:
         return NOTHING
-    return Value(Kind.TUPLE, data=frame.allocate(node, Object(element=element)), note="lazy")
+    return Value(Kind.TUPLE, data=frame.allocate(node, Object(element=element)), trait=Trait.LAZY)
 
 
 def _zip(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
@@ -80,14 +81,14 @@ def _zip(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
         for value, found in zip(made, columns, strict=True):
             frame.state.heap[value.data] = found
         ref = frame.allocate(node, Object(items=tuple(made)))
-        return Value(Kind.TUPLE, data=ref, note="lazy")
+        return Value(Kind.TUPLE, data=ref, trait=Trait.LAZY)
     if args.count == 1 and args.unpacked:  # nobody knows how many columns there are
         ref = frame.allocate(node, Object(element=Value(Kind.TUPLE)))
-        return Value(Kind.TUPLE, data=ref, note="lazy")
+        return Value(Kind.TUPLE, data=ref, trait=Trait.LAZY)
     inside = tuple(unpacking.element_of(frame, value, n) for n, value in args.positional())
     row_value = Value(Kind.TUPLE, data=((node, "row"), frame.site))
     frame.state.heap[row_value.data] = Object(items=inside)
-    return Value(Kind.TUPLE, data=frame.allocate(node, Object(element=row_value)), note="lazy")
+    return Value(Kind.TUPLE, data=frame.allocate(node, Object(element=row_value)), trait=Trait.LAZY)
 
 
 def _columns(frame: Frame, args: Arguments) -> tuple[Value, ...] | None:
@@ -111,7 +112,7 @@ def _next_parameter(frame: Frame, call: ir.Call) -> Value:
     """`next(model.parameters())` of a model that isn't known is where that model is; while a module
     is made that has it as a part, nothing is where it will be."""
     if isinstance(call.func, ir.Attribute) and call.func.attr in ("parameters", "buffers"):
-        place = place_of_path(Path(ir.render(call.func.value), given=True))
+        place = place_of_path(Path(identity(call.func.value), given=True))
         if _is_of_new_module(frame, call.func.value):
             place = UNKNOWN
         told = Step(Sort.HELD, call)
@@ -124,7 +125,7 @@ def _is_of_new_module(frame: Frame, node: ir.Expr) -> bool:
     match node:
         case ir.Attribute(value=ir.Name(id=name)):
             owner = frame.look_up(name)
-            if owner is None or owner.kind is not Kind.MODULE or owner.note != "self":
+            if owner is None or owner.kind is not Kind.MODULE or owner.trait is not Trait.SELF:
                 return False
             return frame.place(owner) in (CPU, UNKNOWN)
     return False
@@ -138,18 +139,18 @@ def _string(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     """`str(device)` names the device still; `str(index)` is digits."""
     given = args.find((0,))
     if given is not None and given[1].kind is Kind.NUMBER:
-        return Value(Kind.STRING, note="digits")
+        return Value(Kind.STRING, trait=Trait.DIGITS)
     device = UNKNOWN if given is None else as_device(given[1])
-    of_tensor = given is not None and given[1].note == "tensor-device"
-    return Value(Kind.STRING, device, note="device.text" if of_tensor else "built")
+    of_tensor = given is not None and given[1].trait is Trait.DEVICE_OF_TENSOR
+    return Value(Kind.STRING, device, trait=Trait.TEXT_OF_DEVICE if of_tensor else Trait.BUILT)
 
 
 def _range(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     """Iterating yields numbers."""
-    found = Object(element=Value(Kind.NUMBER, note="typed"))
-    counted = any(value.note == "device_count" for _, value in args.all)
-    note = "devices" if counted else "lazy"
-    return Value(Kind.TUPLE, data=frame.allocate(node, found), note=note)
+    found = Object(element=Value(Kind.NUMBER, trait=Trait.PYTHON_NUMBER))
+    counted = any(value.trait is Trait.DEVICE_COUNT for _, value in args.all)
+    trait = Trait.DEVICE_INDICES if counted else Trait.LAZY
+    return Value(Kind.TUPLE, data=frame.allocate(node, found), trait=trait)
 
 
 def _set_attribute(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
@@ -184,12 +185,12 @@ def _copy(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
         return NOTHING
     found = frame.object(given[1])
     if found is None or given[1].kind is Kind.METHOD:
-        return given[1].but(note="parameter" if given[1].note == "parameter" else "")
+        return given[1].but(trait=Trait.PARAMETER if given[1].trait is Trait.PARAMETER else None)
     if is_making(found.trace):
         found = replace(found, trace=Step(Sort.COPY, node))
     if given[1].kind is Kind.MODULE and row.name == "copy.deepcopy":
         found = _with_parts_copied(frame, node, found, ())
-    return given[1].but(data=frame.allocate(node, found), note="")
+    return given[1].but(data=frame.allocate(node, found), trait=None)
 
 
 def _with_parts_copied(

@@ -4,7 +4,7 @@ devices that it runs on; what it gives back as an array, or to a scheduler, is n
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 
 from devlint.flow.devices.named import last_name
 from devlint.flow.frames.files import File
@@ -13,6 +13,7 @@ from devlint.flow.frames.library import dotted
 from devlint.flow.syntax.scan import MOVES
 from devlint.flow.syntax.walk import descendants
 from devlint.model import ir
+from devlint.model.trees import key
 
 
 def is_own(frame: Frame, node: ir.Call, name: str) -> bool:
@@ -24,7 +25,7 @@ def is_own(frame: Frame, node: ir.Call, name: str) -> bool:
     if name == "torch.load" and (_is_an_array(frame, node) or _is_of_scheduler(frame.file, node)):
         return True
     path = _path(node, int(name == "torch.save"))
-    if not path:
+    if path is None:
         return False
     if name == "torch.save":
         frame.saved.setdefault(path, frame.arm)
@@ -37,7 +38,7 @@ def is_own(frame: Frame, node: ir.Call, name: str) -> bool:
 _OF_MODELS = MOVES | {"state_dict", "parameters", "backward", "step"}
 
 
-def _is_made_where_missing(frame: Frame, arm: ir.If, load: ir.Call, path: str) -> bool:
+def _is_made_where_missing(frame: Frame, arm: ir.If, load: ir.Call, path: Hashable) -> bool:
     """`if exists(path): x = load(path) else: ...; save(x, path)`: what the other branch makes there
     are data on the host, unless it moves something or has to do with a model."""
     for branch in (arm.body, arm.orelse):
@@ -49,7 +50,7 @@ def _is_made_where_missing(frame: Frame, arm: ir.If, load: ir.Call, path: str) -
     return False
 
 
-def _saves(frame: Frame, call: ir.Call, path: str) -> bool:
+def _saves(frame: Frame, call: ir.Call, path: Hashable) -> bool:
     return dotted(frame, call.func) == "torch.save" and _path(call, 1) == path
 
 
@@ -58,7 +59,7 @@ def _is_an_array(frame: Frame, node: ir.Call) -> bool:
     function = frame.function
     if not isinstance(function, ir.Function) or function.returns is None:
         return False
-    if ir.render(function.returns).rpartition(".")[2] not in _ARRAYS:
+    if last_name(function.returns) not in _ARRAYS:
         return False
     inside = frame.world.descendants(function)
     return any(isinstance(each, ir.Return) and each.value is node for each in inside)
@@ -88,11 +89,11 @@ def _given_to_schedulers(nodes: Iterable[ir.Node]) -> Iterator[ir.Expr]:
 _SCHEDULER = re.compile(r"sched", re.IGNORECASE)
 
 
-def _path(node: ir.Call, position: int) -> str:
-    """The expression that names the file; "" where two that are spelled alike may be two files: of
+def _path(node: ir.Call, position: int) -> Hashable:
+    """What the file is named by; None where two that are spelled alike may be two files: of
     an f-string only the shape is known."""
     named = (argument.value for argument in node.args if argument.keyword == "f")
     path = next(named, node.args[position].value if len(node.args) > position else None)
     if path is None or any(isinstance(part, ir.Text) for part in descendants(path)):
-        return ""
-    return ir.render(path, 200)
+        return None
+    return key(path)

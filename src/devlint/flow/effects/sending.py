@@ -11,6 +11,7 @@ from devlint.flow.domain.lattice import (
     only_host,
     symbols,
 )
+from devlint.flow.domain.paths import identity
 from devlint.flow.domain.values import TENSORS, Origin, Value
 from devlint.flow.frames.arguments import Arguments, by_parameter
 from devlint.flow.frames.files import Closure
@@ -24,7 +25,7 @@ def note_sent(frame: Frame, base: ir.Expr, value: Value, device: Device) -> None
     chosen, alone or put together with others. What it has computed of it says little."""
     place = frame.place(value)
     of_it = isinstance(place, Symbol) and any(
-        place.key.startswith(f"{ir.render(each)}.") for each in _put_together(base)
+        path and place.key.startswith(f"{path}.") for path in map(identity, _put_together(base))
     )
     if of_it and place != device and is_chosen(device) and not only_host(device):
         _remember(frame, value, place)
@@ -47,7 +48,7 @@ def note_handed(frame: Frame, closure: Closure, args: Arguments, has_receiver: b
     function = closure.node
     if not isinstance(function, ir.Function) or frame.is_guest:
         return
-    moved = {root.partition(".")[0].partition("[")[0] for root in closure.file.scan(function).moved}
+    moved = closure.file.scan(function).moved
     for name, value in by_parameter(function, args, has_receiver) if moved else ():
         if name in moved:
             found = frame.object(value)

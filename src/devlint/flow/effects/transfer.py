@@ -7,6 +7,7 @@ from collections.abc import Callable
 from devlint.flow.domain.derivation import Sort, Step, moved
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, Known
 from devlint.flow.domain.state import Object
+from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import (
     NOTHING,
     TENSORS,
@@ -46,7 +47,7 @@ def apply(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
             arrivals.in_loop(frame, node, row.name.rpartition(".")[2], each)
     if arrivals.watches(frame):
         arrivals.of_row(frame, node, row, args)
-    if args.receiver is not None and args.receiver[1].note == "pinned":
+    if args.receiver is not None and args.receiver[1].trait is Trait.PINNED:
         arrivals.into_pinned(frame, node, row, args)
     if row.cpu_only:
         read_cpu_only(use)
@@ -168,15 +169,19 @@ def _host_only(use: Use) -> Value:
 def _register(use: Use) -> Value:
     receiver, name = use.args.receiver, use.find((0, "name"))
     value = use.find((1, "tensor", "param", "module", "default"))
+    registers = Trait.REGISTERS_BUFFER if use.row.name == _REGISTER_BUFFER else None
     if receiver is None or name is None or not isinstance(name[1].data, str):
-        return Value(Kind.NONE, note="register_buffer")
+        return Value(Kind.NONE, trait=registers)
     found = use.frame.object(receiver[1])
     if found is not None:
         kept = NOTHING if value is None else value[1]
         holds = kept.kind is Kind.MODULE or kept.kind.is_container  # the list of a metric's state
-        note = kept.note if holds else "buffer"
-        use.frame.update(receiver[1], found.with_entry(name[1].data, kept.but(note=note)))
-    return Value(Kind.NONE, note=use.row.name.rpartition(".")[2])
+        trait = kept.trait if holds else Trait.BUFFER
+        use.frame.update(receiver[1], found.with_entry(name[1].data, kept.but(trait=trait)))
+    return Value(Kind.NONE, trait=registers)
+
+
+_REGISTER_BUFFER = "torch.nn.Module.register_buffer"
 
 
 def _construct(use: Use) -> Value:
@@ -234,11 +239,11 @@ def _module(use: Use) -> Value:
 def _opaque(use: Use) -> Value:
     name = use.row.name
     if name == "torch.cuda.device_count":
-        return Value(Kind.NUMBER, note="device_count")
+        return Value(Kind.NUMBER, trait=Trait.DEVICE_COUNT)
     if name in ("torch.cuda.set_device", "torch.cuda.device"):
         device_argument(use, via="set_device")
     if name == "torch.cuda.device":
-        return Value(Kind.UNKNOWN, note="device-context")
+        return Value(Kind.UNKNOWN, trait=Trait.DEVICE_CONTEXT)
     return _array(use)
 
 

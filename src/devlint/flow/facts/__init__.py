@@ -5,7 +5,7 @@ nodes (to point at) and operands (what is known of a value there). Rules import 
 and `devlint.model.findings`, and nothing else of the interpreter:
 
 * `base`: the node and the code around it, operands;
-* `devices`: moves, devices that are named, neglected or lost;
+* `devices`: moves, devices that are named, ignored or lost;
 * `meetings`: tensors, modules and generators that come together;
 * `host`: what the host reads, waits for and pins;
 * `names`: attributes and names of libraries;
@@ -16,6 +16,7 @@ and `devlint.model.findings`, and nothing else of the interpreter:
 from __future__ import annotations
 
 from devlint.flow.domain.derivation import MOVES
+from devlint.flow.domain.devicestring import Misspelling
 from devlint.flow.domain.differences import Difference, difference
 from devlint.flow.domain.keys import (
     CUDA_AVAILABLE,
@@ -39,16 +40,18 @@ from devlint.flow.domain.lattice import (
     may_be_host,
     only_host,
 )
-from devlint.flow.domain.values import MOVED_LEAF, SAID, Kind, Origin
+from devlint.flow.domain.paths import identity
+from devlint.flow.domain.traits import Fixed, Fixing, Trait
+from devlint.flow.domain.values import Kind, Origin
 from devlint.flow.facts.base import Context, Elsewhere, Fact, Guard, Operand, Role
 from devlint.flow.facts.devices import (
     DeviceUse,
+    Ignored,
+    IgnoredDevice,
     Loss,
     LossyDefault,
     MixedPrecision,
     Move,
-    Neglect,
-    NeglectedDevice,
 )
 from devlint.flow.facts.files import IdleSuppression, Revealed, Unparsable, Unreadable
 from devlint.flow.facts.host import EarlyClock, EarlyRead, HostRead, LoopRead, Pinning, WorkerUse
@@ -73,15 +76,14 @@ from devlint.flow.facts.names import (
 )
 
 __all__ = [
-    "CPU", "CUDA", "CUDA_AVAILABLE", "IS_NONE", "MOVED_LEAF", "MOVES", "SAID", "THE_MODULE",
-    "UNKNOWN",
-    "ApiCall", "ApiRead", "AttributeRead", "AttributeWrite", "BareReference", "CachedTensor",
-    "Collective", "Comparison", "Context", "Device", "DeviceUse", "Difference", "Draw",
-    "EarlyClock", "EarlyRead", "Elsewhere", "Fact", "Guard", "Guarded", "HostRead",
-    "IdleSuppression", "Indexing", "Join", "KeptDevice", "KeptModules", "KeptTensor", "Kind",
-    "Known", "LeftState", "LoopRead", "Loss", "LossyDefault", "MixedPrecision", "ModuleCall",
-    "Move", "Neglect", "NeglectedDevice", "Operand", "Origin", "Pinning", "Revealed", "Role",
-    "StrayPart", "Symbol", "TypeQuestion", "UncalledQuestion", "Unparsable", "Unreadable",
-    "WorkerUse", "Wrap", "asks_type", "chooses_host", "difference", "is_chosen", "left_out",
-    "may_be_accelerator", "may_be_host", "only_host", "stands_in",
+    "CPU", "CUDA", "CUDA_AVAILABLE", "IS_NONE", "MOVES", "THE_MODULE", "UNKNOWN", "ApiCall",
+    "ApiRead", "AttributeRead", "AttributeWrite", "BareReference", "CachedTensor", "Collective",
+    "Comparison", "Context", "Device", "DeviceUse", "Difference", "Draw", "EarlyClock", "EarlyRead",
+    "Elsewhere", "Fact", "Fixed", "Fixing", "Guard", "Guarded", "HostRead", "IdleSuppression",
+    "Ignored", "IgnoredDevice", "Indexing", "Join", "KeptDevice", "KeptModules", "KeptTensor",
+    "Kind", "Known", "LeftState", "LoopRead", "Loss", "LossyDefault", "Misspelling",
+    "MixedPrecision", "ModuleCall", "Move", "Operand", "Origin", "Pinning", "Revealed", "Role",
+    "StrayPart", "Symbol", "Trait", "TypeQuestion", "UncalledQuestion", "Unparsable", "Unreadable",
+    "WorkerUse", "Wrap", "asks_type", "chooses_host", "difference", "identity", "is_chosen",
+    "left_out", "may_be_accelerator", "may_be_host", "only_host", "stands_in",
 ]  # fmt: skip

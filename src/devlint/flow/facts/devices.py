@@ -1,10 +1,11 @@
-"""Devices that are named, moved to, neglected or lost."""
+"""Devices that are named, moved to, ignored or lost."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum, auto
 
+from devlint.flow.domain.devicestring import Misspelling
 from devlint.flow.domain.lattice import Device, Known
 from devlint.flow.facts.base import Fact, Operand
 from devlint.model import ir
@@ -53,11 +54,11 @@ class DeviceUse(Fact):
     operand: Operand
     via: str
     parsed: Known | None = None
-    problem: str = ""
+    problem: Misspelling | None = None
     choice: bool = False
 
 
-class Neglect(Enum):
+class Ignored(Enum):
     """What a function does with a device that it is given, instead of using it."""
 
     UNREAD = auto()  # it never reads it, and settles on another one
@@ -71,7 +72,7 @@ class Neglect(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class NeglectedDevice(Fact):
+class IgnoredDevice(Fact):
     """A function takes a device, which has no effect there.
 
     `node` is the statement, the call or the expression that goes past it; the parameter where
@@ -83,7 +84,7 @@ class NeglectedDevice(Fact):
 
     parameter: str
     function: str
-    how: Neglect
+    how: Ignored
     instead: tuple[Hop, ...] = ()
     callee: str = ""
     optional: bool = False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import reduce
 
@@ -18,10 +18,11 @@ from devlint.flow.domain.lattice import (
 from devlint.flow.domain.paths import Ref, path_value
 from devlint.flow.domain.state import WAITED, Object, State
 from devlint.flow.domain.state_joins import join_objects
-from devlint.flow.domain.values import MOVED_LEAF, TENSORS, Kind, Origin, Value
+from devlint.flow.domain.traits import Trait
+from devlint.flow.domain.values import TENSORS, Kind, Origin, Value
 from devlint.flow.facts import Context, Fact, Guard, Operand, Role
+from devlint.flow.frames.callee_facts import at_call_site, hangs_on_finding
 from devlint.flow.frames.files import ClassInfo, File
-from devlint.flow.frames.overheard import hangs_on_finding, overheard
 from devlint.flow.frames.world import World
 from devlint.model import ir
 
@@ -55,14 +56,14 @@ class Frame:
     yielded: list[Value] = field(default_factory=list)
     breaks: list[State] = field(default_factory=list)
     continues: list[State] = field(default_factory=list)
-    undirected: list[tuple[ir.Call, str, str, Value]] = field(default_factory=list)
+    dropped_devices: list[tuple[ir.Call, str, str, Value]] = field(default_factory=list)
     """Calls that could have passed on the device that this function was given: the parameter, the
     name of what is called, and what it gave."""
     loop: ir.For | ir.While | None = None
     """The innermost loop whose body runs, outside of any `if` in it."""
     arm: ir.If | None = None
     """The innermost `if` one of whose branches runs."""
-    saved: dict[str, ir.If | None] = field(default_factory=dict)
+    saved: dict[Hashable, ir.If | None] = field(default_factory=dict)
     """The paths at which something was saved, with the `if` in which it was."""
     expecting: bool = False
     """The code expects an error here (`with pytest.raises(...)`): nothing is said of it."""
@@ -160,7 +161,7 @@ class Frame:
         if self.expecting:
             self.withhold(fact, "expected-error")
             return
-        told = overheard(self, fact) if self.is_guest else fact
+        told = at_call_site(self, fact) if self.is_guest else fact
         if told is None:
             return
         if hangs_on_finding(told):
@@ -187,13 +188,13 @@ class Frame:
 
     def operand(self, node: ir.Expr, value: Value) -> Operand:
         """The value at a node as rules see it: conditions applied, objects looked up."""
-        device, guarded = self.place(value), value.note == "guarded"
+        device, guarded = self.place(value), value.trait is Trait.GUARDED
         found = self.object(value)
         type_name = value.kind.name.lower()
         if found is not None and value.kind.is_container:
             inside = found.items or (found.element,)
-            if any(each.note == MOVED_LEAF for each in inside):
-                value = value.but(note=MOVED_LEAF)
+            if any(each.trait is Trait.MOVED_LEAF for each in inside):
+                value = value.but(trait=Trait.MOVED_LEAF)
         if found is not None:
             guarded = found.guarded
             if value.kind is Kind.MODULE:

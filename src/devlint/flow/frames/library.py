@@ -15,6 +15,7 @@ from devlint.flow.domain.keys import (
 from devlint.flow.domain.lattice import Device, Guarded, Symbol, conditions
 from devlint.flow.domain.paths import path_value
 from devlint.flow.domain.values import Condition, Kind, Value
+from devlint.flow.frames.files import File
 from devlint.flow.frames.frame import Frame
 from devlint.model import ir
 from devlint.torchapi.effects import Effect
@@ -185,6 +186,25 @@ def dotted(frame: Frame, node: ir.Expr) -> str:
         return str(value.data) if known else ""
     if isinstance(node, ir.Attribute):
         base = dotted(frame, node.value)
+        return f"{base}.{node.attr}" if base else ""
+    return ""
+
+
+def is_builtin(frame: Frame, node: ir.Name) -> bool:
+    """Whether a name that is one of Python's own stands for that: nothing binds it here."""
+    return node.id in BUILTINS and frame.look_up(node.id) is None
+
+
+def name_in(file: File, node: ir.Expr) -> str:
+    """As `dotted`, where nothing runs: by the names of the file alone."""
+    if isinstance(node, ir.Name):
+        value = file.names.get(node.id)
+        if value is None:
+            return f"builtins.{node.id}" if node.id in BUILTINS else ""
+        known = value.kind is Kind.LIBRARY and isinstance(value.data, str)
+        return str(value.data) if known else ""
+    if isinstance(node, ir.Attribute):
+        base = name_in(file, node.value)
         return f"{base}.{node.attr}" if base else ""
     return ""
 

@@ -182,7 +182,7 @@ class World:
     """The same, from which these send to a device that was chosen."""
     moved_batches: set[object] = field(default_factory=set)
     """What loaders yield of which something is moved to where an accelerator may be."""
-    tensors_of_batches: set[str] = field(default_factory=set)
+    tensors_of_batches: set[Hashable] = field(default_factory=set)
     """Parts of batches, as they are written, that are used as only tensors are."""
     run_on_host: set[str] = field(default_factory=set)
     """The dotted names of methods, and the names of classes, that work where all they are given is

@@ -6,11 +6,11 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from devlint.flow.domain.keys import renamed
 from devlint.flow.domain.lattice import Device, Guarded, choose
 from devlint.flow.domain.state import Heap, Object
 from devlint.flow.domain.values import Value
@@ -83,8 +83,4 @@ def _renamed(device: Device, kept: Mapping[str, str]) -> Device:
     if not isinstance(device, Guarded):
         return device
     yes, no = _renamed(device.yes, kept), _renamed(device.no, kept)
-    return choose(_LEADING.sub(lambda name: kept.get(name[0], name[0]), device.key), yes, no)
-
-
-_LEADING = re.compile(r"^\w+(?![\w(])")
-"""The name at the start of a key: of `kind == "sum"`, `options.learned` or `learned`."""
+    return choose(renamed(device.key, kept), yes, no)

@@ -14,6 +14,7 @@ from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.lattice import only_host
 from devlint.flow.domain.paths import Path, given_tensor, path_value
 from devlint.flow.domain.state import Heap, Object, State
+from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import MADE, Kind, Origin, Value
 from devlint.flow.frames.files import ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
@@ -72,7 +73,7 @@ def _made(frame: Frame, info: ClassInfo) -> dict[str, Value]:
         return {}
     owner, function = init
     ref = (info, "made")
-    this = Value(Kind.INSTANCE, data=ref, note="self")
+    this = Value(Kind.INSTANCE, data=ref, trait=Trait.SELF)
     state = State({}, Heap({ref: Object(source=info)}))
     alone = Frame(frame.world, info.file, state, role=info.role, recording=False)
     closure = Closure(function, owner.file, (), owner, f"{owner.node.name}.__init__")
@@ -87,7 +88,7 @@ def _made(frame: Frame, info: ClassInfo) -> dict[str, Value]:
         for name in each.file.scan(method).self_stores
     }
     return {
-        name: value.but(origin=Origin.NONE, data=None, note="")
+        name: value.but(origin=Origin.NONE, data=None, trait=None)
         for name, value in alone.state.heap[ref].entries.items()
         if name not in stored_later and _is_made_on_host(alone, value)
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from devlint.flow.domain.derivation import is_making
 from devlint.flow.domain.lattice import CPU, THE_MODULE
 from devlint.flow.domain.state import Object
+from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import Kind, Value
 from devlint.flow.facts import KeptModules
 from devlint.flow.frames.files import ClassInfo
@@ -34,7 +35,7 @@ def newly_kept(made: Frame, ended: Frame, this: Value) -> list[tuple[str, Object
 
 def _is_new_parameter(value: Value) -> bool:
     """Whether it is a parameter that no module registers: that one follows its module."""
-    return value.note == "parameter" and value.device != THE_MODULE
+    return value.trait is Trait.PARAMETER and value.device != THE_MODULE
 
 
 def _is_made_there(frame: Frame, value: Value) -> bool:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from devlint.flow.domain.state import Object
+from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import Kind, Value
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.modules.placement import is_registered
 from devlint.flow.syntax.walk import descendants, self_attribute
 from devlint.model import ir
+from devlint.model.trees import last_name
 
 _DEEPEST = 4
 
@@ -70,7 +72,7 @@ def holds_buffers_only(frame: Frame, module: Value, depth: int = _DEEPEST) -> bo
                 return False
             buffers = True
         elif is_registered(held):
-            if held.note != "buffer":
+            if held.trait is not Trait.BUFFER:
                 return False
             buffers = True
     names = {name for name, held in found.entries.items() if held.kind is not Kind.NUMBER}
@@ -125,7 +127,7 @@ def _is_made_of_parts(frame: Frame, info: ClassInfo, call: ir.Call, depth: int) 
     named = info.file.names.get(func.id) if isinstance(func, ir.Name) else None
     if named is not None and isinstance(named.data, ClassInfo):
         return depth > 0 and _makes_something(frame, named.data, depth - 1)
-    name = str(named.data) if named is not None else ir.render(func)
+    name = str(named.data) if named is not None else last_name(func)
     row = frame.world.table.get(f"torch.nn.{name.rpartition('.')[2]}")
     if row is None or row.kind != "module":
         return False

@@ -9,6 +9,7 @@ from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.syntax.walk import descendants
 from devlint.model import ir
+from devlint.model.trees import dotted_name
 
 _LONGEST = 70
 """Statements of a base's method that is run anew for each class."""
@@ -43,7 +44,8 @@ def _is_extended(method: ir.Function) -> bool:
         isinstance(node, ir.Call)
         and isinstance(node.func, ir.Attribute)
         and node.func.attr == method.name
-        and ir.render(node.func.value).startswith("super(")
+        and isinstance(node.func.value, ir.Call)
+        and dotted_name(node.func.value.func) == "super"
         for node in descendants(method)
     )
 

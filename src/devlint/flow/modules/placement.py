@@ -19,7 +19,7 @@ from devlint.flow.domain.lattice import (
     names_accelerator,
 )
 from devlint.flow.domain.state import Object
-from devlint.flow.domain.value_joins import PARAMETER, REGISTERED
+from devlint.flow.domain.traits import REGISTERED, Trait
 from devlint.flow.domain.values import MADE, Kind, Origin, Value
 from devlint.flow.frames.frame import Frame
 from devlint.model import ir
@@ -80,11 +80,11 @@ def place_kept(frame: Frame, module: Object, device: Device) -> None:
     """A parameter stays the same object where its module is moved, and a buffer doesn't: a plain
     object or a list of the module that keeps a parameter, too, finds it on the new device. Of one
     that the module doesn't hold under a name of its own, nobody knows."""
-    own = [held for held in module.entries.values() if held.note == PARAMETER]
+    own = [held for held in module.entries.values() if held.trait is Trait.PARAMETER]
     for keeper in module.entries.values():
         listed = keeper.kind.is_container
         found = frame.object(keeper) if listed or keeper.kind is Kind.INSTANCE else None
-        if found is None or all(held.note != PARAMETER for held in _held(found)):
+        if found is None or all(held.trait is not Trait.PARAMETER for held in _held(found)):
             continue
         entries = {n: _along(v, own, device, listed) for n, v in found.entries.items()}
         items = found.items and tuple(_along(v, own, device, listed) for v in found.items)
@@ -95,7 +95,7 @@ def place_kept(frame: Frame, module: Object, device: Device) -> None:
 def _along(held: Value, own: list[Value], device: Device, listed: bool) -> Value:
     """What something keeps, once the module's parameters are moved: one that is made for a list
     stays behind."""
-    if held.note != PARAMETER:
+    if held.trait is not Trait.PARAMETER:
         return held
     made_there, made = listed and held.origin in MADE, shown(held.trace)
     if made_there and not any(held == each and made is shown(each.trace) for each in own):
@@ -157,7 +157,7 @@ def give_away(frame: Frame, values: Iterable[Value]) -> None:
                 _forget_parts(frame, found)
         elif value.kind in (Kind.LIST, Kind.DICT, Kind.SET):
             frame.update(value, Object(source=found.source))
-        elif value.kind is Kind.INSTANCE and value.note != "self":
+        elif value.kind is Kind.INSTANCE and value.trait is not Trait.SELF:
             away = {
                 name: held
                 for name, held in found.entries.items()
@@ -192,10 +192,10 @@ def _forget_parts(frame: Frame, found: Object) -> None:
 
 def is_registered(value: Value) -> bool:
     """Whether a tensor is a parameter or a buffer of the module that holds it."""
-    return value.kind is Kind.TENSOR and value.note in REGISTERED
+    return value.kind is Kind.TENSOR and value.trait in REGISTERED
 
 
-_WHERE_CUDA_LEADS = Symbol("self.cuda()", "the device that `cuda()` moves it to")
+_WHERE_CUDA_LEADS = Symbol("self.cuda()", "the device that `cuda()` moves it to", described=True)
 
 
 def as_users_choose(after: Object, before: Object | None) -> Object:

@@ -9,14 +9,17 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from devlint.flow.domain.lattice import UNKNOWN
+from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import NOTHING, Kind, Value
 from devlint.flow.facts import Role
-from devlint.flow.frames.files import ClassInfo
+from devlint.flow.frames.files import ClassInfo, File
 from devlint.flow.frames.frame import Frame
+from devlint.flow.frames.library import name_in
 from devlint.flow.frames.world import World
 from devlint.flow.modules.placement import place_module
 from devlint.flow.syntax.walk import descendants, self_attribute
 from devlint.model import ir
+from devlint.model.trees import called, last_name
 
 
 def forget_rewritten(
@@ -51,7 +54,9 @@ def _is_to_be_filled(frame: Frame, value: Value) -> bool:
     parameters are left behind, whichever they are."""
     found = frame.object(value) if value.kind.is_container else None
     inside = NOTHING if found is None else found.elements()
-    return inside.kind is Kind.NONE or (inside.kind is Kind.TENSOR and inside.note != "parameter")
+    return inside.kind is Kind.NONE or (
+        inside.kind is Kind.TENSOR and inside.trait is not Trait.PARAMETER
+    )
 
 
 def forget_moved(info: ClassInfo, frame: Frame, this: Value) -> None:
@@ -73,14 +78,14 @@ def is_moved_by_hand(world: World, info: ClassInfo, name: str) -> bool:
     """Whether a method moves what is inside: `self.kept[0].to(x)`, also by another name. Who does
     so knows that it isn't registered, and most likely wants it out of the state of the module."""
     return any(
-        _moves_what_is_in(method.params[0].name, world.descendants(method), name)
+        _moves_what_is_in(each.file, method.params[0].name, world.descendants(method), name)
         for each in info.lineage()
         for method in each.methods.values()
         if method.params
     )
 
 
-def _moves_what_is_in(this: str, inside: list[ir.Node], name: str) -> bool:
+def _moves_what_is_in(file: File, this: str, inside: list[ir.Node], name: str) -> bool:
     def is_element(node: ir.Expr | None) -> bool:
         return isinstance(node, ir.Subscript) and self_attribute(node.value, this) == name
 
@@ -90,7 +95,7 @@ def _moves_what_is_in(this: str, inside: list[ir.Node], name: str) -> bool:
             case ir.Assign(targets=(ir.Name(id=local),), value=value) if is_element(value):
                 taken.add(local)
             case ir.For(target=target, iter=kept) if any(
-                self_attribute(each, this) == name for each in _gone_over(kept)
+                self_attribute(each, this) == name for each in _gone_over(file, kept)
             ):
                 taken |= {each.id for each in descendants(target) if isinstance(each, ir.Name)}
     for node in inside:
@@ -101,14 +106,17 @@ def _moves_what_is_in(this: str, inside: list[ir.Node], name: str) -> bool:
     return False
 
 
-def _gone_over(kept: ir.Expr) -> tuple[ir.Expr, ...]:
+def _gone_over(file: File, kept: ir.Expr) -> tuple[ir.Expr, ...]:
     """What a loop goes over: `self.parts` of `self.parts.items()`, of `enumerate(self.parts)`."""
     match kept:
         case ir.Call(func=ir.Attribute(value=whole, attr="items" | "values"), args=()):
             return (whole,)
-        case ir.Call(func=ir.Name(id="enumerate" | "zip" | "reversed"), args=args):
-            return tuple(whole for each in args for whole in _gone_over(each.value))
+        case ir.Call(func=func, args=args) if name_in(file, func) in _GO_OVER:
+            return tuple(whole for each in args for whole in _gone_over(file, each.value))
     return (kept,)
+
+
+_GO_OVER = frozenset(("builtins.enumerate", "builtins.zip", "builtins.reversed"))
 
 
 _SETS_UP = re.compile(r"(async)?_?set_?up", re.IGNORECASE)
@@ -121,7 +129,7 @@ def is_of_one_test(info: ClassInfo, method: ir.Function) -> bool:
         return False
     if not any(name.startswith("test") for name in info.methods):
         return False
-    fixture = any("fixture" in ir.render(decorator) for decorator in method.decorators)
+    fixture = any(last_name(called(each)) == "fixture" for each in method.decorators)
     return not fixture and _SETS_UP.match(method.name) is None
 
 
@@ -149,7 +157,7 @@ def is_taken_along(info: ClassInfo, name: str) -> bool:
             if method.params and each.file.scan(method).self_stores
             for statement in method.body
             for node in descendants(statement)
-            for taken in _given_back(node, method.params[0].name)
+            for taken in _given_back(each.file, node, method.params[0].name)
             if taken in each.file.scan(method).self_stores
         )
     return name in info.taken_along
@@ -165,7 +173,7 @@ def is_asked_about(info: ClassInfo, name: str) -> bool:
             if method.params and method.name != "__init__"
             for statement in method.body
             for node in descendants(statement)
-            for asked in _asked(node, method.params[0].name)
+            for asked in _asked(each.file, node, method.params[0].name)
         )
     return name in info.asked_about
 
@@ -174,24 +182,24 @@ _ABOUT_TYPES = ("isinstance", "hasattr", "type", "callable", "is_tensor")
 _ABOUT_PLACES = frozenset("to cuda cpu type type_as device is_cuda get_device".split())
 
 
-def _asked(node: ir.Node, this: str) -> set[str]:
+def _asked(file: File, node: ir.Node, this: str) -> set[str]:
     """The attributes that a node asks about."""
     match node:
         case ir.Attribute(value=inner, attr=attr) if attr in _ABOUT_PLACES:
             return {self_attribute(inner, this)}
         case ir.Call(func=func, args=args) if given := _given(args, this):
-            about = ir.render(func).rpartition(".")[2] in _ABOUT_TYPES
-            if about or not ir.render(func).startswith(("torch.", "F.", "len")):
+            name = name_in(file, func)
+            if last_name(func) in _ABOUT_TYPES or not name.startswith(("torch.", "builtins.len")):
                 return given
     return set()
 
 
-def _given_back(node: ir.Node, this: str) -> set[str]:
+def _given_back(file: File, node: ir.Node, this: str) -> set[str]:
     """The attributes that a node stores anew by way of a function."""
     match node:
         case ir.Assign(targets=targets, value=ir.Call(func=func, args=args)):
             stored = {self_attribute(target, this) for target in targets}
-            if stored and not ir.render(func).startswith(("torch.", "nn.")):
+            if stored and not name_in(file, func).startswith("torch."):
                 return stored & _given(args, this)
     return set()
 

@@ -8,16 +8,17 @@ from dataclasses import replace
 from devlint.flow.domain.derivation import Sort
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Symbol
 from devlint.flow.domain.paths import Remembered
+from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import Kind, Origin, Value
 from devlint.flow.facts import KeptDevice, Operand
 from devlint.flow.frames.files import CONSTRUCTORS, ClassInfo
 from devlint.flow.frames.frame import Frame
+from devlint.flow.frames.library import dotted
 from devlint.model import ir
 from devlint.model.findings import Hop
 
 _OF_ATTRIBUTES = ("__setattr__", "__getattr__")
 _NAMES_A_DEVICE = (Kind.DEVICE, Kind.STRING, Kind.NUMBER)
-_CPU = ('torch.device("cpu")', "torch.device('cpu')", '"cpu"', "'cpu'")
 
 
 def remember(info: ClassInfo, frame: Frame, name: str, value: Value) -> Value:
@@ -28,7 +29,7 @@ def remember(info: ClassInfo, frame: Frame, name: str, value: Value) -> Value:
         return value
     owner = (info, name)
     once = len(stores) == 1 and _is_stored_once(info, name)
-    read = value.note == "tensor-device" and value.device == CPU
+    read = value.trait is Trait.DEVICE_OF_TENSOR and value.device == CPU
     if read and not once:
         return Value(Kind.DEVICE)
     if not once:
@@ -39,10 +40,10 @@ def remember(info: ClassInfo, frame: Frame, name: str, value: Value) -> Value:
     if _left_out(info, node):
         text = node.id if isinstance(node, ir.Name) else ""
         return value.but(data=Remembered(text, False, owner))
-    if _or_cpu(info, node):
+    if _or_cpu(info, frame, node):
         text = f"the device that `self.{name}` holds"
         kept = Remembered(text, False, owner, moves=True)
-        return value.but(device=Symbol(text, text), data=kept, note="")
+        return value.but(device=Symbol(text, text, described=True), data=kept, trait=None)
     return value
 
 
@@ -98,15 +99,24 @@ def _left_out(info: ClassInfo, node: ir.Expr) -> bool:
     return isinstance(default, ir.Constant) and default.value is None
 
 
-def _or_cpu(info: ClassInfo, node: ir.Expr) -> bool:
+def _or_cpu(info: ClassInfo, frame: Frame, node: ir.Expr) -> bool:
     """`device or torch.device("cpu")`, and the same with `if`."""
     if isinstance(node, ir.Boolean):
-        return _left_out(info, node.left) and ir.render(node.right) in _CPU
+        return _left_out(info, node.left) and _is_cpu(frame, node.right)
     if isinstance(node, ir.Conditional):
         parts = (node.body, node.orelse)
-        texts = [ir.render(part) for part in parts]
         given = any(_left_out(info, part) for part in parts)
-        return given and any(text in _CPU for text in texts)
+        return given and any(_is_cpu(frame, part) for part in parts)
+    return False
+
+
+def _is_cpu(frame: Frame, node: ir.Expr) -> bool:
+    """`"cpu"` and `torch.device("cpu")`."""
+    match node:
+        case ir.Constant(value="cpu"):
+            return True
+        case ir.Call(func=func, args=(ir.Argument(value=ir.Constant(value="cpu")),)):
+            return dotted(frame, func) == "torch.device"
     return False
 
 

@@ -9,7 +9,8 @@ from devlint.flow.domain.differences import difference
 from devlint.flow.domain.keys import CUDA_AVAILABLE
 from devlint.flow.domain.lattice import Device, Known, only_host
 from devlint.flow.domain.state import Object
-from devlint.flow.domain.values import NOTHING, SPREAD, Kind, Value
+from devlint.flow.domain.traits import Trait
+from devlint.flow.domain.values import NOTHING, Kind, Value
 from devlint.flow.facts import Wrap
 from devlint.flow.frames.arguments import Arguments, Given
 from devlint.flow.frames.files import ClassInfo
@@ -55,7 +56,7 @@ def spread(frame: Frame, node: ir.Call, func: ir.Expr, args: Arguments) -> Value
         return NOTHING
     entries = {"module": inner[1]} if inner[1].kind is Kind.MODULE else {}
     made = frame.allocate(node, Object(managed=True, entries=entries))
-    return Value(Kind.MODULE, data=made, note=SPREAD)
+    return Value(Kind.MODULE, data=made, trait=Trait.SPREAD)
 
 
 def _distribute(frame: Frame, node: ir.Call, inner: Given, args: Arguments) -> None:
@@ -94,23 +95,23 @@ def call_wrapper(frame: Frame, node: ir.Call, func: ir.Expr, value: Value) -> No
         return
     place = held_place(frame, value)
     first = found.items[0] if found.items else Value(Kind.DEVICE, Known("cuda", 0))
-    if first.note == "alone":
+    if first.trait is Trait.ONLY_DEVICE:
         return
     if only_host(place) or _differ(place, first.device):
         _tell(frame, node, (func, module), "called", None)
 
 
 def _first(frame: Frame, ids: Given) -> Value:
-    """The first of the devices; "alone" where it is the only one, or where that isn't known."""
+    """The first of the devices; marked where it is the only one, or where that isn't known."""
     if not isinstance(ids[0], ir.Display):
-        return Value(Kind.DEVICE, note="" if ids[1].kind is Kind.NONE else "alone")
+        return Value(Kind.DEVICE, trait=None if ids[1].kind is Kind.NONE else Trait.ONLY_DEVICE)
     if not ids[0].items or isinstance(ids[0].items[0], ir.Starred):
-        return Value(Kind.DEVICE, note="alone")
+        return Value(Kind.DEVICE, trait=Trait.ONLY_DEVICE)
     value = frame.evaluate(ids[0].items[0])
-    note = "alone" if len(ids[0].items) == 1 else ""
+    trait = Trait.ONLY_DEVICE if len(ids[0].items) == 1 else None
     if isinstance(value.data, int) and not isinstance(value.data, bool):
-        return Value(Kind.DEVICE, Known("cuda", value.data), note=note)
-    return Value(Kind.DEVICE, value.device, note=note)
+        return Value(Kind.DEVICE, Known("cuda", value.data), trait=trait)
+    return Value(Kind.DEVICE, value.device, trait=trait)
 
 
 def _only_item(ids: ir.Expr) -> ir.Expr | None:

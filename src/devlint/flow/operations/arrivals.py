@@ -12,6 +12,7 @@ from collections.abc import Hashable, Iterable
 from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.lattice import Device, Known, may_be_accelerator, names_accelerator
 from devlint.flow.domain.state import MASKED, WAITED
+from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import TENSORS, Copy, Kind, Origin, Value
 from devlint.flow.facts import EarlyClock, EarlyRead, LoopRead
 from devlint.flow.frames.arguments import Arguments, Given
@@ -91,7 +92,7 @@ def _goes_backward(work: Hashable) -> bool:
 def _may_be_mask(base: Value, node: ir.Expr, index: Value) -> bool:
     """Whether an index may be a tensor, or made into one."""
     if index.kind is Kind.UNKNOWN and base.kind in TENSORS:
-        return index.note != "slice" and not isinstance(node, ir.Constant)
+        return index.trait is not Trait.SLICE and not isinstance(node, ir.Constant)
     return index.kind in (*TENSORS, Kind.LIST, Kind.NDARRAY)
 
 
@@ -176,7 +177,7 @@ def into_pinned(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> None:
     if row.name != "torch.Tensor.copy_" or args.receiver is None or source is None:
         return
     target, held = args.receiver
-    if held.note == "pinned" and isinstance(target, ir.Name):
+    if held.trait is Trait.PINNED and isinstance(target, ir.Name):
         copy = begin(frame, node, source[1], args)
         frame.state.bind(target.id, held.but(data=copy))
 
@@ -247,13 +248,13 @@ def clock(frame: Frame, node: ir.Call) -> Value:
     told = Step(Sort.CLOCK, node)
     if isinstance(begun, ir.Node):
         told = Step(Sort.WORK, begun)
-        return Value(Kind.NUMBER, note="early-clock", trace=Step(Sort.EARLY_CLOCK, node, told))
-    return Value(Kind.NUMBER, note="clock", trace=told)
+        return Value(Kind.NUMBER, trait=Trait.EARLY_CLOCK, trace=Step(Sort.EARLY_CLOCK, node, told))
+    return Value(Kind.NUMBER, trait=Trait.CLOCK, trace=told)
 
 
 def subtract(frame: Frame, node: ir.Expr | ir.Stmt, left: Value, right: Value) -> None:
     """`time.time() - start`: the fact where work goes on when the clock is read."""
-    if left.note != "early-clock" or right.note not in ("clock", "early-clock"):
+    if left.trait is not Trait.EARLY_CLOCK or right.trait not in (Trait.CLOCK, Trait.EARLY_CLOCK):
         return
     if left.trace is not None and left.trace.before is not None:
         work = left.trace.before.node

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from devlint.flow.conditions.unions import DEVICE_OR_STRING
 from devlint.flow.devices.replaced import gives
 from devlint.flow.domain.lattice import UNKNOWN, Known, Symbol
-from devlint.flow.domain.paths import Path, path_value
+from devlint.flow.domain.paths import Path, asks_attribute, identity, path_value
 from devlint.flow.domain.state import Object
+from devlint.flow.domain.traits import CHOICES, Trait
 from devlint.flow.domain.values import (
-    CHOICES,
     HOST_TENSOR,
-    MOVED_LEAF,
     NOTHING,
-    SAID,
     TENSORS,
     Kind,
     Value,
@@ -21,12 +18,13 @@ from devlint.flow.facts import ApiRead, AttributeRead
 from devlint.flow.frames import protocols
 from devlint.flow.frames.files import Bound, ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
-from devlint.flow.frames.library import followed, library_value, method_of
+from devlint.flow.frames.library import followed, library_value, method_of, name_in
 from devlint.flow.modules.constructed import Typed, held
 from devlint.flow.modules.placement import forget_optimizer, parameter_at
 from devlint.flow.operations import graphs
 from devlint.flow.operations.unpacking import child_of
 from devlint.model import ir
+from devlint.model.trees import called, last_name
 
 _ABOUT_DEVICES = frozenset(("device", "is_cuda", "get_device"))
 _SAME_TENSOR = frozenset(("data", "T", "mT", "H", "mH", "real", "imag", "grad"))
@@ -43,7 +41,7 @@ def read(frame: Frame, node: ir.Attribute, base: Value) -> Value:
     attr, kind = node.attr, base.kind
     if kind is Kind.LIBRARY:
         return _of_library(frame, node, f"{base.data}.{attr}")
-    stored = frame.state.paths.get(ir.render(node, 80)) if frame.state.paths else None
+    stored = frame.state.paths.get(identity(node)) if frame.state.paths else None
     if stored is not None:
         return stored
     if attr in _ABOUT_DEVICES:
@@ -68,7 +66,7 @@ def read(frame: Frame, node: ir.Attribute, base: Value) -> Value:
         return Value(Kind.METHOD, data=Bound(base, node.value, name))
     if kind is Kind.GENERATOR:
         if attr == "device":
-            return Value(Kind.DEVICE, base.device, note="tensor-device")
+            return Value(Kind.DEVICE, base.device, trait=Trait.DEVICE_OF_TENSOR)
         return Value(Kind.METHOD, data=Bound(base, node.value, f"torch.Generator.{attr}"))
     if kind is Kind.ENCODING:
         found = frame.object(base)
@@ -84,15 +82,21 @@ def read(frame: Frame, node: ir.Attribute, base: Value) -> Value:
         if attr in ("weight", "bias") and _is_submodule(frame, node.value):
             return parameter_at(frame, _self(frame), node)
         if attr == "shape":
-            return Value(Kind.UNKNOWN, note="shape")
+            return Value(Kind.UNKNOWN, trait=Trait.SHAPE)
         if attr == "dtype":
             # No device, for sure; what an object holds may keep a type of tensors under that name.
-            return Value(Kind.DTYPE, note=SAID if isinstance(node.value, ir.Attribute) else "")
+            return Value(
+                Kind.DTYPE, trait=Trait.ANNOTATED if isinstance(node.value, ir.Attribute) else None
+            )
         made = held(frame, base.data, node) if isinstance(base.data, Typed) else None
         if made is not None:
             return made
         inner = path_value(f"{base.data.text}.{attr}", base.data.given)
-        return inner.but(note="placer") if base.note == "placer" and attr == "device" else inner
+        return (
+            inner.but(trait=Trait.PLACER)
+            if base.trait is Trait.PLACER and attr == "device"
+            else inner
+        )
     return NOTHING
 
 
@@ -107,7 +111,7 @@ def _is_submodule(frame: Frame, node: ir.Expr) -> bool:
     if not isinstance(node, ir.Attribute) or not isinstance(node.value, ir.Name):
         return False
     this = frame.look_up(node.value.id)
-    return this is not None and this.kind is Kind.MODULE and this.note == "self"
+    return this is not None and this.kind is Kind.MODULE and this.trait is Trait.SELF
 
 
 def _of_library(frame: Frame, node: ir.Attribute, name: str) -> Value:
@@ -121,7 +125,7 @@ def _of_library(frame: Frame, node: ir.Attribute, name: str) -> Value:
 def _about_device(frame: Frame, node: ir.Attribute, base: Value) -> Value | None:
     """`.device`, `.is_cuda`: what they say, and whether the receiver has them."""
     if base.kind in (Kind.TENSOR, Kind.BATCH, Kind.MODULE, Kind.PLACED, Kind.LIST):
-        if frame.tells and not frame.state.known.get(f'hasattr({ir.render(node.value)}, "device")'):
+        if frame.tells and not frame.state.known.get(asks_attribute(node.value, "device")):
             frame.record(
                 AttributeRead(
                     node,
@@ -134,9 +138,9 @@ def _about_device(frame: Frame, node: ir.Attribute, base: Value) -> Value | None
         if node.attr == "device" and base.kind is not Kind.LIST:
             if base.kind is Kind.MODULE and not _tells_own_place(frame, base):
                 return None
-            note = DEVICE_OR_STRING if _is_unseen(frame, base) else "tensor-device"
+            trait = Trait.DEVICE_OR_STRING if _is_unseen(frame, base) else Trait.DEVICE_OF_TENSOR
             return Value(
-                Kind.DEVICE, frame.place(base), note=note,
+                Kind.DEVICE, frame.place(base), trait=trait,
                 origin=base.origin, trace=base.trace,
             )  # fmt: skip
         return Value(Kind.BOOL) if node.attr == "is_cuda" else None
@@ -168,7 +172,7 @@ _WITH_DEVICE = ("LightningModule", "PreTrainedModel", "ModelMixin")
 def _may_define(frame: Frame, base: Value, attr: str) -> bool:
     """Whether a module may have an attribute that plain modules lack. Unless proved: yes."""
     found = frame.object(base)
-    if found is None or base.note == "super":
+    if found is None or base.trait is Trait.SUPER:
         return True
     if attr in found.entries:
         return True
@@ -179,12 +183,12 @@ def _may_define(frame: Frame, base: Value, attr: str) -> bool:
         plain = all(_is_plain(frame, base) for base in info.library_bases())
         dynamic = info.defines("__getattr__") or info.defines("__getattribute__")
         opened = any(each.open_base for each in info.lineage())
-        inherited = base.note == "self" and any(
+        inherited = base.trait is Trait.SELF and any(
             info in each.lineage() and each.defines(attr) for each in frame.file.classes.values()
         )
         if opened or dynamic or not plain or inherited or info.defines(attr):
             return True
-        return gives(frame.file, attr) or (base.note == "self" and _is_unfinished(frame, info))
+        return gives(frame.file, attr) or (base.trait is Trait.SELF and _is_unfinished(frame, info))
     return True
 
 
@@ -214,7 +218,7 @@ def _is_plain(frame: Frame, name: str) -> bool:
 
 def _of_tensor(frame: Frame, node: ir.Attribute, base: Value) -> Value:
     attr = node.attr
-    if attr == "grad" and base.note == MOVED_LEAF and frame.tells:
+    if attr == "grad" and base.trait is Trait.MOVED_LEAF and frame.tells:
         operand = frame.operand(node.value, base)
         frame.record(AttributeRead(node, frame.context(), operand, attr))
     if attr in _SAME_TENSOR:
@@ -222,7 +226,7 @@ def _of_tensor(frame: Frame, node: ir.Attribute, base: Value) -> Value:
     if attr == "dtype":
         return Value(Kind.DTYPE)
     if attr == "shape":
-        return Value(Kind.UNKNOWN, note="shape")
+        return Value(Kind.UNKNOWN, trait=Trait.SHAPE)
     if attr in ("is_sparse", "is_leaf", "requires_grad", "is_mps", "is_xpu", "is_meta"):
         return Value(Kind.BOOL)
     if attr in ("ndim", "itemsize", "nbytes"):
@@ -230,13 +234,13 @@ def _of_tensor(frame: Frame, node: ir.Attribute, base: Value) -> Value:
     if frame.world.table.get(f"torch.Tensor.{attr}") is not None:
         return Value(Kind.METHOD, data=Bound(base, node.value, f"torch.Tensor.{attr}"))
     if base.kind is Kind.BATCH:
-        return base.alike(scalar=None, note="part", data=base.batch)
+        return base.alike(scalar=None, trait=Trait.PART, data=base.batch)
     return NOTHING
 
 
 def _of_object(frame: Frame, node: ir.Attribute, base: Value) -> Value:
     found, attr = frame.object(base), node.attr
-    if found is not None and base.note != "super":
+    if found is not None and base.trait is not Trait.SUPER:
         if attr in found.entries:
             return _identified(node, base, found.entries[attr])
         if isinstance(found.source, ClassInfo):
@@ -245,7 +249,7 @@ def _of_object(frame: Frame, node: ir.Attribute, base: Value) -> Value:
                 return told
     if base.kind is Kind.MODULE:
         if attr in ("weight", "bias"):
-            return parameter_at(frame, base, node).but(note="parameter")
+            return parameter_at(frame, base, node).but(trait=Trait.PARAMETER)
         source = found.source if found is not None else None
         row = frame.world.table.get(source) if isinstance(source, str) else None
         if row is not None and attr in row.submodules:
@@ -255,7 +259,7 @@ def _of_object(frame: Frame, node: ir.Attribute, base: Value) -> Value:
         name = method_of(frame, bases, own, attr)
         if name:
             return Value(Kind.METHOD, data=Bound(base, node.value, name))
-    if isinstance(node.value, ir.Name) and base.note == "self":
+    if isinstance(node.value, ir.Name) and base.trait is Trait.SELF:
         return path_value(f"{node.value.id}.{attr}")
     return NOTHING
 
@@ -263,9 +267,9 @@ def _of_object(frame: Frame, node: ir.Attribute, base: Value) -> Value:
 def _identified(node: ir.Attribute, base: Value, value: Value) -> Value:
     """What `self` holds under a name: where nobody knows which device that is, it is still the
     same one wherever the name stands."""
-    if base.note != "self" or not isinstance(node.value, ir.Name):
+    if base.trait is not Trait.SELF or not isinstance(node.value, ir.Name):
         return value
-    if value.note and value.note not in CHOICES:
+    if value.trait and value.trait not in CHOICES:
         return value
     text = f"{node.value.id}.{node.attr}"
     if value.kind is Kind.DEVICE and value.device == UNKNOWN:
@@ -285,7 +289,7 @@ def _of_class_instance(
         return Value(Kind.METHOD, data=Bound(base, node.value, closure=closure))
     for each in info.lineage():
         if node.attr in each.env:
-            fields = any("dataclass" in ir.render(d) for d in each.node.decorators)
+            fields = any("dataclass" in last_name(called(d)) for d in each.node.decorators)
             return NOTHING if fields else each.env[node.attr]
     return None
 
@@ -303,7 +307,7 @@ def _property(frame: Frame, info: ClassInfo, base: Value, node: ir.Attribute) ->
     value = protocols.answer(frame, node, base, node.attr)
     if value.kind in _HAVE_PLACES:
         return value
-    if isinstance(node.value, ir.Name) and base.note == "self":
+    if isinstance(node.value, ir.Name) and base.trait is Trait.SELF:
         return path_value(f"{node.value.id}.{node.attr}")
     return NOTHING
 
@@ -311,9 +315,9 @@ def _property(frame: Frame, info: ClassInfo, base: Value, node: ir.Attribute) ->
 def _of_device(base: Value, attr: str) -> Value:
     if attr == "type":
         named = Known(base.device.type) if isinstance(base.device, Known) else base.device
-        return Value(Kind.STRING, named, note="device.type")
+        return Value(Kind.STRING, named, trait=Trait.TYPE_OF_DEVICE)
     if attr == "index":
-        return Value(Kind.NUMBER, UNKNOWN, note="device.index")
+        return Value(Kind.NUMBER, UNKNOWN, trait=Trait.INDEX_OF_DEVICE)
     return Value(Kind.METHOD, data=Bound(base, ir.Name(attr), f"torch.device.{attr}"))
 
 
@@ -326,7 +330,7 @@ def _of_class(info: ClassInfo, base: Value, node: ir.Attribute) -> Value:
         return NOTHING
     owner, function = method
     closure = Closure(function, owner.file, (), owner, f"{owner.node.name}.{function.name}")
-    if any(ir.render(each) == "classmethod" for each in function.decorators):
+    if any(name_in(owner.file, each) == "builtins.classmethod" for each in function.decorators):
         return Value(Kind.METHOD, data=Bound(base, node.value, closure=closure))
     return Value(Kind.FUNCTION, data=closure)
 

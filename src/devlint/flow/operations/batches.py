@@ -22,6 +22,7 @@ from devlint.flow.frames.world import World
 from devlint.flow.syntax.scan import TENSOR_ONLY
 from devlint.flow.syntax.walk import descendants
 from devlint.model import ir
+from devlint.model.trees import key
 
 _TENSORS_HAVE = TENSOR_ONLY | {"size"}
 _OF_TENSORS = re.compile(
@@ -44,7 +45,7 @@ def note_moved(frame: Frame, node: ir.Expr, value: Value, device: Device) -> Non
 def note_tensor(frame: Frame, node: ir.Expr, value: Value) -> None:
     """Something is used as only tensors are."""
     if value.batch is not None:
-        frame.world.tensors_of_batches.add(ir.render(node))
+        frame.world.tensors_of_batches.add(key(node))
 
 
 def note_method(frame: Frame, node: ir.Attribute, value: Value) -> None:
@@ -108,6 +109,6 @@ def _batches(operand: Operand) -> frozenset[object]:
 def _is_tensor(world: World, operand: Operand) -> bool:
     """Whether it isn't only a part of a batch that may be anything."""
     # Another loop of the file gives the same parts the same names.
-    if not _batches(operand) or str(operand) in world.tensors_of_batches:
+    if not _batches(operand) or key(operand.node) in world.tensors_of_batches:
         return True
     return _OF_TENSORS.search(last_name(operand.node)) is not None

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from devlint.flow.domain.state import Object
+from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.value_joins import join_all, join_held, join_values
 from devlint.flow.domain.values import NONE, NOTHING, Kind, Value
 from devlint.flow.frames.arguments import Arguments
@@ -120,7 +121,7 @@ def _set_default(frame: Frame, node: ir.Call, base: Value, found: Object, args: 
 
 def _values(frame: Frame, node: ir.Call, base: Value, found: Object, args: Arguments) -> Value:
     inside = Object(element=found.elements())
-    return Value(Kind.TUPLE, data=frame.allocate(node, inside), note="lazy")
+    return Value(Kind.TUPLE, data=frame.allocate(node, inside), trait=Trait.LAZY)
 
 
 def _items(frame: Frame, node: ir.Call, base: Value, found: Object, args: Arguments) -> Value:
@@ -129,7 +130,7 @@ def _items(frame: Frame, node: ir.Call, base: Value, found: Object, args: Argume
     key = Value(Kind.STRING) if spelled else NOTHING
     frame.state.heap[ref] = Object(items=(key, found.elements()))
     inside = Object(element=Value(Kind.TUPLE, data=ref))
-    return Value(Kind.TUPLE, data=frame.allocate(node, inside), note="lazy")
+    return Value(Kind.TUPLE, data=frame.allocate(node, inside), trait=Trait.LAZY)
 
 
 def _copy(frame: Frame, node: ir.Call, base: Value, found: Object, args: Arguments) -> Value:
@@ -166,7 +167,7 @@ def store_item(frame: Frame, base: Value, index: Value, value: Value) -> None:
     if base.kind is Kind.DICT and isinstance(index.data, str):
         frame.update(base, found.with_entry(index.data, value))
     else:  # what stood there before is gone
-        given = frame.object(value) if index.note == "slice" else None
+        given = frame.object(value) if index.trait is Trait.SLICE else None
         value = value if given is None else given.elements()
         empty = found.items == () and not found.entries
         held = value if empty else join_values(found.elements(), value)

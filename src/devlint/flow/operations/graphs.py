@@ -5,6 +5,7 @@ from __future__ import annotations
 from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Device
 from devlint.flow.domain.state import Object
+from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import NOTHING, TENSORS, Kind, Origin, Value
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.frame import Frame
@@ -18,7 +19,6 @@ _TENSORS = frozenset(
 )  # fmt: skip
 """What of a graph is a tensor with dimensions, by PyTorch Geometric's own names."""
 _TRANSFORMS = ("transform", "pre_transform")
-_STAYS = "transform that moves nothing"
 
 
 def is_graph(frame: Frame, value: Value) -> bool:
@@ -42,9 +42,11 @@ def transform(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     if row.name.endswith(".Compose"):
         given = args.find((0, "transforms"))
         found = None if given is None else frame.object(given[1])
-        if found is None or any(part.note != _STAYS for part in found.items or (NOTHING,)):
+        if found is None or any(
+            part.trait is not Trait.MOVES_NOTHING for part in found.items or (NOTHING,)
+        ):
             return NOTHING
-    return Value(Kind.NAMESPACE, note=_STAYS)
+    return Value(Kind.NAMESPACE, trait=Trait.MOVES_NOTHING)
 
 
 def dataset(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
@@ -58,7 +60,7 @@ def dataset(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
 def _stays(args: Arguments, name: str) -> bool:
     """Whether no transform is given, or one that leaves graphs where they are."""
     given = args.keyword(name)
-    return given is None or given[1].kind is Kind.NONE or given[1].note == _STAYS
+    return given is None or given[1].kind is Kind.NONE or given[1].trait is Trait.MOVES_NOTHING
 
 
 def item(frame: Frame, node: ir.Subscript, found: Object | None) -> Value:

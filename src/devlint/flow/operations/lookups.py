@@ -8,6 +8,7 @@ from devlint.flow.facts import Operand, Role
 from devlint.flow.frames.frame import Frame
 from devlint.flow.syntax.walk import descendants, self_attribute
 from devlint.model import ir
+from devlint.model.trees import key
 
 
 def may_index(frame: Frame, base: Operand, index: Operand) -> bool:
@@ -20,9 +21,9 @@ def _indexes_on(frame: Frame, base: Operand, index: Operand) -> bool:
     on the host, since those of the host index whatever is anywhere."""
     if index.origin is not Origin.INPUT or not is_place_of_argument(index.device):
         return False
-    name = ir.render(base.node)
+    name = key(base.node)
     return frame.function is not None and any(
-        ir.render(part) == name
+        key(part) == name
         for node in descendants(frame.function)
         if isinstance(node, ir.Subscript)
         for part in (node.index.items if isinstance(node.index, ir.Display) else (node.index,))

@@ -16,13 +16,10 @@ from devlint.flow.domain.lattice import (
     only_host,
 )
 from devlint.flow.domain.state import Object
+from devlint.flow.domain.traits import ELEMENTS, Trait
 from devlint.flow.domain.values import (
-    ELEMENT,
-    ELEMENTS,
-    FIRST,
     MADE,
     NOTHING,
-    PERHAPS,
     SHAPED,
     TENSORS,
     Kind,
@@ -69,9 +66,9 @@ def meet(
     note_operands(frame, node, op, arguments)
     if not tensors:
         return NOTHING
-    perhaps = any(value.note == PERHAPS for _, value in arguments)
+    perhaps = any(value.trait is Trait.PERHAPS for _, value in arguments)
     if perhaps:
-        arguments = [(n, as_tensor(v) if v.note == PERHAPS else v) for n, v in arguments]
+        arguments = [(n, as_tensor(v) if v.trait is Trait.PERHAPS else v) for n, v in arguments]
         tensors = [pair for pair in arguments if pair[1].kind in TENSORS]
     placed = []
     for expression, value in tensors:
@@ -133,8 +130,10 @@ def _result(frame: Frame, arguments: list[Given], placed: list[Operand]) -> Valu
     device = _device_of_result(frame, tensors, lead, unknown)
     scalars = [value.scalar for value in tensors]
     scalar = False if False in scalars else (True if all(scalars) and not unknown else None)
-    notes = {value.note for value in tensors if not value.scalar}
-    element = FIRST if notes == {FIRST} else ELEMENT if notes <= ELEMENTS else ""
+    traits = {value.trait for value in tensors if not value.scalar}
+    element = (
+        Trait.FIRST if traits == {Trait.FIRST} else Trait.ELEMENT if traits <= ELEMENTS else None
+    )
     source = lead.value if lead is not None else tensors[0]
     return Value(
         Kind.TENSOR,
@@ -143,7 +142,7 @@ def _result(frame: Frame, arguments: list[Given], placed: list[Operand]) -> Valu
         origin=source.origin if source.origin is not Origin.ATTRIBUTE else Origin.DEFAULT,
         scalar=scalar,
         grad=any(value.grad for value in tensors),
-        note="guarded" if lead is not None and lead.guarded else element,
+        trait=Trait.GUARDED if lead is not None and lead.guarded else element,
         trace=source.trace,
     )
 
@@ -196,7 +195,7 @@ def index(frame: Frame, node: ir.Expr, base: Given, indices: list[Given]) -> Non
         if value.kind not in TENSORS or base[1].kind not in TENSORS:
             continue
         owner, inner = frame.operand(*base), frame.operand(expression, value)
-        if value.scalar is True or (value.scalar is None and value.note in ELEMENTS):
+        if value.scalar is True or (value.scalar is None and value.trait in ELEMENTS):
             continue  # a 0-dimensional index is a number
         if owner.origin is Origin.STALE:
             note_meeting(frame, (owner, inner), node)
@@ -261,7 +260,7 @@ def _holder(frame: Frame, caller: Operand) -> Operand | None:
 
 def call_parts(frame: Frame, node: ir.Call, module: Given) -> None:
     """A module is called that was moved: the fact where a part was put in later and stayed."""
-    if module[1].kind is not Kind.MODULE or module[1].note == "self":
+    if module[1].kind is not Kind.MODULE or module[1].trait is Trait.SELF:
         return
     caller = frame.operand(*module)
     if caller.origin is not Origin.MOVED or caller.guarded or caller.device == UNKNOWN:

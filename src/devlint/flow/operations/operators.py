@@ -8,16 +8,10 @@ from devlint.flow.conditions import implications, unions
 from devlint.flow.domain.lattice import Known
 from devlint.flow.domain.paths import Path, path_value
 from devlint.flow.domain.state import Object
+from devlint.flow.domain.traits import ELEMENTS, Fixed, Trait
 from devlint.flow.domain.value_joins import join_all
 from devlint.flow.domain.values import (
-    BESIDE,
-    EITHER_CHOICE,
-    ELEMENT,
-    ELEMENTS,
-    FIRST,
     NOTHING,
-    PERHAPS,
-    ROWS,
     TENSORS,
     Kind,
     Value,
@@ -72,11 +66,11 @@ def _is_array(value: Value) -> bool:
 def _concatenated(left: Value, right: Value) -> Value:
     """`"cuda:" + str(index)` names an accelerator without saying which; `"cuda" + str(index)`
     names nothing."""
-    digits = right.note == "digits" or right.kind is Kind.NUMBER
+    digits = right.trait is Trait.DIGITS or right.kind is Kind.NUMBER
     if digits and left.data in ("cuda", "mps", "xpu", "cpu"):
-        return Value(Kind.STRING, data=f"{left.data}0", note="built")
+        return Value(Kind.STRING, data=f"{left.data}0", trait=Trait.BUILT)
     if isinstance(left.data, str) and left.data in ("cuda", "cuda:", "mps:", "xpu:"):
-        return Value(Kind.STRING, Known(left.data.rstrip(":")), note="built")
+        return Value(Kind.STRING, Known(left.data.rstrip(":")), trait=Trait.BUILT)
     return Value(Kind.STRING)
 
 
@@ -85,7 +79,7 @@ def filled(template: Value) -> Value:
     text = template.data if isinstance(template.data, str) else ""
     kind, _, index = text.partition(":")
     if kind in ("cuda", "mps", "xpu") and _PLACEHOLDER.fullmatch(index):
-        return Value(Kind.STRING, Known(kind), note="built")
+        return Value(Kind.STRING, Known(kind), trait=Trait.BUILT)
     return Value(Kind.STRING)
 
 
@@ -137,7 +131,7 @@ def compare(frame: Frame, node: ir.Compare, left: Value, right: Value) -> Value:
             return found.but(grad=False)
     if frame.tells and _is_about_devices(frame, node, left, right):
         one, other = frame.operand(node.left, left), frame.operand(node.right, right)
-        of_type = left.note == "device.type"
+        of_type = left.trait is Trait.TYPE_OF_DEVICE
         frame.record(Comparison(node, frame.context(), node.op, one, other, of_type))
     plain = left if left.kind is not Kind.NUMBER or right.kind is not Kind.UNKNOWN else right
     return implications.truth(frame, node, plain)
@@ -151,15 +145,15 @@ def _one_number(node: ir.Expr, value: Value) -> Value:
 
 
 def _is_about_devices(frame: Frame, node: ir.Compare, left: Value, right: Value) -> bool:
-    if EITHER_CHOICE in (left.note, right.note):
+    if Trait.EITHER_CHOICE in (left.trait, right.trait):
         return False
     if Kind.DEVICE in (left.kind, right.kind):
         return True
     for side, value in ((node.left, left), (node.right, right)):
-        if value.note in ("device.type", "device.text"):
+        if value.trait in (Trait.TYPE_OF_DEVICE, Trait.TEXT_OF_DEVICE):
             return True
-        if value.note == unions.DEVICE_OR_STRING and isinstance(side, ir.Name):
-            return not unions.is_compared_both_ways(frame.function, side.id)
+        if value.trait is Trait.DEVICE_OR_STRING and isinstance(side, ir.Name):
+            return not unions.is_compared_both_ways(frame, side.id)
     return False
 
 
@@ -168,7 +162,7 @@ def _is_about_devices(frame: Frame, node: ir.Compare, left: Value, right: Value)
 
 def subscript(frame: Frame, node: ir.Subscript, base: Value, index: Value) -> Value:
     """`base[index]`, read."""
-    if base.note == PERHAPS and index.kind in TENSORS:
+    if base.trait is Trait.PERHAPS and index.kind in TENSORS:
         base = as_tensor(base)
     if arrivals.watches(frame):
         arrivals.by_index(frame, base, index_parts(frame, node.index, index))
@@ -178,28 +172,28 @@ def subscript(frame: Frame, node: ir.Subscript, base: Value, index: Value) -> Va
             return NOTHING  # an error: it has no element
         parts = index_parts(frame, node.index, index)
         meet.index(frame, node, (node.value, base), parts)
-        sliced = any(part.note == "slice" or part.kind is Kind.NONE for _, part in parts)
+        sliced = any(part.trait is Trait.SLICE or part.kind is Kind.NONE for _, part in parts)
         keeps = sliced or _keeps_dimensions(index)
         shaped = index.scalar is False or index.kind is not Kind.TENSOR  # else it may be a number
-        rows = base.note == ROWS and not isinstance(node.index, ir.Display)
+        rows = base.trait is Trait.ROWS and not isinstance(node.index, ir.Display)
         scalar = False if sliced or rows or (keeps and shaped and base.scalar is False) else None
-        element = FIRST if _was_number(node, base) else ELEMENT
-        note = base.note if base.note == "guarded" else ("" if keeps else element)
-        return base.view(scalar=scalar, note=note)
+        element = Trait.FIRST if _was_number(node, base) else Trait.ELEMENT
+        trait = base.trait if base.trait is Trait.GUARDED else (None if keeps else element)
+        return base.view(scalar=scalar, trait=trait)
     if kind is Kind.BATCH:
-        whole = isinstance(index.data, str) or index.note == "slice"
-        element = FIRST if _is_of_element(node) and _was_number(node, base) else ELEMENT
-        note = base.note or ("" if whole else element)
-        if base.note == "part" and isinstance(index.data, int) and index.data:
-            note = BESIDE
-        return part_of_batch(base.but(scalar=None), index.data, note)
+        whole = isinstance(index.data, str) or index.trait is Trait.SLICE
+        element = Trait.FIRST if _is_of_element(node) and _was_number(node, base) else Trait.ELEMENT
+        part: Trait | Fixed | None = base.trait or (None if whole else element)
+        if base.trait is Trait.PART and isinstance(index.data, int) and index.data:
+            part = Trait.BESIDE
+        return part_of_batch(base.but(scalar=None), index.data, part)
     if kind is Kind.ENCODING:
         return part_of_encoding(frame, (node.value, base))
     found = frame.object(base)
     if found is not None and kind is Kind.MODULE:
         if found.items is not None and isinstance(index.data, int):
             return _item(found, Kind.LIST, index)
-        return base if index.note == "slice" else child_of(frame, base)
+        return base if index.trait is Trait.SLICE else child_of(frame, base)
     if kind is Kind.INSTANCE and found is not None and found.items is not None:
         return _item(found, Kind.TUPLE, index)
     if kind is Kind.INSTANCE:
@@ -207,7 +201,7 @@ def subscript(frame: Frame, node: ir.Subscript, base: Value, index: Value) -> Va
     if kind is Kind.DATASET:
         return graphs.item(frame, node, found)
     if found is not None and kind.is_container:
-        if index.note == "slice" and kind is not Kind.DICT:
+        if index.trait is Trait.SLICE and kind is not Kind.DICT:
             return Value(kind, data=frame.allocate(node, Object(element=found.elements())))
         return _item(found, kind, index)
     if kind is Kind.UNKNOWN and isinstance(base.data, Path) and isinstance(index.data, (str, int)):
@@ -217,16 +211,16 @@ def subscript(frame: Frame, node: ir.Subscript, base: Value, index: Value) -> Va
         return frame.state.paths.get(text) or path_value(text, base.data.given)
     if kind is Kind.NDARRAY:
         inside = [part for _, part in index_parts(frame, node.index, index)]
-        keeps = any(part.note == "slice" or part.scalar is False for part in inside)
+        keeps = any(part.trait is Trait.SLICE or part.scalar is False for part in inside)
         return base.but(scalar=False if keeps and base.scalar is False else None)
-    if base.note == "shape":
-        return base if index.note == "slice" else Value(Kind.NUMBER, note="typed")
+    if base.trait is Trait.SHAPE:
+        return base if index.trait is Trait.SLICE else Value(Kind.NUMBER, trait=Trait.PYTHON_NUMBER)
     return NOTHING
 
 
 def _keeps_dimensions(index: Value) -> bool:
     """Whether it is a tensor, and none that may be a number."""
-    return index.kind in TENSORS and index.note not in ELEMENTS and index.scalar is not True
+    return index.kind in TENSORS and index.trait not in ELEMENTS and index.scalar is not True
 
 
 def _was_number(node: ir.Subscript, base: Value) -> bool:
@@ -250,7 +244,7 @@ def _item(found: Object, kind: Kind, index: Value) -> Value:
         if isinstance(index.data, str):
             return found.entries.get(index.data, found.element)
         return found.elements()
-    if index.note == "slice":
+    if index.trait is Trait.SLICE:
         return Value(kind, data=None)
     if found.items is not None and isinstance(index.data, int):
         if -len(found.items) <= index.data < len(found.items):

@@ -7,7 +7,8 @@ from dataclasses import replace
 from devlint.flow.devices.replaced import is_replaced
 from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.lattice import UNKNOWN
-from devlint.flow.domain.paths import Path
+from devlint.flow.domain.paths import Path, identity
+from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import Kind, Origin, Value, with_gradient
 from devlint.flow.facts import AttributeWrite
 from devlint.flow.frames.files import ClassInfo, Closure
@@ -39,10 +40,10 @@ def store(frame: Frame, node: ir.Attribute, value: Value, statement: ir.Stmt) ->
         closure = Closure(function, owner.file, (), owner, f"{owner.node.name}.{node.attr}")
         frame.world.invoke(frame, node, closure, [base, value], {})
         return
-    is_module = base.kind is Kind.MODULE and base.note == "self"
+    is_module = base.kind is Kind.MODULE and base.trait is Trait.SELF
     if found is not None and is_module and _is_refused(found.entries.get(node.attr), value):
         return
-    if base.note != "self":
+    if base.trait is not Trait.SELF:
         frame.world.written.add(node.attr)
     if is_module and isinstance(source, ClassInfo) and (frame.tells or _is_constructor(frame)):
         operand = frame.operand(_written(statement, node), value)
@@ -70,11 +71,11 @@ def store(frame: Frame, node: ir.Attribute, value: Value, statement: ir.Stmt) ->
             _fill_by_hand(frame, base, value)
             found = frame.object(base) or found
         before = found.entries.get(node.attr)
-        if before is not None and before.note == "buffer" and value.kind is Kind.TENSOR:
-            value = value.but(note="buffer")
+        if before is not None and before.trait is Trait.BUFFER and value.kind is Kind.TENSOR:
+            value = value.but(trait=Trait.BUFFER)
         holds = value.kind in (Kind.MODULE, Kind.TENSOR) or value.kind.is_container
         if frame.state.paths:
-            frame.state.paths.pop(ir.render(node, 80), None)
+            frame.state.paths.pop(identity(node), None)
         entries = {**found.entries, node.attr: value}
         frame.update(base, replace(found, entries=entries, stateless=found.stateless and not holds))
     elif found is not None and graphs.is_graph(frame, base):
@@ -82,7 +83,8 @@ def store(frame: Frame, node: ir.Attribute, value: Value, statement: ir.Stmt) ->
     elif base.kind is Kind.OPTIMIZER:
         forget_optimizer(frame, base)
     elif isinstance(base.data, Path) or base.kind in (Kind.UNKNOWN, Kind.ENCODING):
-        frame.state.paths[ir.render(node, 80)] = value
+        if path := identity(node):
+            frame.state.paths[path] = value
         put_in(frame, node, value)
 
 
@@ -90,7 +92,7 @@ def remove(frame: Frame, node: ir.Attribute) -> None:
     """`del base.attr`."""
     base = frame.evaluate(node.value)
     found = frame.object(base)
-    frame.state.paths.pop(ir.render(node, 80), None)
+    frame.state.paths.pop(identity(node), None)
     if found is not None and base.kind in (Kind.MODULE, Kind.INSTANCE):
         kept = {name: value for name, value in found.entries.items() if name != node.attr}
         frame.update(base, replace(found, entries=kept))
@@ -99,9 +101,9 @@ def remove(frame: Frame, node: ir.Attribute) -> None:
 def _is_refused(before: Value | None, value: Value) -> bool:
     """Whether PyTorch ends the program here: where a parameter is registered, it takes parameters
     alone."""
-    if before is None or before.kind is not Kind.TENSOR or before.note != "parameter":
+    if before is None or before.kind is not Kind.TENSOR or before.trait is not Trait.PARAMETER:
         return False
-    return value.kind is Kind.TENSOR and value.note == ""
+    return value.kind is Kind.TENSOR and value.trait is None
 
 
 def _is_of_file(frame: Frame, node: ir.Expr) -> bool:
@@ -123,7 +125,7 @@ def _is_constructor(frame: Frame) -> bool:
 def _fill_by_hand(frame: Frame, module: Value, value: Value) -> None:
     """Somebody puts a tensor of another place into a module (`cell.weight.data = gru.weight.data`,
     `net.table = net.table.to(x)`): it may be all that has to be there."""
-    if module.kind is Kind.MODULE and module.note != "self":
+    if module.kind is Kind.MODULE and module.trait is not Trait.SELF:
         if frame.place(value) != frame.place(module):
             place_module(frame, module, UNKNOWN)
             frame.world.filled_by_hand.add(module.data)
@@ -141,10 +143,20 @@ def put_in(frame: Frame, target: ir.Expr, value: Value) -> None:
         found = frame.object(base)
         if outermost(base.data) is not base.data:
             continue  # a part: what holds it is known, too
-        if base.kind is Kind.MODULE and base.note != "self" and found is not None:
-            name = ir.render(target).removeprefix(ir.render(inner)).lstrip(".")
+        if base.kind is Kind.MODULE and base.trait is not Trait.SELF and found is not None:
+            name = _below(target, inner)
             frame.update(base, found.with_entry(name, value))
             return
+
+
+def _below(node: ir.Expr, whole: ir.Expr) -> str:
+    """What leads from a whole to a part of it: `head.fc` of `model.head.fc`."""
+    if not isinstance(node, (ir.Attribute, ir.Subscript)) or node is whole:
+        return ""
+    before = _below(node.value, whole)
+    if isinstance(node, ir.Attribute):
+        return f"{before}.{node.attr}" if before else node.attr
+    return f"{before}[{ir.render(node.index)}]"
 
 
 def _written(statement: ir.Stmt, node: ir.Expr) -> ir.Expr:

@@ -8,12 +8,13 @@ from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.lattice import UNKNOWN
 from devlint.flow.domain.paths import Path, as_device, given_tensor, path_value
 from devlint.flow.domain.state import Object
+from devlint.flow.domain.traits import Fixed, Trait
 from devlint.flow.domain.value_joins import join_all
-from devlint.flow.domain.values import BESIDE, ELEMENT, NOTHING, ROWS, Batch, Kind, Origin, Value
+from devlint.flow.domain.values import NOTHING, Batch, Kind, Origin, Value
 from devlint.flow.frames import protocols
 from devlint.flow.frames.arguments import Given
+from devlint.flow.frames.callee_facts import local_name
 from devlint.flow.frames.frame import Frame
-from devlint.flow.frames.overheard import local_name
 from devlint.flow.syntax.texts import WHOLE
 from devlint.model import ir
 
@@ -28,20 +29,20 @@ def element_of(frame: Frame, value: Value, node: ir.Node | None = None) -> Value
         if node is not None and device != UNKNOWN:
             trace = Step(Sort.LOADED, node, trace)
         if found is not None and found.managed:
-            return Value(Kind.UNKNOWN, note="managed")
+            return Value(Kind.UNKNOWN, trait=Trait.MANAGED)
         ref = (value.data if node is None else node, frame.site)
         batch = Batch(frozenset((ref,)), frozenset(() if found is None else found.entries))
         loaded = Value(Kind.BATCH, device, batch, Origin.LOADED, trace=trace)
-        return part_of_batch(loaded, WHOLE, "")
+        return part_of_batch(loaded, WHOLE, None)
     if kind is Kind.TENSOR:
         told = value.trace if node is None else Step(Sort.ITERATION, node, value.trace)
-        rows = value.note == ROWS
-        note, scalar = ("", False) if rows else (ELEMENT, None)
-        return value.but(scalar=scalar, data=None, note=note, trace=told)
+        rows = value.trait is Trait.ROWS
+        trait, scalar = (None, False) if rows else (Trait.ELEMENT, None)
+        return value.but(scalar=scalar, data=None, trait=trait, trace=told)
     if kind is Kind.BATCH:
-        return value.but(scalar=None, note=value.note or ELEMENT)
+        return value.but(scalar=None, trait=value.trait or Trait.ELEMENT)
     if kind is Kind.PLACED:
-        return value.but(scalar=None, data=None, note=ELEMENT)
+        return value.but(scalar=None, data=None, trait=Trait.ELEMENT)
     if kind is Kind.MODULE:
         return child_of(frame, value)
     if kind is Kind.INSTANCE:
@@ -56,7 +57,7 @@ def element_of(frame: Frame, value: Value, node: ir.Node | None = None) -> Value
     found = frame.object(value)
     if found is not None and kind.is_container:
         return found.elements()
-    return value if value.note == "managed" else NOTHING
+    return value if value.trait is Trait.MANAGED else NOTHING
 
 
 def _of_iterator(frame: Frame, value: Value, node: ir.Node | None) -> Value:
@@ -71,7 +72,7 @@ def _of_iterator(frame: Frame, value: Value, node: ir.Node | None) -> Value:
 
 def _part(value: Value, index: object) -> Value:
     """An element of something that came in through a parameter: it came in, too."""
-    if isinstance(value.data, Path) and value.data.given and not value.note:
+    if isinstance(value.data, Path) and value.data.given and not value.trait:
         return path_value(f"{value.data.text}[{index}]", given=True)
     return NOTHING
 
@@ -113,7 +114,7 @@ def bind(frame: Frame, target: ir.Expr, value: Value) -> None:
             value = _as_used(frame, target.id, value)
         if value is NOTHING and not _is_left_out(frame, target.id):
             value = path_value(local_name(frame, target.id))
-        elif value.kind is Kind.DEVICE and value.device == UNKNOWN and not value.note:
+        elif value.kind is Kind.DEVICE and value.device == UNKNOWN and not value.trait:
             value = value.but(device=as_device(path_value(local_name(frame, target.id))))
         if target.id in frame.globals and frame.file.guest is None:
             frame.file.names[target.id] = value
@@ -140,7 +141,7 @@ def _is_left_out(frame: Frame, name: str) -> bool:
 def _as_used(frame: Frame, name: str, value: Value) -> Value:
     """A value that isn't known is a tensor where the function that binds it, once, uses it as only
     tensors are used."""
-    if not isinstance(frame.function, ir.Function) or value.note:
+    if not isinstance(frame.function, ir.Function) or value.trait:
         return value
     scan = frame.file.scan(frame.function)
     if name not in scan.used or name in scan.data or scan.assigned[name] != 1:
@@ -164,27 +165,27 @@ def unpack(frame: Frame, value: Value, targets: tuple[ir.Expr, ...]) -> list[Val
         whole = value.but(scalar=None, data=value.batch)
         return [part_of_batch(whole, at, _unpacked(value, at)) for at in range(count)]
     if value.kind is Kind.TENSOR:
-        return [value.but(scalar=None, data=None, note=ELEMENT)] * count
+        return [value.but(scalar=None, data=None, trait=Trait.ELEMENT)] * count
     if found is not None and value.kind.is_container and value.kind is not Kind.DICT:
         return [found.elements()] * count
-    if value.note == "managed":
+    if value.trait is Trait.MANAGED:
         return [value] * count
     if value.kind is Kind.UNKNOWN and not starred:
         return [_part(value, index) for index in range(count)]
     return [NOTHING] * count
 
 
-def _unpacked(value: Value, position: int) -> str:
-    """The note of one of several things that a batch or an output is unpacked into."""
-    if value.note == BESIDE:
-        return BESIDE
-    return BESIDE if value.note == "part" and position else "unpacked"
+def _unpacked(value: Value, position: int) -> Trait:
+    """The trait of one of several things that a batch or an output is unpacked into."""
+    if value.trait is Trait.BESIDE:
+        return Trait.BESIDE
+    return Trait.BESIDE if value.trait is Trait.PART and position else Trait.UNPACKED
 
 
-def part_of_batch(value: Value, key: object, note: str) -> Value:
+def part_of_batch(value: Value, key: object, trait: Trait | Fixed | None) -> Value:
     """A part of what a loader yields; NOTHING where its data set gives text there."""
-    text = value.batch is not None and not value.note and str(key) in value.batch.texts
-    return NOTHING if text else value.but(note=note)
+    text = value.batch is not None and not value.trait and str(key) in value.batch.texts
+    return NOTHING if text else value.but(trait=trait)
 
 
 def part_of_encoding(frame: Frame, encoding: Given) -> Value:

@@ -7,6 +7,7 @@ import re
 
 from devlint.flow.syntax.walk import descendants, inner_statements, mentions
 from devlint.model import ir
+from devlint.model.trees import dotted_name, last_name
 
 
 def is_passing(body: ir.Body, call: ir.Call, name: str) -> bool:
@@ -32,8 +33,14 @@ def is_sent_after(body: ir.Body, call: ir.Call, name: str) -> bool:
     )
 
 
-_ACCELERATOR = re.compile(r"""^((self|args)\.)?device$|^["']cuda""")
-_SENDERS = re.compile(r"(^|\.)(to_(cuda|gpu|device)|send_to_device)$")
+_SENDERS = re.compile(r"to_(cuda|gpu|device)|send_to_device")
+
+
+def _is_accelerator(node: ir.Expr) -> bool:
+    """`device`, `self.device` and `args.device`, or a text that begins with "cuda"."""
+    if isinstance(node, ir.Constant):
+        return isinstance(node.value, str) and node.value.startswith("cuda")
+    return dotted_name(node) in ("device", "self.device", "args.device")
 
 
 def _sends(call: ir.Call, name: str) -> bool:
@@ -41,9 +48,9 @@ def _sends(call: ir.Call, name: str) -> bool:
         case ir.Call(func=ir.Attribute(value=ir.Name(id=sent), attr="cuda")) if sent == name:
             return True
         case ir.Call(func=ir.Attribute(value=ir.Name(id=sent), attr="to"), args=(to, *_)):
-            return sent == name and _ACCELERATOR.search(ir.render(to.value)) is not None
+            return sent == name and _is_accelerator(to.value)
     given = any(isinstance(a.value, ir.Name) and a.value.id == name for a in call.args)
-    return given and _SENDERS.search(ir.render(call.func)) is not None
+    return given and _SENDERS.fullmatch(last_name(call.func)) is not None
 
 
 def _after(body: ir.Body, call: ir.Call) -> ir.Body | None:

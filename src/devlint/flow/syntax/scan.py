@@ -8,6 +8,7 @@ from devlint.flow.syntax import docstrings
 from devlint.flow.syntax.seen import Scan
 from devlint.flow.syntax.walk import descendants, self_attribute
 from devlint.model import ir
+from devlint.model.trees import dotted_name, last_name, root_name
 
 TENSOR_ONLY = frozenset(
     "dim view permute unsqueeze unsqueeze_ is_cuda numel expand expand_as contiguous detach "
@@ -28,8 +29,6 @@ _CHANGES = frozenset(
      "init_process_group")
 )  # fmt: skip
 _MAKES_TENSOR = frozenset(("tensor", "from_numpy", "array", "asarray", "FloatTensor", "LongTensor"))
-_TAKES_MASK = frozenset("masked_fill masked_fill_ masked_scatter masked_scatter_".split())
-"""Methods of tensors whose first argument is one, in the same place."""
 _EXPORTERS = ("onnx.export", "onnx.dynamo_export", "torch.export.export", "jit.trace")
 _EXPORTS = frozenset(name.rpartition(".")[2] for name in _EXPORTERS)
 _TO_HOST = frozenset(("cpu", "numpy", "tolist", "item"))
@@ -82,7 +81,6 @@ def scan(function: ir.Function, takes_tensors: Callable[[ir.Expr], int], has_arr
                 found.assigned[node.target.id] += 1  # type: ignore[attr-defined]
             elif kind is ir.Clause:
                 _target(found, node.target, this)  # type: ignore[attr-defined]
-                _take(found, node.target, node.iter)  # type: ignore[attr-defined]
     _tell_arrays_apart(found)
     found.exports &= not found.traced & found.called  # traced to run faster here
     found.end()
@@ -123,7 +121,7 @@ def _call(found: Scan, call: ir.Call, this: str, takes_tensors: Callable[[ir.Exp
         found.reads_back |= func.attr in _TO_HOST
         if func.attr in _EXPORTS and call.args:
             of_this = _root(call.args[0].value) == this
-            found.exports |= of_this and ir.render(func).endswith(_EXPORTERS)
+            found.exports |= of_this and dotted_name(func).endswith(_EXPORTERS)
         if func.attr in MOVES:
             found.followed |= {
                 a.value.value.id
@@ -134,23 +132,21 @@ def _call(found: Scan, call: ir.Call, this: str, takes_tensors: Callable[[ir.Exp
             }
             if func.attr == "cuda" and isinstance(func.value, ir.Subscript):
                 if isinstance(func.value.index, ir.Display):
-                    found.columns.add(ir.render(func.value.value))
-            found.moved.add(ir.render(func.value))
+                    found.columns.add(dotted_name(func.value.value))
+            found.moved.add(root_name(func.value))
             attr = self_attribute(func.value, this)
             if attr:
                 found.self_moves.add(attr)
         if func.attr in _FILLS:
             found.self_fills |= {self_attribute(func.value, this)} - {""}
-        if func.attr in _TAKES_MASK and call.args:
-            found.masks |= _masks(call.args[0].value)
         if func.attr in _MAKES_TENSOR and call.args and isinstance(call.args[0].value, ir.Name):
             found.data.add(call.args[0].value.id)
     for argument in call.args:
         if argument.keyword == "collate_fn":
-            found.of_samples.add(_last_word(argument.value))
-        elif isinstance(argument.value, ir.Display) and _last_word(func) == "Compose":
+            found.of_samples.add(last_name(argument.value))
+        elif isinstance(argument.value, ir.Display) and last_name(func) == "Compose":
             made = (item.func for item in argument.value.items if isinstance(item, ir.Call))
-            found.of_samples.update(map(_last_word, made))
+            found.of_samples.update(map(last_name, made))
         if not _only_iterates(call):
             found.wrapped.update(_handed_on(argument.value, this))
     if any(isinstance(argument.value, (ir.Name, ir.Display)) for argument in call.args):
@@ -162,10 +158,6 @@ def _call(found: Scan, call: ir.Call, this: str, takes_tensors: Callable[[ir.Exp
 
 
 _FILLS = frozenset(("append", "extend", "insert"))
-
-
-def _last_word(node: ir.Expr) -> str:
-    return ir.render(node).rpartition(".")[2]
 
 
 def _given(node: ir.Expr) -> Iterator[str]:
@@ -198,17 +190,6 @@ def _handed_on(node: ir.Expr, this: str) -> Iterator[str]:
                 yield from _handed_on(clause.iter, this)
         case _ if attr := self_attribute(node, this):
             yield attr
-
-
-def _masks(node: ir.Expr) -> set[str]:
-    """The name of a mask: `m` of `m`, `m == 0`, `~m` and `m[:, None]`."""
-    while not isinstance(node, ir.Name):
-        match node:
-            case ir.Compare(left=inner) | ir.Unary(operand=inner) | ir.Subscript(value=inner):
-                node = inner
-            case _:
-                return set()
-    return {node.id}
 
 
 def _subscript(found: Scan, node: ir.Subscript) -> None:
@@ -245,7 +226,6 @@ def _statement(found: Scan, node: ir.Stmt, this: str) -> None:
     if isinstance(node, ir.Assign):
         for target in node.targets:
             _target(found, target, this)
-            _take(found, target, node.value)
             if isinstance(target, ir.Name) and _traces(node.value):
                 found.traced.add(target.id)
             if isinstance(target, ir.Name) and isinstance(node.value, ir.Subscript):
@@ -256,7 +236,7 @@ def _statement(found: Scan, node: ir.Stmt, this: str) -> None:
             found.answers |= not isinstance(target, (ir.Name, ir.Display))
             if isinstance(node.value, ir.Call) and self_attribute(target, this):
                 found.makes |= _may_make(node.value.func)
-                found.registers |= ir.render(node.value.func).endswith("nn.Parameter")
+                found.registers |= dotted_name(node.value.func).endswith("nn.Parameter")
     elif isinstance(node, ir.Return):
         nothing = isinstance(node.value, ir.Constant) and node.value.value is None
         found.answers |= node.value is not None and not nothing
@@ -264,26 +244,12 @@ def _statement(found: Scan, node: ir.Stmt, this: str) -> None:
     elif isinstance(node, (ir.Augment, ir.For)):
         found.answers |= isinstance(node, ir.Augment) and not isinstance(node.target, ir.Name)
         _target(found, node.target, this)
-        if isinstance(node, ir.For):
-            _take(found, node.target, node.iter)
     elif isinstance(node, ir.With):
         for _, entered in node.items:
             if entered is not None:
                 _target(found, entered, this)
     elif isinstance(node, (ir.Function, ir.Class)):
         found.assigned[node.name] += 1
-
-
-def _take(found: Scan, target: ir.Expr, value: ir.Expr | None) -> None:
-    """Note of which name what a target gets is a part, or what a method of it gives."""
-    if isinstance(target, ir.Display) and isinstance(value, ir.Display):
-        if len(target.items) == len(value.items):
-            for item, part in zip(target.items, value.items, strict=True):
-                _take(found, item, part)
-            return
-    root = _root(value)
-    bound = target.items if isinstance(target, ir.Display) else (target,)
-    found.taken |= {(each.id, root) for each in bound if isinstance(each, ir.Name) and root}
 
 
 def _traces(node: ir.Expr | None) -> bool:

@@ -25,8 +25,6 @@ class Scan:
     """Names with an attribute that modules have and tensors have not."""
     passed: set[str] = field(default_factory=set)
     """Names given to a function of tensors."""
-    masks: set[str] = field(default_factory=set)
-    """Names of masks that tensors are filled with."""
     sliced: set[str] = field(default_factory=set)
     """Names indexed in several dimensions (`x[:, 0]`): tensors or arrays, and no lists."""
     parts: dict[str, list[str]] = field(default_factory=dict)
@@ -38,8 +36,6 @@ class Scan:
     """Names of which columns are moved where they are wanted (`rows[:, 0].cuda()`): the whole is on
     the host, most likely."""
     moved: set[str] = field(default_factory=set)
-    taken: set[tuple[str, str]] = field(default_factory=set)
-    """(name, other): what a name is bound to is the other, a part of it, or a method's answer."""
     called: set[str] = field(default_factory=set)
     given: set[str] = field(default_factory=set)
     """Names given to calls: functions may be among them, to be called from there."""
@@ -95,15 +91,6 @@ class Scan:
     def is_short(self) -> bool:
         """Whether calls of the function run its body in their place."""
         return self.size <= _LONGEST_INLINED
-
-    def parts_of(self, names: set[str]) -> set[str]:
-        """The names, and those that are bound to parts of what they stand for."""
-        found = set(names)
-        while True:
-            more = {name for name, other in self.taken if other in found} - found
-            if not more:
-                return found
-            found |= more
 
     def mentions(self, name: str) -> bool:
         """Whether a name stands anywhere in the body."""

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from devlint.flow.syntax.walk import descendants, mentions
 from devlint.model import ir
+from devlint.model.trees import dotted_name
 
 _OF_TEXT = frozenset("lower upper strip lstrip rstrip title capitalize".split())
 """Methods that texts alone have, and that give text."""
@@ -56,7 +57,7 @@ def _is_text(function: ir.Function, node: ir.Expr, steps: int) -> bool:
         case ir.Call(func=ir.Attribute(attr=attr)) if attr in _GIVE_TEXT:
             return True
         case ir.Call(func=func):
-            return ir.render(func) in _TEXT_FUNCTIONS
+            return dotted_name(func) in _TEXT_FUNCTIONS
         case ir.Binary(op="+", left=left, right=right) if steps > 0:
             return _is_text(function, left, steps - 1) or _is_text(function, right, steps - 1)
         case ir.Binary(op="%", left=left) if steps > 0:

@@ -3,51 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
-from typing import Any
 
 from devlint.model import ir
-
-
-def _fields(kind: Any) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    """The fields of a node type that hold a node, a tuple of nodes, or a tuple of pairs."""
-    types = {f.name: str(f.type) for f in fields(kind) if f.name != "origin"}
-    pairs = tuple(name for name, text in types.items() if text.startswith("tuple[tuple["))
-    many = tuple(
-        name
-        for name, text in types.items()
-        if name not in pairs and "str" not in text and (text.startswith("tuple") or text == "Body")
-    )
-    one = tuple(n for n, t in types.items() if t in ("Expr", "Expr | None", "Name", "Stmt"))
-    return one, many, pairs
-
-
-_KINDS: list[Any] = [kind for kind in vars(ir).values() if is_dataclass(kind)]
-
-
-_FIELDS = {kind: found if any(found := _fields(kind)) else None for kind in _KINDS}
-"""None for what has nothing below it: names and constants, half of all nodes."""
-
-
-def descendants(node: ir.Node) -> Iterator[ir.Node]:
-    """A node and all nodes below it, in no particular order."""
-    stack = [node]
-    while stack:
-        found = stack.pop()
-        yield found
-        below = _FIELDS[type(found)]
-        if below is None:
-            continue
-        one, many, pairs = below
-        for name in one:
-            value = getattr(found, name)
-            if value is not None:
-                stack.append(value)
-        for name in many:
-            stack.extend(getattr(found, name))
-        for name in pairs:
-            for pair in getattr(found, name):
-                stack.extend(part for part in pair if part is not None)
+from devlint.model.trees import descendants as descendants
+from devlint.model.trees import dotted_name
 
 
 def inner_statements(statement: ir.Stmt) -> Iterator[ir.Stmt]:
@@ -82,7 +41,7 @@ def self_attribute(node: ir.Expr, this: str) -> str:
 def is_static(function: ir.Function | ir.Lambda) -> bool:
     """Whether it is a method that gets no object: `@staticmethod`."""
     decorators = function.decorators if isinstance(function, ir.Function) else ()
-    return any(ir.render(each) == "staticmethod" for each in decorators)
+    return any(dotted_name(each) == "staticmethod" for each in decorators)
 
 
 def first_row(node: ir.Node) -> int:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Container
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from devlint.flow.domain.keys import LOCAL, is_local
 from devlint.flow.domain.lattice import conditions, only_host, symbols
 from devlint.flow.facts import (
     Device,
@@ -23,12 +23,13 @@ from devlint.flow.facts import (
 )
 from devlint.flow.syntax.walk import descendants
 from devlint.model import ir
+from devlint.model.trees import last_name
 
 if TYPE_CHECKING:
     from devlint.flow.frames.frame import Frame
 
 
-def overheard(frame: Frame, fact: Fact) -> Elsewhere | None:
+def at_call_site(frame: Frame, fact: Fact) -> Elsewhere | None:
     """A fact of a followed function, as one of the call that leads there from the linted file.
 
     Only where things meet hangs on what they are called with; all else is told of the other file
@@ -69,8 +70,8 @@ def _on_purpose(frame: Frame, fact: Fact) -> bool:
     operands = _operands(fact)
     away = [each for each in operands if not only_host(each.device)]
     brought = any(only_host(each.device) and each.origin is Origin.MOVED for each in operands)
-    hosted = brought or frame.role is Role.DATA
-    return hosted and all(_is_of_argument(each.device) for each in away)
+    on_host = brought or frame.role is Role.DATA
+    return on_host and all(_is_of_argument(each.device) for each in away)
 
 
 def _is_its_own(fact: Fact) -> bool:
@@ -81,7 +82,7 @@ def _is_its_own(fact: Fact) -> bool:
     for operand in _operands(fact):
         if len(conditions(operand.device)) > 1:
             return True
-        if any(_LOCAL in symbol.key for symbol in symbols(operand.device)):
+        if any(is_local(symbol.key) for symbol in symbols(operand.device)):
             return True
     return False
 
@@ -89,10 +90,15 @@ def _is_its_own(fact: Fact) -> bool:
 def hangs_on_finding(fact: Fact) -> bool:
     """Whether where something is hangs on a condition that another file found out for itself:
     what it brings together may leave no other choice."""
-    return any(_LOCAL in key for each in _operands(fact) for key in conditions(each.device))
+    return any(is_local(key) for each in _operands(fact) for key in conditions(each.device))
 
 
-_ASKS_FOR_TYPE = re.compile(r"(^|\.)(isinstance|issubclass|hasattr|type|_?is_\w+)$")
+def _asks_for_type(function: str) -> bool:
+    """Whether a function answers what something is: `isinstance`, or `is_tensor` and its like."""
+    return function in _ASK_FOR_TYPE or function.startswith(("is_", "_is_"))
+
+
+_ASK_FOR_TYPE = frozenset(("isinstance", "issubclass", "hasattr", "type"))
 
 
 def _is_asked(frame: Frame, fact: Fact) -> bool:
@@ -117,7 +123,7 @@ def _asks(inside: ir.Node, names: Container[str] | None = None) -> bool:
     """Whether a node asks of what type a name is: one of `names`, or any."""
     return any(
         isinstance(node, ir.Call)
-        and _ASKS_FOR_TYPE.search(ir.render(node.func)) is not None
+        and _asks_for_type(last_name(node.func))
         and any(
             isinstance(a.value, ir.Name) and (names is None or a.value.id in names)
             for a in node.args
@@ -128,11 +134,7 @@ def _asks(inside: ir.Node, names: Container[str] | None = None) -> bool:
 
 def local_name(frame: Frame, name: str) -> str:
     """How a name that a function binds is called outside of it: its file may be another one."""
-    return f"{name}{_LOCAL}{frame.qualname}" if frame.is_guest else name
-
-
-_LOCAL = " in "
-"""Stands in the names that functions of other files bind, those too that have returned."""
+    return f"{name}{LOCAL}{frame.qualname}" if frame.is_guest else name
 
 
 def _operands(fact: Fact) -> tuple[Operand, ...]:
@@ -150,4 +152,4 @@ def _operands(fact: Fact) -> tuple[Operand, ...]:
 
 def _is_of_argument(device: Device) -> bool:
     """Whether a place is where an argument of the calling function is."""
-    return isinstance(device, Symbol) and device.key.endswith(".device") and " " not in device.label
+    return isinstance(device, Symbol) and device.key.endswith(".device") and device.is_spelled

@@ -5,10 +5,10 @@ from __future__ import annotations
 from devlint.flow.devices import options
 from devlint.flow.domain.derivation import shown
 from devlint.flow.domain.lattice import Known, Symbol
-from devlint.flow.domain.paths import as_device
+from devlint.flow.domain.paths import as_device, asks_class
 from devlint.flow.domain.values import NOTHING, Kind, Value
 from devlint.flow.domain.wording import hop
-from devlint.flow.facts import Neglect, NeglectedDevice
+from devlint.flow.facts import Ignored, IgnoredDevice
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.files import Closure
 from devlint.flow.frames.frame import Frame
@@ -35,15 +35,15 @@ def record(
     function: ir.Function,
     parameter: ir.Parameter,
     node: ir.Node,
-    how: Neglect,
+    how: Ignored,
     instead: tuple[Hop, ...] = (),
     callee: str = "",
 ) -> None:
-    """Write down that a device is neglected."""
+    """Write down that a device is ignored."""
     default = parameter.default
     optional = isinstance(default, ir.Constant) and default.value is None
     frame.record(
-        NeglectedDevice(
+        IgnoredDevice(
             node, frame.context(), parameter.name, function.name, how, instead, callee, optional
         )
     )
@@ -75,7 +75,7 @@ def note_call(
         if frame.discarded is not node:
             _tell_call(frame, node, own, closure.name)
     elif shown(value.trace) is not None or frame.object(value) is not None:
-        frame.undirected.append((node, own.name, closure.name, value))
+        frame.dropped_devices.append((node, own.name, closure.name, value))
 
 
 def note_own(frame: Frame, node: ir.Call, func: ir.Attribute, args: Arguments) -> None:
@@ -87,32 +87,32 @@ def note_own(frame: Frame, node: ir.Call, func: ir.Attribute, args: Arguments) -
     own = parameter_of(function)
     if own is None or own.default is None or args.unpacked:
         return
-    asked = f"isinstance({ir.render(func.value)}, {owner.node.name})"
+    asked = asks_class(func.value, owner.node.name)
     position = function.params.index(own) - 1
     if not frame.state.known.get(asked) or args.keyword(own.name) is not None:
         return
     here = frame.look_up(own.name) or NOTHING
     left_out = here.kind is not Kind.NONE and len(args.positional()) <= position
     if left_out and not any(mentions(a, own.name) for a, _ in args.all):
-        record(frame, function, own, node, Neglect.DROPPED, callee=func.attr)
+        record(frame, function, own, node, Ignored.DROPPED, callee=func.attr)
 
 
 def _tell_call(frame: Frame, node: ir.Call, own: ir.Parameter, callee: str) -> None:
     function = frame.function
     assert isinstance(function, ir.Function)
-    record(frame, function, own, node, Neglect.DROPPED, callee=callee)
+    record(frame, function, own, node, Ignored.DROPPED, callee=callee)
 
 
 def tell_dropped(frame: Frame, function: ir.Function, own: ir.Parameter) -> bool:
     """Of the calls that went without the device, tell those whose result is returned as it came."""
     told = False
     returned = [part for value, _ in frame.returns for part in _parts(frame, value)]
-    for node, _, callee, made in frame.undirected:
+    for node, _, callee, made in frame.dropped_devices:
         for value in returned:
             last = shown(value.trace)
             same = last is not None and last is shown(made.trace)
             if last is not None and same and isinstance(value.device, Known):
-                record(frame, function, own, node, Neglect.DROPPED, (hop(last),), callee)
+                record(frame, function, own, node, Ignored.DROPPED, (hop(last),), callee)
                 told = True
                 break
     return told

@@ -126,17 +126,17 @@ def _is_of_array(value: Value) -> bool:
     return isinstance(made, ir.Attribute) and made.attr == "from_numpy"
 
 
-def without_hosted(world: World, facts: Iterable[Fact]) -> Iterator[Fact]:
+def without_host_functions(world: World, facts: Iterable[Fact]) -> Iterator[Fact]:
     """The facts, without those about arguments that are on the host."""
     for fact in facts:
         inner = fact.fact if isinstance(fact, Elsewhere) else fact
         function = fact.context.function
-        hosted = {function, class_of(function)} & world.run_on_host
-        if hosted and _hangs_on_the_model(inner):
+        on_host = {function, class_of(function)} & world.run_on_host
+        if on_host and _hangs_on_the_model(inner):
             continue
         if _meets_setup(world, inner):
             continue
-        if not any(_is_hosted(world, fact, each) for each in _meeting(inner)):
+        if not any(_is_kept_on_host(world, fact, each) for each in _meeting(inner)):
             yield fact
 
 
@@ -174,7 +174,7 @@ def _meets_setup(world: World, fact: Fact) -> bool:
     return made <= {node for method in setups for node in descendants(method)}
 
 
-def _is_hosted(world: World, fact: Fact, operand: Operand) -> bool:
+def _is_kept_on_host(world: World, fact: Fact, operand: Operand) -> bool:
     function = fact.context.function
     if operand.origin is not Origin.FOLLOWS and is_sent(world, function, operand.device):
         return True

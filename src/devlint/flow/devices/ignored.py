@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from devlint.flow.devices.undirected import parameter_of, record, tell_dropped
+from devlint.flow.devices.dropped import parameter_of, record, tell_dropped
 from devlint.flow.domain.derivation import shown
 from devlint.flow.domain.lattice import (
     Device,
@@ -22,7 +22,7 @@ from devlint.flow.domain.lattice import (
 from devlint.flow.domain.paths import as_device
 from devlint.flow.domain.values import Kind, Origin
 from devlint.flow.domain.wording import hop
-from devlint.flow.facts import AttributeWrite, DeviceUse, Fact, Move, Neglect
+from devlint.flow.facts import AttributeWrite, DeviceUse, Fact, Ignored, Move
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted
@@ -30,6 +30,7 @@ from devlint.flow.syntax.forgotten import chosen_twice, goes_nowhere, parameter_
 from devlint.flow.syntax.walk import descendants, mentions, self_attribute
 from devlint.model import ir
 from devlint.model.findings import Hop
+from devlint.model.trees import called, dotted_name, last_name
 
 _SEES_ALL_NAMES = frozenset(("locals", "vars", "eval", "exec"))
 _SAID_TO_BE_UNUSED = re.compile(r"unused|not used|ignored|deprecated|compatib", re.IGNORECASE)
@@ -49,7 +50,7 @@ def tell(frame: Frame, function: ir.Function, mark: int) -> None:
     if parameter is None:
         _tell_of_other_name(frame, function, mark)
         return
-    if frame.undirected and tell_dropped(frame, function, parameter):
+    if frame.dropped_devices and tell_dropped(frame, function, parameter):
         return
     scan = frame.file.scan(function)
     if scan.called & _SEES_ALL_NAMES or _is_documented(function):
@@ -62,14 +63,14 @@ def tell(frame: Frame, function: ir.Function, mark: int) -> None:
     if goes_nowhere(function, parameter.name):
         instead = _instead(frame, parameter.name, mark)
         if instead and not _is_interface(frame, function, parameter.name):
-            _tell_unread(frame, function, parameter, instead, Neglect.UNUSED)
+            _tell_unread(frame, function, parameter, instead, Ignored.UNUSED)
             return
     statement = _overwritten(function.body, parameter.name)
     if statement is not None and not _is_interface(frame, function, parameter.name):
-        record(frame, function, parameter, statement, Neglect.OVERWRITTEN)
+        record(frame, function, parameter, statement, Ignored.OVERWRITTEN)
     late = _late(frame, function, parameter.name)
     if late is not None:
-        record(frame, function, parameter, late[0], Neglect.LATE, (Hop(late[1], "stored here"),))
+        record(frame, function, parameter, late[0], Ignored.LATE, (Hop(late[1], "stored here"),))
 
 
 def _tell_chosen_twice(frame: Frame, function: ir.Function) -> None:
@@ -80,7 +81,7 @@ def _tell_chosen_twice(frame: Frame, function: ir.Function) -> None:
     assert isinstance(first.targets[0], ir.Attribute)
     if frame.owner is not None and frame.owner.method(first.targets[0].attr) is None:
         hops = (Hop(first, "stored here first"),)
-        record(frame, function, function.params[0], second, Neglect.REPLACED, hops)
+        record(frame, function, function.params[0], second, Ignored.REPLACED, hops)
 
 
 def _tell_of_other_name(frame: Frame, function: ir.Function, mark: int) -> None:
@@ -100,7 +101,7 @@ def _tell_unread(
     function: ir.Function,
     parameter: ir.Parameter,
     instead: tuple[Hop, ...],
-    how: Neglect = Neglect.UNREAD,
+    how: Ignored = Ignored.UNREAD,
 ) -> None:
     """Record it where the function first settles on another device: that is what has to change."""
     inside = {node for statement in function.body for node in descendants(statement)}
@@ -190,7 +191,9 @@ def _settles(frame: Frame, device: Device) -> bool:
 def _is_interface(frame: Frame, function: ir.Function, name: str) -> bool:
     """Whether others may ask for the parameter: a method that overrides or is overridden, a
     function that is decorated or handed over, or one inside of another."""
-    if frame.scopes or any(_last(each) not in _TRANSPARENT for each in function.decorators):
+    if frame.scopes or any(
+        last_name(called(each)) not in _TRANSPARENT for each in function.decorators
+    ):
         return True
     info = frame.owner
     if info is None:
@@ -200,11 +203,6 @@ def _is_interface(frame: Frame, function: ir.Function, name: str) -> bool:
     if function.name.startswith("__") and function.name.endswith("__"):
         return True
     return _is_overridden(frame, info, function.name) or _is_handed_over(frame, function.name)
-
-
-def _last(node: ir.Expr) -> str:
-    func = node.func if isinstance(node, ir.Call) else node
-    return ir.render(func).rpartition(".")[2]
 
 
 def _is_overridden(frame: Frame, info: ClassInfo, name: str) -> bool:
@@ -289,7 +287,7 @@ def _used_as_device(statement: ir.Stmt, this: str, name: str) -> Iterator[ir.Exp
             given = [a.value for a in node.args if a.keyword == name]
             if isinstance(node.func, ir.Attribute) and node.func.attr == "to" and node.args:
                 given.append(node.args[0].value)
-            if ir.render(node.func).startswith("torch.cuda."):
+            if dotted_name(node.func).startswith("torch.cuda."):
                 given = []
         elif isinstance(node, ir.Mapping):
             given = [v for k, v in node.items if isinstance(k, ir.Constant) and k.value == name]
