@@ -6,12 +6,12 @@ device: once the module has been moved, an input of that size meets the tensor o
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from devlint.flow.bodies.functions import run_alone
 from devlint.flow.domain.derivation import Sort, Step
+from devlint.flow.domain.keys import is_about_devices
 from devlint.flow.domain.lattice import CPU, Symbol, is_place_of_argument
 from devlint.flow.domain.value_joins import REGISTERED
 from devlint.flow.domain.values import Kind, Origin, Value
@@ -24,7 +24,6 @@ from devlint.model import ir
 from devlint.model.findings import Hop
 
 _OF_ATTRIBUTES = ("__setattr__", "__getattr__")
-_ABOUT_PLACES = re.compile(r"device|is_cuda|\.is_(cpu|mps|meta)\b|same_place")
 _LOOKS = frozenset(
     ("len", "hasattr", "getattr", "int", "max", "min", "size", "dim", "numel", "any")
 )
@@ -257,7 +256,7 @@ def _asked(test: ir.Expr, this: str) -> set[str]:
 
 def _asks_for_place(method: ir.Function, test: ir.Expr) -> bool:
     """Whether a test looks at a device, or at something that may hang on one."""
-    if _ABOUT_PLACES.search(ir.render(test, 400)):
+    if is_about_devices(ir.render(test, 400)):
         return True
     names = set()
     for node in descendants(test):
@@ -273,7 +272,7 @@ def _asks_for_place(method: ir.Function, test: ir.Expr) -> bool:
         isinstance(node, ir.Assign)
         and node.value is not None
         and any(isinstance(target, ir.Name) and target.id in names for target in node.targets)
-        and _ABOUT_PLACES.search(ir.render(node.value, 400))
+        and is_about_devices(ir.render(node.value, 400))
         for node in descendants(method)
     )
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.syntax.walk import descendants, mentions, self_attribute
 from devlint.model import ir
+from devlint.policy import means
 
 _DEVICE = "device"
 
@@ -19,7 +20,7 @@ def is_given_device(args: Arguments) -> bool:
 def takes_inputs_there(forward: ir.Function, names: set[str]) -> bool:
     """Whether a `forward` with a parameter `device` moves there what it makes of an input, or hands
     an input on with it to a part of its module: `self.encoder(x, device)`."""
-    if not any(parameter.name == _DEVICE for parameter in forward.params):
+    if not any(means("device", each.name, "parameter") for each in forward.params):
         return False
     this, inputs = forward.params[0].name, names - {_DEVICE}
     calls = (node for node in descendants(forward) if isinstance(node, ir.Call))
@@ -37,4 +38,5 @@ def _takes(call: ir.Call, this: str, inputs: Iterable[str]) -> bool:
 
 
 def _is_device(argument: ir.Argument) -> bool:
-    return ir.render(argument.value, 80).rpartition(".")[2] == _DEVICE
+    last = ir.render(argument.value, 80).rpartition(".")[2]
+    return bool(means("device", last, "variable"))

@@ -5,7 +5,6 @@ Such a tensor may be on the CPU wherever the module is, so that nothing is said 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from devlint.flow.calls.taking import holder_of
@@ -15,6 +14,7 @@ from devlint.flow.domain.values import MADE, Value
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.syntax.walk import descendants, self_attribute
 from devlint.model import ir
+from devlint.torchapi.spellings import is_integer
 
 _GIVE_NUMBERS = frozenset(
     ("item", "tolist", "numpy", "size", "dim", "numel", "int", "float", "bool", "len", "range",
@@ -45,7 +45,7 @@ def is_of_integers(value: Value) -> bool:
         return False
     dtype = next((each.value for each in made.args if each.keyword == "dtype"), None)
     if dtype is not None:
-        return _INTEGER.search(ir.render(dtype)) is not None
+        return is_integer(ir.render(dtype))
     name = last_name(made.func)
     if name in ("tensor", "as_tensor"):
         return bool(made.args) and _lists_integers(made.args[0].value)
@@ -78,7 +78,6 @@ def _lists_integers(node: ir.Expr) -> bool:
     return False
 
 
-_INTEGER = re.compile(r"(^|\.)(u?int\d*|long|short)$")
 _MAKE_INTEGERS = frozenset(("arange", "randint", "randperm", "LongTensor", "IntTensor"))
 
 

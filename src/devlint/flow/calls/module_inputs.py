@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from devlint.flow.calls.host_inputs import gives_numbers_only, is_a_bound, is_of_integers
 from devlint.flow.calls.taking import takes_tensor
 from devlint.flow.domain.lattice import left_out, only_host
@@ -16,21 +14,11 @@ from devlint.flow.frames.frame import Frame
 from devlint.flow.operations import batches
 from devlint.flow.syntax.seen import Scan
 from devlint.model import ir
+from devlint.policy import means
 from devlint.torchapi.effects import Effect
+from devlint.torchapi.spellings import says_plain
 
 _MAY_HOLD_TENSORS = (*TENSORS, Kind.ENCODING, Kind.TUPLE, Kind.LIST)
-_ON_THE_HOST = re.compile(r"len(gth)?s?$|sizes?$|^names?$|paths?$", re.IGNORECASE)
-"""Arguments that are on the CPU by custom: lengths for `pack_padded_sequence`, and no tensors."""
-_INDEX = re.compile(r"(^|_)(index(es)?|indices|idxs?)$", re.IGNORECASE)
-"""Indices: one of the CPU indexes a tensor anywhere, and what nobody knows may do just that."""
-_PLAIN = re.compile(
-    r"(typing\.)?(Optional\[)?(str|int|float|bool)\]?( \| (str|int|float|bool|None))*"
-)
-_OF_NUMBERS = re.compile(r"\b([Ll]ist|[Tt]uple|Sequence)\[(\w+\[)?(int|float)\b")
-_OF_TRANSFORMERS = ("input_ids", "attention_mask", "token_type_ids", "decoder_input_ids")
-"""Integers that models of transformers take, on their device."""
-_MASK = re.compile(r"mask$|^att?s$|_att?s$")
-"""A mask that `forward` only hands on is often moved by what applies it, several calls below."""
 
 
 def may_hold_tensors(frame: Frame, module: Object | None, args: Arguments) -> list[Given]:
@@ -46,22 +34,22 @@ def may_hold_tensors(frame: Frame, module: Object | None, args: Arguments) -> li
             continue
         at = names[position] if argument.keyword is None and position < len(names) else ""
         name = argument.keyword or at
-        if name in plain or _ON_THE_HOST.search(name or ir.render(_subject(argument.value))):
+        if name in plain or _is_of_the_host(name or ir.render(_subject(argument.value))):
             continue
         if method is None:
-            if not (module and module.source) and _INDEX.search(
-                name or ir.render(_subject(argument.value))
+            if not (module and module.source) and means(
+                "index", name or ir.render(_subject(argument.value)), "variable"
             ):
                 continue
-            if position and name not in _OF_TRANSFORMERS and _is_hidden(frame, module):
+            if position and not means("tensor", name, "variable") and _is_hidden(frame, module):
                 if is_of_integers(value):
                     continue
             if not _is_bound(frame, argument.value):
                 found.append((argument.value, value))
             continue
-        if _MASK.search(name) and not _applies(method[0].file.scan(method[1]), name):
+        if means("mask", name, "parameter") and not _applies(method[0].file.scan(method[1]), name):
             continue
-        if _INDEX.search(name) and takes_tensor(frame, module, method, name) is None:
+        if means("index", name, "parameter") and takes_tensor(frame, module, method, name) is None:
             continue  # what is only handed on is often moved by what indexes with it
         if _has_host_part(frame, value) and gives_numbers_only(*method, name):
             continue
@@ -73,6 +61,12 @@ def may_hold_tensors(frame: Frame, module: Object | None, args: Arguments) -> li
                 batches.note_tensor(frame, argument.value, value)
         found.append((argument.value, value))
     return found
+
+
+def _is_of_the_host(name: str) -> bool:
+    """Whether an argument of that name is no tensor, or is on the host by custom."""
+    found = means("host-number", name, "variable") or means("no-tensor", name, "variable")
+    return bool(found)
 
 
 def _subject(node: ir.Expr) -> ir.Expr:
@@ -112,7 +106,7 @@ def _is_plain(parameter: ir.Parameter) -> bool:
     if parameter.annotation is None:
         return False
     said = ir.render(parameter.annotation, 200)
-    return _PLAIN.fullmatch(said) is not None or _OF_NUMBERS.search(said) is not None
+    return says_plain(said)
 
 
 def _has_host_part(frame: Frame, value: Value) -> bool:

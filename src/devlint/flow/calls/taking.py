@@ -6,7 +6,6 @@ so do the parts that it hands it to, as far as their classes are in sight.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from devlint.flow.devices.named import last_name
@@ -16,14 +15,14 @@ from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.syntax.walk import descendants, self_attribute
 from devlint.model import ir
+from devlint.policy import means
+from devlint.torchapi.spellings import says_text
 
-_TOKENIZES = re.compile(r"tokeni[sz]|encode_plus", re.IGNORECASE)
 _OF_TEXT = frozenset("lower upper strip lstrip rstrip startswith endswith replace encode".split())
 """Methods that strings have and tensors have not."""
 _TAKE_INDICES = frozenset("gather index_select scatter scatter_ scatter_add scatter_add_".split())
 """Methods of tensors that take an index, and that one where they are."""
 _ARITHMETIC = ("-", "*", "/", "@", "**")
-_TEXT = re.compile(r"\b(str|PIL|Image)\b")
 _DEEPEST = 3
 
 Method = tuple[ClassInfo, ir.Function]
@@ -39,7 +38,7 @@ def takes_tensor(
         return None
     if parameter.annotation is not None:
         said = ir.render(parameter.annotation, 200)
-        tensor, other = "Tensor" in said, _TEXT.search(said) is not None
+        tensor, other = "Tensor" in said, says_text(said)
         if tensor != other:
             return tensor
     scan = method[0].file.scan(function)
@@ -82,7 +81,7 @@ def _said_by_call(
     depth: int,
 ) -> bool | None:
     """What a call tells of an argument: one of a tokenizer, of a method or of a part of `self`."""
-    if _TOKENIZES.search(last_name(call.func)):
+    if means("tokenizer", last_name(call.func), "function"):
         return False
     attr = self_attribute(holder_of(method[1], call.func), method[1].params[0].name)
     if not attr or module is None or isinstance(given.value, ir.Subscript):

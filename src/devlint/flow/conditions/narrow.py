@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping
 
 from devlint.flow.conditions import same_place, unions
@@ -15,6 +14,7 @@ from devlint.flow.domain.values import NONE, NOTHING, PROVED, TENSORS, Kind, Ori
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted, dotted_types, is_tensor_class
 from devlint.model import ir
+from devlint.torchapi.spellings import place_of_type
 
 
 def assume(frame: Frame, node: ir.Expr, holds: bool) -> None:
@@ -142,14 +142,8 @@ _PACKED = "torch.nn.utils.rnn.PackedSequence"
 
 def _place_of_types(names: Collection[str]) -> Device:
     """Where tensors of types are that name it: `torch.FloatTensor`, `torch.cuda.FloatTensor`."""
-    places = {"cuda" if ".cuda." in name else "cpu" for name in names}
-    typed = len(places) == 1 and all(map(_TYPE.fullmatch, names))
-    return Known(places.pop()) if typed else UNKNOWN
-
-
-_TYPE = re.compile(
-    r"torch\.(cuda\.)?(Float|Double|Half|BFloat16|Long|Int|Short|Char|Byte|Bool)Tensor"
-)
+    places = set(map(place_of_type, names))
+    return Known(places.pop()) if len(places) == 1 and "" not in places else UNKNOWN
 
 
 def _as_string(frame: Frame, subject: ir.Expr) -> Value:

@@ -10,6 +10,7 @@ from devlint.flow.domain.paths import as_device
 from devlint.flow.domain.values import NOTHING, Kind, Origin, Settled, Value
 from devlint.flow.frames.frame import Frame
 from devlint.model import ir
+from devlint.policy import means
 
 
 def narrow(frame: Frame, left: ir.Expr, right: ir.Expr) -> None:
@@ -53,7 +54,8 @@ def of_host(frame: Frame, node: ir.Expr, holds: bool) -> Settled:
             found[key] = (asked == "cpu") is holds
         elif asked == "cuda":
             found[key] = known.get(key, True)
-        if place.key.endswith(".device") and not place.key.startswith("args."):
+        root = place.key.removesuffix(".device")
+        if root != place.key and not means("namespace", root.partition(".")[0], "variable"):
             found[ARGUMENTS_ON_HOST] = found.get(key, known.get(key, False))
     return tuple(found.items())
 

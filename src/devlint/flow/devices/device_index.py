@@ -3,7 +3,6 @@ or an object with a method of that name."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from devlint.flow.domain.paths import Path
@@ -11,6 +10,7 @@ from devlint.flow.domain.values import NOTHING, Kind, Value
 from devlint.flow.frames.frame import Frame
 from devlint.flow.syntax.walk import descendants
 from devlint.model import ir
+from devlint.policy import means
 
 _OF_TENSORS = frozenset(
     "backward shape size dim ndim numel dtype detach view unsqueeze squeeze permute transpose "
@@ -20,10 +20,6 @@ _OF_MODULES = frozenset(
     "parameters named_parameters children modules eval train state_dict load_state_dict "
     "zero_grad generate forward".split()
 )
-_NO_TENSOR = re.compile(
-    r"(model|module|net|network|runner|trainer|agent|env|helper|utils?|fabric|accelerator)$",
-    re.IGNORECASE,
-)
 
 
 def of_unknown(frame: Frame, func: ir.Attribute, base: Value) -> Value:
@@ -31,7 +27,7 @@ def of_unknown(frame: Frame, func: ir.Attribute, base: Value) -> Value:
     `base` is one. Arguments and attributes are taken for tensors until it tells otherwise."""
     receiver = ir.render(func.value)
     asked = set(_asked(frame, receiver))
-    if asked & _OF_MODULES or _NO_TENSOR.search(receiver):
+    if asked & _OF_MODULES or means("no-tensor", receiver, "receiver"):
         return NOTHING
     if isinstance(base.data, Path) or asked & _OF_TENSORS:
         return Value(Kind.NUMBER, note="get_device")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from devlint.flow.domain.keys import asks_type
 from devlint.flow.domain.lattice import (
     Symbol,
@@ -18,6 +16,7 @@ from devlint.flow.facts import HostRead, Operand, Role
 from devlint.flow.frames.arguments import Given
 from devlint.flow.frames.frame import Frame
 from devlint.model import ir
+from devlint.policy import means
 
 
 def tell_read(use: Use, given: Given, method: str, container: bool = False) -> None:
@@ -75,10 +74,7 @@ def _is_made_of_input(operand: Operand, role: Role) -> bool:
     if operand.value.note in ELEMENTS:
         return False
     root = operand.device.label.removesuffix(".device")
-    return ir.render(operand.node) != root and _ON_THE_HOST.search(root) is None
-
-
-_ON_THE_HOST = re.compile(r"len(gth)?s?$|sizes?$", re.IGNORECASE)
+    return ir.render(operand.node) != root and not means("host-number", root, "variable")
 
 
 def note_listed(use: Use) -> None:

@@ -129,7 +129,8 @@ class Frame:
 
     # --- facts -----------------------------------------------------------------------------
 
-    def context(self) -> Context:
+    def context(self, *by: str) -> Context:
+        """What stands around a fact, and the rows of policy by which it is one."""
         known = self.state.known
         guard = self.guard
         if known.get(CUDA_AVAILABLE):
@@ -140,7 +141,7 @@ class Frame:
         receiver = params[0].name if params else ""
         owner = self.owner if self.role is Role.MODULE else None
         stateless = owner is not None and owner.is_stateless()
-        return Context(self.qualname, self.role, guard, receiver, stateless)
+        return Context(self.qualname, self.role, guard, receiver, stateless, by)
 
     def record(self, fact: Fact) -> None:
         if not self.recording:

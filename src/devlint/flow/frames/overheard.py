@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Container
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -21,6 +20,7 @@ from devlint.flow.facts import (
     Role,
     Symbol,
 )
+from devlint.flow.frames.files import Closure
 from devlint.flow.syntax.walk import descendants
 from devlint.model import ir
 
@@ -92,7 +92,7 @@ def hangs_on_finding(fact: Fact) -> bool:
     return any(_LOCAL in key for each in _operands(fact) for key in conditions(each.device))
 
 
-_ASKS_FOR_TYPE = re.compile(r"(^|\.)(isinstance|issubclass|hasattr|type|_?is_\w+)$")
+_ASK_FOR_TYPE = ("isinstance", "issubclass", "hasattr", "type", "is_tensor", "is_floating_point")
 
 
 def _is_asked(frame: Frame, fact: Fact) -> bool:
@@ -105,25 +105,39 @@ def _is_asked(frame: Frame, fact: Fact) -> bool:
     if frame.function is None:
         return False
     if not isinstance(fact, HostRead):
-        return frame.arm is not None and _asks(frame.arm.test)
+        return frame.arm is not None and _asks(frame, frame.arm.test)
     if fact.method == "numpy":
         inside = descendants(frame.function)
         return any(isinstance(node, ir.Attribute) and node.attr == "ndarray" for node in inside)
     names = {node.id for node in descendants(fact.receiver.node) if isinstance(node, ir.Name)}
-    return _asks(frame.function, names)
+    return _asks(frame, frame.function, names)
 
 
-def _asks(inside: ir.Node, names: Container[str] | None = None) -> bool:
+def _asks(frame: Frame, inside: ir.Node, names: Container[str] | None = None) -> bool:
     """Whether a node asks of what type a name is: one of `names`, or any."""
     return any(
         isinstance(node, ir.Call)
-        and _ASKS_FOR_TYPE.search(ir.render(node.func)) is not None
+        and (_asks_for_type(node) or _leads_to_question(frame, node.func))
         and any(
             isinstance(a.value, ir.Name) and (names is None or a.value.id in names)
             for a in node.args
         )
         for node in descendants(inside)
     )
+
+
+def _asks_for_type(node: ir.Node) -> bool:
+    if not isinstance(node, ir.Call):
+        return False
+    return ir.render(node.func).rpartition(".")[2] in _ASK_FOR_TYPE
+
+
+def _leads_to_question(frame: Frame, func: ir.Expr) -> bool:
+    """Whether a function of the project asks itself: `is_one(index)`."""
+    value = frame.look_up(func.id) if isinstance(func, ir.Name) else None
+    if value is None or not isinstance(value.data, Closure):
+        return False
+    return any(map(_asks_for_type, descendants(value.data.node)))
 
 
 def local_name(frame: Frame, name: str) -> str:

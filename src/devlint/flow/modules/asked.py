@@ -6,10 +6,10 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import takewhile
 
 from devlint.flow.domain.lattice import Device, Guarded, choose
 from devlint.flow.domain.state import Heap, Object
@@ -83,8 +83,11 @@ def _renamed(device: Device, kept: Mapping[str, str]) -> Device:
     if not isinstance(device, Guarded):
         return device
     yes, no = _renamed(device.yes, kept), _renamed(device.no, kept)
-    return choose(_LEADING.sub(lambda name: kept.get(name[0], name[0]), device.key), yes, no)
+    name = _leading(device.key)
+    return choose(kept.get(name, name) + device.key[len(name) :], yes, no)
 
 
-_LEADING = re.compile(r"^\w+(?![\w(])")
-"""The name at the start of a key: of `kind == "sum"`, `options.learned` or `learned`."""
+def _leading(key: str) -> str:
+    """The name at the start of a key: of `kind == "sum"`, `options.learned` or `learned`."""
+    name = "".join(takewhile(lambda each: each == "_" or each.isalnum(), key))
+    return "" if key[len(name) :].startswith("(") else name
