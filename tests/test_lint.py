@@ -220,7 +220,7 @@ class Projected(nn.Module):
         return self.fc(image) * torch.ones(3)
 
 class Shifted(nn.Module):
-    def forward(self, tokens):  # after they have been put together, so anywhere
+    def forward(self, tokens, device_type="cuda"):  # after they have been put together: anywhere
         batch_size, length = tokens.size()
         return tokens + torch.arange(length)
 """

@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))  # this checkout's devlint, whichever is installed
 
 from devlint.config import settings_schema  # noqa: E402
-from devlint.policy import rows  # noqa: E402
+from devlint.policy import hypotheses, rows  # noqa: E402
 from devlint.rulebook import Page, pages  # noqa: E402
 
 FAMILIES = {
@@ -60,13 +60,24 @@ counters of the device, such as `temperature`, gives a constant.
 POLICY_HEAD = """\
 # Policy
 
-<!-- Made by tools/generate.py from src/devlint/policy/files.toml: change that, then run it. -->
+<!-- Made by tools/generate.py from src/devlint/policy/*.toml: change these, then run it. -->
 
-What devlint knows of a program comes from its code alone. Whether a finding is worth a user's time
-may hang on habits besides: what stands in `tests/` is run where it works, and what stands in
-`datasets/` runs on the host. Each habit is a row of policy. A finding that a rule reports for the
-code as it is, and wouldn't report if the code were what the row takes it to be, is *withheld*. No
-row makes a finding or changes a value.
+What a program does with devices is in its code. What somebody called a file, a parameter or a class
+says something besides, by habit: what stands in `tests/` is run where it works, and a parameter
+called `train_loader` is a DataLoader. Each habit is a row of policy, with a reason, and a setting
+turns it off:
+
+```toml
+[tool.devlint.policy]
+files-of-data = false
+loaders = false
+```
+
+## What files are called
+
+Whether a finding is worth a user's time may hang on the name of its file. A finding that a rule
+reports for the code as it is, and wouldn't report if the code were what the row takes it to be, is
+*withheld*. No such row makes a finding or changes a value.
 
 | row | files called | or in folders called | taken to be | reason |
 |---|---|---|---|---|
@@ -75,19 +86,27 @@ row makes a finding or changes a value.
 POLICY_TAIL = """
 Suffixes and case don't matter. The last line of a run counts what is withheld, SARIF has it as
 `withheldByPolicy` among the properties of the run, and `devlint why FILE:LINE` names the row and
-its reason. A setting turns a row off:
+its reason.
 
-```toml
-[tool.devlint.policy]
-files-of-data = false
-```
-
-Nothing breaks when a row is turned off or on: a comment that suppresses a withheld finding counts
-as used, and a baseline lists withheld findings as well.
+Nothing breaks when such a row is turned off or on: a comment that suppresses a withheld finding
+counts as used, and a baseline lists withheld findings as well.
 
 Code that is a test by what it says (functions that pytest runs, `TestCase`) or works on samples by
 what it says (`Dataset`, a `collate_fn`) is known to the analysis as such, whatever its file is
 called.
+"""
+
+NAMES_HEAD = """
+## What anything else is called
+
+A row on names says what something is taken for where nothing else tells. That is a hypothesis:
+findings may come of it, and others may not come. Those that hang on one say so. Among the sorts
+of a finding's `derivation`, in JSON and SARIF, it stands as `policy.loaders`, where a value or the
+finding itself is known by it. `devlint why FILE:LINE` looks at the file without each row that has
+spoken there, and names those by which a finding is at the line, or isn't.
+
+| row | what is called | is taken for | reason |
+|---|---|---|---|
 """
 
 FATES = ("emulated", "harmless", "refused")
@@ -117,16 +136,29 @@ def policy_table() -> str:
             f"| `{row.name}` | `{_pattern(row.stem)}`{unless} | {near if folder else ''} "
             f"| {taken} | {row.reason} |\n"
         )
-    return "".join(parts) + POLICY_TAIL
+    parts += [POLICY_TAIL, NAMES_HEAD]
+    for each in hypotheses().values():
+        unless = f", unless {_code(each.unless)}" if each.unless is not None else ""
+        parts.append(
+            f"| `{each.name}` | {', '.join(sorted(each.of))} {_code(each.pattern)}{unless} "
+            f"| {each.means} | {each.reason} |\n"
+        )
+    return "".join(parts)
+
+
+def _code(pattern: re.Pattern[str]) -> str:
+    """A pattern as code of Markdown, whatever it holds."""
+    text = _pattern(pattern)
+    return f"`` {text} ``" if "`" in text else f"`{text}`"
 
 
 def _pattern(pattern: re.Pattern[str] | None) -> str:
     """A pattern in one piece, for a cell of a table."""
     if pattern is None:
         return ""
-    text = pattern.pattern.removeprefix("(?x)")
-    if text != pattern.pattern:
-        text = "".join(text.split())
+    text = pattern.pattern
+    if pattern.flags & re.VERBOSE:
+        text = "".join(text.split()).replace("x)", ")", 1).removeprefix("(?)")
     return text.replace("|", "\\|")
 
 

@@ -52,7 +52,7 @@ class Plan:
     project: Project | None
     """The files that imports lead to; None where they aren't followed."""
     policy_off: frozenset[str] = frozenset()
-    """The rows of policy that withhold nothing."""
+    """The rows of policy that are turned off."""
 
     def concerns(self, data: bytes) -> bool:
         """Whether a file may hold something that a rule reads."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from itertools import chain
 
 from devlint.flow.syntax.walk import descendants
 from devlint.model import ir
+from devlint.policy import means
 
-_DEVICE_WORDS = re.compile(r"\bcuda\b|\bdevice\b|gpu|accelerator|map_location")
 _SIGNS = (".to", "cuda", "device", "gpu", "accelerator", "map_location")
 """One of these stands in each file in which something speaks of devices."""
 
@@ -46,4 +45,4 @@ def _is_sign(node: ir.Node) -> bool:
 
 
 def _speaks(word: str) -> bool:
-    return _DEVICE_WORDS.search(word.lower()) is not None
+    return bool(means("speaks-of-devices", word, "word"))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from devlint.alternatives import alternatives
 from devlint.config.selection import catalogue, codes_for
 from devlint.config.settings import Settings
 from devlint.flow.facts import UNKNOWN as NOWHERE
@@ -19,7 +20,7 @@ from devlint.lint import content_of, in_order, without_suppressed
 from devlint.model import ir
 from devlint.model.findings import Hop, Report
 from devlint.plan import Plan, prepare
-from devlint.policy import rows
+from devlint.policy import asking, reasons, rows
 from devlint.rulebook import Page
 from devlint.source.encoding import decode
 from devlint.source.reading import document_of
@@ -49,7 +50,8 @@ REASONS = {
     "not-selected": "the rule is off for this file",
     **{row.name: row.reason for row in rows().values()},
 }
-"""What withholds a finding, in words: last the rows of policy, which a setting turns off."""
+"""What withholds a finding, in words: last the rows of policy on files, which a setting turns off.
+Any row on names may as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,17 +94,19 @@ class Contract:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A finding at the line. `withheld_by` is one of `REASONS`; "" where it is shown."""
+    """A finding at the line. `withheld_by` is one of `REASONS`; "" where it is shown. `hangs_on`
+    are the rows of policy on names without which it wouldn't be."""
 
     code: str
     name: str
     message: str
     withheld_by: str = ""
+    hangs_on: tuple[str, ...] = ()
 
     @property
     def reason(self) -> str:
         """What withholds it, in words."""
-        return REASONS.get(self.withheld_by, "")
+        return {**REASONS, **reasons()}.get(self.withheld_by, "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,11 +139,13 @@ def why(data: bytes, filename: str, settings: Settings, row: int, column: int | 
         if record.covers(report.at):
             dropped.append(_judged(page, report, by))
 
-    with nullcontext() if plan.project is None else plan.project.visit():
+    visit = nullcontext() if plan.project is None else plan.project.visit()
+    with asking(plan.policy_off), visit:
         content = content_of(decoded.text, filename, plan)
         facts, said = with_room(lambda: _said(content, path, plan, record, sieve))
         document = document_of(decoded, filename)
         shown = tuple(_shown(said, document, filename, codes, row))
+    found = tuple(dict.fromkeys((*shown, *_kept_back(record, facts), *dropped)))
     lines = decoded.text.splitlines()
     return Why(
         Place(path, row),
@@ -147,7 +153,7 @@ def why(data: bytes, filename: str, settings: Settings, row: int, column: int | 
         _distinct(_values(record, row, column)),
         _distinct(_contracts(record)),
         tuple(record.callers.items()),
-        tuple(dict.fromkeys((*shown, *_kept_back(record, facts), *dropped))),
+        _with_names(found, record, decoded.text, filename, settings),
         tuple(dict.fromkeys(advice(record, content.module, settings.follow_imports))),
     )
 
@@ -184,7 +190,8 @@ def _shown(
                 if finding not in kept
                 else ""
             )
-            yield Judged(finding.code, finding.name, finding.message, by)
+            rows = _of_policy(finding.sorts)
+            yield Judged(finding.code, finding.name, finding.message, by, rows)
 
 
 def _kept_back(record: Record, facts: Sequence[Fact]) -> Iterator[Judged]:
@@ -219,8 +226,33 @@ def _reports(fact: Fact) -> Iterator[tuple[Page, Report]]:
             yield page, report
 
 
+def _with_names(
+    found: tuple[Judged, ...], record: Record, text: str, filename: str, settings: Settings
+) -> tuple[Judged, ...]:
+    """Findings with the rows on names by which they are, and those that aren't there by such."""
+    hanging: dict[tuple[str, str], set[str]] = {}
+    withheld: list[Judged] = []
+    for each in alternatives(text, filename, settings, _all()):
+        for page, report in each.by_row:
+            hanging.setdefault((page.code, report.message), set()).add(each.row)
+        for page, report in each.withheld:
+            if record.covers(report.at):
+                withheld.append(_judged(page, report, each.row))
+    named = [_with_rows(each, hanging.get((each.code, each.message), set())) for each in found]
+    return (*named, *withheld)
+
+
+def _with_rows(finding: Judged, rows: set[str]) -> Judged:
+    return replace(finding, hangs_on=tuple(sorted(rows | set(finding.hangs_on))))
+
+
+def _of_policy(sorts: Iterable[str]) -> tuple[str, ...]:
+    """The rows of policy among the sorts of a derivation."""
+    return tuple(each.removeprefix("policy.") for each in sorts if each.startswith("policy."))
+
+
 def _judged(page: Page, report: Report, by: str) -> Judged:
-    return Judged(page.code, page.name, report.message, by)
+    return Judged(page.code, page.name, report.message, by, _of_policy(report.sorts))
 
 
 # --- values and contracts --------------------------------------------------------------------

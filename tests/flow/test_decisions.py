@@ -1,5 +1,6 @@
 """What is decided hangs on sorts, types and nodes: never on words that are written for users, and
-never on the text of an expression."""
+never on the text of an expression; and on what something is called only where a row of policy says
+so."""
 
 from __future__ import annotations
 
@@ -176,3 +177,55 @@ def test_looking_into_words_is_found(source: str) -> None:
 )
 def test_writing_words_is_no_decision(source: str) -> None:
     assert not list(decisions(source))
+
+
+# --- names ---------------------------------------------------------------------------------
+
+READ_TEXTS = {
+    "flow/devices/indexed.py": "device strings",
+    "rules/cuda_tensor_type.py": "torch's own names of types",
+    "rules/device_compared_with_string.py": "device strings",
+    "rules/invalid_device.py": "device strings, and torch's message about them",
+    "rules/load_without_map_location.py": "addresses from which torch loads",
+}
+"""The modules that read some text by a regular expression, and which: none reads a name of the
+linted program."""
+SPELLING = frozenset(("isupper", "islower", "istitle"))
+
+
+def spelled(source: str) -> Iterator[int]:
+    """The rows of a module that ask how something is spelled."""
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Import(names=names) if any(each.name == "re" for each in names):
+                yield node.lineno
+            case ast.ImportFrom(module="re" | "fnmatch") | ast.Import(names=[ast.alias("fnmatch")]):
+                yield node.lineno
+            case ast.Attribute(attr=attr) if attr in SPELLING:
+                yield node.lineno
+
+
+@pytest.mark.parametrize("path", MODULES[:-1], ids=lambda path: str(path.relative_to(SOURCES)))
+def test_names_are_read_by_policy_alone(path: Path) -> None:
+    if path.relative_to(SOURCES).as_posix() not in READ_TEXTS:
+        rows = sorted(set(spelled(path.read_text(encoding="utf-8"))))
+        assert not rows, f"{path}: rows {rows}: a row of policy/names.toml says what a name means"
+
+
+def test_those_that_read_texts_do() -> None:
+    for name in READ_TEXTS:
+        assert list(spelled((SOURCES / name).read_text(encoding="utf-8"))), name
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import re",
+        "import ast, re",
+        "from re import compile",
+        "name[:1].isupper()",
+        "import fnmatch",
+    ],
+)
+def test_asking_how_a_name_is_spelled_is_found(source: str) -> None:
+    assert list(spelled(source))

@@ -6,7 +6,7 @@ from __future__ import annotations
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from metamorphic import annotating, layout, members, moving, renaming, splitting
 from metamorphic.program import MAIN, Changed, Line, Program, joined, unchanged
 
 from devlint import policy
+from devlint.alternatives import without
 from devlint.config.selection import catalogue, codes_for
 from devlint.config.settings import Settings
 from devlint.driver.dumping import Record, facts_of
@@ -75,13 +76,26 @@ class Checker:
         program = program_of(case)
         if program is None:
             return {}
-        before = self._seen(case, {MAIN: unchanged(program)})
+        same = {MAIN: unchanged(program)}
+        before, spoke = self._seen(case.settings, same)
         found: dict[str, str] = {}
         for name in names:
             changed = self.transformation(name, case)(program)
             if changed is not None:
-                found[name] = _difference(before, self._seen(case, changed))
+                after, then = self._seen(case.settings, changed)
+                differing = _difference(before, after)
+                if differing and name.startswith("rename-"):
+                    differing &= self._apart_from_names(case, same, changed, spoke | then)
+                found[name] = ", ".join(sorted(differing, key=_place))
         return found
+
+    def _apart_from_names(
+        self, case: Case, before: Changed, after: Changed, rows: set[str]
+    ) -> set[str]:
+        """What differs as well where the rows of policy are off that took some name of one of two
+        programs to mean something: what differs no longer hangs on them."""
+        blind = without(case.settings, rows)
+        return _difference(self._seen(blind, before)[0], self._seen(blind, after)[0])
 
     def transformation(self, name: str, case: Case) -> Transformation:
         if name in PLAIN:
@@ -90,17 +104,19 @@ class Checker:
         known = _tensors(facts_of(case.source.encode(), path, case.settings))
         return annotating.annotate(lambda row, column: known.get((row, column)))
 
-    def _seen(self, case: Case, changed: Changed) -> Seen:
+    def _seen(self, settings: Settings, changed: Changed) -> tuple[Seen, set[str]]:
+        """What is found, and the rows of policy on names that spoke meanwhile."""
         texts = {name: joined(lines) for name, lines in changed.items()}
         folder = self._write(texts)
         found: set[tuple[int, str]] = set()
-        for name, lines in changed.items():
-            data, path = texts[name].encode(), str(folder / name)
-            seen = list(_found(texts[name], path, case.settings))
-            if "reveal_device" in texts[name]:
-                seen += _revealed(facts_of(data, path, case.settings))
-            found.update((_row(lines, row), what) for row, what in seen)
-        return sorted(found)
+        with policy.asking(settings.policy_off) as asked:
+            for name, lines in changed.items():
+                data, path = texts[name].encode(), str(folder / name)
+                seen = list(_found(texts[name], path, settings))
+                if "reveal_device" in texts[name]:
+                    seen += _revealed(facts_of(data, path, settings))
+                found.update((_row(lines, row), what) for row, what in seen)
+        return sorted(found), asked.spoke
 
     def _write(self, texts: Mapping[str, str]) -> Path:
         """Put the files into a project of their own."""
@@ -131,7 +147,7 @@ def _found(text: str, path: str, settings: Settings) -> Iterator[tuple[int, str]
         withheld: list[tuple[Page, Report]] = []
 
         def sieve(page: Page, report: Report, by: str) -> None:
-            if by in policy.names():
+            if by in policy.rows():
                 withheld.append((page, report))
 
         with plan.project.visit():
@@ -150,7 +166,7 @@ def _withheld(code: str) -> str:
 
 
 def _without_policy(settings: Settings) -> Settings:
-    return replace(settings, policy=tuple((name, False) for name in policy.names()))
+    return without(settings, policy.rows())
 
 
 def program_of(case: Case) -> Program | None:
@@ -165,7 +181,7 @@ def _row(lines: list[Line], row: int) -> int:
     return lines[row - 1].row if row <= len(lines) else 0
 
 
-def _difference(before: Seen, after: Seen) -> str:
+def _difference(before: Seen, after: Seen) -> set[str]:
     """What is found no longer, and what is new. What a row of policy withholds counts as found: its
     name is told. A value may be revealed once more, as it is in a function that is known for itself
     as well, beside what it was."""
@@ -178,8 +194,12 @@ def _difference(before: Seen, after: Seen) -> str:
     lost = {row for row, _ in gone}
     come = [each for each in after if each not in before and each not in held]
     come = [(row, what) for row, what in come if " " not in what or row in lost]
-    told = [f"- {row} {what}" for row, what in gone] + [f"+ {row} {what}" for row, what in come]
-    return ", ".join(told)
+    return {f"- {row} {what}" for row, what in gone} | {f"+ {row} {what}" for row, what in come}
+
+
+def _place(told: str) -> tuple[bool, int, str]:
+    sign, row, what = told.split(" ", 2)
+    return sign == "+", int(row), what
 
 
 def _revealed(records: list[Record]) -> Iterator[tuple[int, str]]:

@@ -35,13 +35,15 @@ def rename_globals(program: Program) -> Changed | None:
 
 
 def rename_functions(program: Program) -> Changed | None:
-    """Every function of a module or a function, with its underscore; methods stay."""
-    names = names_of(program)
+    """Every function of a module or a function, with its underscore; methods stay, and so do
+    fixtures, which parameters name."""
+    names, fixtures = names_of(program), _fixtures(program)
 
     def chosen(binding: Binding) -> bool:
         return (
             binding.scope.kind in ("module", "function")
             and binding.kinds == {"function"}
+            and binding.name not in fixtures
             and not COLLECTED.match(binding.name)
             and not names.spelled(binding.name)
         )
@@ -146,6 +148,16 @@ def _in_docstring(program: Program, scope: Scope, name: str, new: str) -> Iterat
         word = rf"{before}(?P<name>{name})(?=`| ?\(|[ \t]*:)"
         for found in re.finditer(word, program.text[start:end], re.MULTILINE):
             yield start + found.start("name"), start + found.end("name"), new
+
+
+def _fixtures(program: Program) -> set[str]:
+    functions = (scope.node for scope in names_of(program).scopes)
+    return {
+        node.name.value
+        for node in functions
+        if isinstance(node, cst.FunctionDef)
+        and any(_last_word(each.decorator) == "fixture" for each in node.decorators)
+    }
 
 
 def _kept_parameters(program: Program) -> set[tuple[cst.CSTNode, str]]:

@@ -6,7 +6,7 @@ import argparse
 import os
 import re
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -19,7 +19,7 @@ from devlint.cli.session import Session
 from devlint.cli.since import new_findings, revision_of
 from devlint.config.configuration import Configuration, parse_toml
 from devlint.config.selection import catalogue, validate
-from devlint.config.settings import Layer, SettingsError, check_layer, nearest
+from devlint.config.settings import Layer, Settings, SettingsError, check_layer, nearest
 from devlint.driver.cache import Cache
 from devlint.driver.discover import Failure, Found, Source, discover
 from devlint.driver.run import Result, run
@@ -124,14 +124,19 @@ def lint(session: Session, found: Found) -> Result:
 def _without_policy(
     session: Session, sources: Sequence[Source], withholding: Collection[str]
 ) -> list[Finding]:
-    """The findings of the files in which policy withholds some, with all of its rows turned off."""
-    off = tuple((name, False) for name in policy.names())
+    """The findings of the files in which policy withholds some, with all of its rows for files
+    turned off."""
+    off = dict.fromkeys(policy.rows(), False)
     again = [
-        replace(source, settings=replace(source.settings, policy=off))
+        replace(source, settings=replace(source.settings, policy=_with(source.settings, off)))
         for source in sources
         if source.path in withholding
     ]
     return run(again, session.jobs).findings
+
+
+def _with(settings: Settings, switches: Mapping[str, bool]) -> tuple[tuple[str, bool], ...]:
+    return tuple(sorted({**dict(settings.policy), **switches}.items()))
 
 
 def fix(session: Session, sources: Sequence[Source], findings: list[Finding]) -> list[Finding]:

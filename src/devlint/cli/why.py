@@ -131,4 +131,6 @@ def _finding(finding: Judged) -> str:
         if not finding.withheld_by
         else f"not shown: {finding.reason} [{finding.withheld_by}]"
     )
+    if finding.hangs_on:
+        shown += f"; by what something is called [{', '.join(finding.hangs_on)}]"
     return f"{finding.code} {finding.name}: {finding.message} ({shown})"

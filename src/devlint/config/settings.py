@@ -141,8 +141,8 @@ class Settings:
         default=(),
         metadata=_key(
             Shape.SWITCHES,
-            "Rows of policy to turn off, such as `files-of-data = false`: then the names of files "
-            "withhold no findings.",
+            "Rows of policy to turn off, such as `files-of-data = false` or `loaders = false`: "
+            "then such names of files withhold nothing, and such other names mean nothing.",
         ),
     )
     output_format: str = field(

@@ -15,7 +15,7 @@ from devlint.config.settings import file_keys
 from devlint.config.shapes import Shape
 from devlint.files import LARGEST_SOURCE
 from devlint.model.findings import OUTPUT_FORMATS
-from devlint.policy import rows
+from devlint.policy import reasons
 
 _STRINGS: dict[str, Any] = {"type": "array", "items": {"type": "string"}}
 _SHAPES: dict[Shape, dict[str, Any]] = {
@@ -30,8 +30,8 @@ _SHAPES: dict[Shape, dict[str, Any]] = {
         "type": "object",
         "additionalProperties": False,
         "properties": {
-            row.name: {"type": "boolean", "default": True, "description": row.reason}
-            for row in rows().values()
+            name: {"type": "boolean", "default": True, "description": reason}
+            for name, reason in reasons().items()
         },
     },
     Shape.FORMAT: {"enum": list(OUTPUT_FORMATS)},

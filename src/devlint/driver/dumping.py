@@ -21,6 +21,7 @@ from devlint.lint import content_of
 from devlint.model import ir
 from devlint.model.findings import Hop, Located, Span
 from devlint.plan import Plan, prepare
+from devlint.policy import asking
 from devlint.source.encoding import decode, searchable
 from devlint.source.room import with_room
 from devlint.source.spots import File, path_of, span_of
@@ -40,7 +41,8 @@ def facts_of(data: bytes, filename: str, settings: Settings) -> list[Record]:
     plan = prepare(settings)
     if not plan.concerns(searchable(data)):
         return []
-    return with_room(lambda: _facts(decode(data).text, filename, plan))
+    with asking(plan.policy_off):
+        return with_room(lambda: _facts(decode(data).text, filename, plan))
 
 
 def _facts(text: str, filename: str, plan: Plan) -> list[Record]:

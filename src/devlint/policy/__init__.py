@@ -1,5 +1,21 @@
-"""Policy: rows that weigh findings by what devlint doesn't analyse, and never change a value."""
+"""Policy: rows for what hangs on what somebody called something. Those of files weigh findings, and
+never change a value; those of names are hypotheses, which stand in the derivation of what hangs on
+them."""
 
-from devlint.policy.rows import Row, names, of_file, rows
+from devlint.policy.hypotheses import Hypothesis, asking, hypotheses, means
+from devlint.policy.rows import Row, of_file, rows
 
-__all__ = ["Row", "names", "of_file", "rows"]
+__all__ = [
+    "Hypothesis", "Row", "asking", "hypotheses", "means", "names", "of_file", "reasons", "rows",
+]  # fmt: skip
+
+
+def names() -> tuple[str, ...]:
+    """The names of all rows."""
+    return (*rows(), *hypotheses())
+
+
+def reasons() -> dict[str, str]:
+    """What each row says to users."""
+    of_files = {row.name: row.reason for row in rows().values()}
+    return {**of_files, **{row.name: row.reason for row in hypotheses().values()}}

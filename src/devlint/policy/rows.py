@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import PurePath
+
+from devlint.policy.toml import RowError, tables
 
 CODE = ("plain", "module", "stateless-module", "data", "managed")
 """The sorts of code that a row may speak of."""
@@ -17,10 +18,6 @@ EFFECTS = ("role", "guard", "host")
 _OPTIONAL = frozenset(("stem", "unless", "but_in", "folder", "near", *EFFECTS))
 _REQUIRED = frozenset(("reason", "of", "withheld", "reported"))
 _CASE = frozenset(("file", "rule", "source"))
-
-
-class RowError(Exception):
-    """A row can't be used; the text says which, and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +69,6 @@ def rows() -> Mapping[str, Row]:
     return read(text)
 
 
-@cache
-def names() -> tuple[str, ...]:
-    """The names of all rows."""
-    return tuple(rows())
-
-
 @lru_cache(maxsize=4096)
 def of_file(path: str, off: Collection[str]) -> tuple[Row, ...]:
     """The rows that speak of a file, without those that are `off`: of those of one effect the
@@ -89,12 +80,7 @@ def of_file(path: str, off: Collection[str]) -> tuple[Row, ...]:
 
 def read(text: str) -> dict[str, Row]:
     """The rows of a text. Raises `RowError`."""
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
-
-    found = {name: _row(name, given) for name, given in tomllib.loads(text).items()}
+    found = {name: _row(name, given) for name, given in tables(text).items()}
     for row in found.values():
         if row.but_in and row.but_in not in found:
             raise RowError(f"{row.name}: no row `{row.but_in}`")

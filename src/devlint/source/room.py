@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable
+from contextvars import copy_context
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -44,7 +45,10 @@ def in_large_stack(function: Callable[[], T]) -> T:
     sys.setrecursionlimit(max(limit, _RECURSION_LIMIT))
     try:
         # A daemon: Ctrl-C must not wait for it.
-        thread = threading.Thread(target=call, name="devlint-large-stack", daemon=True)
+        context = copy_context()  # what is asked there is asked as it would be here
+        thread = threading.Thread(
+            target=context.run, args=(call,), name="devlint-large-stack", daemon=True
+        )
         thread.start()
         threading.stack_size(stack)
         thread.join()

@@ -8,7 +8,8 @@ from dataclasses import fields, replace
 from functools import lru_cache, partial
 
 from devlint.flow.contexts import withheld
-from devlint.flow.facts import Elsewhere, Fact, Operand
+from devlint.flow.domain.derivation import Sort
+from devlint.flow.facts import Context, Elsewhere, Fact, Operand
 from devlint.flow.frames.coverage import Meetings
 from devlint.flow.interpreter import interpret
 from devlint.flow.surroundings import Text
@@ -171,7 +172,11 @@ def _derived(report: Report, fact: Fact) -> Report:
 
 def _sorts(part: object) -> Iterator[str]:
     if isinstance(part, Operand):
-        yield from (step.sort.value for step in part.steps)
+        for step in part.steps:
+            by_name = step.sort is Sort.HYPOTHESIS
+            yield f"policy.{step.name}" if by_name else step.sort.value
+    elif isinstance(part, Context):
+        yield from (f"policy.{row}" for row in part.by)
     elif isinstance(part, Hop):
         yield part.sort
     elif isinstance(part, Fact):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from devlint.flow.bodies.classes import is_named_for_data
@@ -23,14 +22,12 @@ from devlint.flow.modules.constructed import typed
 from devlint.flow.modules.holdings import holds_something
 from devlint.flow.syntax.walk import is_static
 from devlint.model import ir
+from devlint.policy import means
 
 _TENSORS = frozenset(
     ("torch.FloatTensor", "torch.LongTensor", "torch.nn.Parameter",
      "torch.BoolTensor", "torch.IntTensor", "torch.DoubleTensor", "torch.HalfTensor")
 )  # fmt: skip
-
-
-_SAYS_DEVICE = re.compile(r"(^|_)(device|dev|gpu)$")
 
 
 def is_tensor(frame: Frame, node: ir.Expr) -> bool:
@@ -46,7 +43,11 @@ def annotated(frame: Frame, node: ir.Expr, value: Value) -> Value:
     """A value that isn't known, with what its annotation proves."""
     name = annotation_name(frame, node)
     text = value.data.text if isinstance(value.data, Path) else ""
-    if _SAYS_DEVICE.search(text) and name.startswith("torch.") and name != "torch.device":
+    if (
+        means("a-device", text, "parameter")
+        and name.startswith("torch.")
+        and name != "torch.device"
+    ):
         return value  # one of the two is a slip, and the name is what the body goes by
     if _is_tensor(name):
         return given_tensor(value.data, Sort.ANNOTATION, node)
@@ -218,11 +219,12 @@ def _element(node: ir.Expr) -> ir.Expr | None:
     return None
 
 
-def loader(frame: Frame, node: ir.Node, label: str) -> Value:
+def loader(frame: Frame, node: ir.Node, label: str, row: str = "") -> Value:
     """A loader that isn't made in this file: like every loader it yields host tensors, unless a
-    library at hand places them."""
+    library at hand places them. `row` is the one of policy by which it is one."""
     device = UNKNOWN if frame.file.places_batches else CPU
-    told = Step(Sort.HOST_LOADER, node)
+    before = Step(Sort.HYPOTHESIS, node, name=row) if row else None
+    told = Step(Sort.HOST_LOADER, node, before)
     made = Object(device=device, source=f"DataLoader {label}".rstrip(), trace=told)
     ref = frame.allocate(node, made)
     return Value(Kind.LOADER, data=ref)

@@ -23,6 +23,7 @@ from devlint.flow.syntax import rounds
 from devlint.flow.syntax.walk import descendants
 from devlint.model import ir
 from devlint.model.trees import last_name
+from devlint.policy import means
 
 _MOST_ROUNDS = 4
 
@@ -183,8 +184,9 @@ def _entered_device(frame: Frame, node: ir.Expr, value: Value) -> Device | None:
     """`with torch.device(d):` makes tensors there; `with device:` does so too."""
     if value.kind is Kind.DEVICE:
         return value.device
-    if value.kind is Kind.UNKNOWN and isinstance(value.data, Path) and "device" in value.data.text:
-        return use_device(frame, node, value, via="with")
+    if value.kind is Kind.UNKNOWN and isinstance(value.data, Path):
+        if means("about-devices", value.data.text, "variable"):
+            return use_device(frame, node, value, via="with")
     return None
 
 

@@ -6,12 +6,12 @@ device: once the module has been moved, an input of that size meets the tensor o
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from devlint.flow.bodies.functions import run_alone
 from devlint.flow.domain.derivation import Sort, Step
+from devlint.flow.domain.keys import is_about_devices
 from devlint.flow.domain.lattice import CPU, Symbol, is_place_of_argument
 from devlint.flow.domain.traits import REGISTERED
 from devlint.flow.domain.values import Kind, Origin, Value
@@ -26,7 +26,6 @@ from devlint.model.findings import Hop
 from devlint.model.trees import words
 
 _OF_ATTRIBUTES = ("__setattr__", "__getattr__")
-_ABOUT_PLACES = re.compile(r"device|is_cuda|^is_(cpu|mps|meta)$|same_place")
 _LOOKS = frozenset(
     ("len", "hasattr", "getattr", "int", "max", "min", "size", "dim", "numel", "any")
 )
@@ -262,13 +261,9 @@ def _asked(file: File, test: ir.Expr, this: str) -> set[str]:
     return found - {""}
 
 
-def _speaks_of_places(node: ir.Expr) -> bool:
-    return any(map(_ABOUT_PLACES.search, words(node)))
-
-
 def _asks_for_place(method: ir.Function, test: ir.Expr) -> bool:
     """Whether a test looks at a device, or at something that may hang on one."""
-    if _speaks_of_places(test):
+    if any(map(is_about_devices, words(test))):
         return True
     names = set()
     for node in descendants(test):
@@ -284,7 +279,7 @@ def _asks_for_place(method: ir.Function, test: ir.Expr) -> bool:
         isinstance(node, ir.Assign)
         and node.value is not None
         and any(isinstance(target, ir.Name) and target.id in names for target in node.targets)
-        and _speaks_of_places(node.value)
+        and any(map(is_about_devices, words(node.value)))
         for node in descendants(method)
     )
 

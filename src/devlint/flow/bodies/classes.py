@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from devlint.flow.domain.values import Kind
@@ -14,24 +13,8 @@ from devlint.flow.syntax.testing import is_class_of_tests
 from devlint.flow.syntax.walk import descendants, self_attribute
 from devlint.model import ir
 from devlint.model.trees import called, dotted_name, last_name
-
-_MODULE_NAMES = re.compile(
-    r"(^|\.)(nn\.Module|LightningModule|PreTrainedModel|ModelMixin)$"
-    r"|^torch\.nn\.modules\.\w+\._[A-Z]\w+$"
-)
-"""What is private in torch.nn's files are bases of its layers and losses."""
-_MIXIN = re.compile(r"Mix[Ii]n$")
-"""A class that stands beside others among the bases of some: what those are, nobody knows here."""
-_CALLED_MODULE = re.compile(r"(?<!Data)Module$")
-_DATA = re.compile(
-    r"Dataset$|DataSet$|Sampler$|Transforms?$|Collat(e|or)|DataModule$|DataLoader$|Augment|Tokenizer$"
-    r"|FeatureExtractor$|Processor(Fast)?$"
-)
-_COLLATES = re.compile(r"Collat(e|or)")
-_DATA_FUNCTION = re.compile(
-    r"collate|^__getitem__$|^plot_|^visuali[sz]e|^draw_|^show_|worker_init|^augment|transform$"
-)
-_MANAGED = re.compile(r"LightningModule$|LightningDataModule$|^Fabric$")
+from devlint.policy import means
+from devlint.torchapi.spellings import is_managed_class, is_module_class
 
 
 def declare_class(frame: Frame, node: ir.Class) -> ClassInfo:
@@ -49,7 +32,7 @@ def declare_class(frame: Frame, node: ir.Class) -> ClassInfo:
     above = (each for b in info.bases if isinstance(b, ClassInfo) for each in b.lineage())
     info.ancestors = tuple(dict.fromkeys(above))
     unseen = any(isinstance(b, str) and not _is_closed(frame, b) for b in info.bases)
-    info.open_base = unseen or bool(_MIXIN.search(node.name))
+    info.open_base = unseen or bool(means("mixin", node.name, "class"))
     _declare_members(frame, info)
     info.is_module = _is_module(frame, info)
     info.role = _role(info) if frame.role is not Role.TEST else Role.TEST
@@ -71,7 +54,7 @@ def _base(frame: Frame, node: ir.Expr) -> ClassInfo | str:
     if isinstance(node, ir.Subscript):
         node = node.value
     name = dotted(frame, node)
-    if not name or not _MODULE_NAMES.search(name):
+    if not name or not is_module_class(name):
         before, frame.expecting = frame.expecting, True
         value = frame.evaluate(node)
         frame.expecting = before
@@ -121,7 +104,7 @@ def _is_module(frame: Frame, info: ClassInfo) -> bool:
         if isinstance(base, ClassInfo):
             if base.is_module:
                 return True
-        elif _MODULE_NAMES.search(base):
+        elif is_module_class(base):
             return True
         else:
             row = frame.world.table.get(base)
@@ -145,7 +128,7 @@ def _takes_inputs(info: ClassInfo) -> bool:
 def _holds_layers(frame: Frame, info: ClassInfo) -> bool:
     """Whether a base that isn't seen is called a module, and the constructor makes layers."""
     init = info.methods.get("__init__")
-    named = any(_CALLED_MODULE.search(base) for base in info.library_bases())
+    named = any(means("module", base, "class") for base in info.library_bases())
     if init is None or not named:
         return False
     made = (s.value.func for s in init.body if _stores_call(s, init.params[0].name))  # type: ignore[attr-defined]
@@ -164,7 +147,8 @@ def _has_unseen_base(info: ClassInfo) -> bool:
     `forward` of its own, such a class is an nn.Module in all code seen, but for
     `torch.autograd.Function`, which is torch's own, and transforms of data."""
     bases = info.library_bases()
-    return any(not base.startswith(_NO_MODULES) and not _DATA.search(base) for base in bases)
+    others = (base for base in bases if not base.startswith(_NO_MODULES))
+    return any(not means("data", base, "class") for base in others)
 
 
 _NO_MODULES = ("torch.", "builtins.", "abc.", "typing.", "enum.", "dataclasses.", "collections.")
@@ -176,7 +160,7 @@ def _names(info: ClassInfo) -> list[str]:
 
 def is_named_for_data(info: ClassInfo) -> bool:
     """Whether a class, or one of its bases, has the name of a data set or a transform."""
-    return any(_DATA.search(name) for name in _names(info))
+    return any(means("data", name, "class") for name in _names(info))
 
 
 def _role(info: ClassInfo) -> Role:
@@ -184,7 +168,7 @@ def _role(info: ClassInfo) -> Role:
     for base in info.bases:
         if isinstance(base, ClassInfo) and base.role is not Role.PLAIN:
             return base.role
-    if any(_MANAGED.search(name) for name in names):
+    if any(map(is_managed_class, names)):
         return Role.MANAGED
     if not info.is_module and is_named_for_data(info):
         return Role.DATA
@@ -214,7 +198,7 @@ def role_of(name: str, owner: ClassInfo | None, around: Role, file: File) -> Rol
         return Role.DATA
     if owner is not None and owner.role is not Role.PLAIN:
         return owner.role
-    if _DATA_FUNCTION.search(name):
+    if name == "__getitem__" or means("data", name, "function"):
         return Role.DATA
     if name.startswith("test_"):
         return Role.TEST
@@ -236,7 +220,7 @@ def _of_samples(file: File) -> frozenset[str]:
                 if isinstance(function, ir.Function):
                     scan = file.scan(function)
                     found |= scan.of_samples
-                    collating = collates or "collate" in function.name
+                    collating = collates or means("collator", function.name, "function")
                     (by_data if collating else by_others).update(scan.called, scan.given)
         file.of_samples = frozenset(found | (by_data - by_others))
     return file.of_samples
@@ -250,7 +234,8 @@ def _named(statement: ir.Stmt) -> Iterable[str]:
 
 
 def _is_named_to_collate(statement: ir.Stmt) -> bool:
-    return isinstance(statement, ir.Class) and _COLLATES.search(statement.name) is not None
+    named = isinstance(statement, ir.Class) and means("collator", statement.name, "class")
+    return bool(named)
 
 
 def is_never_set_up(init: ir.Function) -> bool:

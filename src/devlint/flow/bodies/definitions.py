@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from itertools import islice
 
 from devlint.flow.bodies.classes import declare_class
@@ -10,7 +9,6 @@ from devlint.flow.conditions.guards import (
     COMPILES,
     FOR_ACCELERATORS,
     guard_of,
-    is_named_for_cuda,
     needs_accelerator,
 )
 from devlint.flow.devices.named import use_device
@@ -23,6 +21,7 @@ from devlint.flow.frames.files import ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
 from devlint.model import ir
 from devlint.model.trees import dotted_name
+from devlint.policy import means
 
 
 def define_function(frame: Frame, node: ir.Function) -> None:
@@ -67,13 +66,10 @@ def _defaults(frame: Frame, node: ir.Function) -> None:
         frame.default_of = ""
         text = value.data if value.kind is Kind.STRING else None
         if isinstance(text, str) and value.device != CPU and frame.tells:
-            if _DEVICE_PARAMETER.search(parameter.name):
+            if means("a-device", parameter.name, "parameter"):
                 frame.guard = around  # it is used where the function runs
                 use_device(frame, parameter.default, value, via="default")
                 frame.guard = before
-
-
-_DEVICE_PARAMETER = re.compile(r"device(?!_?types?$)|^(gpu|dev|map_location)$")
 
 
 _TRANSPARENT = frozenset(
@@ -114,7 +110,7 @@ def define_class(frame: Frame, node: ir.Class) -> None:
     _decorate(frame, node)
     info: ClassInfo = declare_class(frame, node)
     info.guard = guard_of(frame.guard, node.decorators, frame)
-    if info.guard is Guard.NONE and is_named_for_cuda(node.name):
+    if info.guard is Guard.NONE and means("for-cuda", node.name, "class"):
         info.guard = Guard.CHOSEN
     info.known = dict(frame.state.known)
     inner = Frame(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from devlint.flow.bodies.annotations import annotated, is_tensor, loader, placed_inside
 from devlint.flow.calls.callers import flag, may_be_given
 from devlint.flow.conditions import unions
@@ -17,16 +15,8 @@ from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted
 from devlint.model import ir
+from devlint.policy import means
 from devlint.torchapi.effects import Effect
-
-_LOADER_NAME = re.compile(r"(^|_)(data_?)?loader$|dataloader$", re.IGNORECASE)
-
-
-_NO_TENSOR_NAME = re.compile(r"device|dtype|^(dev|gpu|rank|config|cfg|args|kwargs)$")
-
-
-_COUNT = re.compile(r"^(n|num)_|(^|_)(sz|sizes?)$")
-"""Numbers of things: lengths are on the host by custom, also where they are tensors."""
 
 
 def bind_parameters(
@@ -43,7 +33,8 @@ def bind_parameters(
     any_given = not while_made and _may_be_given_accelerators(frame, function)
     for position, parameter in enumerate(params):
         name = parameter.name
-        given = any_given and may_be_given(frame, function, name) and not _COUNT.search(name)
+        given = any_given and may_be_given(frame, function, name)
+        given = given and not means("host-number", name, "parameter")
         given = given and not _is_made_on_host(frame, parameter.default)
         given = given and name not in scan.columns
         told = flag(frame, function, name)
@@ -61,8 +52,8 @@ def bind_parameters(
                 value = unions.marked(frame, parameter.annotation, value)
         elif parameter.annotation is not None:
             value = annotated(frame, parameter.annotation, path_value(name, given))
-        elif _LOADER_NAME.search(name):
-            value = loader(frame, parameter, name)
+        elif row := means("loader", name, "parameter"):
+            value = loader(frame, parameter, name, row)
             if False in frame.world.brought.get((frame.file.path, frame.qualname, name), ()):
                 value = NOTHING  # a call gives one that yields tensors of an accelerator
         elif name in tensors and not has_plain_default(parameter) and is_tensor_name(name):
@@ -110,7 +101,7 @@ def _is_made_on_host(frame: Frame, default: ir.Expr | None) -> bool:
 
 def is_tensor_name(name: str) -> bool:
     """Whether a parameter of that name may be a tensor."""
-    return _NO_TENSOR_NAME.search(name) is None
+    return not means("no-tensor", name, "parameter")
 
 
 def _rest(frame: Frame, parameter: ir.Parameter, given: bool) -> Value:

@@ -10,9 +10,6 @@ only a module's methods are given what follows the module.
 
 from __future__ import annotations
 
-import re
-
-from devlint.flow.conditions.guards import is_named_for_cuda
 from devlint.flow.domain.lattice import UNKNOWN, left_out, may_be_accelerator
 from devlint.flow.domain.values import Kind, Value
 from devlint.flow.facts import Guard, Role
@@ -21,9 +18,8 @@ from devlint.flow.frames.files import ClassInfo, Closure, File
 from devlint.flow.frames.frame import Frame
 from devlint.flow.syntax.walk import descendants
 from devlint.model import ir
+from devlint.policy import means
 
-_TRIAL = re.compile(r"^_*(main|test|demo|example|check|debug|run_test)(_|$)")
-"""Functions that try others out."""
 _CALLED_BY_OTHERS = ("forward", "backward")
 
 
@@ -106,7 +102,7 @@ def _remember_guard(frame: Frame, function: ir.Function) -> None:
 def is_asked_for(frame: Frame, function: ir.Function) -> bool:
     """Whether every call of a function in its file stands where an accelerator was asked for; where
     there is none, whether its name says so."""
-    return frame.world.asked.get(function, is_named_for_cuda(function.name))
+    return frame.world.asked.get(function, bool(means("for-cuda", function.name, "function")))
 
 
 def is_trial(frame: Frame) -> bool:
@@ -117,7 +113,7 @@ def is_trial(frame: Frame) -> bool:
         return True
     if not isinstance(function, ir.Function) or function.name == "main":
         return not frame.world.is_program
-    return _TRIAL.search(function.name) is not None
+    return bool(means("trial-run", function.name, "function"))
 
 
 def _is_of_program(frame: Frame) -> bool:
@@ -166,7 +162,7 @@ def is_exporting(info: ClassInfo, method: str) -> bool:
 def is_trying_itself(info: ClassInfo, method: ir.Function) -> bool:
     """Whether a method of a module only tries it out, as it was made: it needs nothing to be given,
     takes nothing from a loop, gives nothing back (`test(self)`), and chooses no device."""
-    if not info.is_module or _TRIAL.search(method.name) is None or not method.params:
+    if not info.is_module or not means("trial-run", method.name, "function") or not method.params:
         return False
     if any(parameter.default is None for parameter in method.params[1:]):
         return False

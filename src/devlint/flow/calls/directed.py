@@ -5,6 +5,7 @@ from __future__ import annotations
 from devlint.flow.frames.arguments import Arguments
 from devlint.model import ir
 from devlint.model.trees import last_name
+from devlint.policy import means
 
 _DEVICE = "device"
 
@@ -15,4 +16,4 @@ def is_given_device(args: Arguments) -> bool:
 
 
 def _is_device(argument: ir.Argument) -> bool:
-    return last_name(argument.value) == _DEVICE
+    return bool(means("device", last_name(argument.value), "variable"))

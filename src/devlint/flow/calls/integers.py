@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from devlint.flow.devices.named import last_name
 from devlint.flow.domain.derivation import first
 from devlint.flow.domain.values import MADE, Value
@@ -18,7 +16,7 @@ def is_of_integers(value: Value) -> bool:
         return False
     dtype = next((each.value for each in made.args if each.keyword == "dtype"), None)
     if dtype is not None:
-        return _INTEGER.fullmatch(last_name(dtype)) is not None
+        return last_name(dtype) in _INTEGERS
     name = last_name(made.func)
     if name in ("tensor", "as_tensor"):
         return bool(made.args) and _lists_integers(made.args[0].value)
@@ -39,5 +37,5 @@ def _lists_integers(node: ir.Expr) -> bool:
     return False
 
 
-_INTEGER = re.compile(r"u?int\d*|long|short")
+_INTEGERS = frozenset("int8 int16 int32 int64 uint8 uint16 uint32 uint64 int long short".split())
 _MAKE_INTEGERS = frozenset(("arange", "randint", "randperm", "LongTensor", "IntTensor"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 from devlint.flow.calls import contracts, directed, fields, outputs
@@ -31,6 +30,7 @@ from devlint.flow.operations import arrivals, meet
 from devlint.flow.operations.attributes import new_instance
 from devlint.model import ir
 from devlint.model.trees import last_name
+from devlint.policy import means
 
 
 def construct(frame: Frame, node: ir.Call, info: ClassInfo, args: Arguments) -> Value:
@@ -199,7 +199,7 @@ def _is_pipeline(func: ir.Expr, args: Arguments) -> bool:
     """Whether what is called is a whole pipeline, by its name or by what it is asked for: it is
     moved as models are, and gives images, texts or arrays."""
     asked = any(argument.keyword == "output_type" for argument, _ in args.all)
-    return asked or _PIPELINE.search(last_name(func)) is not None
+    return asked or bool(means("pipeline", last_name(func), "variable"))
 
 
 def _is_given_others(frame: Frame, place: Device, inputs: list[Given]) -> bool:
@@ -260,7 +260,6 @@ def _is_metric(source: str) -> bool:
     return source.startswith("torchmetrics.")
 
 
-_PIPELINE = re.compile(r"(^|_)(pipe|pipeline)(_\w+|\d+)?$")
 _SEVERAL_OUTPUTS = frozenset(("LSTM", "GRU", "RNN", "MultiheadAttention", "LSTMCell"))
 
 

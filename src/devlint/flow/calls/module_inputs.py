@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from devlint.flow.calls.integers import is_of_integers
 from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.paths import identity
@@ -13,15 +11,10 @@ from devlint.flow.facts import Role
 from devlint.flow.frames.arguments import Arguments, Given
 from devlint.flow.frames.frame import Frame
 from devlint.model import ir
+from devlint.policy import means
 from devlint.torchapi.effects import Effect
 
 _MAY_HOLD_TENSORS = (*TENSORS, Kind.ENCODING, Kind.TUPLE, Kind.LIST)
-_ON_THE_HOST = re.compile(r"len(gth)?s?$|sizes?$|^names?$|paths?$", re.IGNORECASE)
-"""Arguments that are on the CPU by custom: lengths for `pack_padded_sequence`, and no tensors."""
-_INDEX = re.compile(r"(^|_)(index(es)?|indices|idxs?)$", re.IGNORECASE)
-"""Indices: one of the CPU indexes a tensor anywhere, and what nobody knows may do just that."""
-_OF_TRANSFORMERS = ("input_ids", "attention_mask", "token_type_ids", "decoder_input_ids")
-"""Integers that models of transformers take, on their device."""
 
 
 def may_hold_tensors(frame: Frame, module: Object | None, args: Arguments) -> list[Given]:
@@ -36,14 +29,20 @@ def may_hold_tensors(frame: Frame, module: Object | None, args: Arguments) -> li
         if value.kind not in _MAY_HOLD_TENSORS:
             continue
         called = name or identity(_subject(argument.value))
-        if _ON_THE_HOST.search(called) or (not known and _INDEX.search(called)):
+        if _is_of_the_host(called) or (not known and means("index", called, "variable")):
             continue
-        if position and hidden and name not in _OF_TRANSFORMERS:
+        if position and hidden and not means("tensor", name, "variable"):
             if is_of_integers(value):
                 continue
             value = value.but(trace=Step(Sort.OTHER_INPUT, argument, value.trace))
         found.append((argument.value, value))
     return found
+
+
+def _is_of_the_host(name: str) -> bool:
+    """Whether an argument of that name is no tensor, or is on the host by custom."""
+    found = means("host-number", name, "variable") or means("no-tensor", name, "variable")
+    return bool(found)
 
 
 def _subject(node: ir.Expr) -> ir.Expr:

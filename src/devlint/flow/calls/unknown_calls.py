@@ -8,8 +8,6 @@ they are, where this code has moved what they are called with.
 
 from __future__ import annotations
 
-import re
-
 from devlint.flow.calls.integers import is_of_integers
 from devlint.flow.calls.module_calls import call_module
 from devlint.flow.devices.named import last_name
@@ -24,17 +22,12 @@ from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.operations import meet
 from devlint.model import ir
-
-_ON_THE_HOST = re.compile(
-    r"match|assign|sampl|token|process|decode(?!r)|metric|nms|select|logg|config|cfg|transform|callback"
-    r"|writer|index|thresh|to_|item|len|collat|schedul|hook|host|numpy|cpu",
-    re.IGNORECASE,
-)
+from devlint.policy import means
 
 
 def of_part(frame: Frame, node: ir.Call, func: ir.Attribute, args: Arguments) -> Value:
     """What a part of `self` gives of tensors that follow the module."""
-    if frame.role is not Role.MODULE or _ON_THE_HOST.search(func.attr):
+    if frame.role is not Role.MODULE or means("looks-up", func.attr, "variable"):
         return NOTHING
     first = next((value for _, value in args.all if value.kind.is_tensor_like), None)
     if first is None or first.origin is not Origin.FOLLOWS or not _is_part(frame, func.attr):
@@ -60,32 +53,22 @@ def _is_part(frame: Frame, name: str) -> bool:
 
 def _gives_part(owner: ClassInfo | None, node: ir.Expr) -> bool:
     if isinstance(node, ir.Call):
-        return last_name(node.func)[:1].isupper()
+        return bool(means("class", last_name(node.func), "function"))
     init = None if owner is None else owner.method("__init__")
     if init is None or not isinstance(node, ir.Name):
         return False
     return any(p.name == node.id and p.default is None for p in init[1].params)
 
 
-_MODEL = re.compile(
-    r"(^|_)(model|net|network|net[DG]|encoder|decoder|backbone|classifier|discriminator|generator"
-    r"|student|teacher)$"
-)
-_TOKENIZER = re.compile(r"(^|_)tokenizer(_?\d)?$")
-_LOSS = re.compile(r"(^|_)(criterion|loss_?(fn|func|function|fct))$")
-
-
-_TOKENIZES = re.compile(r"tokeni[sz]|encode_plus", re.IGNORECASE)
-
-
 def tokenizes(func: ir.Expr) -> bool:
     """Whether what is called makes tokens of texts, by its name."""
-    return _TOKENIZES.search(last_name(func)) is not None
+    return bool(means("tokenizer", last_name(func), "function"))
 
 
-def is_loss(func: ir.Expr) -> bool:
-    """Whether something is a loss by its name. Most of them hold nothing, and are nowhere."""
-    return _LOSS.search(last_name(func)) is not None
+def is_loss(func: ir.Expr) -> str:
+    """The row by which something is a loss, "" for none. Most of them hold nothing, and are
+    nowhere."""
+    return means("loss", last_name(func), "variable")
 
 
 def called(frame: Frame, node: ir.Call, func: ir.Expr, args: Arguments) -> Value:
@@ -97,18 +80,22 @@ def called(frame: Frame, node: ir.Call, func: ir.Expr, args: Arguments) -> Value
     """
     name = last_name(func)
     if args.keyword("return_tensors") is not None:
-        if _TOKENIZER.search(name):
-            return encoding(frame, node, args)
-        if isinstance(func, ir.Attribute) and _TOKENIZER.search(last_name(func.value)):
-            return encoded(frame, node, name, args)
+        owner = last_name(func.value) if isinstance(func, ir.Attribute) else ""
+        if row := means("tokenizer", owner, "variable"):
+            return encoded(frame, node, name, args, row)
+        if row := means("tokenizer", name, "variable"):
+            return encoding(frame, node, args, row)
     given = [(argument.value, value) for argument, value in args.all]
     tensors = [pair for pair in given if pair[1].kind in TENSORS]
     if not tensors or args.unpacked:
         return NOTHING
-    if len(given) == len(tensors) == 2 and is_loss(func):
-        return meet.meet(frame, node, ir.render(func), tensors)
-    if _MODEL.search(name) and tensors[0] is given[0]:
-        return _output(frame, node, func, args, tensors[0])
+    if len(given) == len(tensors) == 2 and (row := is_loss(func)):
+        taken = [(each, value.step(Sort.HYPOTHESIS, node, row)) for each, value in tensors]
+        return meet.meet(frame, node, ir.render(func), taken)
+    if tensors[0] is given[0] and (row := means("model", name, "variable")):
+        expression, value = tensors[0]
+        first = expression, value.step(Sort.HYPOTHESIS, node, row)
+        return _output(frame, node, func, args, first)
     return NOTHING
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from devlint.flow.devices.named import DEVICES_COUNTED
-from devlint.flow.domain.keys import CUDA_AVAILABLE
+from devlint.flow.domain.keys import CUDA_AVAILABLE, is_about_devices
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import Settled
 from devlint.flow.frames.frame import Frame
@@ -32,7 +32,7 @@ def proves_cuda(frame: Frame, node: ir.Expr, holds: bool) -> bool:
     `device.type != "cuda"` where it doesn't."""
     match node:
         case ir.Compare(op="==" | "in" | "!=" as op, left=left, right=ir.Constant(value=str(text))):
-            named = text.startswith("cuda") and any("device" in word for word in words(left))
+            named = text.startswith("cuda") and any(map(is_about_devices, words(left)))
             return (op != "!=") is holds and (named or text in ON_CUDA_ALONE)
         case ir.Attribute(attr="is_cuda"):
             return holds

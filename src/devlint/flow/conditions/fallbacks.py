@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from devlint.flow.conditions import implications
 from devlint.flow.devices.named import last_name, string_value
+from devlint.flow.domain.devicestring import spells_device
 from devlint.flow.domain.lattice import UNKNOWN, Known
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import NOTHING, Kind, Value
@@ -14,17 +14,9 @@ from devlint.flow.facts import Loss, LossyDefault
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted
 from devlint.model import ir
+from devlint.policy import means
 
-_INDEX_NAME = re.compile(
-    r"(^|_)(gpu|cuda|device|dev)_?(id|idx|index|num|number|ordinal)$|^cuda_device$", re.IGNORECASE
-)
-_MAY_BE_INDEX_NAME = re.compile(
-    r"^(gpu|cuda|device|local_rank|gpu_rank|device_rank)$", re.IGNORECASE
-)
-"""Names of an index where -1 stands for none."""
-
-_COUNTER = re.compile(r"^(i|idx|index|rank|local_rank)$")
-_ABOUT_DEVICES = re.compile(r"device|gpu|cuda|backend|accelerator|dev$", re.IGNORECASE)
+_NO_CHOICE = ("meta", "mtia")
 _MAY_BE_INDEX = (Kind.UNKNOWN, Kind.NUMBER, Kind.NAMESPACE)
 
 
@@ -34,7 +26,8 @@ def look_at(frame: Frame, node: ir.Boolean, values: list[Value]) -> None:
     if isinstance(left, ir.Boolean):
         return
     if _is_lossy_index(left, values[-2], right, values[-1]) and not frame.testing:
-        _tell(frame, node, Loss.INDEX, (left, values[-2]), (right, values[-1]))
+        kept = (left, values[-2])
+        _tell(frame, node, Loss.INDEX, kept, (right, values[-1]), *_rows(left, *_INDICES))
     elif _names_device(right) and isinstance(left, ir.Compare) and _asks_for_device(left):
         _tell(frame, right, Loss.ALWAYS, (left, values[-2]), (right, values[-1]))
     elif _names_device(left):
@@ -54,7 +47,8 @@ def look_at_choice(frame: Frame, node: ir.Conditional) -> None:
         for term in _terms(node.test):
             if _is_device_string(frame, term):
                 value = frame.evaluate(term)
-                _tell(frame, term, Loss.TRUTH, (term, value), (node.orelse, NOTHING))
+                rows = _rows(term, "a-device")
+                _tell(frame, term, Loss.TRUTH, (term, value), (node.orelse, NOTHING), *rows)
 
 
 def _tell(
@@ -63,10 +57,23 @@ def _tell(
     how: Loss,
     kept: tuple[ir.Expr, Value],
     default: tuple[ir.Expr, Value],
+    *by: str,
 ) -> None:
+    """`by` are the rows of policy by which it is a device, or the index of one."""
     frame.record(
-        LossyDefault(node, frame.context(), how, frame.operand(*kept), frame.operand(*default))
+        LossyDefault(node, frame.context(*by), how, frame.operand(*kept), frame.operand(*default))
     )
+
+
+_INDICES = ("device-index", "device-or-index")
+
+
+def _rows(node: ir.Expr, *hypotheses: str) -> Iterator[str]:
+    """The rows of policy by which an expression, or the device whose index it is, is one."""
+    named = [means(each, last_name(node), "variable") for each in hypotheses]
+    if isinstance(node, ir.Attribute) and node.attr == "index":
+        named.append(means("about-devices", last_name(node.value), "variable"))
+    yield from (row for row in named if row)
 
 
 # --- an index ------------------------------------------------------------------------------------
@@ -79,8 +86,9 @@ def _is_lossy_index(left: ir.Expr, value: Value, right: ir.Expr, default: Value)
         return False
     of_device = isinstance(left, ir.Attribute) and name == "index" and _is_device(left.value, value)
     if _number(right) == -1:
-        return of_device or bool(_INDEX_NAME.search(name) or _MAY_BE_INDEX_NAME.search(name))
-    if not of_device and not _INDEX_NAME.search(name):
+        may_be = means("device-or-index", name, "variable")
+        return of_device or bool(may_be or means("device-index", name, "variable"))
+    if not of_device and not means("device-index", name, "variable"):
         return False
     number = _number(right)
     if number is not None:
@@ -88,11 +96,12 @@ def _is_lossy_index(left: ir.Expr, value: Value, right: ir.Expr, default: Value)
     device = default.kind in (Kind.DEVICE, Kind.STRING) and default.device != UNKNOWN
     if isinstance(right, ir.Call) and last_name(right.func) == "current_device":
         return True
-    return device or (of_device and bool(_COUNTER.search(last_name(right))))
+    return device or (of_device and bool(means("counter", last_name(right), "variable")))
 
 
 def _is_device(node: ir.Expr, index: Value) -> bool:
-    return index.trait is Trait.INDEX_OF_DEVICE or bool(_ABOUT_DEVICES.search(last_name(node)))
+    named = means("about-devices", last_name(node), "variable")
+    return index.trait is Trait.INDEX_OF_DEVICE or bool(named)
 
 
 def _number(node: ir.Expr) -> int | None:
@@ -113,7 +122,7 @@ def _names_device(node: ir.Expr) -> bool:
 
 
 def _like(text: str) -> bool:
-    return re.fullmatch(r"(cpu|cuda|mps|xpu|npu|hpu|xla|tpu)(:\d+)?", text) is not None
+    return spells_device(text) and not text.startswith(_NO_CHOICE)
 
 
 def _spells_device(frame: Frame, node: ir.Expr) -> bool:
@@ -147,9 +156,9 @@ def _terms(node: ir.Expr) -> Iterator[ir.Expr]:
 
 def _is_device_string(frame: Frame, node: ir.Expr) -> bool:
     """Whether a name of a device stands for a string: its truth tells nothing of which."""
-    if not isinstance(node, (ir.Name, ir.Attribute)) or not re.search(
-        r"device$", last_name(node), re.IGNORECASE
-    ):
+    if not isinstance(node, (ir.Name, ir.Attribute)):
+        return False
+    if not means("a-device", last_name(node), "variable"):
         return False
     value = frame.evaluate(node)
     if value.kind is Kind.STRING:

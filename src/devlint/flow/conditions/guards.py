@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import re
-
 from devlint.flow.domain.keys import ALL_ON_HOST
 from devlint.flow.domain.values import Condition, Value
 from devlint.flow.facts import Guard
 from devlint.flow.frames.frame import Frame
 from devlint.model import ir
 from devlint.model.trees import called, dotted_name, words
+from devlint.policy import means
 
-_NEEDS_ACCELERATOR = re.compile(r"cuda|gpu|accelerator|xpu|device", re.IGNORECASE)
-_SKIPS = re.compile(r"skip_?(if|unless)", re.IGNORECASE)
 FOR_ACCELERATORS = frozenset(("triton", "tilelang", "cutlass", "gluon", "cuda"))
 COMPILES = frozenset(("jit", "njit", "kernel", "vectorize", "guvectorize", "autotune"))
 """Decorators of kernels: the last word, and one of those before it where the kernels need an
@@ -69,20 +66,6 @@ def _makes_optimizer(statement: ir.Stmt) -> bool:
     return False
 
 
-_NAMED_FOR_CUDA = re.compile(r"cuda", re.IGNORECASE)
-_FOR_EVERYBODY = re.compile(
-    r"^_*test|(^|_)(available|check|has|init|is|main|maybe|no|non|seed|setup|train|try|use|without)"
-    r"(_|$)|^(No|Non|Test)[A-Z]"
-)
-"""Functions that ask for CUDA, or are called whether or not it is there."""
-
-
-def is_named_for_cuda(name: str) -> bool:
-    """Whether a class or a function is for CUDA by its name: who uses `CudaBackend` or calls
-    `copy_to_cuda` from another file has chosen CUDA."""
-    return _NAMED_FOR_CUDA.search(name) is not None and _FOR_EVERYBODY.search(name) is None
-
-
 def guard_of(outer: Guard, decorators: tuple[ir.Expr, ...], frame: Frame) -> Guard:
     """The guard of what these decorators stand on."""
     if outer is not Guard.NONE:
@@ -97,9 +80,10 @@ def needs_accelerator(frame: Frame, node: ir.Expr) -> bool:
     the file stores under its name; or by the name under which its arguments were stored."""
     stored = _stored(frame, node)
     names = [*words(node), *(() if stored is None else words(stored))]
-    if any(map(_NEEDS_ACCELERATOR.search, names)):
+    if any(means("about-devices", each, "decorator") for each in names):
         return True
-    if isinstance(node, (ir.Name, ir.Attribute)) and any(map(_SKIPS.search, names)):
+    skips = any(means("skips", each, "decorator") for each in names)
+    if isinstance(node, (ir.Name, ir.Attribute)) and skips:
         return True  # `@skip_unless_built`: where that skips is written elsewhere
     arguments = node.args if isinstance(node, ir.Call) else ()
     return any(_is_condition(frame, argument.value) for argument in arguments)

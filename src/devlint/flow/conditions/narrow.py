@@ -8,13 +8,14 @@ from devlint.flow.conditions import same_place, unions
 from devlint.flow.conditions.implications import implied
 from devlint.flow.conditions.predicates import meaning
 from devlint.flow.domain.derivation import Sort, Step
-from devlint.flow.domain.lattice import CPU, CUDA, UNKNOWN, Device
+from devlint.flow.domain.lattice import UNKNOWN, Device, Known
 from devlint.flow.domain.paths import Path, as_device, asks_class, given_tensor, identity
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import NONE, NOTHING, PROVED, TENSORS, Kind, Origin, Value
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted, dotted_types, is_builtin, is_tensor_class
 from devlint.model import ir
+from devlint.torchapi.spellings import place_of_type
 
 
 def assume(frame: Frame, node: ir.Expr, holds: bool) -> None:
@@ -145,16 +146,8 @@ _PACKED = "torch.nn.utils.rnn.PackedSequence"
 
 def _place_of_types(names: Collection[str]) -> Device:
     """Where tensors of types are that name it: `torch.FloatTensor`, `torch.cuda.FloatTensor`."""
-    places = {_PLACES.get(name) for name in names}
-    return places.pop() or UNKNOWN if len(places) == 1 else UNKNOWN
-
-
-_TYPES = "Float Double Half BFloat16 Long Int Short Char Byte Bool".split()
-_PLACES: Mapping[str, Device] = {
-    f"torch.{of}{name}Tensor": place
-    for of, place in (("", CPU), ("cuda.", CUDA))
-    for name in _TYPES
-}
+    places = set(map(place_of_type, names))
+    return Known(places.pop()) if len(places) == 1 and "" not in places else UNKNOWN
 
 
 def _as_string(frame: Frame, subject: ir.Expr) -> Value:

@@ -11,6 +11,7 @@ from devlint.flow.domain.values import NOTHING, Kind, Origin, Settled, Value
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import is_builtin
 from devlint.model import ir
+from devlint.policy import means
 
 
 def narrow(frame: Frame, left: ir.Expr, right: ir.Expr) -> None:
@@ -54,7 +55,8 @@ def of_host(frame: Frame, node: ir.Expr, holds: bool) -> Settled:
             found[key] = (asked == "cpu") is holds
         elif asked == "cuda":
             found[key] = known.get(key, True)
-        if place.key.endswith(".device") and not place.key.startswith("args."):
+        root = place.key.removesuffix(".device")
+        if root != place.key and not means("namespace", root.partition(".")[0], "variable"):
             found[ARGUMENTS_ON_HOST] = found.get(key, known.get(key, False))
     return tuple(found.items())
 

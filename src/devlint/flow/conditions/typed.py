@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from devlint.flow.domain.lattice import may_be_accelerator
 from devlint.flow.domain.paths import Path
 from devlint.flow.domain.values import TENSORS, Kind, Value
@@ -13,9 +11,8 @@ from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted
 from devlint.flow.syntax.walk import descendants
 from devlint.model import ir
-from devlint.model.trees import last_name
-
-_OF_THE_CPU = re.compile(r"torch\.(BFloat16|Bool|Byte|Double|Float|Half|Int|Long|Short)Tensor")
+from devlint.model.trees import dotted_name
+from devlint.torchapi.spellings import is_type_of_cuda, place_of_type
 
 
 def note(frame: Frame, node: ir.Call, args: Arguments) -> None:
@@ -25,7 +22,7 @@ def note(frame: Frame, node: ir.Call, args: Arguments) -> None:
     (subject, value), (asked, _) = args.positional()
     types = asked.items if isinstance(asked, ir.Display) else (asked,)
     names = [dotted(frame, each) for each in types]
-    of_the_cpu = tuple(name for name in names if _OF_THE_CPU.fullmatch(name))
+    of_the_cpu = tuple(name for name in names if place_of_type(name) == "cpu")
     if not of_the_cpu or "torch.Tensor" in names or not _may_be_elsewhere(frame, value):
         return
     if not _asks_for_cuda(frame):
@@ -43,9 +40,7 @@ def _asks_for_cuda(frame: Frame) -> bool:
     """Whether the function asks for CUDA's types too (`torch.cuda.LongTensor`)."""
     body = frame.function.body if isinstance(frame.function, ir.Function) else ()
     return any(
-        isinstance(node, ir.Attribute)
-        and node.attr.endswith("Tensor")
-        and last_name(node.value) == "cuda"
+        isinstance(node, ir.Attribute) and is_type_of_cuda(dotted_name(node))
         for statement in body
         for node in descendants(statement)
     )

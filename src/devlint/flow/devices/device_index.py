@@ -3,7 +3,6 @@ or an object with a method of that name."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Hashable, Iterator
 
 from devlint.flow.domain.paths import Path
@@ -13,6 +12,7 @@ from devlint.flow.frames.frame import Frame
 from devlint.flow.syntax.walk import descendants
 from devlint.model import ir
 from devlint.model.trees import key, last_name
+from devlint.policy import means
 
 _OF_TENSORS = frozenset(
     "backward shape size dim ndim numel dtype detach view unsqueeze squeeze permute transpose "
@@ -22,17 +22,13 @@ _OF_MODULES = frozenset(
     "parameters named_parameters children modules eval train state_dict load_state_dict "
     "zero_grad generate forward".split()
 )
-_NO_TENSOR = re.compile(
-    r"(model|module|net|network|runner|trainer|agent|env|helper|utils?|fabric|accelerator)$",
-    re.IGNORECASE,
-)
 
 
 def of_unknown(frame: Frame, func: ir.Attribute, base: Value) -> Value:
     """What `base.get_device()` gives: the index of a tensor, as far as the function tells that
     `base` is one. Arguments and attributes are taken for tensors until it tells otherwise."""
     asked = set(_asked(frame, key(func.value)))
-    if asked & _OF_MODULES or _NO_TENSOR.search(last_name(func.value)):
+    if asked & _OF_MODULES or means("no-tensor", last_name(func.value), "receiver"):
         return NOTHING
     if isinstance(base.data, Path) or asked & _OF_TENSORS:
         return Value(Kind.NUMBER, trait=Trait.INDEX_OF_TENSOR)

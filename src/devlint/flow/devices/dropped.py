@@ -15,16 +15,15 @@ from devlint.flow.frames.frame import Frame
 from devlint.flow.syntax.walk import mentions
 from devlint.model import ir
 from devlint.model.findings import Hop
-
-PARAMETERS = ("device", "torch_device", "map_location")
+from devlint.policy import means
 
 
 def parameter_of(function: ir.Function | ir.Lambda | None) -> ir.Parameter | None:
     """The parameter of a function that takes a device, by its name."""
     if not isinstance(function, ir.Function):
         return None
-    named = (p for p in function.params if p.name in PARAMETERS and p.kind in _NAMED)
-    return next(named, None)
+    named = (p for p in function.params if p.kind in _NAMED)
+    return next((p for p in named if means("device", p.name, "parameter")), None)
 
 
 _NAMED = ("positional", "keyword")
@@ -42,10 +41,11 @@ def record(
     """Write down that a device is ignored."""
     default = parameter.default
     optional = isinstance(default, ir.Constant) and default.value is None
+    row = means("device", parameter.name, "parameter")
+    by = row or means("a-device", parameter.name, "parameter")
+    context = frame.context(by or means("about-devices", parameter.name, "parameter"))
     frame.record(
-        IgnoredDevice(
-            node, frame.context(), parameter.name, function.name, how, instead, callee, optional
-        )
+        IgnoredDevice(node, context, parameter.name, function.name, how, instead, callee, optional)
     )
 
 

@@ -6,7 +6,6 @@ function does needs no device. It is one where the function settles on another d
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from devlint.flow.devices.dropped import parameter_of, record, tell_dropped
@@ -26,14 +25,15 @@ from devlint.flow.facts import AttributeWrite, DeviceUse, Fact, Ignored, Move
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted
+from devlint.flow.syntax.docstrings import docstring
 from devlint.flow.syntax.forgotten import chosen_twice, goes_nowhere, parameter_like
 from devlint.flow.syntax.walk import descendants, mentions, self_attribute
 from devlint.model import ir
 from devlint.model.findings import Hop
 from devlint.model.trees import called, dotted_name, last_name
+from devlint.policy import means
 
 _SEES_ALL_NAMES = frozenset(("locals", "vars", "eval", "exec"))
-_SAID_TO_BE_UNUSED = re.compile(r"unused|not used|ignored|deprecated|compatib", re.IGNORECASE)
 _TRANSPARENT = frozenset(("staticmethod", "classmethod", "no_grad", "inference_mode", "wraps"))
 _MOVES = ("to", "cuda", "xpu")
 
@@ -116,11 +116,7 @@ def _tell_unread(
 
 def _is_documented(function: ir.Function) -> bool:
     """Whether the function says itself that a parameter of it does nothing."""
-    first = function.body[0] if function.body else None
-    match first:
-        case ir.Evaluate(value=ir.Constant(value=str(text))):
-            return _SAID_TO_BE_UNUSED.search(text) is not None
-    return False
+    return bool(means("unused", docstring(function), "docstring"))
 
 
 # --- a parameter that nobody reads ---------------------------------------------------------------

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 from devlint.flow.devices import unbound
 from devlint.flow.domain.derivation import Sort, Step, shown
-from devlint.flow.domain.devicestring import Misspelling, parse
+from devlint.flow.domain.devicestring import Misspelling, parse, spells_device
 from devlint.flow.domain.lattice import UNKNOWN, Device
 from devlint.flow.domain.paths import as_device
 from devlint.flow.domain.traits import CHOICES, Trait
@@ -15,16 +13,15 @@ from devlint.flow.facts import DeviceUse, Known
 from devlint.flow.frames.frame import Frame
 from devlint.model import ir
 from devlint.model.trees import last_name as last_name
+from devlint.policy import means
 
 DEVICES_COUNTED = "torch.cuda.device_count()"
 """How the keys of conditions on the number of devices begin."""
 
-_LIKE_A_DEVICE = re.compile(r"(cpu|cuda|mps|xpu|hpu|npu|tpu|xla|meta|mtia)(:\d+)?\Z")
-
 
 def string_value(frame: Frame, text: str, node: ir.Expr | None = None) -> Value:
     """A string constant; `device` is what it names, where it looks like a device."""
-    if len(text) < 12 and _LIKE_A_DEVICE.match(text):
+    if len(text) < 12 and spells_device(text):
         named = parse(text, frame.world.device_types)
         if isinstance(named, Known):
             trace = None if node is None else Step(Sort.LITERAL, node, name=text)
@@ -110,7 +107,7 @@ def is_dtype_name(value: Value, node: ir.Expr) -> bool:
     if value.kind is Kind.DTYPE or _is_attribute_of_torch(node):
         return True
     last = last_name(node)
-    return bool(_DTYPE_NAME.search(last)) and not _DEVICE_NAME.search(last)
+    return bool(means("dtype", last, "variable")) and not is_device_name(node)
 
 
 def _is_attribute_of_torch(node: ir.Expr) -> bool:
@@ -123,12 +120,4 @@ def _is_attribute_of_torch(node: ir.Expr) -> bool:
 
 def is_device_name(node: ir.Expr) -> bool:
     """Whether an argument that isn't known is a device, by its name."""
-    return bool(_DEVICE_NAME.search(last_name(node)))
-
-
-_DTYPE_NAME = re.compile(
-    r"d?type(?!d)|precision|half|float|fp16|fp32|bf16|^u?int\d*$", re.IGNORECASE
-)
-_DEVICE_NAME = re.compile(
-    r"dev|gpu|cuda|cpu|rank|place|accelerator|target_d|torch_d(?!type)", re.IGNORECASE
-)
+    return bool(means("goes-to-device", last_name(node), "variable"))

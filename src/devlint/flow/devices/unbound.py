@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from devlint.flow.devices.dropped import record
 from devlint.flow.facts import Ignored
 from devlint.flow.frames.frame import Frame
@@ -11,8 +9,7 @@ from devlint.flow.frames.library import BUILTINS, from_star
 from devlint.flow.syntax.walk import descendants
 from devlint.model import ir
 from devlint.model.findings import Hop
-
-_OF_DEVICES = re.compile(r"(^|_)(device|gpu)(s|_ids?)?$")
+from devlint.policy import means
 
 
 def note(frame: Frame, node: ir.Expr) -> None:
@@ -20,9 +17,13 @@ def note(frame: Frame, node: ir.Expr) -> None:
     function = frame.function
     if not isinstance(node, ir.Name) or not isinstance(function, ir.Function):
         return
-    if "device" not in node.id or frame.look_up(node.id) is not None or node.id in BUILTINS:
+    if (
+        not means("about-devices", node.id, "variable")
+        or frame.look_up(node.id) is not None
+        or node.id in BUILTINS
+    ):
         return
-    given = next((p for p in function.params if _OF_DEVICES.search(p.name)), None)
+    given = next((p for p in function.params if means("about-devices", p.name, "parameter")), None)
     if given is None or from_star(frame, node) is not None or _may_be_bound(frame, node.id):
         return
     hop = Hop(given, f"`{given.name}` is given here")

@@ -85,6 +85,7 @@ class Sort(Enum):
     STATE_STEPPED = "optimizer.state-stepped", f"its state is made here, on {_THEIR_DEVICE}"
     STATE_LOADED = "optimizer.state-loaded", f"its state is loaded here, onto {_THEIR_DEVICE}"
     # --- what is taken to be so
+    HYPOTHESIS = "policy.hypothesis"  # by its name: `name` is the row
     PART_FOLLOWS = "convention.part-follows-input", "`{name}` gives it where its input is"
     FORWARD_INPUT = "convention.forward-input"
     TENSOR_BY_USE = "convention.tensor-by-use"

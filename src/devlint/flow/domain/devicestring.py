@@ -18,6 +18,8 @@ BACKENDS = frozenset(
 )  # fmt: skip
 """Device types that backend packages register; since torch 2.5 they load without an import."""
 
+_OFTEN = ("cpu", "cuda", "mps", "xpu", "hpu", "npu", "tpu", "xla", "meta", "mtia")
+
 _LETTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_")
 _DIGITS = frozenset("0123456789")
 _LARGEST_INT = "2147483647"
@@ -51,6 +53,13 @@ def parse(text: str, extra: frozenset[str] = frozenset()) -> Known | Misspelling
         message = f"Expected one of {types} device type at start of device string: {name}"
         return Misspelling(message, name)
     return Known(name, _stored(int(index)) if colon else None)
+
+
+def spells_device(text: str) -> bool:
+    """Whether a string is a device that programs often name: anything else is left alone where
+    nobody says that a device is meant."""
+    name, colon, index = text.partition(":")
+    return name in _OFTEN and (not colon or (bool(index) and _DIGITS.issuperset(index)))
 
 
 def _is_index(text: str) -> bool:

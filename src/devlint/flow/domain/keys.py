@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
+from itertools import takewhile
+
+from devlint.policy import means
 
 CUDA_AVAILABLE = "torch.cuda.is_available()"
 """The key of the condition "CUDA is available"."""
@@ -64,6 +66,12 @@ def is_local(key: str) -> bool:
     return LOCAL in key
 
 
+def is_stored(key: str) -> bool:
+    """Whether a path leads into an object, or into settings, and to no argument by itself."""
+    root, dot, _ = key.partition(".")
+    return bool(dot) and (root in ("self", "cls") or bool(means("namespace", root, "variable")))
+
+
 def asks_type(key: str) -> bool:
     """Whether a condition asks if an argument is something else than a tensor: a number, a list.
     The branch most likely makes a tensor of it."""
@@ -77,11 +85,9 @@ def asks_type_of(key: str, name: str) -> bool:
 
 def renamed(key: str, names: Mapping[str, str]) -> str:
     """The key of the same condition where the name at its start has another name."""
-    return _LEADING.sub(lambda name: names.get(name[0], name[0]), key)
-
-
-_LEADING = re.compile(r"^\w+(?![\w(])")
-"""The name at the start of a key: of `kind == "sum"`, `options.learned` or `learned`."""
+    name = "".join(takewhile(lambda each: each == "_" or each.isalnum(), key))
+    rest = key[len(name) :]
+    return key if rest.startswith("(") else names.get(name, name) + rest
 
 
 def stands_in(key: str) -> bool:
@@ -90,43 +96,22 @@ def stands_in(key: str) -> bool:
     return key.endswith(IS_NONE) or asks_type(key)
 
 
-_ASKS_FOR_CPU = re.compile(
-    r"(^|[._])(no|disable|without|not)_?(use_)?(cuda|gpu)"
-    r"|(^|\.)((use|force|run|only|on)_)*cpu(_(run|only|mode))?$",
-    re.IGNORECASE,
-)
-"""A flag that asks for the CPU (`args.no_cuda`, `args.cpu`)."""
-
-_ASKS_FOR_ACCELERATOR = re.compile(
-    r"(^|\.)_?(((use|with|on)_)?cuda|(use|with|on)_gpu)$", re.IGNORECASE
-)
-"""A flag without which nothing is on an accelerator (`self.use_gpu`, `args.cuda`)."""
-
-
 def asks_for_host(text: str) -> bool:
     """Whether a condition is a flag that asks for the CPU."""
-    return _ASKS_FOR_CPU.search(text) is not None
+    return bool(means("host-flag", text, "condition"))
 
 
 def chooses_host(text: str, holds: bool) -> bool:
     """Whether nothing is on an accelerator where a flag holds, or doesn't."""
     if asks_for_host(text):
         return holds
-    return not holds and _ASKS_FOR_ACCELERATOR.search(text) is not None
+    return not holds and bool(means("accelerator-flag", text, "condition"))
 
 
 LONGEST = 60
 """Characters: what is longer is no key."""
 
-_ABOUT_DEVICES = re.compile(
-    r"cuda|gpu|device|accelerator|model_parallel|(?<![a-z])(mps|npu|xpu|hip|rocm)(?![a-z])"
-    r"|(^|[._])cpu(?!_count)|(?<![a-z])pin(ned|_mem|(?![a-z]))|\bstream\b|\b(sync|synchroni[sz]e)$",
-    re.IGNORECASE,
-)
-"""Short names count as whole words only: there is an "npu" in `input`. A flag that is called `sync`
-asks for what waits for an accelerator."""
-
 
 def is_about_devices(text: str) -> bool:
     """Whether a condition has to do with devices, by its words."""
-    return _ABOUT_DEVICES.search(text) is not None
+    return bool(means("about-devices", text, "condition"))

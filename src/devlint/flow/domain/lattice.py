@@ -27,6 +27,7 @@ from devlint.flow.domain.keys import (
     ON_HOST,
     Literal,
     is_local,
+    is_stored,
     parts_of,
     stands_in,
 )
@@ -142,9 +143,7 @@ def symbols(device: Device) -> Iterator[Symbol]:
 def is_place_of_argument(device: Device) -> bool:
     """Whether nothing is known but that it is where an argument is (`x.device`)."""
     return (
-        isinstance(device, Symbol)
-        and device.key.endswith(".device")
-        and (not device.key.startswith(("self.", "args.", "cls.")))
+        isinstance(device, Symbol) and device.key.endswith(".device") and not is_stored(device.key)
     )
 
 
@@ -316,8 +315,8 @@ def is_chosen(device: Device) -> bool:
     if isinstance(device, Guarded):
         return is_chosen(device.yes) and is_chosen(device.no)
     if isinstance(device, Symbol):
-        stored = device.key.startswith(("self.", "args.", "cls."))
-        return device.is_spelled and (stored or not device.key.endswith(".device"))
+        chosen = not device.key.endswith(".device") or is_stored(device.key)
+        return device.is_spelled and chosen
     return True
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -11,6 +10,7 @@ from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.lattice import UNKNOWN, Device, Symbol
 from devlint.flow.domain.values import NOTHING, Kind, Origin, Value
 from devlint.model import ir
+from devlint.policy import means
 
 _LONGEST_PATH = 60
 
@@ -91,18 +91,14 @@ def as_device(value: Value) -> Device:
         return value.device
     if value.kind is Kind.UNKNOWN and isinstance(value.data, Path):
         text = value.data.text
-        return UNKNOWN if _NAMES_HOST.search(text) else Symbol(text, text)
+        return UNKNOWN if means("host", text, "variable") else Symbol(text, text)
     return UNKNOWN
-
-
-_NAMES_HOST = re.compile(r"(^|[._])(cpu|host)(_device)?$|(^|[._])device_(cpu|host)$")
-"""What is most likely the host by its name (`cpu_device`)."""
 
 
 def place_of_path(path: Path) -> Device:
     """Where the tensor or the module of that path is; most likely on the host where a name in it
     says so (`batch.lengths_cpu`)."""
-    if not path.given or _ON_HOST.search(path.text):
+    if not path.given or means("host", path.text, "variable"):
         return UNKNOWN
     return Symbol(f"{path.text}.device", f"{path.text}.device")
 
@@ -111,6 +107,3 @@ def given_tensor(data: object, sort: Sort, node: ir.Node) -> Value:
     """A tensor that came in, by its identity, and how it is known that it is one."""
     place = place_of_path(data) if isinstance(data, Path) else UNKNOWN
     return Value(Kind.TENSOR, place, origin=Origin.INPUT, trace=Step(sort, node))
-
-
-_ON_HOST = re.compile(r"(^|[._])(cpu|host)(_|\b)")

@@ -21,6 +21,7 @@ from devlint.flow.domain.value_joins import (
 )
 from devlint.flow.domain.values import MADE, NOTHING, TENSORS, Kind, Value
 from devlint.model import ir
+from devlint.policy import means
 
 
 def join_objects(a: Object, b: Object, key: str | None = None) -> Object:
@@ -97,8 +98,9 @@ def join_states(a: State, b: State, key: str | None = None, test: ir.Expr | None
         else:
             mine, other = _as_found_out(a, mine), _as_found_out(b, other)
             env[name] = _join_bindings(joined, mine, other, key, test)
-            if "device" in name and env[name].device == UNKNOWN and env[name].kind in _UNPROVEN:
-                env[name] = _join_places(name, mine, other, env[name])
+            if env[name].device == UNKNOWN and env[name].kind in _UNPROVEN:
+                if means("about-devices", name, "variable"):
+                    env[name] = _join_places(name, mine, other, env[name])
     joined.env = env
     if a.paths or b.paths:
         joined.paths = {

@@ -172,9 +172,9 @@ class Value:
         """The batch of which it is a part, as long as nobody knows whether it is a tensor."""
         return self.data if isinstance(self.data, Batch) else None
 
-    def step(self, sort: Sort, node: ir.Node) -> Value:
+    def step(self, sort: Sort, node: ir.Node, name: str = "") -> Value:
         """A copy whose trace is longer by one step."""
-        return self.but(trace=Step(sort, node, self.trace))
+        return self.but(trace=Step(sort, node, self.trace, name=name))
 
 
 _OF_ATTRIBUTES = (Origin.ATTRIBUTE, Origin.STALE)

@@ -9,6 +9,7 @@ from devlint.flow.frames.frame import Frame
 from devlint.flow.operations.meet import meet
 from devlint.model import ir
 from devlint.torchapi.effects import Row
+from devlint.torchapi.spellings import is_class
 
 _AS_GIVEN = (Origin.DEFAULT, Origin.HOST_DATA, Origin.FOLLOWS, Origin.INPUT)
 _OF_VECTORS = ("OneHotCategorical", "Dirichlet", "MultivariateNormal")
@@ -22,7 +23,7 @@ def distribution(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Valu
     given = [value for _, value in taken]
     tensors = [value for value in given if value.kind in TENSORS]
     name = row.name.rpartition(".")[2]
-    if args.unpacked or not name[:1].isupper() or not given:
+    if args.unpacked or not is_class(name) or not given:
         return NOTHING
     if name == "Independent":
         return given[0] if given[0].kind is Kind.DISTRIBUTION else NOTHING

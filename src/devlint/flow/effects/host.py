@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from devlint.flow.domain.keys import asks_type_of
 from devlint.flow.domain.lattice import (
     Symbol,
@@ -20,6 +18,7 @@ from devlint.flow.effects.use import Use, arguments_of
 from devlint.flow.facts import HostRead, Operand, Role
 from devlint.flow.frames.arguments import Given
 from devlint.flow.frames.frame import Frame
+from devlint.policy import means
 
 
 def tell_read(use: Use, given: Given, method: str, container: bool = False) -> None:
@@ -74,10 +73,7 @@ def _is_made_of_input(operand: Operand, role: Role) -> bool:
     if operand.value.trait in ELEMENTS:
         return False
     root = path_of(operand.device)
-    return identity(operand.node) != root and _ON_THE_HOST.search(root) is None
-
-
-_ON_THE_HOST = re.compile(r"len(gth)?s?$|sizes?$", re.IGNORECASE)
+    return identity(operand.node) != root and not means("host-number", root, "variable")
 
 
 def note_listed(use: Use) -> None:

@@ -19,6 +19,7 @@ from devlint.flow.syntax.texts import text_parts
 from devlint.flow.syntax.walk import descendants
 from devlint.model import ir
 from devlint.model.trees import last_name, root_name
+from devlint.policy import means
 from devlint.torchapi.effects import Row
 
 
@@ -85,7 +86,7 @@ def class_moves(frame: Frame, info: ClassInfo) -> bool:
     """Whether a data set of the file moves, or makes its items on a device it was given."""
     return any(
         closure_moves(frame, Closure(method, each.file, owner=each))
-        or any(p.name == "device" for p in method.params)
+        or any(means("device", p.name, "parameter") for p in method.params)
         for each in info.lineage()
         for method in each.methods.values()
     )
@@ -181,22 +182,23 @@ def _names_the_map(node: ir.Node) -> bool:
     return False
 
 
-def encoding(frame: Frame, node: ir.Call, args: Arguments) -> Value:
-    """What a tokenizer gives: tensors on the CPU where `return_tensors="pt"` asks for them."""
+def encoding(frame: Frame, node: ir.Call, args: Arguments, row: str = "") -> Value:
+    """What a tokenizer gives: tensors on the CPU where `return_tensors="pt"` asks for them. `row`
+    is the one of policy by which it is a tokenizer."""
     wanted = args.keyword("return_tensors")
     if wanted is None or wanted[1].data != "pt" or args.gives(("device",)):
         return NOTHING
-    told = Step(Sort.ENCODED, node)
+    told = Step(Sort.ENCODED, node, Step(Sort.HYPOTHESIS, node, name=row) if row else None)
     found = Object(device=CPU, source="BatchEncoding", trace=told)
     ref = frame.allocate(node, found)
     return Value(Kind.ENCODING, CPU, data=ref, origin=Origin.ENCODED, trace=told)
 
 
-def encoded(frame: Frame, node: ir.Call, method: str, args: Arguments) -> Value:
+def encoded(frame: Frame, node: ir.Call, method: str, args: Arguments, row: str = "") -> Value:
     """What a tokenizer's methods give: the numbers alone, or an encoding as a call of it gives."""
     if method not in _GIVE_NUMBERS and method not in _GIVE_ENCODINGS:
         return NOTHING
-    found = encoding(frame, node, args)
+    found = encoding(frame, node, args, row)
     asked = args.keyword("return_dict")
     if method in _GIVE_ENCODINGS or found is NOTHING or (asked and asked[1].data is True):
         return found

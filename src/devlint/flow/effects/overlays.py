@@ -32,6 +32,7 @@ from devlint.flow.operations import graphs, meet
 from devlint.flow.operations.unpacking import CHILD, outermost
 from devlint.model import ir
 from devlint.torchapi.effects import Row
+from devlint.torchapi.spellings import is_class
 
 
 def _device(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
@@ -236,8 +237,7 @@ def _tensor_type(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Valu
 
 def _estimator(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     """`KMeans(8)`: what scikit-learn's classes make has methods of the same names."""
-    last = row.name.rpartition(".")[2]
-    return library_value("sklearn.base.BaseEstimator") if last[:1].isupper() else NOTHING
+    return library_value("sklearn.base.BaseEstimator") if is_class(row.name) else NOTHING
 
 
 def _load_audio(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:

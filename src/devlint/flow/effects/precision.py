@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from devlint.flow.devices.indexed import spelled
 from devlint.flow.devices.named import last_name
+from devlint.flow.domain.derivation import Sort
 from devlint.flow.domain.lattice import Device, Guarded, Symbol, is_place_of_argument
 from devlint.flow.domain.paths import as_device
 from devlint.flow.domain.values import Kind, Value
@@ -13,6 +14,7 @@ from devlint.flow.frames.library import dotted, is_builtin
 from devlint.flow.syntax.walk import descendants
 from devlint.model import ir
 from devlint.model.findings import Hop
+from devlint.policy import means
 
 _OF_NO_CHOICE = ("torch.device", "set_device")
 """Uses of a device that put nothing there, or choose among those of CUDA."""
@@ -129,9 +131,10 @@ def _chosen(frame: Frame, facts: list[Fact]) -> _Chosen | None:
         chosen = _is_choice(device) or _is_of_accelerate(operand.node)
         if chosen and _can_be_named(operand.node):
             return operand.node, operand.value, (Hop(fact.node, told.format(device)),)
-    value = frame.state.env.get("device")
-    if value is not None and _is_choice(as_device(value)):
-        return ir.Name("device"), value, ()
+    for name, value in frame.state.env.items():
+        row = means("device", name, "variable") if _is_choice(as_device(value)) else ""
+        if row:
+            return ir.Name(name), value.step(Sort.HYPOTHESIS, ir.Name(name), row), ()
     return _of_class(frame)
 
 
@@ -162,7 +165,7 @@ def _is_of_accelerate(node: ir.Expr) -> bool:
     """`accelerator.device`: whatever the machine has."""
     match node:
         case ir.Attribute(value=owner, attr="device"):
-            return last_name(owner) == "accelerator"
+            return bool(means("accelerate", last_name(owner), "variable"))
     return False
 
 

@@ -3,7 +3,6 @@ devices that it runs on; what it gives back as an array, or to a scheduler, is n
 
 from __future__ import annotations
 
-import re
 from collections.abc import Hashable, Iterable, Iterator
 
 from devlint.flow.devices.named import last_name
@@ -14,6 +13,7 @@ from devlint.flow.syntax.scan import MOVES
 from devlint.flow.syntax.walk import descendants
 from devlint.model import ir
 from devlint.model.trees import key
+from devlint.policy import means
 
 
 def is_own(frame: Frame, node: ir.Call, name: str) -> bool:
@@ -82,11 +82,8 @@ def _given_to_schedulers(nodes: Iterable[ir.Node]) -> Iterator[ir.Expr]:
             case ir.Call(
                 func=ir.Attribute(value=owner, attr="load_state_dict"),
                 args=(ir.Argument(value=given), *_),
-            ) if _SCHEDULER.search(last_name(owner)):
+            ) if means("scheduler", last_name(owner), "variable"):
                 yield given
-
-
-_SCHEDULER = re.compile(r"sched", re.IGNORECASE)
 
 
 def _path(node: ir.Call, position: int) -> Hashable:

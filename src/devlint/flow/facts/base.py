@@ -35,14 +35,17 @@ class Role(Enum):
 class Context:
     """Where a fact was seen. `function` is a dotted name, "" at module level; `receiver` is how it
     calls the object whose method it is, "" where it is a method of none. It is `stateless` in a
-    module that makes nothing to hold. `running` is the function that runs on its own, from which
-    calls have led here: it has the arguments whose places are told by their names."""
+    module that makes nothing to hold. `by` are the rows of policy on names by which a fact is one,
+    beside those by which it is known what its operands are. `running` is the function that runs on
+    its own, from which calls have led here: it has the arguments whose places are told by their
+    names."""
 
     function: str = ""
     role: Role = Role.PLAIN
     guard: Guard = Guard.NONE
     receiver: str = ""
     stateless: bool = False
+    by: tuple[str, ...] = ()
     running: str = ""
 
 

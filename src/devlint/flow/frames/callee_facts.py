@@ -21,6 +21,7 @@ from devlint.flow.facts import (
     Role,
     Symbol,
 )
+from devlint.flow.frames.files import Closure
 from devlint.flow.syntax.walk import descendants
 from devlint.model import ir
 from devlint.model.trees import last_name
@@ -93,12 +94,7 @@ def hangs_on_finding(fact: Fact) -> bool:
     return any(is_local(key) for each in _operands(fact) for key in conditions(each.device))
 
 
-def _asks_for_type(function: str) -> bool:
-    """Whether a function answers what something is: `isinstance`, or `is_tensor` and its like."""
-    return function in _ASK_FOR_TYPE or function.startswith(("is_", "_is_"))
-
-
-_ASK_FOR_TYPE = frozenset(("isinstance", "issubclass", "hasattr", "type"))
+_ASK_FOR_TYPE = ("isinstance", "issubclass", "hasattr", "type", "is_tensor", "is_floating_point")
 
 
 def _is_asked(frame: Frame, fact: Fact) -> bool:
@@ -111,25 +107,37 @@ def _is_asked(frame: Frame, fact: Fact) -> bool:
     if frame.function is None:
         return False
     if not isinstance(fact, HostRead):
-        return frame.arm is not None and _asks(frame.arm.test)
+        return frame.arm is not None and _asks(frame, frame.arm.test)
     if fact.method == "numpy":
         inside = descendants(frame.function)
         return any(isinstance(node, ir.Attribute) and node.attr == "ndarray" for node in inside)
     names = {node.id for node in descendants(fact.receiver.node) if isinstance(node, ir.Name)}
-    return _asks(frame.function, names)
+    return _asks(frame, frame.function, names)
 
 
-def _asks(inside: ir.Node, names: Container[str] | None = None) -> bool:
+def _asks(frame: Frame, inside: ir.Node, names: Container[str] | None = None) -> bool:
     """Whether a node asks of what type a name is: one of `names`, or any."""
     return any(
         isinstance(node, ir.Call)
-        and _asks_for_type(last_name(node.func))
+        and (_asks_for_type(node) or _leads_to_question(frame, node.func))
         and any(
             isinstance(a.value, ir.Name) and (names is None or a.value.id in names)
             for a in node.args
         )
         for node in descendants(inside)
     )
+
+
+def _asks_for_type(node: ir.Node) -> bool:
+    return isinstance(node, ir.Call) and last_name(node.func) in _ASK_FOR_TYPE
+
+
+def _leads_to_question(frame: Frame, func: ir.Expr) -> bool:
+    """Whether a function of the project asks itself: `is_one(index)`."""
+    value = frame.look_up(func.id) if isinstance(func, ir.Name) else None
+    if value is None or not isinstance(value.data, Closure):
+        return False
+    return any(map(_asks_for_type, descendants(value.data.node)))
 
 
 def local_name(frame: Frame, name: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ from devlint.flow.facts import Guard, Role
 from devlint.flow.syntax.rounds import Reads
 from devlint.flow.syntax.seen import Scan
 from devlint.model import ir
+from devlint.policy import means
 
 if TYPE_CHECKING:
     from devlint.flow.frames.frame import Frame
@@ -20,9 +20,6 @@ CONSTRUCTORS = ("__init__", "__post_init__")
 OWN_MOVES = ("to", "cuda", "cpu", "_apply")
 """The methods by which torch moves a module."""
 """The methods that run while an object is made."""
-
-
-_OF_BATCHES = re.compile("batch|device")
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -85,16 +82,17 @@ class ClassInfo:
 
     def is_stateless(self) -> bool:
         """Whether it is a module that makes nothing to hold: nothing of it is moved, and what it is
-        given may be samples, unless it has a name for a batch or a device."""
+        given may be samples, unless it has a name for a device."""
         if self.stateless is None:
             methods = (each for info in self.lineage() for each in info.methods.values())
-            self.stateless = self.is_module and not any(map(self._holds_or_batches, methods))
+            self.stateless = self.is_module and not any(map(self._holds_or_places, methods))
         return self.stateless
 
-    def _holds_or_batches(self, method: ir.Function) -> bool:
+    def _holds_or_places(self, method: ir.Function) -> bool:
         scan = self.file.scan(method)
         names = (*scan.assigned, *(parameter.name for parameter in method.params))
-        return scan.makes or scan.registers or any(map(_OF_BATCHES.search, names))
+        named = any(means("about-devices", name, "variable") for name in names)
+        return scan.makes or scan.registers or named
 
     def setter(self, name: str) -> tuple[ClassInfo, ir.Function] | None:
         """What `self.name = ...` calls where that is a property, with the class that defines it."""

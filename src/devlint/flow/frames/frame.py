@@ -136,7 +136,8 @@ class Frame:
 
     # --- facts -----------------------------------------------------------------------------
 
-    def context(self) -> Context:
+    def context(self, *by: str) -> Context:
+        """What stands around a fact, and the rows of policy by which it is one."""
         known = self.state.known
         guard = self.guard
         if known.get(CUDA_AVAILABLE):
@@ -147,9 +148,8 @@ class Frame:
         receiver = params[0].name if params else ""
         owner = self.owner if self.role is Role.MODULE else None
         stateless = owner is not None and owner.is_stateless()
-        return Context(
-            self.qualname, self.role, guard, receiver, stateless, self.outermost.qualname
-        )
+        running = self.outermost.qualname
+        return Context(self.qualname, self.role, guard, receiver, stateless, by, running)
 
     def record(self, fact: Fact) -> None:
         if self.world.trial is not None:

@@ -4,7 +4,6 @@ another."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -20,6 +19,7 @@ from devlint.flow.modules.placement import place_module
 from devlint.flow.syntax.walk import descendants, self_attribute
 from devlint.model import ir
 from devlint.model.trees import called, last_name
+from devlint.policy import means
 
 
 def forget_rewritten(
@@ -119,9 +119,6 @@ def _gone_over(file: File, kept: ir.Expr) -> tuple[ir.Expr, ...]:
 _GO_OVER = frozenset(("builtins.enumerate", "builtins.zip", "builtins.reversed"))
 
 
-_SETS_UP = re.compile(r"(async)?_?set_?up", re.IGNORECASE)
-
-
 def is_of_one_test(info: ClassInfo, method: ir.Function) -> bool:
     """Whether a method is a test, or a helper of tests: of a class that pytest or unittest makes
     anew for each test, in an order that nobody knows. What sets up runs before every test."""
@@ -130,7 +127,7 @@ def is_of_one_test(info: ClassInfo, method: ir.Function) -> bool:
     if not any(name.startswith("test") for name in info.methods):
         return False
     fixture = any(last_name(called(each)) == "fixture" for each in method.decorators)
-    return not fixture and _SETS_UP.match(method.name) is None
+    return not fixture and not means("set-up", method.name, "function")
 
 
 def forget_tested(info: ClassInfo, frame: Frame, this: Value) -> None:

@@ -17,6 +17,7 @@ from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.modules.placement import held_place
 from devlint.model import ir
+from devlint.policy import means
 from devlint.torchapi.effects import Row
 
 _DDP = "torch.nn.parallel.DistributedDataParallel"
@@ -50,7 +51,7 @@ def spreads(info: ClassInfo, args: Arguments) -> bool:
 def spread(frame: Frame, node: ir.Call, func: ir.Expr, args: Arguments) -> Value:
     """What a class that isn't known makes, where it is told the devices of a module: a wrapper that
     takes what it is called with to them."""
-    told = args.gives(("device_ids",)) and last_name(func)[:1].isupper()
+    told = args.gives(("device_ids",)) and means("class", last_name(func), "function")
     inner = args.find((0, "module", "model"))
     if not told or inner is None:
         return NOTHING

@@ -9,7 +9,6 @@ or if it is called what tensors alone are called.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
@@ -23,12 +22,9 @@ from devlint.flow.syntax.scan import TENSOR_ONLY
 from devlint.flow.syntax.walk import descendants
 from devlint.model import ir
 from devlint.model.trees import key
+from devlint.policy import means
 
 _TENSORS_HAVE = TENSOR_ONLY | {"size"}
-_OF_TENSORS = re.compile(
-    r"(^|_)(x|imgs?|images?|pixel_values|input_ids|attention_mask|token_type_ids)$"
-)
-"""Names of parts that are tensors by custom."""
 _ATTRIBUTES = frozenset(
     "shape dtype device ndim data grad grad_fn requires_grad is_cuda is_leaf layout T mT".split()
 )
@@ -111,4 +107,4 @@ def _is_tensor(world: World, operand: Operand) -> bool:
     # Another loop of the file gives the same parts the same names.
     if not _batches(operand) or key(operand.node) in world.tensors_of_batches:
         return True
-    return _OF_TENSORS.search(last_name(operand.node)) is not None
+    return bool(means("tensor", last_name(operand.node), "variable"))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from devlint.flow.conditions import implications, unions
 from devlint.flow.domain.lattice import Known
 from devlint.flow.domain.paths import Path, path_value
@@ -78,12 +76,15 @@ def filled(template: Value) -> Value:
     """`"cuda:%d" % index` and `"cuda:{}".format(index)` name an accelerator, too."""
     text = template.data if isinstance(template.data, str) else ""
     kind, _, index = text.partition(":")
-    if kind in ("cuda", "mps", "xpu") and _PLACEHOLDER.fullmatch(index):
+    if kind in ("cuda", "mps", "xpu") and _is_placeholder(index):
         return Value(Kind.STRING, Known(kind), trait=Trait.BUILT)
     return Value(Kind.STRING)
 
 
-_PLACEHOLDER = re.compile(r"%[dis]|\{\w*\}")
+def _is_placeholder(text: str) -> bool:
+    """`%d`, `{}`, `{index}`"""
+    named = text[:1] == "{" and text[-1:] == "}" and f"_{text[1:-1]}".isidentifier()
+    return named or text in ("%d", "%i", "%s")
 
 
 def formatted(frame: Frame, parts: list[tuple[ir.Expr, Value]]) -> Value:

@@ -4,21 +4,17 @@ it is left out and goes nowhere, an attribute that is chosen a second time befor
 
 from __future__ import annotations
 
-import re
-
 from devlint.flow.syntax.walk import descendants, mentions, self_attribute
 from devlint.model import ir
-
-_OF_DEVICES = re.compile(r"(^|_)(device|gpu|cuda)s?(_|$)")
-_LIKE_A_DEVICE = re.compile(r"(.+_)?device|device_(name|id|index)|gpu(_id|_index)?")
+from devlint.policy import means
 
 
 def parameter_like(function: ir.Function) -> ir.Parameter | None:
     """The parameter that asks for a device by another name than `device`: `target_device`, `gpu`.
     None where there are several: one of them may stand for the others."""
-    found = [p for p in function.params if _OF_DEVICES.search(p.name)]
+    found = [p for p in function.params if means("about-devices", p.name, "parameter")]
     alone = len(found) == 1 and found[0].kind in ("positional", "keyword")
-    return found[0] if alone and _LIKE_A_DEVICE.fullmatch(found[0].name) else None
+    return found[0] if alone and means("a-device", found[0].name, "parameter") else None
 
 
 def goes_nowhere(function: ir.Function, name: str) -> bool:
@@ -44,7 +40,7 @@ def _fills_in(statement: ir.Stmt, name: str) -> bool:
 def chosen_twice(function: ir.Function) -> tuple[ir.Assign, ir.Assign] | None:
     """`self.device = f(device)` and then `self.device = ...` anew, with nothing in between that
     could have read it."""
-    named = {p.name for p in function.params if _OF_DEVICES.search(p.name)}
+    named = {p.name for p in function.params if means("about-devices", p.name, "parameter")}
     if not named:
         return None
     this, stored = function.params[0].name, dict[str, ir.Assign]()
@@ -57,7 +53,7 @@ def chosen_twice(function: ir.Function) -> tuple[ir.Assign, ir.Assign] | None:
         assert isinstance(statement, ir.Assign)
         if attr in stored:
             return stored[attr], statement
-        if "device" in attr and _names(statement) & named:
+        if means("about-devices", attr, "variable") and _names(statement) & named:
             stored[attr] = statement
     return None
 

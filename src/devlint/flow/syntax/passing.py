@@ -3,11 +3,9 @@ stands for is sent to an accelerator, what a move gives is thrown away."""
 
 from __future__ import annotations
 
-import re
-
 from devlint.flow.syntax.walk import descendants, inner_statements, mentions
 from devlint.model import ir
-from devlint.model.trees import dotted_name, last_name
+from devlint.policy import means
 
 
 def is_passing(body: ir.Body, call: ir.Call, name: str) -> bool:
@@ -24,7 +22,7 @@ def is_passing(body: ir.Body, call: ir.Call, name: str) -> bool:
 
 def is_sent_after(body: ir.Body, call: ir.Call, name: str) -> bool:
     """Whether what a name stands for is sent to an accelerator in a later statement, so that it
-    isn't there yet: `x.cuda()`, `x.to(device)`, `x, y = to_cuda(x, y)`."""
+    isn't there yet: `x.cuda()`, `x.to(device)`."""
     rest = _after(body, call) or ()
     return any(
         isinstance(node, ir.Call) and _sends(node, name)
@@ -33,24 +31,22 @@ def is_sent_after(body: ir.Body, call: ir.Call, name: str) -> bool:
     )
 
 
-_SENDERS = re.compile(r"to_(cuda|gpu|device)|send_to_device")
-
-
-def _is_accelerator(node: ir.Expr) -> bool:
-    """`device`, `self.device` and `args.device`, or a text that begins with "cuda"."""
-    if isinstance(node, ir.Constant):
-        return isinstance(node.value, str) and node.value.startswith("cuda")
-    return dotted_name(node) in ("device", "self.device", "args.device")
-
-
 def _sends(call: ir.Call, name: str) -> bool:
     match call:
         case ir.Call(func=ir.Attribute(value=ir.Name(id=sent), attr="cuda")) if sent == name:
             return True
         case ir.Call(func=ir.Attribute(value=ir.Name(id=sent), attr="to"), args=(to, *_)):
-            return sent == name and _is_accelerator(to.value)
-    given = any(isinstance(a.value, ir.Name) and a.value.id == name for a in call.args)
-    return given and _SENDERS.fullmatch(last_name(call.func)) is not None
+            return sent == name and _names_accelerator(to.value)
+    return False
+
+
+def _names_accelerator(node: ir.Expr) -> bool:
+    match node:
+        case ir.Constant(value=str(text)):
+            return text.startswith("cuda")
+        case ir.Name(id=name) | ir.Attribute(value=ir.Name(id="self" | "args"), attr=name):
+            return bool(means("device", name, "variable"))
+    return False
 
 
 def _after(body: ir.Body, call: ir.Call) -> ir.Body | None:

@@ -9,6 +9,7 @@ from devlint.flow.syntax.seen import Scan
 from devlint.flow.syntax.walk import descendants, self_attribute
 from devlint.model import ir
 from devlint.model.trees import dotted_name, last_name, root_name
+from devlint.policy import means
 
 TENSOR_ONLY = frozenset(
     "dim view permute unsqueeze unsqueeze_ is_cuda numel expand expand_as contiguous detach "
@@ -269,7 +270,7 @@ def _may_make(func: ir.Expr) -> bool:
     the file, or a function of a library; hardly a method of something else."""
     if isinstance(func, ir.Attribute):
         deep = isinstance(func.value, ir.Name)
-        return deep or func.attr[:1].isupper() or func.attr in MOVES
+        return deep or bool(means("class", func.attr, "function")) or func.attr in MOVES
     return True
 
 

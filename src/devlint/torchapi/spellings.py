@@ -1,0 +1,64 @@
+"""How torch, its companions and Python spell their own names: types of tensors, dtypes, bases of
+modules, annotations. What a program calls its own is no business of these."""
+
+from __future__ import annotations
+
+import re
+
+_TYPE = re.compile(
+    r"torch\.(cuda\.)?(BFloat16|Bool|Byte|Char|Double|Float|Half|Int|Long|Short)Tensor"
+)
+_CUDA_TYPE = re.compile(r"(.*\.)?cuda\.\w+Tensor")
+_INTEGER = re.compile(r"(.*\.)?(u?int\d*|long|short)")
+_MODULE = re.compile(
+    r"(.*\.)?(nn\.Module|LightningModule|PreTrainedModel|ModelMixin)"
+    r"|torch\.nn\.modules\.\w+\._[A-Z]\w+"
+)
+"""What is private in torch.nn's files are bases of its layers and losses."""
+_MANAGED = re.compile(r".*(LightningModule|LightningDataModule)|Fabric")
+_PLAIN = re.compile(
+    r"(typing\.)?(Optional\[)?(str|int|float|bool)\]?( \| (str|int|float|bool|None))*"
+)
+_OF_NUMBERS = re.compile(r"\b([Ll]ist|[Tt]uple|Sequence)\[(\w+\[)?(int|float)\b")
+_OF_TEXT = re.compile(r"\b(str|PIL|Image)\b")
+
+
+def place_of_type(name: str) -> str:
+    """The device type of a type of tensors that names it (`torch.cuda.FloatTensor`), else ""."""
+    found = _TYPE.fullmatch(name)
+    return "" if found is None else "cuda" if found[1] else "cpu"
+
+
+def is_type_of_cuda(name: str) -> bool:
+    """`torch.cuda.LongTensor`, also as `cuda.LongTensor`."""
+    return _CUDA_TYPE.fullmatch(name) is not None
+
+
+def is_integer(name: str) -> bool:
+    """Whether a dtype is one of integers."""
+    return _INTEGER.fullmatch(name) is not None
+
+
+def is_module_class(name: str) -> bool:
+    """Whether a dotted name is a base of modules: torch's, or a companion's."""
+    return _MODULE.fullmatch(name) is not None
+
+
+def is_managed_class(name: str) -> bool:
+    """Whether a framework places what a class makes that is based on that one."""
+    return _MANAGED.fullmatch(name) is not None
+
+
+def is_class(name: str) -> bool:
+    """Whether the last word of a library's name is one of a class there."""
+    return name.rpartition(".")[2][:1].isupper()
+
+
+def says_plain(annotation: str) -> bool:
+    """Whether an annotation says that something is a string or a number, or a list of numbers."""
+    return _PLAIN.fullmatch(annotation) is not None or _OF_NUMBERS.search(annotation) is not None
+
+
+def says_text(annotation: str) -> bool:
+    """Whether an annotation speaks of text or pictures."""
+    return _OF_TEXT.search(annotation) is not None
