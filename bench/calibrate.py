@@ -1,77 +1,141 @@
-"""Whether the sorts of steps in a finding's derivation tell true findings from false ones.
+"""How many of a hundred findings like another one were true: fitted on labels, and tried.
 
     python bench/calibrate.py                  (with `pip install scikit-learn`)
+    python bench/calibrate.py --write          and put the numbers into devlint's score.toml
 
-A logistic regression on what is known of each labelled finding (its rule, the sorts of its steps)
-is fitted on nine tenths of the projects and tried on the others, ten times. Printed are the area
+Alike are the findings of one rule that are known by the same evidence (`verdict/score.py`). A score
+is the share of true ones among those that somebody judged, drawn to the share of all as by twenty
+more projects: few kinds have many labels. A project counts by the root of its findings: twenty of
+one cause say little more than five.
+
+It is tried on projects that it wasn't fitted on, ten times on a tenth of them. Printed are the area
 under the curve (0.5: it ranks no better than chance), the Brier score beside that of the base rate
-alone, and how many findings score above a mark, with the share of them that is true. A score may
-decide what is shown by default only where it ranks findings of projects that it wasn't fitted on.
+alone, and for each band of scores how many findings there are and how many of a hundred are true,
+with the 95 % interval.
+
+A score that hides findings was tried with it, and isn't in: with a smaller prior, what scored below
+60 was as true as the rest (70 of 100), so nothing would be gained by leaving it out.
+
+Labels without sorts aren't used: the finding is gone, or nobody kept them.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from math import sqrt
+from pathlib import Path
 
-import numpy as np
 from labels import LABELS, PROVING, Label, read
-from sklearn.linear_model import LogisticRegression
+from precision import wilson
 from sklearn.metrics import brier_score_loss, roc_auc_score
 from sklearn.model_selection import GroupKFold
 
-FOLDS = 10
-RARE = 6
-"""What fewer findings have than this isn't fitted."""
-MARKS = (0.6, 0.7, 0.8, 0.9)
+from devlint.verdict import score
 
-Features = Callable[[Label], set[str]]
-WHAT: dict[str, Features] = {
-    "rule": lambda label: {label.key[4]},
-    "sorts": lambda label: set(label.sorts),
-    "rule and sorts": lambda label: {label.key[4], *label.sorts},
-}
+TABLE = Path(score.__file__).with_name("score.toml")
+FOLDS = 10
+PRIOR = 20.0
+BANDS = ((0, 60), (60, 70), (70, 80), (80, 90), (90, 101))
+
+Kind = tuple[str, str]
+"""A rule and the evidence for a finding of it."""
 
 
 def main() -> None:
-    """Print a line for each kind of features."""
-    argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0]).parse_args()
+    """Print how well the scores tell findings apart, and write them if asked to."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--write", action="store_true")
+    options = parser.parse_args()
     labels = [
         label
         for label in read(LABELS).values()
-        if label.sorts and label.true is not None and label.first_sight
-        if label.key[4].startswith(PROVING)
+        if label.sorts and label.true is not None and label.key[4].startswith(PROVING)
     ]
-    true = np.array([label.true for label in labels])
-    base = float(true.mean() * (1 - true.mean()))
+    true = [bool(label.true) for label in labels]
+    share = sum(true) / len(true)
     projects = len({label.key[0] for label in labels})
-    print(f"{len(labels)} findings of {projects} projects, {true.mean():.0%} of them true")
-    for name, features in WHAT.items():
-        scores = _scores(labels, features, true)
-        area, brier = roc_auc_score(true, scores), brier_score_loss(true, scores)
-        above = ", ".join(_above(scores, true, mark) for mark in MARKS)
-        print(f"{name:15} area {area:.2f}  Brier {brier:.3f} (base {base:.3f})  {above}")
+    print(f"{len(labels)} findings of {projects} projects, {share:.0%} of them true")
+    scores = _tried(labels, true)
+    base = share * (1 - share)
+    print(
+        f"area {roc_auc_score(true, scores):.2f}, "
+        f"Brier {brier_score_loss(true, [each / 100 for each in scores]):.3f} (base {base:.3f})"
+    )
+    for low, high in BANDS:
+        inside = [is_true for each, is_true in zip(scores, true, strict=True) if low <= each < high]
+        if inside:
+            least, most = wilson(sum(inside), len(inside))
+            print(
+                f"{low} to {min(high, 100)}: {len(inside)}, "
+                f"{sum(inside) / len(inside):.0%} true ({least:.0%} to {most:.0%})"
+            )
+    if options.write:
+        TABLE.write_text(_written(labels, true), encoding="utf-8")
 
 
-def _scores(labels: Sequence[Label], features: Features, true: np.ndarray) -> np.ndarray:
-    """What each finding scores by a model that was fitted on other projects."""
-    found = [features(label) for label in labels]
-    counts = Counter(name for names in found for name in names)
-    kept = sorted(name for name, count in counts.items() if count >= RARE)
-    table = np.array([[name in names for name in kept] for names in found], float)
+def kind(label: Label) -> Kind:
+    """What a finding is like."""
+    return label.key[4], score.evidence(label.sorts)
+
+
+def _tried(labels: Sequence[Label], true: Sequence[bool]) -> list[int]:
+    """What each finding scores by labels of other projects."""
+    scores = [0] * len(labels)
     groups = [label.key[0] for label in labels]
-    scores = np.zeros(len(labels))
-    for fitted, tried in GroupKFold(FOLDS).split(table, true, groups):
-        model = LogisticRegression(C=0.3, max_iter=2000).fit(table[fitted], true[fitted])
-        scores[tried] = model.predict_proba(table[tried])[:, 1]
+    for fitted, tried in GroupKFold(FOLDS).split(labels, true, groups):
+        mean, numbers = _fitted([labels[each] for each in fitted])
+        for each in tried:
+            scores[each] = numbers.get(kind(labels[each]), mean)
     return scores
 
 
-def _above(scores: np.ndarray, true: np.ndarray, mark: float) -> str:
-    chosen = scores >= mark
-    share = f"{true[chosen].mean():.0%} true" if chosen.any() else "none"
-    return f"{mark:.0%}: {int(chosen.sum())} ({share})"
+def _fitted(labels: Sequence[Label]) -> tuple[int, dict[Kind, int]]:
+    """The mean, and the score of each kind."""
+    many = Counter(label.key[0] for label in labels)
+    weights = {project: 1 / sqrt(count) for project, count in many.items()}
+    mean = _share((bool(each.true), weights[each.key[0]]) for each in labels)
+    by_kind: defaultdict[Kind, list[tuple[bool, float]]] = defaultdict(list)
+    for label in labels:
+        by_kind[kind(label)].append((bool(label.true), weights[label.key[0]]))
+    numbers = {
+        each: _percent(_share([*rows, (True, PRIOR * mean), (False, PRIOR * (1 - mean))]))
+        for each, rows in by_kind.items()
+    }
+    return _percent(mean), numbers
+
+
+def _share(rows: Iterable[tuple[bool, float]]) -> float:
+    listed = list(rows)
+    return sum(weight for is_true, weight in listed if is_true) / sum(w for _, w in listed)
+
+
+def _percent(share: float) -> int:
+    return round(100 * share)
+
+
+def _written(labels: Sequence[Label], true: Sequence[bool]) -> str:
+    """The table as TOML, each number with what it rests on."""
+    mean, numbers = _fitted(labels)
+    projects = len({label.key[0] for label in labels})
+    lines = [
+        "# How many of a hundred findings of a rule are true that are known by the same evidence.",
+        "# Written by `python bench/calibrate.py --write` from bench/labels.jsonl:",
+        f"# {len(labels)} findings of {projects} projects, {sum(true)} of them true.",
+        "",
+        "# of what nobody has judged",
+        f"mean = {mean}",
+    ]
+    rule = ""
+    for (code, evidence), number in sorted(numbers.items()):
+        if code != rule:
+            lines += ["", f"[{code}]"]
+            rule = code
+        alike = [label for label in labels if kind(label) == (code, evidence)]
+        judged = f"{sum(bool(each.true) for each in alike)} of {len(alike)} true"
+        lines.append(f"{evidence} = {number}  # {judged}")
+    return "\n".join(lines) + "\n"
 
 
 if __name__ == "__main__":

@@ -71,7 +71,7 @@ def test_json() -> None:
             "code": "DEV202",
             "name": "operands-on-other-devices",
             "level": "error",
-            "confidence": "high",
+            "confidence": 100,
             "message": "`y` is on cpu but `x` is on cuda",
             "url": f"{rulebook.RULES_URL}/operands-on-other-devices.md",
             "trace": [
@@ -155,7 +155,7 @@ def test_the_schema_holds_and_refuses() -> None:
 
 
 def test_sarif_result() -> None:
-    unsure = replace(HARDCODED, confidence=Confidence.MEDIUM)
+    unsure = replace(HARDCODED, confidence=Confidence.MEDIUM, score=65)
     [run] = sarif(unsure, MISMATCH)["runs"]
     assert run["columnKind"] == "unicodeCodePoints"
     assert run["invocations"] == [{"executionSuccessful": True}]
@@ -164,7 +164,7 @@ def test_sarif_result() -> None:
     first, second = run["results"]
     assert (first["ruleId"], first["ruleIndex"], first["level"]) == ("DEV202", 1, "error")
     assert (second["ruleId"], second["ruleIndex"], second["level"]) == ("DEV104", 0, "warning")
-    assert (first["rank"], second["rank"]) == (90.0, 50.0)
+    assert (first["rank"], second["rank"]) == (100, 65)
     [location] = first["locations"]
     assert location["physicalLocation"] == {
         "artifactLocation": {"uri": "train.py"},

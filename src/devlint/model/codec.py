@@ -36,24 +36,26 @@ def decode(text: str, filename: str) -> list[Finding]:
     """The findings that `encode` wrote. Raises `ValueError` or `TypeError` for anything else."""
     if not text:
         return []
-    rows = json.loads(text)
-    return [
-        Finding(
-            filename=filename,
-            code=code,
-            name=name,
-            message=message,
-            level=Level(level),
-            span=Span(*span),
-            trace=tuple(Step(Span(*place), words, _shown(path)) for place, words, path in trace),
-            fix=None if fix is None else _read_fix(*fix),
-            help=remedy,
-            statement=(statement[0], statement[1]),
-            confidence=Confidence(sure),
-            sorts=tuple(sorts),
-        )
-        for code, name, message, level, span, trace, fix, remedy, statement, sure, sorts in rows
-    ]
+    return [_read(filename, *row) for row in json.loads(text)]
+
+
+def _read(filename: str, *row: Any) -> Finding:
+    code, name, message, level, span, trace, fix, remedy, statement, sure, sorts, score = row
+    return Finding(
+        filename=filename,
+        code=code,
+        name=name,
+        message=message,
+        level=Level(level),
+        span=Span(*span),
+        trace=tuple(Step(Span(*place), words, _shown(path)) for place, words, path in trace),
+        fix=None if fix is None else _read_fix(*fix),
+        help=remedy,
+        statement=(statement[0], statement[1]),
+        confidence=Confidence(sure),
+        sorts=tuple(sorts),
+        score=score,
+    )
 
 
 def _shown(path: str) -> str:
@@ -74,6 +76,7 @@ def _finding(finding: Finding) -> list[Any]:
         finding.statement,
         finding.confidence.value,
         finding.sorts,
+        finding.score,
     ]
 
 

@@ -217,6 +217,8 @@ class Finding:
     confidence: Confidence = Confidence.HIGH
     sorts: tuple[str, ...] = ()
     """How it is known where the things are that it is about: the sorts of all steps, in order."""
+    score: int = 100
+    """How many of a hundred findings like it were true."""
 
 
 OTHERS = "other values"

@@ -24,7 +24,7 @@ def as_object(finding: Finding) -> dict[str, object]:
         "code": finding.code,
         "name": finding.name,
         "level": severity(finding.level),
-        "confidence": finding.confidence.value,
+        "confidence": finding.score,
         "message": finding.message,
         "url": page_url(finding.name),
         "trace": [

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from devlint import __version__
 from devlint.escaping import json_text, unlinked
-from devlint.model.findings import Confidence, Finding, Fix, Level, Span
+from devlint.model.findings import Finding, Fix, Level, Span
 from devlint.report.context import Context, Failure, severity
 from devlint.report.linehash import line_hashes
 from devlint.rulebook import HOMEPAGE, Page, page_url, pages
@@ -17,8 +17,6 @@ Json = dict[str, object]
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 _PRECISION = {"error": "high", "warning": "medium", "note": "low"}
-_RANK = {Confidence.HIGH: 90.0, Confidence.MEDIUM: 50.0}
-"""Of 100: what viewers sort results by."""
 _PROBLEM = {"error": "error", "warning": "warning", "note": "recommendation"}
 _LONGEST_DESCRIPTION = 1024  # GitHub's limit
 
@@ -93,7 +91,7 @@ def _result(
         "ruleId": finding.code,
         "ruleIndex": rule_index,
         "level": severity(finding.level),
-        "rank": _RANK[finding.confidence],
+        "rank": finding.score,
         "message": _message(message),
         "locations": [_location(uri, finding.span)],
         "partialFingerprints": {"primaryLocationLineHash": own_hash, "devlint/v1": mark},

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from devlint.model.findings import Change, Finding, Fix, Hop, Report, Span, Step
 from devlint.rulebook import Page
 from devlint.source.spots import File, path_of, span_of
+from devlint.verdict.score import score
 
 if TYPE_CHECKING:
     from devlint.source.document import Document
@@ -49,6 +50,7 @@ def locate(
         statement=statement,
         confidence=report.confidence,
         sorts=report.sorts,
+        score=score(page.code, report.sorts),
     )
 
 

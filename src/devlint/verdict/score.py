@@ -1,0 +1,46 @@
+"""How certain a finding is: how many of a hundred like it were true, of those that somebody judged.
+
+Alike are the findings of one rule that are known by the same evidence. The numbers stand in
+`score.toml`, which `bench/calibrate.py` writes from the labels of real findings.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from devlint.flow.domain.derivation import Sort
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+PROVING = ("DEV2", "DEV3", "DEV4", "DEV5")
+"""The families whose findings claim that something goes wrong. The others say what stands there."""
+_EVIDENCE = (
+    (Sort.TENSOR_BY_USE, "by-use"),
+    (Sort.ANNOTATION, "by-annotation"),
+    (Sort.MODULE_MOVES, "module-may-move"),
+)
+
+
+def evidence(sorts: Collection[str]) -> str:
+    """What a finding rests on most weakly, by the sorts of steps that it is derived by."""
+    return next((name for sort, name in _EVIDENCE if sort.value in sorts), "stated")
+
+
+def score(code: str, sorts: Collection[str]) -> int:
+    """How many of a hundred findings like it were true."""
+    if not code.startswith(PROVING):
+        return 100
+    found = _numbers()
+    return int(found.get(code, {}).get(evidence(sorts), found["mean"]))
+
+
+@cache
+def _numbers() -> dict[str, Any]:
+    return tomllib.loads((resources.files(__package__) / "score.toml").read_text(encoding="utf-8"))

@@ -1,0 +1,59 @@
+"""How certain a finding is."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from devlint.config.settings import Settings
+from devlint.flow.domain.derivation import Sort
+from devlint.lint import check_source
+from devlint.rulebook import pages
+from devlint.verdict import score
+
+
+def test_the_weakest_evidence_counts() -> None:
+    annotated = (Sort.ANNOTATION.value, Sort.DEFAULT.value)
+    assert score.evidence((Sort.MOVE_NAMED.value, Sort.DEFAULT.value)) == "stated"
+    assert score.evidence((Sort.MODULE_MOVES.value,)) == "module-may-move"
+    assert score.evidence(annotated) == "by-annotation"
+    assert score.evidence((*annotated, Sort.TENSOR_BY_USE.value)) == "by-use"
+
+
+def test_each_number_is_a_share_of_a_rule_that_proves_something() -> None:
+    codes = {page.code for page in pages().values()}
+    numbers = dict(score._numbers())
+    assert 0 < numbers.pop("mean") < 100
+    assert numbers.keys() <= {code for code in codes if code.startswith(score.PROVING)}
+    kinds = {"stated", "by-annotation", "by-use", "module-may-move"}
+    for table in numbers.values():
+        assert table.keys() <= kinds
+        assert all(0 <= number <= 100 for number in table.values())
+
+
+def test_what_nobody_has_judged_scores_as_the_mean() -> None:
+    mean = score._numbers()["mean"]
+    assert score.score("DEV299", ()) == mean
+    assert score.score("DEV204", (Sort.MODULE_MOVES.value,)) == mean
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "sorts"),
+    [
+        ("x.cuda()", "DEV101", ()),
+        ("shifted = y + torch.ones(3)", "DEV202", (Sort.MOVE_NAMED.value,)),
+    ],
+)
+def test_a_finding_carries_it(line: str, code: str, sorts: tuple[str, ...]) -> None:
+    source = f"""
+        import torch
+
+        x = torch.zeros(3)
+        y = x.to("cuda")
+        {line}
+    """
+    found = check_source(textwrap.dedent(source).encode(), "a.py", Settings())
+    (finding,) = (each for each in found if each.code == code)
+    assert finding.score == score.score(code, sorts)
+    assert (finding.score == 100) == (not code.startswith(score.PROVING))
