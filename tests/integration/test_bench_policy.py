@@ -18,10 +18,10 @@ def run(train_loader):
 
 
 def test_the_cases_that_break_without_a_row() -> None:
-    table = over_cases("dev1_loads", ("schedulers", "masks"))
+    table = over_cases("dev1_loads", ("schedulers", "indices"))
     assert table["schedulers"].broken == ["dev1_loads::The state of a scheduler[0]"]
     assert (len(table["schedulers"].made), len(table["schedulers"].withheld)) == (0, 1)
-    assert not table.get("masks") or not table["masks"].broken
+    assert not table.get("indices") or not table["indices"].broken
 
 
 def test_labelled_findings_that_a_row_makes(tmp_path: Path) -> None:
