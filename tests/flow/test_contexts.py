@@ -157,3 +157,56 @@ def test_an_attribute_of_a_base_in_another_file(tmp_path: Path) -> None:
 
 def test_the_reasons_have_words() -> None:
     assert {"callers-bring-it-from-the-host", "placed-from-outside"} <= REASONS.keys()
+
+
+TABLES = """
+    import torch
+
+    class Tables:
+        def __init__(self, layout: torch.Tensor):
+            self.layout = layout
+
+        def make(self):
+            return looked_up(self.layout)
+
+    def looked_up(layout: torch.Tensor):
+        return layout.sum(-1) + torch.zeros(3)
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ("scores.cpu()", []),
+        ("scores.to(device)", ["DEV203:12"]),
+        ("scores", ["DEV203:12"]),
+    ],
+)
+def test_what_a_constructor_keeps(tmp_path: Path, given: str, found: list[str]) -> None:
+    files = {
+        "tables.py": TABLES,
+        "main.py": f"""
+            from tables import Tables
+            from scoring import scored
+
+            def run(rows, device):
+                scores = scored(rows)
+                return Tables({given}).make()
+        """,
+    }
+    assert lint(tmp_path, "tables.py", files) == found
+
+
+def test_what_a_program_does_at_its_top_level(tmp_path: Path) -> None:
+    """What nobody imports is a program; a file that others import may only be tried out there."""
+    program = """
+        import torch
+
+        def padded(image: torch.Tensor, device=None):
+            return torch.cat((image, torch.zeros(3)))
+
+        padded(torch.linspace(0, 1, 5))
+    """
+    assert lint(tmp_path, "program.py", {"program.py": program}) == []
+    files = {"other.py": "import program"}
+    assert lint(tmp_path, "program.py", files) == ["DEV203:5"]

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devlint.flow.calls.callers import is_edge
-from devlint.flow.domain.lattice import Symbol, is_place_of_argument, only_host, parameter_of
+from devlint.flow.domain.lattice import Symbol, is_place_of_argument, may_be_host, parameter_of
 from devlint.flow.domain.values import Kind, Origin
 from devlint.flow.facts import Fact, Indexing, Join, ModuleCall, Operand
 from devlint.flow.project import Project
@@ -29,22 +29,30 @@ def withheld(fact: Fact, path: str, project: Project) -> str:
 
 
 def _arguments(fact: Fact) -> Iterator[tuple[str, str]]:
-    """The arguments of a plain function that anybody may call of which a fact says something: the
-    function's dotted name and that of the parameter. A place may go by the name that it has where
-    the function is called."""
+    """The arguments of which a fact says something: the function's dotted name and that of the
+    parameter. A place may go by the name that it has where the function is called, or where the
+    constructor of its object has got it."""
     context = fact.context
-    if is_edge(context.running.rpartition(".")[2]):
-        return
+    owner = context.running.rpartition(".")[0]
+    edges = {name for name in (context.running, context.function) if is_edge(_last(name))}
     for operand in _meeting(fact):
-        if operand.origin in (Origin.INPUT, Origin.FOLLOWS) and is_place_of_argument(
-            operand.device
-        ):
-            assert isinstance(operand.device, Symbol)
-            yield context.running, parameter_of(operand.device)
-            if isinstance(operand.node, ir.Name) and not is_edge(
-                context.function.rpartition(".")[2]
-            ):
+        if operand.origin not in _GIVEN or not is_place_of_argument(operand.device):
+            continue
+        assert isinstance(operand.device, Symbol)
+        name = parameter_of(operand.device)
+        if context.running not in edges:
+            yield context.running, name
+            if isinstance(operand.node, ir.Name) and context.function not in edges:
                 yield context.function, operand.node.id
+        if owner:
+            yield f"{owner}.__init__", name
+
+
+_GIVEN = (Origin.INPUT, Origin.FOLLOWS)
+
+
+def _last(name: str) -> str:
+    return name.rpartition(".")[2]
 
 
 def _meeting(fact: Fact) -> tuple[Operand, ...]:
@@ -60,7 +68,7 @@ def _attributes(fact: Fact) -> Iterator[tuple[str, bool]]:
     if not this:
         return
     operands = (fact.module, *fact.inputs) if isinstance(fact, ModuleCall) else _meeting(fact)
-    for operand in filter(lambda each: only_host(each.device), operands):
+    for operand in filter(lambda each: may_be_host(each.device), operands):
         for node in (operand.node, *(step.node for step in operand.steps)):
             called = node.func if isinstance(node, ir.Call) else None
             for each in descendants(called or node):

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from devlint import files
 from devlint.flow.surroundings import Text
 from devlint.flow.syntax.scan import MOVES
-from devlint.project.importing import Finder, is_absent
+from devlint.project.importing import ALL, Finder, is_absent, modules_of
 from devlint.project.programs import answer, questions
 from devlint.purpose import speaks_of_devices
 from devlint.source.encoding import decode
@@ -171,7 +171,9 @@ class Neighbours(Finder):
 
     def stamp(self, path: str) -> object:
         """What changes when a file does: its time and size; None where there is no such file, or
-        no module of that path."""
+        no module of that path. Of all modules of a folder their names."""
+        if os.path.basename(path) == ALL:
+            return modules_of(path)
         if not path.endswith(".py"):
             return None if is_absent(path) else (0, 0)
         return _version(path)

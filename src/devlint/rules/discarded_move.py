@@ -18,12 +18,12 @@ def discarded_move(move: Move) -> Iterator[Report]:
         return
     if _is_made_here(receiver.node) or (move.method == "type" and not move.arguments):
         return
-    if _is_there(move):
+    if _only_converts(move) or _is_there(move):
         return
     yield Report(
         at=move.node,
-        message=f"the result of `{ir.render(move.node)}` is thrown away: a tensor isn't "
-        f"{'converted' if _only_converts(move) else 'moved'} in place",
+        message=f"the result of `{ir.render(move.node)}` is thrown away: a tensor isn't moved in "
+        "place",
         because=receiver.trace,
         fix=_assignment(move),
         help=_remedy(move),
@@ -52,7 +52,7 @@ def _is_made_here(node: ir.Expr) -> bool:
 
 
 def _only_converts(move: Move) -> bool:
-    """Whether a move names a dtype and no device."""
+    """Whether a move names a dtype and no device: where things are doesn't hang on it."""
     if move.method == "type":
         return not any("cuda" in word for word in words(move.node))
     first = move.arguments[0][1] if move.arguments else None

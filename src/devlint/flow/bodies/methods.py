@@ -14,12 +14,12 @@ from devlint.flow.bodies.registered import leave_open, place_parts, register, te
 from devlint.flow.calls import fields
 from devlint.flow.calls.callers import is_exporting, is_out_of_use, is_private, is_trying_itself
 from devlint.flow.domain.keys import ALL_ON_HOST, CUDA_AVAILABLE, IS_NONE
-from devlint.flow.domain.lattice import UNKNOWN, Device, conditions, join
+from devlint.flow.domain.lattice import UNKNOWN, Device, conditions, join, only_host
 from devlint.flow.domain.paths import path_value
 from devlint.flow.domain.state import Object, State
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.value_joins import join_values
-from devlint.flow.domain.values import Kind, Value
+from devlint.flow.domain.values import Kind, Origin, Value
 from devlint.flow.facts import Role
 from devlint.flow.frames.files import CONSTRUCTORS, ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
@@ -228,11 +228,16 @@ def _where_it_is(value: Value) -> Value:
     return value.but(device=UNKNOWN) if absent else value
 
 
+def _unreleased(value: Value) -> Value:
+    """What a method brings to the host: most likely it is done with it then, and other methods run
+    before that."""
+    released = value.origin is Origin.MOVED and only_host(value.device)
+    return value.but(device=UNKNOWN) if released else value
+
+
 def _merge(info: ClassInfo, before: Object, ends: list[Object], is_self: bool) -> Object:
-    device: Device = ends[0].device
-    for end in ends[1:]:
-        device = join(device, end.device)
-    moved = [end for end in ends if end.device != before.device]
+    device: Device = before.device
+    moved = [end for end in ends if end.device != before.device and not only_host(end.device)]
     if moved:
         device = moved[0].device
         for end in moved[1:]:
@@ -242,9 +247,11 @@ def _merge(info: ClassInfo, before: Object, ends: list[Object], is_self: bool) -
         for name, value in end.entries.items():
             known = entries.get(name)
             if known is not None:
-                entries[name] = _where_it_is(join_values(known, value))
+                entries[name] = _where_it_is(join_values(known, _unreleased(value)))
             elif not any(each.open_base for each in info.lineage()):
-                entries[name] = value  # else a base that isn't seen may have set it before
+                entries[name] = _unreleased(
+                    value
+                )  # else a base that isn't seen may have set it before
     trace = moved[0].trace if moved else before.trace
     return replace(
         before, device=device, entries=entries if is_self else before.entries, trace=trace,

@@ -32,6 +32,7 @@ from devlint.flow.frames.arguments import Arguments, by_parameter
 from devlint.flow.frames.files import ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.world import Parameter, World
+from devlint.flow.modules.asked import kept_arguments
 from devlint.flow.syntax.passing import is_sent_after
 from devlint.flow.syntax.walk import descendants
 from devlint.model import ir
@@ -69,16 +70,31 @@ def _handed_on(frame: Frame, value: Value, place: Device) -> Parameter | None:
     of none, or of one that is given what follows a module."""
     frame = frame.outermost
     function = frame.function
-    if not isinstance(function, ir.Function) or is_edge(function.name):
+    if not isinstance(function, ir.Function):
         return None
+    name = ""
     if isinstance(place, Symbol) and is_place_of_argument(place):
         name = parameter_of(place)
     elif value.kind is Kind.UNKNOWN and isinstance(value.data, Path):
         name = value.data.root
-    else:
+    if any(name == parameter.name for parameter in function.params[frame.owner is not None :]):
+        return None if is_edge(function.name) else (frame.file.path, frame.qualname, name)
+    return _kept_argument(frame.owner, value, place)
+
+
+def _kept_argument(owner: ClassInfo | None, value: Value, place: Device) -> Parameter | None:
+    """The parameter of the constructor that keeps it as it is, where a value is `self.table`: its
+    place goes by the name of either."""
+    init = None if owner is None else owner.method("__init__")
+    if init is None:
         return None
-    taken = any(name == parameter.name for parameter in function.params)
-    return (frame.file.path, frame.qualname, name) if taken else None
+    text = place.key.removesuffix(".device") if isinstance(place, Symbol) else ""
+    text = value.data.text if isinstance(value.data, Path) else text
+    source, function = init
+    for name, attribute in kept_arguments(source, function).items():
+        if text in (name, attribute):
+            return (source.file.path, f"{source.node.name}.__init__", name)
+    return None
 
 
 def note_numpy(frame: Frame, func: ir.Attribute) -> None:

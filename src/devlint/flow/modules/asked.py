@@ -23,7 +23,7 @@ from devlint.model import ir
 def as_methods_ask(info: ClassInfo, init: ir.Function, heap: Heap) -> None:
     """Let what hangs on an argument that the constructor keeps hang on the attribute instead."""
     hanging = [ref for ref in heap.written if _hangs(heap[ref])]
-    kept = _kept(info, init) if hanging else {}
+    kept = kept_arguments(info, init) if hanging else {}
     for ref in hanging if kept else ():
         heap[ref] = _renamed_object(heap[ref], kept)
 
@@ -35,7 +35,7 @@ def _hangs(found: Object) -> bool:
     )
 
 
-def _kept(info: ClassInfo, init: ir.Function) -> dict[str, str]:
+def kept_arguments(info: ClassInfo, init: ir.Function) -> dict[str, str]:
     """The arguments that it stores as they are, and that nothing changes later; each with the
     attribute."""
     if not init.params:
