@@ -8,7 +8,8 @@ A label is a line of labels.jsonl:
 
     package, version    the project: a release of a package, or "owner/name" and a commit
     path, line, code    which finding of it
-    confidence          what devlint said of it: "high" or "medium"; absent where nobody kept it
+    confidence          what devlint said of it: "high" or "medium" at first, then its number;
+                        absent where nobody kept it
     sorts               the sorts of steps by which it is derived, as devlint last found it; absent
                         where it is gone, or nobody kept them
     verdict             "true", "false", or "unclear" where readers differ or can't say

@@ -47,7 +47,7 @@ def settings(**switches: bool) -> Settings:
 
 def rows_of(example: Example, given: Settings) -> list[int]:
     """The rows of what the example's rule finds."""
-    found = check(example.source.encode(), FILE, given).findings
+    found = check(example.source.encode(), example.file, given).findings
     return [each.span.row for each in found if each.code == example.rule]
 
 
@@ -65,7 +65,7 @@ def test_a_row_changes_its_case_and_not_the_other(row: Hypothesis) -> None:
 def test_a_row_is_named_where_something_hangs_on_it(row: Hypothesis) -> None:
     rules = catalogue().codes("ALL")
     for example, speaks in ((row.changes, True), (row.stays, False)):
-        found = list(alternatives(example.source, FILE, settings(), rules))
+        found = list(alternatives(example.source, example.file, settings(), rules))
         named = {each.row for each in found for page, _ in (*each.by_row, *each.withheld)
                  if page.code == example.rule}  # fmt: skip
         assert (row.name in named) is speaks

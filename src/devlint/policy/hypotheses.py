@@ -18,9 +18,10 @@ OF = frozenset((
 """What may have a name. A variable is whatever an expression ends with: `c` of `a.b.c` as well, or
 the whole of it as it is written."""
 MEANINGS = frozenset((
-    "a-device", "about-devices", "accelerate", "accelerator-flag", "class", "collator", "counter",
-    "data", "device", "device-index", "device-or-index", "dtype", "for-cuda", "goes-to-device",
-    "host", "host-flag", "host-number", "index", "loader", "looks-up", "loss", "mixin",
+    "a-device", "about-devices", "accelerate", "accelerator-flag", "batch", "class", "collator",
+    "counter", "data", "device", "device-index", "device-or-index", "dtype", "for-cuda",
+    "goes-to-device", "host", "host-flag", "host-number", "index", "loader", "looks-up", "loss",
+    "mixin",
     "model", "module", "namespace", "no-tensor", "pipeline", "scheduler", "set-up", "skips",
     "speaks-of-devices", "tensor", "tokenizer", "trial-run", "unused",
 ))  # fmt: skip
@@ -36,6 +37,8 @@ class Example:
 
     rule: str
     source: str
+    file: str = "code.py"
+    """What the file is called: rows on files may speak of it as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,5 +159,6 @@ def _problems(given: Mapping[str, object]) -> Iterator[str]:
         yield "without a reason"
     for key in ("changes", "stays"):
         case = given[key]
-        if not isinstance(case, dict) or set(case) != _CASE or not all(case.values()):
+        given_keys = set(case) - {"file"} if isinstance(case, dict) else None
+        if not isinstance(case, dict) or given_keys != _CASE or not all(case.values()):
             yield f"`{key}` has {', '.join(sorted(_CASE))}"

@@ -82,7 +82,7 @@ class ClassInfo:
 
     def is_stateless(self) -> bool:
         """Whether it is a module that makes nothing to hold: nothing of it is moved, and what it is
-        given may be samples, unless it has a name for a device."""
+        given may be samples, unless it has a name for a batch or a device."""
         if self.stateless is None:
             methods = (each for info in self.lineage() for each in info.methods.values())
             self.stateless = self.is_module and not any(map(self._holds_or_places, methods))
@@ -91,7 +91,11 @@ class ClassInfo:
     def _holds_or_places(self, method: ir.Function) -> bool:
         scan = self.file.scan(method)
         names = (*scan.assigned, *(parameter.name for parameter in method.params))
-        named = any(means("about-devices", name, "variable") for name in names)
+        named = any(
+            means(meaning, name, "variable")
+            for name in names
+            for meaning in ("about-devices", "batch")
+        )
         return scan.makes or scan.registers or named
 
     def setter(self, name: str) -> tuple[ClassInfo, ir.Function] | None:
