@@ -12,7 +12,6 @@ from torch import nn
 from devlint.runtime.explaining.causes import cause
 from devlint.runtime.explaining.computed import deciding
 from devlint.runtime.explaining.definitions import shortened, shown_line
-from devlint.runtime.explaining.lent import lent, wrongly_lent
 from devlint.runtime.explaining.lookup import Named, read
 from devlint.runtime.explaining.mistakes import (
     Mistake,
@@ -24,7 +23,7 @@ from devlint.runtime.explaining.naming import because, behind, named_pair, writt
 from devlint.runtime.explaining.origins import creation
 from devlint.runtime.explaining.ownership import path_below
 from devlint.runtime.explaining.scene import Passed, Scene
-from devlint.runtime.explaining.sides import Owner, Sides, choose_sides
+from devlint.runtime.explaining.sides import Owner, Sides, choose_sides, lent, wrongly_lent
 from devlint.runtime.explaining.stack import Spot, as_module, own_name, owner_of
 from devlint.runtime.explaining.unmoved import given_to, left_behind, unmoved_keeper
 from devlint.runtime.operands import OperandFacts, unknown

@@ -13,7 +13,10 @@ from types import CodeType
 from devlint.runtime.explaining.definitions import definition_of, parsed
 from devlint.runtime.explaining.stack import Spot
 
-MOVES = frozenset({"to", "cuda", "cpu", "xpu", "type", "type_as"})
+TO_DEVICES = frozenset({"to", "cuda", "cpu", "xpu"})
+"""Methods that are there to move a tensor or a module."""
+
+MOVES = TO_DEVICES | {"type", "type_as"}
 """Methods after which a tensor may be elsewhere."""
 
 MAKERS = frozenset(
