@@ -77,11 +77,6 @@ def _read(scene: Scene, text: str) -> list[OperandFacts]:
         elsewhere = [device for device in _DEVICE.findall(text) if device not in places]
         if len(places) == len(unclear) == 1 and elsewhere and index == scene.use:
             return [*strict, *computed, unknown(unclear[0].text, elsewhere[0])]
-    for index in filter(scene.is_users, range(scene.use - 1, -1, -1)):
-        held = [n for n in scene.operands(index) if n.tensor is not None]
-        found = [scene.reader.facts(n.text, n.tensor) for n in held if n.tensor is not None]
-        if len({facts.device for facts in found}) > 1 and any(lent(scene, f) for f in found):
-            return found
     return []
 
 

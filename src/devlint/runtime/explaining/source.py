@@ -149,7 +149,7 @@ def _own_nodes(tree: ast.AST, code: CodeType) -> Sequence[ast.AST]:
     while waiting:
         node = waiting.pop()
         found.append(node)
-        inner = isinstance(node, _FUNCTIONS) and not _is_of(node, code)
+        inner = isinstance(node, _FUNCTIONS) and not is_of(node, code)
         waiting += head(node) if inner else ast.iter_child_nodes(node)
     return found
 
@@ -161,7 +161,8 @@ _EXPRESSION_SCOPES = (
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
-def _is_of(node: ast.AST, code: CodeType) -> bool:
+def is_of(node: ast.AST, code: CodeType) -> bool:
+    """Whether a definition is the one that a code object was made from."""
     if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) or node.name != code.co_name:
         return False
     return code.co_firstlineno in (node.lineno, *(d.lineno for d in node.decorator_list))
