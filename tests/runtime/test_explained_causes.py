@@ -389,6 +389,23 @@ def test_a_generator_that_was_not_given(folder: Path, call: str, use: str, place
     runs(program, made, fixed)
 
 
+def test_a_generator_that_a_loader_was_given_is_named(folder: Path) -> None:
+    made = "order = torch.Generator()"
+    program = f"""
+        from torch.utils.data import DataLoader
+        torch.set_default_device("cuda")
+        {made}
+        loader = DataLoader([1, 2, 3], shuffle=True, generator=order)
+        for rows in loader:
+            pass
+    """
+    found = told(folder, program)
+    assert (found.argument, found.devices) == ("order", ("cpu", "cuda"))
+    fixed = 'torch.Generator(device="cuda")'
+    assert found.fix == f"make it for that device: {fixed}"
+    runs(program, made, f"order = {fixed}")
+
+
 # --- gradients of a program's own
 
 FUNCTION = """
