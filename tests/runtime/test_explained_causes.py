@@ -332,7 +332,7 @@ def test_data_on_an_accelerator_is_not_pinned(folder: Path, data: str) -> None:
             pass
     """
     found = told(folder, program)
-    assert found.argument.startswith("loader.dataset.")
+    assert found.argument == "loader"
     lines = dict(found.lines)
     made = lines.get("made at", lines.get("moved at", ""))
     assert made.startswith("train.py:6" if "Items" in data else "train.py:11")
@@ -387,6 +387,23 @@ def test_a_generator_that_was_not_given(folder: Path, call: str, use: str, place
     )
     assert found.fix == f"give it one{place}: {fixed}"
     runs(program, made, fixed)
+
+
+def test_a_generator_that_a_loader_was_given_is_named(folder: Path) -> None:
+    made = "order = torch.Generator()"
+    program = f"""
+        from torch.utils.data import DataLoader
+        torch.set_default_device("cuda")
+        {made}
+        loader = DataLoader([1, 2, 3], shuffle=True, generator=order)
+        for rows in loader:
+            pass
+    """
+    found = told(folder, program)
+    assert (found.argument, found.devices) == ("order", ("cpu", "cuda"))
+    fixed = 'torch.Generator(device="cuda")'
+    assert found.fix == f"make it for that device: {fixed}"
+    runs(program, made, f"order = {fixed}")
 
 
 # --- gradients of a program's own

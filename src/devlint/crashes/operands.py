@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 
 from devlint.torchapi import table
-from devlint.torchapi.effects import Arg, Row
+from devlint.torchapi.effects import Arg, Effect, Row
 
 _MODULES = {"torch": "torch.", "F": "torch.nn.functional."}
 """Names that programs give to modules of torch: a text doesn't show its imports."""
@@ -38,6 +38,12 @@ def operands_named(node: ast.expr | None, name: str, operation: str) -> tuple[st
         else:
             others.append(ast.unparse(operand))
     return (wanted, others) if wanted else ("", [])
+
+
+def is_maker(call: ast.Call) -> bool:
+    """Whether a call makes a tensor, on the CPU unless it is told another device."""
+    row = table.load().get(f"torch.{ast.unparse(call.func).removeprefix('torch.')}")
+    return row is not None and row.effect is Effect.CREATE
 
 
 def _row(node: ast.expr | None, operation: str) -> Row | None:

@@ -15,7 +15,7 @@ from itertools import chain
 from devlint import rulebook
 from devlint.crashes.lines import lines_of
 from devlint.crashes.messages import Words, read_words
-from devlint.crashes.operands import operands_named
+from devlint.crashes.operands import is_maker, operands_named
 from devlint.crashes.pytest_failures import failures_in
 from devlint.crashes.remedies import (
     INPUTS,
@@ -182,18 +182,12 @@ def _made(scene: Scene, name: str) -> list[tuple[str, str]]:
     return [("made at", f"{scene.own.file}:{made[0]}  {scene.own.near[made[0]].strip()}")]
 
 
-_MAKERS = frozenset(
-    "arange as_tensor asarray empty eye from_numpy full linspace logspace ones rand randint randn "
-    "randperm tensor tril_indices triu_indices zeros".split()
-)
-
-
 def _makes_on_cpu(scene: Scene, text: str) -> bool:
     """Whether an operand is made right here, or on a line that is shown, without a device."""
     made = scene.creation(text)
     call = parsed(text) if made is None else made[1]
     return (
         isinstance(call, ast.Call)
-        and ast.unparse(call.func).removeprefix("torch.") in _MAKERS
+        and is_maker(call)
         and not any(keyword.arg == "device" for keyword in call.keywords)
     )

@@ -10,12 +10,16 @@ from types import FunctionType
 from torch.autograd import Function
 
 from devlint.crashes.messages import Words
-from devlint.runtime.explaining.definitions import definition_of, place_of, shown_line
+from devlint.runtime.explaining.definitions import place_of, shown_line
+from devlint.runtime.explaining.flow import results_of
+from devlint.runtime.explaining.given import Point
 from devlint.runtime.explaining.mistakes import Mistake, moved_here
 from devlint.runtime.explaining.origins import verb
 from devlint.runtime.explaining.scene import Scene
+from devlint.runtime.explaining.scopes import Scope, scope_of
 from devlint.runtime.explaining.source import parameters
 from devlint.runtime.explaining.stack import owner_of
+from devlint.runtime.explaining.traced import decided
 from devlint.runtime.operands import OperandFacts
 
 
@@ -24,7 +28,8 @@ def wrong_gradient(scene: Scene, words: Words, operands: Sequence[OperandFacts])
     name = words.operation.removesuffix("Backward")
     kind = _kind(name)
     backward = None if kind is None else _method(kind, "backward")
-    node = None if backward is None else _returned(backward, int(words.number))
+    inner = None if backward is None else scope_of(backward)
+    node = None if inner is None else _returned(inner, int(words.number))
     text = "" if node is None else ast.unparse(node)
     of = _input(kind, int(words.number)) if kind is not None else ""
     gave = f"{name}.backward returns {text}" if text else f"{words.operation} gave a gradient"
@@ -33,10 +38,10 @@ def wrong_gradient(scene: Scene, words: Words, operands: Sequence[OperandFacts])
     site = next((found.moved or found.site for found in operands[:1]), None)
     if site is not None:
         lines.append((verb(site, words.device), shown_line(site.file, site.line)))
-    if backward is not None and node is not None:
-        file = backward.__code__.co_filename
-        if site is None and (line := _set_at(backward, text)):
-            lines.append(("set at", shown_line(file, line)))
+    if backward is not None and inner is not None and node is not None:
+        file = inner.text.file
+        if site is None:
+            lines += [line.shown() for line in decided(scene, Point(inner, node), words.device)]
         if site is None or (site.file, site.line) != (file, node.lineno):
             lines.append(("returned", shown_line(file, node.lineno)))
         given = parameters(backward.__code__)[1]
@@ -75,26 +80,13 @@ def _method(kind: type, name: str) -> FunctionType | None:
     return value
 
 
-def _returned(backward: FunctionType, index: int) -> ast.expr | None:
+def _returned(backward: Scope, index: int) -> ast.expr | None:
     """What a function returns for one input, if one statement does."""
-    tree = definition_of(backward.__code__)
-    found = []
-    for node in () if tree is None else ast.walk(tree):
-        if isinstance(node, ast.Return) and node.value is not None:
-            values = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
-            found += [v for v in values[index : index + 1] if not isinstance(v, ast.Constant)]
+    given = (node.value for node in results_of(backward.node))
+    parts = [node.elts if isinstance(node, ast.Tuple) else [node] for node in given]
+    found = [part[index] for part in parts if index < len(part)]
+    found = [node for node in found if not isinstance(node, ast.Constant)]
     return found[0] if len(found) == 1 else None
-
-
-def _set_at(backward: FunctionType, name: str) -> int:
-    """The one line that gives a name its value; 0 if there isn't just one."""
-    tree = definition_of(backward.__code__)
-    found = [
-        node.lineno
-        for node in (() if tree is None else ast.walk(tree))
-        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
-    ]
-    return found[0] if len(found) == 1 else 0
 
 
 def _input(kind: type, index: int) -> str:

@@ -9,7 +9,7 @@ from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from devlint.runtime.explaining.flow import Definition, all_definitions, definitions
-from devlint.runtime.explaining.given import ANY, Given, Point, bound, own_name_of, parameter_names
+from devlint.runtime.explaining.given import ANY, Given, Point, own_name_of
 from devlint.runtime.explaining.lookup import MISSING, declared
 from devlint.runtime.explaining.places import name_of
 from devlint.runtime.explaining.scopes import Scope, scope_of, unwrapped
@@ -100,10 +100,6 @@ class Callees:
             return Callee(Scope(scope.text, made.at, {}, scope.globals, scope, given))
         if made is not None and (item := _item_of(scope, made)) is not MISSING:
             return self._known(item, given, None, MISSING, Point(scope, func))
-        if not found and scope.given is not None and func.id in parameter_names(scope.node):
-            point = bound(scope.node, scope.given, func.id, ())
-            if point is not None and not point.path:
-                return self.callee(point.scope, point.node, given)
         return Callee()
 
     def partial_of(self, scope: Scope, func: ast.expr) -> Given | None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from torch import Tensor, nn
 
 from devlint.runtime.explaining.addresses import address, whole_on
-from devlint.runtime.explaining.expressions import holder_of
+from devlint.runtime.explaining.expressions import holder_of, is_number
 from devlint.runtime.explaining.keeping import (
     distribution_repair,
     kept_and_written,
@@ -16,17 +17,17 @@ from devlint.runtime.explaining.keeping import (
     moved_field,
     was_moved_without,
 )
-from devlint.runtime.explaining.lookup import Named, read
+from devlint.runtime.explaining.lookup import MISSING, SAME_PLACE, Named, read
 from devlint.runtime.explaining.mistakes import creation_repair, discarded, moved
 from devlint.runtime.explaining.naming import is_made_at
 from devlint.runtime.explaining.origins import creation, is_for_argument, is_for_module, was_moved
 from devlint.runtime.explaining.ownership import Ownership
 from devlint.runtime.explaining.scene import Scene, is_same, shares_memory
 from devlint.runtime.explaining.sides import Sides
-from devlint.runtime.explaining.stack import as_module
+from devlint.runtime.explaining.source import Source
+from devlint.runtime.explaining.stack import Spot, as_module
 from devlint.runtime.explaining.targets import can_be_set, device_text
 from devlint.runtime.explaining.unmoved import why_behind
-from devlint.runtime.explaining.wholes import tuple_of, whole
 from devlint.runtime.operands import OperandFacts, is_tensor
 
 
@@ -50,7 +51,7 @@ def cause(
     if owner is not None:  # a parameter is where its module is
         return why_behind(scene, Sides(facts, other, owner, None), owner[0], None)[:2]
     if index >= 0:
-        named = whole(named, scene.source(index))
+        named = _whole(named, scene.source(index))
     if not holder and index >= 0:
         holder = holder_of(named.node, scene.source(index))
     moved_without = holder if was_moved_without(scene, holder, other.device, index) else ""
@@ -85,7 +86,7 @@ def cause(
     target = device_text(scene, index, other.device, callee, partner)
     before = "move it before the call" if callee else "move it first"
     is_statement = index >= 0 and not scene.source(index).is_in_expression
-    whole_tuple = tuple_of(scene, named, index)
+    whole_tuple = _tuple_of(scene, named, index)
     if whole_tuple:
         each = f"tuple(each.to({target}) for each in {whole_tuple})"
         is_named = is_statement and whole_tuple.isidentifier()
@@ -168,3 +169,54 @@ def _made_inside(
     target = device_text(scene, index, other.device, "", partner)
     line = scene.source(index).text_of(statement)
     return f"the library makes it on the default device: with torch.device({target}): {line}"
+
+
+# --- what a repair can be written for
+
+
+def _whole(named: Named, source: Source) -> Named:
+    """The tensor that a view of it, or what was computed from it alone, was taken from."""
+    node = named.node
+    while (inner := _taken_from(node, source.spot)) is not None:
+        node = inner
+    if node is named.node or node is None:
+        return named
+    value = read(node, source.spot)
+    return Named(source.text_of(node), value if is_tensor(value) else None, node)
+
+
+def _taken_from(node: ast.AST | None, spot: Spot) -> ast.expr | None:
+    if isinstance(node, ast.UnaryOp):
+        return node.operand
+    if isinstance(node, ast.Subscript) or (isinstance(node, ast.Attribute) and node.attr in _VIEWS):
+        return node.value if is_tensor(read(node.value, spot)) else None
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        name, owner = node.func.attr, read(node.func.value, spot)
+        given = [*node.args, *(keyword.value for keyword in node.keywords)]
+        is_alone = not any(_works_with(part, spot) for part in given)
+        if is_tensor(owner) and is_alone and (name in SAME_PLACE or _works_in_place(name)):
+            return node.func.value
+    return None
+
+
+def _works_with(node: ast.expr, spot: Spot) -> bool:
+    """Whether an argument may be another tensor."""
+    value = read(node, spot)
+    return is_tensor(value) or (value is MISSING and not is_number(node, spot))
+
+
+_VIEWS = ("T", "mT", "H", "mH", "real", "imag")
+
+
+def _works_in_place(method: str) -> bool:
+    return method.endswith("_") and not method.endswith("__")
+
+
+def _tuple_of(scene: Scene, named: Named, index: int) -> str:
+    """The tuple that a tensor is an item of: nothing can be assigned to its items."""
+    match = re.fullmatch(r"(.+)\[\d+\]", named.text)
+    if match is None or index < 0:
+        return ""
+    value = scene.value(match[1], index)
+    is_result = value is MISSING and named.node is None and match[1].endswith(")")
+    return match[1] if is_result or type(value) is tuple else ""

@@ -18,6 +18,7 @@ from devlint.runtime.explaining.lookup import (
     tensors_of,
     tensors_of_distribution,
 )
+from devlint.runtime.explaining.places import name_of
 from devlint.runtime.explaining.source import ELSEWHERE, MOVES, Source
 from devlint.runtime.operands import is_tensor
 
@@ -107,7 +108,7 @@ def _of_call(node: ast.Call, source: Source) -> Iterator[Named]:
         return
     if any(keyword.arg in ("device", "out", None) for keyword in node.keywords):
         raise _UnclearError
-    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    name = name_of(node)
     if name in ELSEWHERE and not (name in MOVES and _is_cast(node, source)):
         raise _UnclearError
     called = read(node.func, source.spot)

@@ -13,13 +13,12 @@ from devlint.runtime.explaining.backwards import wrong_gradient
 from devlint.runtime.explaining.computed import deciding
 from devlint.runtime.explaining.from_text import by_text
 from devlint.runtime.explaining.generators import generator_elsewhere
-from devlint.runtime.explaining.leaves import not_a_leaf
 from devlint.runtime.explaining.loaders import pinned_by_loader
 from devlint.runtime.explaining.lookup import Named
 from devlint.runtime.explaining.meetings import meeting
 from devlint.runtime.explaining.mistakes import Mistake, described, discarded, origin
 from devlint.runtime.explaining.naming import because, behind, named_pair
-from devlint.runtime.explaining.optimizers import is_optimizer_at_work, of_optimizer
+from devlint.runtime.explaining.optimizers import is_optimizer_at_work, not_a_leaf, of_optimizer
 from devlint.runtime.explaining.replicas import replica
 from devlint.runtime.explaining.scene import Scene, is_same
 from devlint.runtime.explaining.source import may_be_elsewhere

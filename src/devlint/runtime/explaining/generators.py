@@ -69,7 +69,7 @@ def _name_of_generator(scene: Scene) -> str:
         held = [spot.names.get("generator")]
         held += [contents(value).get("generator") for value in list(spot.names.values())]
         for generator in held:
-            if type(generator) is torch.Generator:
+            if type(generator) in (torch.Generator, torch._C.Generator):  # emulated, or not
                 name = next((name for name, value in names if value is generator), "")
                 if name:
                     return name

@@ -143,10 +143,6 @@ class Keepers:
 
     def _of_class(self, outer: Scope, at: ast.AST, value: ast.expr, path: Path) -> list[Origin]:
         if isinstance(value, ast.Call) and name_of(value) == "field":
-            made = keyword(value, "default_factory")
-            if made is not None:
-                callee = self.walk.callees.callee(outer, made, Given(()))
-                return [] if callee.scope is None else self.walk.calls.results(callee.scope, path)
             value = keyword(value, "default") or value
         found = self.walk.origins(outer, value, path)
         return self.walk.handed_on(found, outer, at, value)

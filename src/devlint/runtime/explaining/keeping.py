@@ -14,7 +14,7 @@ from devlint.runtime.explaining.mistakes import creation_repair, moved, moved_he
 from devlint.runtime.explaining.objects import fields_of
 from devlint.runtime.explaining.origins import Creation, with_device, without_device
 from devlint.runtime.explaining.scene import Scene
-from devlint.runtime.explaining.source import Source
+from devlint.runtime.explaining.source import TO_DEVICES, Source
 from devlint.runtime.explaining.stack import Spot, own_name
 from devlint.runtime.explaining.targets import can_be_assigned, can_be_set, device_text
 from devlint.runtime.explaining.traced import assigned, defined, stored
@@ -80,7 +80,7 @@ def _moved_names(node: ast.Assign | ast.Expr, source: Source) -> list[str]:
     call = node.value
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
         return []
-    if call.func.attr not in ("to", "cuda", "cpu", "xpu"):
+    if call.func.attr not in TO_DEVICES:
         return []
     if isinstance(node, ast.Assign):
         return [source.text_of(target) for target in node.targets]

@@ -12,7 +12,6 @@ from torch import nn
 from devlint.runtime.explaining.causes import cause
 from devlint.runtime.explaining.computed import deciding
 from devlint.runtime.explaining.definitions import shortened, shown_line
-from devlint.runtime.explaining.lent import lent, wrongly_lent
 from devlint.runtime.explaining.lookup import Named, read
 from devlint.runtime.explaining.mistakes import (
     Mistake,
@@ -24,7 +23,7 @@ from devlint.runtime.explaining.naming import because, behind, named_pair, writt
 from devlint.runtime.explaining.origins import creation
 from devlint.runtime.explaining.ownership import path_below
 from devlint.runtime.explaining.scene import Passed, Scene
-from devlint.runtime.explaining.sides import Owner, Sides, choose_sides
+from devlint.runtime.explaining.sides import Owner, Sides, choose_sides, lent, wrongly_lent
 from devlint.runtime.explaining.stack import Spot, as_module, own_name, owner_of
 from devlint.runtime.explaining.unmoved import given_to, left_behind, unmoved_keeper
 from devlint.runtime.operands import OperandFacts, unknown
@@ -78,11 +77,6 @@ def _read(scene: Scene, text: str) -> list[OperandFacts]:
         elsewhere = [device for device in _DEVICE.findall(text) if device not in places]
         if len(places) == len(unclear) == 1 and elsewhere and index == scene.use:
             return [*strict, *computed, unknown(unclear[0].text, elsewhere[0])]
-    for index in filter(scene.is_users, range(scene.use - 1, -1, -1)):
-        held = [n for n in scene.operands(index) if n.tensor is not None]
-        found = [scene.reader.facts(n.text, n.tensor) for n in held if n.tensor is not None]
-        if len({facts.device for facts in found}) > 1 and any(lent(scene, f) for f in found):
-            return found
     return []
 
 

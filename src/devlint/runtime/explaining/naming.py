@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from devlint.runtime.explaining.arguments import argument_for
 from devlint.runtime.explaining.computed import deciding
+from devlint.runtime.explaining.expressions import argument_for
 from devlint.runtime.explaining.lookup import (
     MISSING,
     Named,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from devlint.runtime.explaining.definitions import code_of, line_of
 from devlint.runtime.explaining.lookup import Named, read
 from devlint.runtime.explaining.places import is_maker, name_of
 from devlint.runtime.explaining.scene import Scene
+from devlint.runtime.explaining.scopes import text_of_file
 from devlint.runtime.explaining.source import MAKERS, MOVES
 from devlint.runtime.explaining.stack import Spot, as_module, is_method_of
 from devlint.runtime.explaining.traced import defined
@@ -71,34 +73,32 @@ def names_tensor(node: ast.AST, spot: Spot) -> bool:
 
 def _at_site(scene: Scene, site: Site) -> Creation | None:
     """What a noted line makes: a constructor has run there, or a move."""
-    for index, spot in enumerate(scene.stack):
-        if (spot.file, spot.code.co_firstlineno) == (site.file, site.first_line):
-            node = _statement_at(scene, spot, index, site.line)
-            return None if node is None else without_device(node, spot, index)
-    text = line_of(site.file, site.line)
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError):
+    text = text_of_file(site.file)
+    statement = None if text is None else text.statement_at(site.line)
+    begins = [(spot.file, spot.code.co_firstlineno) for spot in scene.stack]
+    place = (site.file, site.first_line)
+    index = begins.index(place) if place in begins else None
+    value = getattr(statement, "value", None)
+    if not isinstance(value, ast.expr):
         return None
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    if any(_moves(node) or _says_device(node) for node in calls):
-        return None
-    made = [node for node in calls if name_of(node) in MAKERS]
-    return Creation(site.file, site.line, made[0], None) if len(made) == 1 else None
-
-
-def _statement_at(scene: Scene, spot: Spot, index: int, line: int) -> ast.AST | None:
-    statement = scene.source(index).statement_at(line)
-    return getattr(statement, "value", None)
+    if index is not None:
+        return without_device(value, scene.stack[index], index)
+    made = _alone(value, lambda call: name_of(call) in MAKERS)
+    return None if made is None else Creation(site.file, site.line, made, None)
 
 
 def without_device(node: ast.AST, spot: Spot, index: int) -> Creation | None:
     """The one constructor in an expression, if nothing in it says a device."""
+    made = _alone(node, lambda call: is_maker(read(call.func, spot)))
+    return None if made is None else Creation(spot.file, made.lineno, made, index)
+
+
+def _alone(node: ast.AST, makes: Callable[[ast.Call], bool]) -> ast.Call | None:
     calls = [part for part in ast.walk(node) if isinstance(part, ast.Call)]
     if any(_moves(call) or _says_device(call) for call in calls):
         return None
-    made = [call for call in calls if is_maker(read(call.func, spot))]
-    return Creation(spot.file, made[0].lineno, made[0], index) if len(made) == 1 else None
+    made = [call for call in calls if makes(call)]
+    return made[0] if len(made) == 1 else None
 
 
 def _moves(call: ast.Call) -> bool:

@@ -10,12 +10,13 @@ from functools import cached_property
 import torch
 from torch import Tensor, nn
 
-from devlint.runtime.explaining.arguments import (
+from devlint.runtime.explaining.expressions import (
     arguments,
+    holder_of,
+    operands_of,
     whole_argument,
     written_argument,
 )
-from devlint.runtime.explaining.expressions import holder_of, operands_of
 from devlint.runtime.explaining.lookup import (
     MISSING,
     Named,

@@ -13,7 +13,10 @@ from types import CodeType
 from devlint.runtime.explaining.definitions import definition_of, parsed
 from devlint.runtime.explaining.stack import Spot
 
-MOVES = frozenset({"to", "cuda", "cpu", "xpu", "type", "type_as"})
+TO_DEVICES = frozenset({"to", "cuda", "cpu", "xpu"})
+"""Methods that are there to move a tensor or a module."""
+
+MOVES = TO_DEVICES | {"type", "type_as"}
 """Methods after which a tensor may be elsewhere."""
 
 MAKERS = frozenset(
@@ -146,7 +149,7 @@ def _own_nodes(tree: ast.AST, code: CodeType) -> Sequence[ast.AST]:
     while waiting:
         node = waiting.pop()
         found.append(node)
-        inner = isinstance(node, _FUNCTIONS) and not _is_of(node, code)
+        inner = isinstance(node, _FUNCTIONS) and not is_of(node, code)
         waiting += head(node) if inner else ast.iter_child_nodes(node)
     return found
 
@@ -158,7 +161,8 @@ _EXPRESSION_SCOPES = (
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
-def _is_of(node: ast.AST, code: CodeType) -> bool:
+def is_of(node: ast.AST, code: CodeType) -> bool:
+    """Whether a definition is the one that a code object was made from."""
     if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) or node.name != code.co_name:
         return False
     return code.co_firstlineno in (node.lineno, *(d.lineno for d in node.decorator_list))

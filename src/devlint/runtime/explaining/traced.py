@@ -65,15 +65,22 @@ def assigned(scene: Scene, text: str, index: int) -> Line | None:
     return None if origin is None else _nearest(origin) or _line(origin)
 
 
+def decided(scene: Scene, point: Point, device: str) -> list[Line]:
+    """The one line that has decided where what an expression gives is."""
+    origin, _ = _walked(scene, point, device)
+    return [] if origin is None or not origin.is_decided else [_line(origin)]
+
+
 def _origin(scene: Scene, text: str, index: int, device: str) -> tuple[Origin | None, bool]:
     """The one place that a value comes from, and whether the walk there was cut."""
-    running = scene.running
-    point = written_at(running, text, index)
-    if point is None:
-        return None, False
-    walk = Walk(running, device)
+    point = written_at(scene.running, text, index)
+    return (None, False) if point is None else _walked(scene, point, device)
+
+
+def _walked(scene: Scene, point: Point, device: str) -> tuple[Origin | None, bool]:
+    walk = Walk(scene.running, device)
     try:
-        found = walk.origins(point.scope, point.node, point.path)
+        found = walk.follow(point)
     except RecursionError:  # the program's own stack is deep
         return None, True
     is_sure = len(found) == 1 and not is_again(found) and not walk.is_cut

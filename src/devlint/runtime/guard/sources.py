@@ -12,6 +12,8 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from devlint.runtime.explaining.definitions import definition_of
+from devlint.runtime.explaining.scopes import unwrapped
+from devlint.runtime.explaining.source import is_of
 from devlint.runtime.explaining.stack import owner_of
 
 _OVERRIDES = (
@@ -155,8 +157,7 @@ def _is_unknown(value: object) -> bool:
 
 def _functions_of(value: object) -> Iterator[FunctionType]:
     """The functions behind an attribute of a class, without what decorators put around them."""
-    if isinstance(value, (staticmethod, classmethod)):
-        value = value.__func__
+    value = unwrapped(value)
     if isinstance(value, partialmethod):
         value = value.func
     if isinstance(value, property):
@@ -164,9 +165,7 @@ def _functions_of(value: object) -> Iterator[FunctionType]:
             yield from _functions_of(part)
         return
     inner = getattr(value, "func", None) if type(value).__name__ == "cached_property" else None
-    value = value if inner is None else inner
-    while type(value) is FunctionType and "__wrapped__" in value.__dict__:
-        value = value.__dict__["__wrapped__"]
+    value = value if inner is None else unwrapped(inner)
     if type(value) is FunctionType:
         yield value
 
@@ -194,9 +193,6 @@ def _definition(code: CodeType) -> ast.FunctionDef | ast.AsyncFunctionDef | None
 
 def _is_of(node: ast.FunctionDef | ast.AsyncFunctionDef, code: CodeType) -> bool:
     names = [arg.arg for arg in (*node.args.posonlyargs, *node.args.args)]
-    return (
-        node.name == code.co_name
-        and code.co_firstlineno in (node.lineno, *(d.lineno for d in node.decorator_list))
-        and [name.lstrip("_") for name in names]
-        == [re.sub(r"^_.*?__", "", name).lstrip("_") for name in code.co_varnames[: len(names)]]
-    )
+    return is_of(node, code) and [name.lstrip("_") for name in names] == [
+        re.sub(r"^_.*?__", "", name).lstrip("_") for name in code.co_varnames[: len(names)]
+    ]

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from devlint import torchapi
 from devlint.runtime.explaining.lookup import contents, modules_below, own_tensors
+from devlint.runtime.explaining.scopes import unwrapped
 from devlint.runtime.explaining.stack import owner_of
 from devlint.runtime.guard.attributes import MOVERS, Binding, Uses, binding, parts_of
 from devlint.runtime.guard.calls import named
@@ -120,8 +121,7 @@ def _may_move(method: Method, methods: tuple[Method, ...], call: ast.Call) -> bo
 
 def _moves_something(function: object, depth: int = 0) -> bool:
     """Whether a function moves something, or calls one that does."""
-    while type(function) is FunctionType and "__wrapped__" in function.__dict__:
-        function = function.__dict__["__wrapped__"]
+    function = unwrapped(function)
     if type(function) is not FunctionType:
         is_plain = isinstance(function, (type, BuiltinFunctionType))
         return not is_plain and not str(getattr(function, "__module__", "")).startswith("torch")
