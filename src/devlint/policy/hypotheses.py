@@ -159,6 +159,6 @@ def _problems(given: Mapping[str, object]) -> Iterator[str]:
         yield "without a reason"
     for key in ("changes", "stays"):
         case = given[key]
-        given_keys = set(case) - {"file"} if isinstance(case, dict) else None
-        if not isinstance(case, dict) or given_keys != _CASE or not all(case.values()):
+        keys = {*case} - {"file"} if isinstance(case, dict) else {""}
+        if not isinstance(case, dict) or keys != {*_CASE} or not all(case.values()):
             yield f"`{key}` has {', '.join(sorted(_CASE))}"
