@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -58,7 +58,7 @@ TRANSFORMATIONS = (*PLAIN, "annotate")
 
 FILES = tuple(name for name in TRANSFORMATIONS if name.startswith("file-"))
 
-Seen = list[tuple[int, str]]
+Seen = Sequence[tuple[int, str]]
 """What is found: the row of the original, and a code or what a value was revealed to be. What a row
 of policy withholds is found, too, in brackets."""
 
@@ -82,7 +82,7 @@ class Checker:
         for name in names:
             changed = self.transformation(name, case)(program)
             if changed is not None:
-                after, then = self._seen(case.settings, changed)
+                after, then = self._seen(case.settings, changed, before)
                 differing = _difference(before, after)
                 if differing and name.startswith("rename-"):
                     differing &= self._apart_from_names(case, same, changed, spoke | then)
@@ -104,18 +104,25 @@ class Checker:
         known = _tensors(facts_of(case.source.encode(), path, case.settings))
         return annotating.annotate(lambda row, column: known.get((row, column)))
 
-    def _seen(self, settings: Settings, changed: Changed) -> tuple[Seen, set[str]]:
-        """What is found, and the rows of policy on names that spoke meanwhile."""
+    def _seen(
+        self, settings: Settings, changed: Changed, before: Seen = ()
+    ) -> tuple[Seen, set[str]]:
+        """What is found, and the rows of policy on names that spoke meanwhile. What a call leads to
+        in another file is told at the call, with the way there: that is what was found `before`
+        where one of the steps in that file stands."""
         texts = {name: joined(lines) for name, lines in changed.items()}
         folder = self._write(texts)
         found: set[tuple[int, str]] = set()
         with policy.asking(settings.policy_off) as asked:
             for name, lines in changed.items():
                 data, path = texts[name].encode(), str(folder / name)
-                seen = list(_found(texts[name], path, settings))
+                for steps, what in _found(texts[name], path, settings):
+                    rows = [_row(changed[_name(file, folder)], row) for file, row in steps]
+                    same = (row for row in rows if (row, what) in before)
+                    found.add((next(same, rows[0]), what))
                 if "reveal_device" in texts[name]:
-                    seen += _revealed(facts_of(data, path, settings))
-                found.update((_row(lines, row), what) for row, what in seen)
+                    seen = _revealed(facts_of(data, path, settings))
+                    found.update((_row(lines, row), what) for row, what in seen)
         return sorted(found), asked.spoke
 
     def _write(self, texts: Mapping[str, str]) -> Path:
@@ -130,18 +137,23 @@ class Checker:
         return folder
 
 
-def _found(text: str, path: str, settings: Settings) -> Iterator[tuple[int, str]]:
-    """The rows and codes of findings. Their exact places take LibCST as long as all the rest, and
-    are left out where no comment suppresses anything."""
+Place = tuple[str, int]
+"""A file, and a row of it."""
+
+
+def _found(text: str, path: str, settings: Settings) -> Iterator[tuple[list[Place], str]]:
+    """The codes of findings, and where they are: the row that is reported, and those of steps in
+    other files. Their exact places take LibCST as long as all the rest, and are left out where no
+    comment suppresses anything."""
     data, plan = text.encode(), prepare(settings)
     if has_own_pragmas(text) or plan.project is None:
         found = check_source(data, path, settings)
-        yield from ((finding.span.row, finding.code) for finding in found)
+        yield from (([(path, finding.span.row)], finding.code) for finding in found)
         everything = check_source(data, path, _without_policy(settings))
         shown = {(finding.span.row, finding.code) for finding in found}
         for finding in everything:
             if (finding.span.row, finding.code) not in shown:
-                yield finding.span.row, _withheld(finding.code)
+                yield [(path, finding.span.row)], _withheld(finding.code)
     elif plan.concerns(searchable(data)):
         codes = codes_for(settings, path, catalogue())
         withheld: list[tuple[Page, Report]] = []
@@ -152,13 +164,18 @@ def _found(text: str, path: str, settings: Settings) -> Iterator[tuple[int, str]
 
         with plan.project.visit():
             said = say(content_of(text, path, plan), path, codes, plan, sieve=sieve)
-        yield from ((_row_of(report), page.code) for page, report in said)
-        yield from ((_row_of(report), _withheld(page.code)) for page, report in withheld)
+        yield from ((_places_of(report), page.code) for page, report in said)
+        yield from ((_places_of(report), _withheld(page.code)) for page, report in withheld)
 
 
-def _row_of(report: Report) -> int:
-    assert isinstance(report.at.origin, tuple)
-    return int(report.at.origin[1])
+def _places_of(report: Report) -> list[Place]:
+    origins = (node.origin for node in (report.at, *(hop.node for hop in report.because)))
+    at, *steps = [(str(each[0]), int(each[1])) for each in origins if isinstance(each, tuple)]
+    return [at, *(step for step in steps if step[0] != at[0])]
+
+
+def _name(path: str, folder: Path) -> str:
+    return Path(path).relative_to(folder).as_posix()
 
 
 def _withheld(code: str) -> str:
