@@ -766,3 +766,30 @@ def test_a_method_that_takes_the_place_of_a_base_s(tmp_path: Path) -> None:
 """
     write(tmp_path, {"trainer.py": TRAINER, "own.py": own})
     assert found(tmp_path, "own.py") == []
+
+
+def test_a_generator_that_is_handed_on(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        {
+            "draw.py": """
+                import torch
+
+                def order(count, generator):
+                    return torch.randperm(count, generator=generator)
+
+                def own(count):
+                    return torch.randperm(count, generator=torch.Generator())
+            """,
+            "train.py": """
+                import torch
+                from draw import order, own
+
+                device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+                order(9, torch.Generator(device=device))
+                order(9, torch.Generator())
+                own(9)
+            """,
+        },
+    )
+    assert found(tmp_path, "train.py") == ["DEV207:6"]

@@ -10,6 +10,7 @@ from devlint.flow.domain.keys import LOCAL, is_local
 from devlint.flow.domain.lattice import conditions, only_host, symbols
 from devlint.flow.facts import (
     Device,
+    Draw,
     Elsewhere,
     Fact,
     HostRead,
@@ -21,6 +22,7 @@ from devlint.flow.facts import (
     Role,
     Symbol,
 )
+from devlint.flow.facts.meetings import met
 from devlint.flow.frames.files import Closure
 from devlint.flow.syntax.walk import descendants
 from devlint.model import ir
@@ -62,6 +64,8 @@ def _seen_by(caller: Frame, fact: Fact) -> Fact | None:
             return replace(fact, module=seen(fact.module), inputs=inputs)
         case HostRead():
             return replace(fact, receiver=seen(fact.receiver))
+        case Draw(generator=Operand() as generator):
+            return replace(fact, generator=seen(generator))
     return None
 
 
@@ -147,15 +151,9 @@ def local_name(frame: Frame, name: str) -> str:
 
 def _operands(fact: Fact) -> tuple[Operand, ...]:
     match fact:
-        case Join(placed=placed):
-            return placed
-        case Indexing(base=base, index=index):
-            return (base, index)
-        case ModuleCall(module=module, inputs=inputs):
-            return (module, *inputs)
-        case HostRead(receiver=receiver):
-            return (receiver,)
-    return ()
+        case HostRead(receiver=operand) | Draw(generator=Operand() as operand):
+            return (operand,)
+    return met(fact)
 
 
 def _is_of_argument(device: Device) -> bool:
