@@ -8,6 +8,13 @@ from pathlib import Path
 import pytest
 
 from devlint.config.settings import Settings
+from devlint.flow.contexts import (
+    FROM_HOST,
+    FROM_OUTSIDE,
+    HANDED_OVER,
+    OF_HOST_PROGRAM,
+    PASSED,
+)
 from devlint.lint import check_source
 from devlint.why import REASONS
 
@@ -155,8 +162,86 @@ def test_an_attribute_of_a_base_in_another_file(tmp_path: Path) -> None:
     assert lint(tmp_path, "special.py", {}) == []
 
 
+LAYERS = """
+    import torch
+    from torch import nn
+
+    class Attention(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.fc = nn.Linear(4, 4)
+
+        def forward(self, x):
+            return torch.zeros(len(x)) @ self.fc(x)
+"""
+PROGRAM = """
+    import torch
+    from layers import Attention
+
+    model = Attention()
+    optimizer = torch.optim.Adam(model.parameters())
+    model(torch.ones(3, 4)).sum().backward()
+"""
+
+
+@pytest.mark.parametrize(
+    ("files", "found"),
+    [
+        ({"train.py": PROGRAM}, []),
+        ({}, ["DEV203:11"]),
+        ({"train.py": PROGRAM + "    print(torch.cuda.is_available())\n"}, ["DEV203:11"]),
+        ({"train.py": PROGRAM, "more.py": "from layers import Attention\n"}, ["DEV203:11"]),
+    ],
+)
+def test_a_module_of_programs_that_run_on_the_host(
+    tmp_path: Path, files: dict[str, str], found: list[str]
+) -> None:
+    """It runs where the programs do that use it: those that train and never speak of devices."""
+    assert lint(tmp_path, "layers.py", {"layers.py": LAYERS, **files}) == found
+
+
+@pytest.mark.parametrize(
+    ("use", "found"),
+    [("HOOKS = {1: made}", []), ("made(3, device)", ["DEV110:5"]), ("", ["DEV110:5"])],
+)
+def test_a_function_that_another_file_hands_over(
+    tmp_path: Path, use: str, found: list[str]
+) -> None:
+    """What calls it then may ask for a parameter that it has no use for."""
+    made = """
+        import torch
+
+        def made(count, device):
+            return torch.ones(count)
+    """
+    files = {"made.py": made, "use.py": f"from made import made\n{use}\n"}
+    assert lint(tmp_path, "made.py", files) == found
+
+
+@pytest.mark.parametrize(
+    ("made", "found"),
+    [("Net(3, args.device)", []), ("Net(3)", ["DEV405:8"]), ("Net(3, None)", ["DEV405:8"])],
+)
+def test_a_device_that_another_file_names(tmp_path: Path, made: str, found: list[str]) -> None:
+    net = """
+        import torch
+        from torch import nn
+
+        class Net(nn.Module):
+            def __init__(self, width, device=None):
+                super().__init__()
+                self.device = device
+                self.fc = nn.Linear(width, width)
+
+            def forward(self, x):
+                return self.fc(x) + torch.zeros(2, 3, device=self.device)
+    """
+    files = {"net.py": net, "use.py": f"from net import Net\n\ndef run(args):\n    {made}\n"}
+    assert lint(tmp_path, "net.py", files) == found
+
+
 def test_the_reasons_have_words() -> None:
-    assert {"callers-bring-it-from-the-host", "placed-from-outside"} <= REASONS.keys()
+    assert {FROM_HOST, FROM_OUTSIDE, OF_HOST_PROGRAM, HANDED_OVER, PASSED} <= REASONS.keys()
 
 
 TABLES = """

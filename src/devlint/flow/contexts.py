@@ -9,23 +9,40 @@ from collections.abc import Iterator
 from devlint.flow.calls.callers import is_edge
 from devlint.flow.domain.lattice import Symbol, is_place_of_argument, may_be_host, parameter_of
 from devlint.flow.domain.values import Kind, Origin
-from devlint.flow.facts import Fact, Indexing, Join, ModuleCall, Operand
+from devlint.flow.facts import Fact, Ignored, IgnoredDevice, KeptDevice, ModuleCall
+from devlint.flow.facts.meetings import met
 from devlint.flow.project import Project
 from devlint.flow.syntax.walk import descendants
 from devlint.model import ir
 
 FROM_HOST = "callers-bring-it-from-the-host"
 FROM_OUTSIDE = "placed-from-outside"
+OF_HOST_PROGRAM = "program-on-the-host"
+HANDED_OVER = "handed-over-elsewhere"
+PASSED = "passed-elsewhere"
 
 
 def withheld(fact: Fact, path: str, project: Project) -> str:
-    """Why a fact of a file isn't so for all that the project shows: `FROM_HOST`, `FROM_OUTSIDE`;
-    "" where nothing speaks against it."""
+    """Why a fact of a file isn't so for all that the project shows; "" where nothing speaks against
+    it."""
+    if isinstance(fact, KeptDevice):
+        asked = bool(fact.parameter)
+        passes = asked and project.passes((path, fact.class_name, fact.parameter))
+        return PASSED if passes else ""
+    if isinstance(fact, IgnoredDevice):
+        asked = fact.how in _INTERFACE and "." not in fact.context.function
+        return HANDED_OVER if asked and project.hands_over(path, fact.function) else ""
+    if any(isinstance(each.device, Symbol) for each in met(fact)) and project.runs_on_host(path):
+        return OF_HOST_PROGRAM
     if any(project.brings((path, *each)) for each in _arguments(fact)):
         return FROM_HOST
     if any(project.places(path, *each) for each in _attributes(fact)):
         return FROM_OUTSIDE
     return ""
+
+
+_INTERFACE = (Ignored.UNREAD, Ignored.UNUSED, Ignored.OVERWRITTEN)
+"""What is no mistake where others ask for the parameter."""
 
 
 def _arguments(fact: Fact) -> Iterator[tuple[str, str]]:
@@ -35,7 +52,7 @@ def _arguments(fact: Fact) -> Iterator[tuple[str, str]]:
     context = fact.context
     owner = context.running.rpartition(".")[0]
     edges = {name for name in (context.running, context.function) if is_edge(_last(name))}
-    for operand in _meeting(fact):
+    for operand in () if isinstance(fact, ModuleCall) else met(fact):
         if operand.origin not in _GIVEN or not is_place_of_argument(operand.device):
             continue
         assert isinstance(operand.device, Symbol)
@@ -55,20 +72,13 @@ def _last(name: str) -> str:
     return name.rpartition(".")[2]
 
 
-def _meeting(fact: Fact) -> tuple[Operand, ...]:
-    if isinstance(fact, Join):
-        return fact.placed
-    return (fact.base, fact.index) if isinstance(fact, Indexing) else ()
-
-
 def _attributes(fact: Fact) -> Iterator[tuple[str, bool]]:
     """The attributes of the running method's object on which it hangs that something is on the
     host, and whether they are modules: there its class has put them, unless others do."""
     this = fact.context.receiver
     if not this:
         return
-    operands = (fact.module, *fact.inputs) if isinstance(fact, ModuleCall) else _meeting(fact)
-    for operand in filter(lambda each: may_be_host(each.device), operands):
+    for operand in filter(lambda each: may_be_host(each.device), met(fact)):
         for node in (operand.node, *(step.node for step in operand.steps)):
             called = node.func if isinstance(node, ir.Call) else None
             for each in descendants(called or node):

@@ -10,7 +10,7 @@ from devlint.flow.domain.state import Heap, Object, State
 from devlint.flow.domain.values import NOTHING, Kind, Value
 from devlint.flow.frames.files import File
 from devlint.flow.frames.frame import Frame
-from devlint.flow.frames.world import Brought, World
+from devlint.flow.frames.world import Heard, World
 from devlint.flow.surroundings import Inquiry, Text, Watch
 from devlint.flow.syntax.lookahead import Outline, outline
 from devlint.flow.syntax.outside import Done, placed
@@ -31,8 +31,8 @@ class Guest(dict[str, Value]):
         self.text = text
         self.own: frozenset[Located] | None = None
         """The nodes that are told of where the file itself is linted, once that was asked for."""
-        self.heard: Brought | None = None
-        """What its calls bring, once that was asked for."""
+        self.heard: Heard | None = None
+        """What its calls bring and pass, once that was asked for."""
         self.inquiries: dict[str, Inquiry] = {}
         """How these two were found out."""
         self._outline: Outline = outline(text.module)

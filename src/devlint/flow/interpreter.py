@@ -12,8 +12,9 @@ from devlint.flow.bodies.functions import invoke, run_alone
 from devlint.flow.bodies.methods import run_class
 from devlint.flow.calls.callers import calls_tell, is_for_the_file
 from devlint.flow.calls.host_functions import without_host_functions
-from devlint.flow.conditions.guards import guard_of_file, known_of_file
+from devlint.flow.conditions.guards import guard_of_file
 from devlint.flow.domain.devicestring import BACKENDS
+from devlint.flow.domain.keys import ALL_ON_HOST
 from devlint.flow.domain.lattice import CPU, Device
 from devlint.flow.domain.state import State
 from devlint.flow.effects import precision
@@ -26,11 +27,11 @@ from devlint.flow.frames.coverage import Meetings
 from devlint.flow.frames.files import ClassInfo, Closure, File
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.record import Record
-from devlint.flow.frames.world import Brought, Steps, World
+from devlint.flow.frames.world import Heard, Steps, World
 from devlint.flow.modules.stale import settled
 from devlint.flow.operations.batches import without_unproven
 from devlint.flow.project import Project
-from devlint.flow.surroundings import Surroundings, Text
+from devlint.flow.surroundings import Surroundings, Text, runs_on_host
 from devlint.flow.syntax.imports import imported, spelled
 from devlint.flow.syntax.scan import scan
 from devlint.flow.syntax.seen import Scan
@@ -98,7 +99,7 @@ def _sieved(world: World) -> Iterator[Fact]:
 def _run(world: World, text: Text, default: Device) -> Frame:
     """Run a file, and all that it defines; gives the frame of its top level."""
     body = text.module.body
-    known = known_of_file(body, text.speaks_of_devices)
+    known = {ALL_ON_HOST: True} if runs_on_host(text) else {}
     state = State(known=known, default=default)
     top = Frame(world, world.home, state, role=world.home.role, guard=guard_of_file(body))
     world.home.top = top
@@ -120,13 +121,13 @@ def new_project(
     def world_of(file: File, project: Project) -> World:
         return _world(file, table, device_types, project)
 
-    def hear(text: Text, path: str, project: Project) -> Brought:
+    def hear(text: Text, path: str, project: Project) -> Heard:
         world = world_of(describe(text, path), project)
         world.listens = True
         world.is_program = project.is_program(path)
         _run(world, text, project.default_for(path))
         _let_go(world)
-        return world.brought
+        return Heard(world.brought, world.passed)
 
     return Project(surroundings, describe, world_of, hear)
 

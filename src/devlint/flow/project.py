@@ -16,9 +16,10 @@ from devlint.flow.domain.paths import Ref
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.values import Kind, Value
 from devlint.flow.frames.files import File
-from devlint.flow.frames.world import Brought, Parameter, TooManyStepsError, World
+from devlint.flow.frames.world import Heard, Parameter, TooManyStepsError, World
 from devlint.flow.guests import Guest
-from devlint.flow.surroundings import Surroundings, Text, Watch
+from devlint.flow.surroundings import Surroundings, Text, Watch, runs_on_host
+from devlint.flow.syntax.walk import uncalled
 from devlint.model.findings import Located
 
 _DEEPEST = 8
@@ -45,7 +46,7 @@ class Project:
         surroundings: Surroundings,
         describe: Callable[[Text, str], File],
         make_world: Callable[[File, Project], World],
-        hear: Callable[[Text, str, Project], Brought],
+        hear: Callable[[Text, str, Project], Heard],
     ) -> None:
         self._watch = Watch(surroundings)
         self._around = surroundings
@@ -208,16 +209,41 @@ class Project:
             return {False}
         told: set[bool] = set()
         for each in callers:
-            for given in self._heard(each).get(parameter, ()):
+            for given in self._heard(each).brought.get(parameter, ()):
                 if isinstance(given, bool):
                     told.add(given)
                 elif given not in (parameter, *below):
                     told |= self._given(given, (*below, parameter)) or {False}
         return told
 
+    def passes(self, parameter: Parameter) -> bool:
+        """Whether another file has something to pass for a parameter of a class."""
+        path, name, _ = parameter
+        naming = self._naming(path, name, self._around.mentioning)
+        heard = (self._heard(each) for each in naming[:_MOST_CALLERS] if each != path)
+        return len(naming) > _MOST_CALLERS or any(parameter in each.passed for each in heard)
+
     def is_program(self, path: str) -> bool:
         """Whether no other file of the project imports a file."""
         return not self._naming(path, "", self._around.importing)
+
+    def runs_on_host(self, path: str) -> bool:
+        """Whether a file never speaks of devices, and no other file imports it than programs that
+        run on the host."""
+        guest = self._follow(path)
+        if guest is None or guest.text.speaks_of_devices:
+            return False
+        importing = self._naming(path, "", self._around.importing)
+        programs = [each for each in map(self._follow, importing) if each is not None]
+        few = 0 < len(importing) <= _MOST_CALLERS
+        return few and all(runs_on_host(each.text) for each in programs)
+
+    def hands_over(self, path: str, function: str) -> bool:
+        """Whether another file of the project uses a function of a file as a value."""
+        naming = self._naming(path, function, self._around.mentioning)
+        others = [self._follow(each) for each in naming if each != path]
+        bodies = (each.text.module.body for each in others if each is not None)
+        return any(function in uncalled(body) for body in bodies)
 
     def places(self, path: str, attr: str, is_module: bool) -> bool:
         """Whether a file of the project binds an attribute of that name from outside of the object,
@@ -238,12 +264,12 @@ class Project:
         self._watch.consult(paths)
         return found
 
-    def _heard(self, path: str) -> Brought:
+    def _heard(self, path: str) -> Heard:
         guest = self._follow(path)
         if guest is None:
-            return {}
+            return Heard({}, frozenset())
         if guest.heard is None:
-            guest.heard = {}  # as above
+            guest.heard = Heard({}, frozenset())  # as above
             with self._finding_out(guest, "heard"):
                 guest.heard = self._hear(guest.text, path, self)
         self._watch.rely_on(guest.inquiries["heard"])

@@ -10,6 +10,7 @@ from typing import Protocol
 from devlint.flow.domain.values import Value
 from devlint.flow.frames.files import File
 from devlint.flow.frames.world import Steps
+from devlint.flow.syntax.programs import trains
 from devlint.model import ir
 
 
@@ -23,6 +24,12 @@ class Text:
     functions are taken to be on the host."""
     length: int = 0
     """Characters."""
+
+
+def runs_on_host(text: Text) -> bool:
+    """Whether a file is a program that trains its own model and never speaks of devices: it runs on
+    the host from its beginning to its end."""
+    return not text.speaks_of_devices and trains(text.module.body)
 
 
 class Surroundings(Protocol):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import lru_cache, partial
 
-from devlint.flow.contexts import FROM_HOST, FROM_OUTSIDE, withheld
+from devlint.flow.contexts import FROM_OUTSIDE, withheld
 from devlint.flow.domain.derivation import Sort
 from devlint.flow.facts import Context, Elsewhere, Fact, Operand
 from devlint.flow.frames.coverage import Meetings
@@ -139,11 +139,14 @@ def _with_others(first: Report, others: list[Report]) -> Report:
     return replace(first, because=(*first.because, *also), fix=fix)
 
 
-def _withheld(
-    fact: Fact, path: str, plan: Plan, asked: tuple[str, ...] = (FROM_HOST, FROM_OUTSIDE)
-) -> str:
-    found = "" if plan.project is None else withheld(fact, path, plan.project)
-    return found if found in asked else ""
+def _withheld(fact: Fact, path: str, plan: Plan) -> str:
+    return "" if plan.project is None else withheld(fact, path, plan.project)
+
+
+def _placed_outside(fact: Elsewhere, home: str, plan: Plan) -> str:
+    """The same for what hangs on the object of the method that calls."""
+    found = _withheld(replace(fact.fact, context=fact.context), home, plan)
+    return found if found == FROM_OUTSIDE else ""
 
 
 def _led(
@@ -156,7 +159,7 @@ def _led(
         if not isinstance(fact, Elsewhere):
             continue
         by = _withheld(fact.fact, path_of(fact.fact.node.origin) or "", plan)
-        by = by or _withheld(replace(fact.fact, context=fact.context), home, plan, (FROM_OUTSIDE,))
+        by = by or _placed_outside(fact, home, plan)
         for page, rule in rules_for(codes).get(type(fact.fact), ()):
             for each, row in weighed(rule, fact, home, plan.policy_off):
                 for report in reported(fact, (each,), partial(_told_of, plan)):

@@ -71,7 +71,7 @@ def _note_passed(frame: Frame, info: ClassInfo, init: ir.Function, args: Argumen
         at = names[position] if argument.keyword is None and position < len(names) else ""
         is_own = isinstance(argument.value, ir.Name) and argument.value.id in handed_on
         if value.kind is not Kind.NONE and not is_own:
-            frame.world.passed.add((info, argument.keyword or at))
+            frame.world.passed.add((info.file.path, info.node.name, argument.keyword or at))
 
 
 def _place_new_module(frame: Frame, made: Value) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from devlint.flow.domain.keys import ALL_ON_HOST
 from devlint.flow.domain.values import Condition, Value
 from devlint.flow.facts import Guard
 from devlint.flow.frames.frame import Frame
@@ -30,39 +29,6 @@ def _defines_kernel(node: ir.Stmt) -> bool:
         case ir.Function(decorators=decorators):
             spelled = (dotted_name(called(each)).split(".") for each in decorators)
             return any(w[-1] in COMPILES and FOR_ACCELERATORS & {*w} for w in spelled)
-    return False
-
-
-def known_of_file(body: ir.Body, speaks_of_devices: bool) -> dict[str, bool]:
-    """What holds in a whole file: a program that trains its own model and never speaks of devices
-    runs on the host from its beginning to its end."""
-    on_host = not speaks_of_devices and _is_training_program(body)
-    return {ALL_ON_HOST: True} if on_host else {}
-
-
-def _is_training_program(body: ir.Body) -> bool:
-    """Whether a file imports torch's optimizers, and is run by its name; or makes one wherever it
-    is run or imported, as programs and notebooks do."""
-    optimizes = runs = False
-    for statement in body:
-        match statement:
-            case ir.Import(names=names):
-                optimizes |= any(each.name.startswith("torch.optim") for each in names)
-            case ir.ImportFrom(module=module, names=names):
-                optimizes |= module.startswith("torch.optim")
-                optimizes |= module == "torch" and any(each.name == "optim" for each in names)
-            case ir.If(test=ir.Compare(left=ir.Name(id="__name__")), body=inside):
-                runs = True
-                optimizes |= any(map(_makes_optimizer, inside))
-            case ir.Assign() if _makes_optimizer(statement):
-                return True
-    return optimizes and runs
-
-
-def _makes_optimizer(statement: ir.Stmt) -> bool:
-    match statement:
-        case ir.Assign(value=ir.Call(func=func)):
-            return dotted_name(func).removeprefix("torch.").startswith("optim.")
     return False
 
 

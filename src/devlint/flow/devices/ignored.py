@@ -27,7 +27,7 @@ from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted
 from devlint.flow.syntax.docstrings import docstring
 from devlint.flow.syntax.forgotten import chosen_twice, goes_nowhere, parameter_like
-from devlint.flow.syntax.walk import descendants, mentions, self_attribute
+from devlint.flow.syntax.walk import descendants, mentions, self_attribute, uncalled
 from devlint.model import ir
 from devlint.model.findings import Hop
 from devlint.model.trees import called, dotted_name, last_name
@@ -212,28 +212,11 @@ def _is_overridden(frame: Frame, info: ClassInfo, name: str) -> bool:
 def _is_handed_over(frame: Frame, name: str) -> bool:
     """Whether a function is used as a value somewhere in the file: it may be a callback."""
     if frame.file.uncalled is None:
-        frame.file.uncalled = _uncalled(frame.file.body)
+        frame.file.uncalled = uncalled(frame.file.body)
     return any(
         isinstance(node, ir.Name) or not dotted(frame, node.value)  # `torch.cuda` is no method
         for node in frame.file.uncalled.get(name, ())
     )
-
-
-def _uncalled(body: ir.Body) -> dict[str, list[ir.Name | ir.Attribute]]:
-    """The names and attributes of a file that stand for themselves, not for a call."""
-    called: set[ir.Expr] = set()
-    used: list[ir.Name | ir.Attribute] = []
-    for statement in body:
-        for node in descendants(statement):
-            if isinstance(node, ir.Call):
-                called.add(node.func)
-            elif isinstance(node, (ir.Name, ir.Attribute)):
-                used.append(node)
-    found: dict[str, list[ir.Name | ir.Attribute]] = {}
-    for node in used:
-        if node not in called:
-            found.setdefault(node.id if isinstance(node, ir.Name) else node.attr, []).append(node)
-    return found
 
 
 # --- one that is bound anew ----------------------------------------------------------------------

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from devlint.flow.domain.derivation import Step
 from devlint.flow.domain.paths import Ref
@@ -25,10 +25,17 @@ if TYPE_CHECKING:
 
 
 Parameter = tuple[str, str, str]
-"""A parameter by the path of its file, the dotted name of its function, and its own."""
+"""A parameter by the path of its file, the dotted name of its function or class, and its own."""
 Brought = dict[Parameter, set[bool | Parameter]]
 """What calls give to parameters: True for what is on the host, False for what may be on an
 accelerator, a parameter of the calling function for what that is given."""
+
+
+class Heard(NamedTuple):
+    """What the calls of a file bring, and the parameters of classes for which it has something."""
+
+    brought: Brought
+    passed: Set[Parameter]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +135,8 @@ class World:
     filled_by_hand: set[Ref] = field(default_factory=set)
     """Modules that get tensors of another place by hand, which may be all that has to be there, and
     those of the file that a function puts into others, which may be moved."""
-    passed: set[tuple[ClassInfo, str]] = field(default_factory=set)
-    """Parameters of constructors for which the file has something to pass."""
+    passed: set[Parameter] = field(default_factory=set)
+    """Parameters of classes for which the file has something to pass."""
     filled: set[tuple[ClassInfo, str]] = field(default_factory=set)
     """Containers of modules of which it is known that a method fills them."""
     reused: dict[ir.If, bool] = field(default_factory=dict)

@@ -185,5 +185,6 @@ def settled(frame: Frame) -> list[KeptDevice]:
     return [
         fact
         for info, fact in world.remembered
-        if fact.attr not in world.written and (info, fact.parameter) not in world.passed
+        if fact.attr not in world.written
+        and (info.file.path, info.node.name, fact.parameter) not in world.passed
     ]

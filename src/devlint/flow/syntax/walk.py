@@ -44,6 +44,23 @@ def is_static(function: ir.Function | ir.Lambda) -> bool:
     return any(dotted_name(each) == "staticmethod" for each in decorators)
 
 
+def uncalled(body: ir.Body) -> dict[str, list[ir.Name | ir.Attribute]]:
+    """The names and attributes of a file that stand for themselves, not for a call."""
+    called: set[ir.Expr] = set()
+    used: list[ir.Name | ir.Attribute] = []
+    for statement in body:
+        for node in descendants(statement):
+            if isinstance(node, ir.Call):
+                called.add(node.func)
+            elif isinstance(node, (ir.Name, ir.Attribute)):
+                used.append(node)
+    found: dict[str, list[ir.Name | ir.Attribute]] = {}
+    for node in used:
+        if node not in called:
+            found.setdefault(node.id if isinstance(node, ir.Name) else node.attr, []).append(node)
+    return found
+
+
 def first_row(node: ir.Node) -> int:
     """The row, counted from 1, on which a node begins; 0 for what stands in no file."""
     return node.origin[1] if isinstance(node.origin, tuple) else 0
