@@ -42,7 +42,8 @@ def shifted(num_rows: torch.Tensor, device):
 
 def settings(**switches: bool) -> Settings:
     rows = {name.replace("_", "-"): on for name, on in switches.items()}
-    return merge([check_layer("x", "", {"select": ["ALL"], "policy": rows})])
+    alone = {"select": ["ALL"], "follow-imports": False, "policy": rows}  # no project around it
+    return merge([check_layer("x", "", alone)])
 
 
 def rows_of(example: Example, given: Settings) -> list[int]:
