@@ -113,7 +113,7 @@ def _narrow_itself(frame: Frame, subject: ir.Expr, types: ir.Expr, holds: bool) 
     if plain == {Kind.LIST, Kind.TUPLE}:
         plain = {Kind.LIST}
     if holds and len(plain) == 1 and None not in plain:
-        if value is None or value.kind is Kind.UNKNOWN:
+        if value is None or value.kind in (Kind.UNKNOWN, *TENSORS):  # no tensor is one of these
             frame.state.env[subject.id] = Value(plain.pop() or Kind.UNKNOWN)
     elif holds and names and all(map(is_tensor_class, names)):
         _narrow_to_tensor(frame, subject)
