@@ -196,6 +196,8 @@ def _run_rest(world: World, top: Frame) -> None:
             closure, around, known = (public if public.all else own).pop()
         else:
             return
+        if closure.node in world.followed:
+            continue
         run_alone(closure, top if around.function is None else around, known=known)
 
 

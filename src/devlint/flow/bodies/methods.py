@@ -69,7 +69,7 @@ def run_class(info: ClassInfo, around: Frame) -> None:
     for name, method in _callers_first(info):
         if init is not None and init[1] is method:
             continue
-        if is_out_of_use(info, name):
+        if is_out_of_use(info, name) or method in around.world.followed:
             continue
         early = name in made_with
         receiver = receiver_of(info, method, this)

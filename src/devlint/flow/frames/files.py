@@ -174,6 +174,9 @@ class File:
     asked_by_constructors: frozenset[str] | None = None
     """The methods that its constructors alone call, of what has the called object as a part; None
     before anybody has looked."""
+    parts: frozenset[ir.Function] | None = None
+    """The functions that are called in one place, and by nobody else: what they do is a part of
+    what is done there. None before anybody has looked."""
     fixtures: dict[str, Closure] = field(default_factory=dict)
     """The functions that pytest runs for the parameters of tests, by their names."""
     nn: str = ""

@@ -52,6 +52,10 @@ class Frame:
     """The function is a method of a base: its class is told of its single lines."""
     caller: Frame | None = None
     site: tuple[ir.Node, ...] = ()
+    depth: int = 0
+    """How many calls have led here, but for those of parts."""
+    is_alone: bool = True
+    """It runs on its own, or is a part of what does."""
     returns: list[tuple[Value, State]] = field(default_factory=list)
     yielded: list[Value] = field(default_factory=list)
     breaks: list[State] = field(default_factory=list)
@@ -79,10 +83,6 @@ class Frame:
     """The parameter whose default is being evaluated."""
     context_expr: ir.Expr | None = None
     """The expression that a `with` statement enters, while it is evaluated."""
-
-    @property
-    def depth(self) -> int:
-        return len(self.site)
 
     @property
     def is_guest(self) -> bool:
@@ -183,7 +183,7 @@ class Frame:
     def tells(self) -> bool:
         """Whether facts about single lines are wanted: not in inlined calls, whose function is
         run on its own as well."""
-        alone = not self.site and not self.inherited
+        alone = self.is_alone and not self.inherited
         return self.recording and alone and not self.expecting
 
     def operand(self, node: ir.Expr, value: Value) -> Operand:
