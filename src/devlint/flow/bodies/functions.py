@@ -8,7 +8,7 @@ from devlint.flow.bodies.classes import role_of
 from devlint.flow.bodies.parameters import bind_parameters, has_plain_default, is_tensor_name
 from devlint.flow.bodies.returns import together
 from devlint.flow.bodies.statements import run
-from devlint.flow.calls.callers import is_asked_for, parts
+from devlint.flow.calls.callers import is_asked_for
 from devlint.flow.conditions.guards import guard_of
 from devlint.flow.conditions.required import before, required
 from devlint.flow.devices import ignored
@@ -59,11 +59,12 @@ def invoke(
     frame.world.step(len(frame.state.heap))
     state = State({}, Heap(frame.state.heap), known, frame.state.default)
     state.copies, state.busy = frame.state.copies, frame.state.busy
-    is_part = frame.is_alone and closure.node in parts(closure.file)
-    if is_part and frame.tells:
+    is_part = frame.has_part(closure)
+    if is_part and frame.tells and isinstance(closure.node, ir.Function):
         frame.world.followed.add(closure.node)
     inner = Frame(
-        frame.world, closure.file, state, closure.node, closure.qualname,
+        frame.world, closure.file, state, closure.node,
+        frame.qualname if is_part else closure.qualname,
         role_of(closure.name, closure.owner, frame.role, closure.file), closure.owner,
         closure.scopes, guard=frame.guard, recording=frame.recording,
         caller=frame, site=(*frame.site, node), depth=frame.depth + (not is_part),
@@ -125,8 +126,7 @@ _UNINFORMATIVE = (Kind.UNKNOWN, Kind.NUMBER, Kind.BOOL, Kind.NONE, Kind.DTYPE)
 def _can_be_followed(frame: Frame, closure: Closure) -> bool:
     if any(each.function is closure.node for each in frame.chain()):
         return False
-    is_part = frame.is_alone and closure.node in parts(closure.file)
-    if not is_part and not frame.can_inline(closure.file):
+    if not frame.has_part(closure) and not frame.can_inline(closure.file):
         return False
     if isinstance(closure.node, ir.Lambda):
         return True

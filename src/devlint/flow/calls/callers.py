@@ -10,18 +10,15 @@ only a module's methods are given what follows the module.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
-
 from devlint.flow.domain.lattice import UNKNOWN, left_out, may_be_accelerator
 from devlint.flow.domain.values import Kind, Value
 from devlint.flow.facts import Guard, Role
 from devlint.flow.frames.arguments import Arguments, by_parameter
 from devlint.flow.frames.files import ClassInfo, Closure, File
 from devlint.flow.frames.frame import Frame
+from devlint.flow.syntax.parts import is_private
 from devlint.flow.syntax.walk import descendants
 from devlint.model import ir
-from devlint.model.trees import last_name
 from devlint.policy import means
 
 _CALLED_BY_OTHERS = ("forward", "backward")
@@ -30,11 +27,6 @@ _CALLED_BY_OTHERS = ("forward", "backward")
 def is_edge(name: str) -> bool:
     """Whether torch calls a function of that name, with what users give to a module."""
     return name in ("__call__", *_CALLED_BY_OTHERS)
-
-
-def is_private(name: str) -> bool:
-    """Whether a function is meant for its own file (`_shift`); `__call__` is Python's."""
-    return name.startswith("_") and not name.endswith("__")
 
 
 def is_out_of_use(info: ClassInfo, name: str) -> bool:
@@ -51,32 +43,6 @@ def is_out_of_use(info: ClassInfo, name: str) -> bool:
 def is_for_the_file(file: File, name: str) -> bool:
     """Whether the calls in its file tell where a function's arguments are."""
     return is_private(name) or not file.speaks_of_devices
-
-
-def parts(file: File) -> frozenset[ir.Function]:
-    """The private functions and methods of a file that it calls in one place, and names nowhere
-    else: they are parts of what calls them."""
-    if file.parts is None:
-        file.parts = frozenset(_parts(file.body))
-    return file.parts
-
-
-def _parts(body: ir.Body) -> Iterator[ir.Function]:
-    named = Counter[str]()
-    called = Counter[str]()
-    for node in (each for statement in body for each in descendants(statement)):
-        if isinstance(node, (ir.Name, ir.Attribute)):
-            named[last_name(node)] += 1
-        if isinstance(node, ir.Call) and not any(each.star for each in node.args):
-            called[last_name(node.func)] += 1
-    classes = [statement.body for statement in body if isinstance(statement, ir.Class)]
-    inside = [each for row in (body, *classes) for each in row]
-    defined = [each for each in inside if isinstance(each, ir.Function)]
-    many = Counter(each.name for each in defined)
-    for each in defined:
-        once = many[each.name] == named[each.name] == called[each.name] == 1
-        if once and is_private(each.name) and not each.decorators and not each.is_async:
-            yield each
 
 
 def calls_tell(closure: Closure) -> bool:

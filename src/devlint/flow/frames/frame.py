@@ -22,7 +22,7 @@ from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import TENSORS, Kind, Origin, Value
 from devlint.flow.facts import Context, Fact, Guard, Operand, Role
 from devlint.flow.frames.callee_facts import at_call_site, hangs_on_finding
-from devlint.flow.frames.files import ClassInfo, File
+from devlint.flow.frames.files import ClassInfo, Closure, File
 from devlint.flow.frames.world import World
 from devlint.model import ir
 
@@ -94,6 +94,10 @@ class Frame:
         if file is self.world.home:
             return self.depth < _DEEPEST_CALL and self.world.budget > 0
         return self.depth < _DEEPEST_GUEST and self.world.guest_budget > 0
+
+    def has_part(self, closure: Closure) -> bool:
+        """Whether a function is a part of the running one: this calls it, and nobody else does."""
+        return self.is_alone and closure.file.parts.get(closure.name) is closure.node
 
     def spend(self) -> None:
         """Count a statement of an inlined call."""
