@@ -33,6 +33,7 @@ from devlint.flow.operations.batches import without_unproven
 from devlint.flow.project import Project
 from devlint.flow.surroundings import Surroundings, Text, runs_on_host
 from devlint.flow.syntax.imports import imported, spelled
+from devlint.flow.syntax.parts import parts, with_parts
 from devlint.flow.syntax.scan import scan
 from devlint.flow.syntax.seen import Scan
 from devlint.flow.syntax.testing import holds_tests
@@ -148,6 +149,7 @@ def _world(
 def _describe(text: Text, path: str, table: Table) -> File:
     """A file before it is run."""
     scans: dict[ir.Function, Scan] = {}
+    own = {each.name: each for each in parts(text.module.body)}
     aliases = imported(text.module)
     has_arrays = any(name.partition(".")[0] == "numpy" for name in aliases.values())
 
@@ -163,14 +165,15 @@ def _describe(text: Text, path: str, table: Table) -> File:
     def scan_once(function: ir.Function) -> Scan:
         found = scans.get(function)
         if found is None:
-            found = scans[function] = scan(function, takes_tensors, has_arrays)
+            scans[function] = scan(function, takes_tensors, has_arrays)
+            found = scans[function] = with_parts(scans[function], function, own, scan_once)
         return found
 
     rebound = frozenset(_rebound(text.module.body))
     placed = any(map(places_batches, aliases.values()))
     body, speaks = text.module.body, text.speaks_of_devices
     role = Role.TEST if holds_tests(body) else Role.PLAIN
-    return File(path, body, scan_once, rebound, speaks, role, placed)
+    return File(path, body, scan_once, rebound, speaks, role, placed, own)
 
 
 def _run_rest(world: World, top: Frame) -> None:
@@ -196,6 +199,8 @@ def _run_rest(world: World, top: Frame) -> None:
             closure, around, known = (public if public.all else own).pop()
         else:
             return
+        if closure.node in world.followed:
+            continue
         run_alone(closure, top if around.function is None else around, known=known)
 
 

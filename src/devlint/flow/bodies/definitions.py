@@ -33,7 +33,7 @@ def define_function(frame: Frame, node: ir.Function) -> None:
     qualname = f"{frame.qualname}.{node.name}".lstrip(".")
     scopes = (frame.state.env, *frame.scopes) if frame.function is not None else ()
     closure = Closure(node, frame.file, scopes, frame.owner, qualname)
-    if not frame.site and frame.recording:
+    if frame.is_alone and frame.recording:
         frame.world.pending.append((closure, frame, dict(frame.state.known)))
     if frame.function is None and any(_is_fixture(frame, each) for each in node.decorators):
         frame.file.fixtures[node.name] = closure

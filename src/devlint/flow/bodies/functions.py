@@ -59,18 +59,26 @@ def invoke(
     frame.world.step(len(frame.state.heap))
     state = State({}, Heap(frame.state.heap), known, frame.state.default)
     state.copies, state.busy = frame.state.copies, frame.state.busy
+    is_part = frame.has_part(closure)
+    if is_part and frame.tells and isinstance(closure.node, ir.Function):
+        frame.world.followed.add(closure.node)
     inner = Frame(
-        frame.world, closure.file, state, closure.node, closure.qualname,
+        frame.world, closure.file, state, closure.node,
+        frame.qualname if is_part else closure.qualname,
         role_of(closure.name, closure.owner, frame.role, closure.file), closure.owner,
         closure.scopes, guard=frame.guard, recording=frame.recording,
-        caller=frame, site=(*frame.site, node),
+        caller=frame, site=(*frame.site, node), depth=frame.depth + (not is_part),
+        is_alone=is_part,
     )  # fmt: skip
     if closure.file is not frame.file:  # what is known here isn't known there
         positional = [_as_known(frame, value) for value in positional]
         keywords = {name: _as_known(frame, value) for name, value in keywords.items()}
     _bind_arguments(inner, closure, positional, keywords)
     _settle_absence(frame, inner)
+    mark = len(frame.world.facts)
     value = _run(inner)
+    if is_part:
+        _tell(inner, mark)
     if value.trace is not None and value.kind in TENSORS:
         value = value.step(Sort.CALL, node)
     if generators.is_generator(closure):
@@ -116,7 +124,9 @@ _UNINFORMATIVE = (Kind.UNKNOWN, Kind.NUMBER, Kind.BOOL, Kind.NONE, Kind.DTYPE)
 
 
 def _can_be_followed(frame: Frame, closure: Closure) -> bool:
-    if not frame.can_inline(closure.file) or any(f.function is closure.node for f in frame.chain()):
+    if any(each.function is closure.node for each in frame.chain()):
+        return False
+    if not frame.has_part(closure) and not frame.can_inline(closure.file):
         return False
     if isinstance(closure.node, ir.Lambda):
         return True
@@ -243,9 +253,15 @@ def run_alone(
     world.guest_budget = max(world.guest_budget, _INLINED_FOR_EACH)
     mark = len(world.facts)
     _run(frame)
-    ignored.tell(frame, function, mark)
-    precision.tell(frame, mark)
+    _tell(frame, mark)
     return frame
+
+
+def _tell(frame: Frame, mark: int) -> None:
+    """What a whole function tells, by what was written down in it."""
+    assert isinstance(frame.function, ir.Function)
+    ignored.tell(frame, frame.function, mark)
+    precision.tell(frame, mark)
 
 
 def _is_guest(frame: Frame, closure: Closure) -> bool:

@@ -12,7 +12,7 @@ from devlint.flow.bodies.functions import run_alone
 from devlint.flow.bodies.gathered import gather
 from devlint.flow.bodies.registered import leave_open, place_parts, register, tell_kept_tensors
 from devlint.flow.calls import fields
-from devlint.flow.calls.callers import is_exporting, is_out_of_use, is_private, is_trying_itself
+from devlint.flow.calls.callers import is_exporting, is_out_of_use, is_trying_itself
 from devlint.flow.domain.keys import ALL_ON_HOST, CUDA_AVAILABLE, IS_NONE
 from devlint.flow.domain.lattice import UNKNOWN, Device, conditions, join, only_host
 from devlint.flow.domain.paths import path_value
@@ -34,6 +34,7 @@ from devlint.flow.modules.rewritten import (
     is_of_one_test,
 )
 from devlint.flow.modules.stale import forget_devices, tell
+from devlint.flow.syntax.parts import is_private
 from devlint.model import ir
 
 _SETUP_ROUNDS = 8
@@ -69,7 +70,7 @@ def run_class(info: ClassInfo, around: Frame) -> None:
     for name, method in _callers_first(info):
         if init is not None and init[1] is method:
             continue
-        if is_out_of_use(info, name):
+        if is_out_of_use(info, name) or method in around.world.followed:
             continue
         early = name in made_with
         receiver = receiver_of(info, method, this)

@@ -31,7 +31,7 @@ def run(frame: Frame, body: ir.Body) -> None:
         if not frame.state.alive:
             return
         frame.world.step()
-        if frame.site:
+        if not frame.is_alone:
             frame.spend()
         _STATEMENTS[type(statement)](frame, statement)
 
@@ -142,7 +142,7 @@ def _stop(frame: Frame) -> None:
 
 def _raise(frame: Frame, node: ir.Raise) -> None:
     """The error is looked at where its function is run on its own: nothing is left of it here."""
-    if node.value is not None and not frame.site:
+    if node.value is not None and frame.is_alone:
         frame.evaluate(node.value)
     _stop(frame)
 

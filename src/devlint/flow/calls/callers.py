@@ -16,6 +16,7 @@ from devlint.flow.facts import Guard, Role
 from devlint.flow.frames.arguments import Arguments, by_parameter
 from devlint.flow.frames.files import ClassInfo, Closure, File
 from devlint.flow.frames.frame import Frame
+from devlint.flow.syntax.parts import is_private
 from devlint.flow.syntax.walk import descendants
 from devlint.model import ir
 from devlint.policy import means
@@ -26,11 +27,6 @@ _CALLED_BY_OTHERS = ("forward", "backward")
 def is_edge(name: str) -> bool:
     """Whether torch calls a function of that name, with what users give to a module."""
     return name in ("__call__", *_CALLED_BY_OTHERS)
-
-
-def is_private(name: str) -> bool:
-    """Whether a function is meant for its own file (`_shift`); `__call__` is Python's."""
-    return name.startswith("_") and not name.endswith("__")
 
 
 def is_out_of_use(info: ClassInfo, name: str) -> bool:

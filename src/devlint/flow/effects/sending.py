@@ -46,7 +46,7 @@ def note_handed(frame: Frame, closure: Closure, args: Arguments, has_receiver: b
     """Remember arguments that the running function gives to one that moves them, alone or in a
     list or dict."""
     function = closure.node
-    if not isinstance(function, ir.Function) or frame.is_guest:
+    if not isinstance(function, ir.Function) or frame.is_guest or frame.has_part(closure):
         return
     moved = closure.file.scan(function).moved
     for name, value in by_parameter(function, args, has_receiver) if moved else ():

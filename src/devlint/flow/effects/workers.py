@@ -84,6 +84,8 @@ def note_use(frame: Frame, node: ir.Call, device: Device) -> None:
     chosen = isinstance(place, Symbol) and not is_place_of_argument(place)
     if not (names_accelerator(place) or chosen):
         return
-    context = frame.context()
-    fact = WorkerUse(node, context, f"`{context.function}`", place, Hop(node, ""))
+    around = frame.qualname.rpartition(".")[0]
+    own = function.name if isinstance(function, ir.Function) else "<lambda>"
+    what = f"`{around}.{own}`" if around else f"`{own}`"
+    fact = WorkerUse(node, frame.context(), what, place, Hop(node, ""))
     frame.world.uses[node] = (function, frame.owner, fact)

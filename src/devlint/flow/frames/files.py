@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -152,6 +152,9 @@ class File:
     """`TEST` where it holds tests, by what it defines."""
     places_batches: bool = False
     """A library that it imports may place what loaders yield."""
+    parts: Mapping[str, ir.Function] = field(default_factory=dict)
+    """The functions that are called in one place, and by nobody else: what they do is a part of
+    what is done there."""
     top: Frame | None = None
     """The frame of the file itself, where that is run as a whole."""
     guest: dict[str, Value] | None = None

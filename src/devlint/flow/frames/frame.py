@@ -22,7 +22,7 @@ from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import TENSORS, Kind, Origin, Value
 from devlint.flow.facts import Context, Fact, Guard, Operand, Role
 from devlint.flow.frames.callee_facts import at_call_site, hangs_on_finding
-from devlint.flow.frames.files import ClassInfo, File
+from devlint.flow.frames.files import ClassInfo, Closure, File
 from devlint.flow.frames.world import World
 from devlint.model import ir
 
@@ -52,6 +52,10 @@ class Frame:
     """The function is a method of a base: its class is told of its single lines."""
     caller: Frame | None = None
     site: tuple[ir.Node, ...] = ()
+    depth: int = 0
+    """How many calls have led here, but for those of parts."""
+    is_alone: bool = True
+    """It runs on its own, or is a part of what does."""
     returns: list[tuple[Value, State]] = field(default_factory=list)
     yielded: list[Value] = field(default_factory=list)
     breaks: list[State] = field(default_factory=list)
@@ -81,10 +85,6 @@ class Frame:
     """The expression that a `with` statement enters, while it is evaluated."""
 
     @property
-    def depth(self) -> int:
-        return len(self.site)
-
-    @property
     def is_guest(self) -> bool:
         """Whether it runs code of another file, of which nothing is told."""
         return self.file is not self.world.home
@@ -94,6 +94,10 @@ class Frame:
         if file is self.world.home:
             return self.depth < _DEEPEST_CALL and self.world.budget > 0
         return self.depth < _DEEPEST_GUEST and self.world.guest_budget > 0
+
+    def has_part(self, closure: Closure) -> bool:
+        """Whether a function is a part of the running one: this calls it, and nobody else does."""
+        return self.is_alone and closure.file.parts.get(closure.name) is closure.node
 
     def spend(self) -> None:
         """Count a statement of an inlined call."""
@@ -183,7 +187,7 @@ class Frame:
     def tells(self) -> bool:
         """Whether facts about single lines are wanted: not in inlined calls, whose function is
         run on its own as well."""
-        alone = not self.site and not self.inherited
+        alone = self.is_alone and not self.inherited
         return self.recording and alone and not self.expecting
 
     def operand(self, node: ir.Expr, value: Value) -> Operand:

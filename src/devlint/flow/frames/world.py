@@ -172,6 +172,8 @@ class World:
     given: dict[ir.Function, dict[str, bool]] = field(default_factory=dict)
     """Of functions that the file alone calls: whether a parameter may be on an accelerator for
     all that each call tells."""
+    followed: set[ir.Function] = field(default_factory=set)
+    """The parts of functions that have run with these."""
     asked: dict[ir.Function, bool] = field(default_factory=dict)
     """Of the same: whether every call stands where an accelerator was asked for."""
     required: dict[ir.Function, dict[str, bool]] = field(default_factory=dict)

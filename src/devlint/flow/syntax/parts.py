@@ -1,0 +1,85 @@
+"""Parts of functions: what a file calls in one place, and names nowhere else.
+
+Whether such a function stands there or its statements do says nothing of the program, so what one
+look over it finds belongs to the function that calls it as well.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from copy import copy
+
+from devlint.flow.syntax.seen import Scan
+from devlint.flow.syntax.walk import descendants, self_attribute
+from devlint.model import ir
+from devlint.model.trees import last_name
+
+_OF_NAMES = ("tensors", "used", "modules", "passed", "sliced", "data", "columns", "moved")
+_OF_SELF = (
+    "self_stores", "self_items", "self_fills", "self_moves", "self_calls", "applied", "wrapped",
+)  # fmt: skip
+_OF_ALL = ("answers", "makes", "reads_back", "draws", "exports", "registers", "dynamic")
+
+
+def is_private(name: str) -> bool:
+    """Whether a function is meant for its own file (`_shift`); `__call__` is Python's."""
+    return name.startswith("_") and not name.endswith("__")
+
+
+def parts(body: ir.Body) -> Iterator[ir.Function]:
+    """The private functions and methods of a file that are called in one place, with arguments that
+    are all in sight, and named nowhere else."""
+    named, called = Counter[str](), Counter[str]()
+    for node in (each for statement in body for each in descendants(statement)):
+        if isinstance(node, (ir.Name, ir.Attribute)):
+            named[last_name(node)] += 1
+        if isinstance(node, ir.Call) and not any(each.star for each in node.args):
+            called[last_name(node.func)] += 1
+    classes = [statement.body for statement in body if isinstance(statement, ir.Class)]
+    inside = [each for row in (body, *classes) for each in row]
+    defined = [each for each in inside if isinstance(each, ir.Function)]
+    many = Counter(each.name for each in defined)
+    for each in defined:
+        once = many[each.name] == named[each.name] == called[each.name] == 1
+        if once and is_private(each.name) and not each.decorators and not each.is_async:
+            yield each
+
+
+def with_parts(
+    found: Scan,
+    function: ir.Function,
+    parts: Mapping[str, ir.Function],
+    scan: Callable[[ir.Function], Scan],
+) -> Scan:
+    """What is found in a function and in its parts, in the names of the function."""
+    this = function.params[0].name if function.params else ""
+    for call in (each for each in descendants(function) if isinstance(each, ir.Call)):
+        part = parts.get(last_name(call.func)) if parts else None
+        if part is None or part is function:
+            continue
+        of_self = bool(self_attribute(call.func, this))
+        if not of_self and not isinstance(call.func, ir.Name):
+            continue
+        inner, names = scan(part), _names(call, part.params[of_self:])
+        found = copy(found)
+        for field in _OF_NAMES:
+            here = {names[name] for name in getattr(inner, field) if name in names}
+            setattr(found, field, getattr(found, field) | here)
+        for field in (*_OF_SELF, *_OF_ALL) if of_self else ():
+            setattr(found, field, getattr(found, field) | getattr(inner, field))
+    return found
+
+
+def _names(call: ir.Call, params: tuple[ir.Parameter, ...]) -> dict[str, str]:
+    """The parameters that take a name, each with that name."""
+    named: dict[str, str] = {}
+    places = iter(params)
+    for argument in call.args:
+        name = argument.keyword
+        if name is None:
+            parameter = next(places, None)
+            name = "" if parameter is None else parameter.name
+        if isinstance(argument.value, ir.Name):
+            named[name] = argument.value.id
+    return named
