@@ -38,6 +38,11 @@ def evidence(sorts: Collection[str]) -> str:
     return next((name for sort, name in _EVIDENCE if sort.value in sorts), "stated")
 
 
+def is_certain(number: int) -> bool:
+    """Whether what scores so is shown without `pedantic`."""
+    return number >= THRESHOLD
+
+
 def score(code: str, sorts: Collection[str]) -> int:
     """How many of a hundred findings like it were true."""
     if not code.startswith(PROVING):
