@@ -72,7 +72,7 @@ class Block:
     @property
     def kind(self) -> BlockKind:
         """What a Python block claims; "" for an illustration and for other languages."""
-        word = self.info.removesuffix(PEDANTIC).rstrip()
+        word = " ".join(self.info.split()[:-1]) if self.pedantic else self.info
         if not self.is_python or word not in get_args(BlockKind):
             return ""
         return cast("BlockKind", word)
