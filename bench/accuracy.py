@@ -6,7 +6,8 @@
     python bench/accuracy.py --mirrors DIR --unlabelled sheet.json     what is left to judge there
 
 Recall is that of recall.py, which says what DIR holds and what counts as named. Precision is the
-true share of the findings that labels.jsonl judges. The files of bugs.jsonl as they are after the
+true share of the findings that labels.jsonl judges. Both count all findings, as with `--pedantic`,
+and say besides what is left of them by default. The files of bugs.jsonl as they are after the
 fix hold few bugs, and code of many styles: what is found there is counted by 100,000 lines.
 
 With --check, a figure that is worse than floor.toml allows is told in a line, and the exit code
@@ -144,6 +145,7 @@ def print_after(after: AfterFix, known: dict[labels.Key, labels.Label]) -> None:
             print(f"  false: {package} {version[:12]} {path}:{line} {code}")
     precision.print_table(
         precision.by_code(after.findings, settled),
+        precision.by_default(after.findings, settled),
         {str(finding["code"]): str(finding["name"]) for finding in after.findings},
     )
 
@@ -165,7 +167,9 @@ def precision_figures(
 
 def print_precision(findings: list[labels.Record], known: dict[labels.Key, labels.Label]) -> None:
     names = {str(finding["code"]): str(finding["name"]) for finding in findings}
-    precision.print_table(precision.by_code(findings, labels.verdicts(known)), names)
+    settled = labels.verdicts(known)
+    default = precision.by_default(findings, settled)
+    precision.print_table(precision.by_code(findings, settled), default, names)
     labels.print_gone(findings, known, {str(finding["package"]) for finding in findings})
     labels.print_agreement(known.values())
 

@@ -1,140 +1,229 @@
 """How many of a hundred findings like another one were true: fitted on labels, and tried.
 
-    python bench/calibrate.py                  (with `pip install scikit-learn`)
-    python bench/calibrate.py --write          and put the numbers into devlint's score.toml
+    python bench/calibrate.py
+    python bench/calibrate.py --tried-on sample1   on this drawing of samples.toml
+    python bench/calibrate.py --write              and put the numbers into devlint's score.toml
 
-Alike are the findings of one rule that are known by the same evidence (`verdict/score.py`). A score
-is the share of true ones among those that somebody judged, drawn to the share of all as by twenty
-more projects: few kinds have many labels. A project counts by the root of its findings: twenty of
-one cause say little more than five.
+It is fitted on what devlint reported at first sight, of DEV2 to DEV5, also where the finding has
+gone since: without those that were fixed because they were false, the rest would say too much of
+what comes next. Alike are the findings of one rule that are known by the same evidence
+(`verdict/score.py`). Their share of true ones is drawn to the share of their rule, and that to the
+share of all; a label whose sorts nobody kept counts for its rule alone. Twenty labels of one rule
+in one project, which mostly have one cause, say little more than five, so each weighs less.
 
-It is tried on projects that it wasn't fitted on, ten times on a tenth of them. Printed are the area
-under the curve (0.5: it ranks no better than chance), the Brier score beside that of the base rate
-alone, and for each band of scores how many findings there are and how many of a hundred are true,
-with the 95 % interval.
-
-A score that hides findings was tried with it, and isn't in: with a smaller prior, what scored below
-60 was as true as the rest (70 of 100), so nothing would be gained by leaving it out.
-
-Labels without sorts aren't used: the finding is gone, or nobody kept them.
+It is tried twice: by project, ten times on a tenth of the projects, and on projects that were drawn
+later, by all labels of other projects: those of the opened samples of samples.toml but the ones for
+development. Printed are the area under the curve (0.5: it ranks no better than chance), the Brier
+score beside that of the base rate alone, for each band of scores how many findings there are and
+how many of a hundred are true, with the 95 % interval, and what the threshold makes of them.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from math import sqrt
 from pathlib import Path
 
+import samples
 from labels import LABELS, PROVING, Label, read
 from precision import wilson
-from sklearn.metrics import brier_score_loss, roc_auc_score
-from sklearn.model_selection import GroupKFold
 
 from devlint.verdict import score
 
 TABLE = Path(score.__file__).with_name("score.toml")
 FOLDS = 10
-PRIOR = 20.0
-BANDS = ((0, 60), (60, 70), (70, 80), (80, 90), (90, 101))
+OF_ALL, OF_RULE = 5.0, 8.0
+"""Labels that the shares above count as: by fits on older labels, tried on those of later drawings,
+2 to 5 and 8 to 30 rank alike (area 0.70 to 0.75); of these the ones that follow the labels most."""
+BANDS = ((0, 50), (50, 60), (60, 70), (70, 80), (80, 90), (90, 101))
+FOR_DEVELOPMENT = "development"
 
-Kind = tuple[str, str]
-"""A rule and the evidence for a finding of it."""
+Kind = tuple[str, str | None]
+"""A rule and the evidence for a finding of it; None for all of the rule."""
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Shares of true findings, of a hundred."""
+
+    mean: int
+    shares: dict[Kind, int]
+
+    def of(self, label: Label) -> int:
+        """What a finding scores."""
+        rule = self.shares.get((code(label), None), self.mean)
+        return self.shares.get(kind(label), rule)
 
 
 def main() -> None:
     """Print how well the scores tell findings apart, and write them if asked to."""
+    drawn = samples.read()
+    later = [name for name, each in drawn.items() if each.opened and name != FOR_DEVELOPMENT]
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--write", action="store_true")
-    options = parser.parse_args()
-    labels = [
-        label
-        for label in read(LABELS).values()
-        if label.sorts and label.true is not None and label.key[4].startswith(PROVING)
-    ]
-    true = [bool(label.true) for label in labels]
-    share = sum(true) / len(true)
-    projects = len({label.key[0] for label in labels})
-    print(f"{len(labels)} findings of {projects} projects, {share:.0%} of them true")
-    scores = _tried(labels, true)
-    base = share * (1 - share)
-    print(
-        f"area {roc_auc_score(true, scores):.2f}, "
-        f"Brier {brier_score_loss(true, [each / 100 for each in scores]):.3f} (base {base:.3f})"
+    parser.add_argument(
+        "--tried-on", action="append", metavar="SAMPLE", help="with commas (default: all but one)"
     )
-    for low, high in BANDS:
-        inside = [is_true for each, is_true in zip(scores, true, strict=True) if low <= each < high]
-        if inside:
-            least, most = wilson(sum(inside), len(inside))
-            print(
-                f"{low} to {min(high, 100)}: {len(inside)}, "
-                f"{sum(inside) / len(inside):.0%} true ({least:.0%} to {most:.0%})"
-            )
+    options = parser.parse_args()
+    names = [name for given in options.tried_on or later for name in given.split(",")]
+    unknown = [name for name in names if name not in drawn]
+    if unknown:
+        raise SystemExit(f"not in samples.toml: {', '.join(unknown)}")
+    labels = at_first_sight(read(LABELS).values())
+    projects = len({project(label) for label in labels})
+    print(f"labels of {projects} projects: {_true(labels)}")
+    print("\nby project:")
+    print_trial(labels, by_project(labels))
+    tried = [each for each in labels if project(each) in projects_of(drawn, names)]
+    print(f"\non {', '.join(names)}:")
+    if tried:
+        print_trial(tried, on_projects(labels, projects_of(drawn, names)))
+    else:
+        print("nothing of it is judged")
     if options.write:
-        TABLE.write_text(_written(labels, true), encoding="utf-8")
+        TABLE.write_text(written(labels), encoding="utf-8")
+
+
+def at_first_sight(labels: Iterable[Label]) -> list[Label]:
+    """What says how devlint does on code that it has never seen."""
+    return [
+        label
+        for label in labels
+        if label.first_sight and label.true is not None and code(label).startswith(PROVING)
+    ]
+
+
+def project(label: Label) -> str:
+    return label.key[0]
+
+
+def code(label: Label) -> str:
+    return label.key[4]
 
 
 def kind(label: Label) -> Kind:
     """What a finding is like."""
-    return label.key[4], score.evidence(label.sorts)
+    return code(label), None if label.sorts is None else score.evidence(label.sorts)
 
 
-def _tried(labels: Sequence[Label], true: Sequence[bool]) -> list[int]:
-    """What each finding scores by labels of other projects."""
-    scores = [0] * len(labels)
-    groups = [label.key[0] for label in labels]
-    for fitted, tried in GroupKFold(FOLDS).split(labels, true, groups):
-        mean, numbers = _fitted([labels[each] for each in fitted])
-        for each in tried:
-            scores[each] = numbers.get(kind(labels[each]), mean)
-    return scores
+def projects_of(drawn: dict[str, samples.Sample], names: Iterable[str]) -> set[str]:
+    """The projects of some drawings."""
+    return {each for name in names for each in drawn[name].projects}
 
 
-def _fitted(labels: Sequence[Label]) -> tuple[int, dict[Kind, int]]:
-    """The mean, and the score of each kind."""
-    many = Counter(label.key[0] for label in labels)
-    weights = {project: 1 / sqrt(count) for project, count in many.items()}
-    mean = _share((bool(each.true), weights[each.key[0]]) for each in labels)
-    by_kind: defaultdict[Kind, list[tuple[bool, float]]] = defaultdict(list)
+# --- fitting -----------------------------------------------------------------------------------
+
+
+def fitted(labels: Sequence[Label]) -> Fit:
+    """The share of each kind, drawn to that of its rule, and this to that of all."""
+    many = Counter((project(label), code(label)) for label in labels)
+    true, weight = Counter[Kind | None](), Counter[Kind | None]()
     for label in labels:
-        by_kind[kind(label)].append((bool(label.true), weights[label.key[0]]))
-    numbers = {
-        each: _percent(_share([*rows, (True, PRIOR * mean), (False, PRIOR * (1 - mean))]))
-        for each, rows in by_kind.items()
+        own = 1 / sqrt(many[project(label), code(label)])
+        for each in {None, (code(label), None), kind(label)}:
+            weight[each] += own
+            true[each] += own * bool(label.true)
+    mean = true[None] / weight[None]
+
+    def of_rule(each: str) -> float:
+        return (true[each, None] + OF_ALL * mean) / (weight[each, None] + OF_ALL)
+
+    def of_kind(each: Kind) -> float:
+        rule = of_rule(each[0])
+        return rule if each[1] is None else (true[each] + OF_RULE * rule) / (weight[each] + OF_RULE)
+
+    return Fit(
+        round(100 * mean), {each: round(100 * of_kind(each)) for each in weight if each is not None}
+    )
+
+
+def by_project(labels: Sequence[Label]) -> list[int]:
+    """What each finding scores by labels of other projects, a tenth of the projects at a time."""
+    sizes = Counter(map(project, labels))
+    tenths: list[list[str]] = [[] for _ in range(FOLDS)]
+    for name in sorted(sizes, key=lambda name: (-sizes[name], name)):
+        min(tenths, key=lambda tenth: sum(sizes[each] for each in tenth)).append(name)
+    fits = {
+        name: fit
+        for tenth in tenths
+        for fit in [fitted([label for label in labels if project(label) not in tenth])]
+        for name in tenth
     }
-    return _percent(mean), numbers
+    return [fits[project(label)].of(label) for label in labels]
 
 
-def _share(rows: Iterable[tuple[bool, float]]) -> float:
-    listed = list(rows)
-    return sum(weight for is_true, weight in listed if is_true) / sum(w for _, w in listed)
+def on_projects(labels: Sequence[Label], projects: set[str]) -> list[int]:
+    """What each finding of some projects scores by labels of all others."""
+    fit = fitted([label for label in labels if project(label) not in projects])
+    return [fit.of(label) for label in labels if project(label) in projects]
 
 
-def _percent(share: float) -> int:
-    return round(100 * share)
+# --- printing and writing ----------------------------------------------------------------------
 
 
-def _written(labels: Sequence[Label], true: Sequence[bool]) -> str:
+def print_trial(labels: Sequence[Label], scores: Sequence[int]) -> None:
+    """How well scores tell true findings from false ones, which they haven't seen."""
+    true = [bool(label.true) for label in labels]
+    base = sum(true) / len(true)
+    errors = [(each / 100 - is_true) ** 2 for each, is_true in zip(scores, true, strict=True)]
+    brier = f"Brier {sum(errors) / len(errors):.3f} (base {base * (1 - base):.3f})"
+    print(f"{_true(labels)}; area {area(true, scores):.2f}, {brier}")
+
+    def among(chosen: Callable[[int], bool]) -> list[Label]:
+        return [label for label, each in zip(labels, scores, strict=True) if chosen(each)]
+
+    for low, high in BANDS:
+        if inside := among(lambda each, low=low, high=high: low <= each < high):  # type: ignore[misc]
+            print(f"  {low} to {min(high, 100)}: {_true(inside)}")
+    print(f"  shown by default: {_true(among(lambda each: each >= score.THRESHOLD))}")
+    print(f"  kept back: {_true(among(lambda each: each < score.THRESHOLD))}")
+
+
+def area(true: Sequence[bool], scores: Sequence[int]) -> float:
+    """How often a true finding scores more than a false one: half where they score the same."""
+    found: defaultdict[bool, list[int]] = defaultdict(list)
+    for is_true, each in zip(true, scores, strict=True):
+        found[is_true].append(each)
+    pairs = [(1 + (a > b) - (a < b)) / 2 for a in found[True] for b in found[False]]
+    return sum(pairs) / len(pairs) if pairs else 0.5
+
+
+def _true(labels: Sequence[Label]) -> str:
+    """How many there are, and how many of these are true."""
+    if not labels:
+        return "none"
+    true = sum(bool(label.true) for label in labels)
+    least, most = wilson(true, len(labels))
+    share = f"{true / len(labels):.0%} (95 % interval {least:.0%} to {most:.0%})"
+    return f"{len(labels)}, {true} of them true, {share}"
+
+
+def written(labels: Sequence[Label]) -> str:
     """The table as TOML, each number with what it rests on."""
-    mean, numbers = _fitted(labels)
-    projects = len({label.key[0] for label in labels})
+    fit = fitted(labels)
+    projects = len({project(label) for label in labels})
+    true = sum(bool(label.true) for label in labels)
     lines = [
-        "# How many of a hundred findings of a rule are true that are known by the same evidence.",
+        "# How many of a hundred findings of a rule are true that are known by the same evidence,",
+        "# and of a rule as a whole, which counts where nobody has judged one by that evidence.",
         "# Written by `python bench/calibrate.py --write` from bench/labels.jsonl:",
-        f"# {len(labels)} findings of {projects} projects, {sum(true)} of them true.",
+        f"# {len(labels)} findings of {projects} projects at first sight, {true} of them true.",
         "",
-        "# of what nobody has judged",
-        f"mean = {mean}",
+        "# of a rule that nobody has judged",
+        f"mean = {fit.mean}",
     ]
     rule = ""
-    for (code, evidence), number in sorted(numbers.items()):
-        if code != rule:
-            lines += ["", f"[{code}]"]
-            rule = code
-        alike = [label for label in labels if kind(label) == (code, evidence)]
-        judged = f"{sum(bool(each.true) for each in alike)} of {len(alike)} true"
-        lines.append(f"{evidence} = {number}  # {judged}")
+    for own, evidence in sorted(fit.shares, key=lambda each: (each[0], each[1] or "")):
+        if own != rule:
+            lines += ["", f"[{own}]"]
+            rule = own
+        alike = [each for each in labels if evidence is None or kind(each)[1] == evidence]
+        judged = [bool(each.true) for each in alike if code(each) == own]
+        number = fit.shares[own, evidence]
+        lines.append(f"{evidence or score.RULE} = {number}  # {sum(judged)} of {len(judged)} true")
     return "\n".join(lines) + "\n"
 
 

@@ -111,7 +111,8 @@ def _mib(runs: list[Run]) -> str:
 def print_rules(runs: list[Run], settled: dict[labels.Key, bool]) -> None:
     findings = [finding for run in runs for finding in run.findings]
     names = {str(finding["code"]): str(finding["name"]) for finding in findings}
-    precision.print_table(precision.by_code(findings, settled), names)
+    default = precision.by_default(findings, settled)
+    precision.print_table(precision.by_code(findings, settled), default, names)
     proving = sum(str(finding["code"]).startswith(labels.PROVING) for finding in findings)
     lines = sum(run.lines for run in runs)
     rate = proving / lines * 100_000 if lines else 0.0

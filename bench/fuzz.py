@@ -141,7 +141,7 @@ def damaged(dice: random.Random, data: bytes, others: tuple[bytes, ...]) -> byte
 @cache
 def everything() -> Settings:
     """All rules, and no configuration file."""
-    layer = check_layer("the command line", "", {"select": ["ALL"]})
+    layer = check_layer("the command line", "", {"select": ["ALL"], "pedantic": True})
     return Configuration((layer,), isolated=True).for_folder("")
 
 

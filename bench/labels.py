@@ -10,8 +10,8 @@ A label is a line of labels.jsonl:
     path, line, code    which finding of it
     confidence          what devlint said of it: "high" or "medium" at first, then its number;
                         absent where nobody kept it
-    sorts               the sorts of steps by which it is derived, as devlint last found it; absent
-                        where it is gone, or nobody kept them
+    sorts               the sorts of steps by which it is derived, as devlint last found it, which
+                        may be none; absent where it is gone, or nobody kept them
     verdict             "true", "false", or "unclear" where readers differ or can't say
     readers             what one reader said, or two who didn't know of each other
     reason              why, in a sentence
@@ -59,7 +59,8 @@ class Label:
     first_sight: bool = False
     source: str = "reader"
     confidence: str = ""
-    sorts: tuple[str, ...] = ()
+    sorts: tuple[str, ...] | None = None
+    """None where nobody kept them."""
 
     @property
     def true(self) -> bool | None:
@@ -68,10 +69,10 @@ class Label:
 
     def record(self) -> Record:
         names = ("package", "version", "path", "line", "code")
-        optional = {"confidence": self.confidence, "sorts": list(self.sorts)}
         return {
             **dict(zip(names, self.key, strict=True)),
-            **{name: value for name, value in optional.items() if value},
+            **({"confidence": self.confidence} if self.confidence else {}),
+            **({} if self.sorts is None else {"sorts": list(self.sorts)}),
             "verdict": self.verdict,
             "readers": list(self.readers),
             "reason": self.reason,
@@ -122,10 +123,10 @@ def _label(record: Record) -> Label:
         raise ValueError(f"{len(readers)} readers")
     if verdict not in VERDICTS:
         raise ValueError(f"the verdict is {verdict!r}")
-    reason, sorts = str(record["reason"]), record.get("sorts") or []
+    reason, sorts = str(record["reason"]), record.get("sorts")
     if not reason:
         raise ValueError("there is no reason")
-    assert isinstance(sorts, list)
+    assert sorts is None or isinstance(sorts, list)
     return Label(
         key_of(record),
         tuple(readers),
@@ -134,7 +135,7 @@ def _label(record: Record) -> Label:
         record.get("first_sight") is True,
         source,
         str(record.get("confidence") or ""),
-        tuple(map(str, sorts)),
+        None if sorts is None else tuple(map(str, sorts)),
     )
 
 

@@ -8,9 +8,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from devlint.verdict.score import is_certain
 
 Finding = dict[str, object]
 """A finding as devlint's JSON has it, or as a bench stores it."""
@@ -46,7 +48,8 @@ def devlint(
     source: Path | None = None,
     facts: bool = False,
 ) -> Outcome:
-    """Lint `paths` from `folder` with the devlint of `source`, or this interpreter's own.
+    """Lint `paths` from `folder` with the devlint of `source`, or this interpreter's own: all that
+    it finds, also what it shows with `--pedantic` only.
 
     With `facts`, there is an object for each file instead of findings, as `--dump-facts` has it.
 
@@ -56,6 +59,7 @@ def devlint(
     command = [sys.executable, "-I", "-c", start, "check", *map(str, paths), *OPTIONS]
     command += ["--select", select, "--output-format", "json", "--jobs", str(jobs)]
     command += ["--dump-facts"] if facts else []
+    command += ["--pedantic"] if source is None or _withholds(source) else []
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         began = time.perf_counter()
         process = subprocess.Popen(command, stdout=out, stderr=err, cwd=folder)
@@ -77,6 +81,12 @@ def devlint(
     )
 
 
+def _withholds(source: Path) -> bool:
+    """Whether a devlint has the option: before it had, all was shown."""
+    options = source / "devlint" / "cli" / "arguments.py"
+    return options.is_file() and "--pedantic" in options.read_text()
+
+
 def _import_paths(source: Path | None) -> list[str]:
     """Where a run looks for modules first."""
     own = [] if source is None else [str(source)]
@@ -89,6 +99,12 @@ def row(finding: Finding, which: str = "location") -> int:
     location = finding[which]
     assert isinstance(location, dict)
     return int(location["row"])
+
+
+def is_shown(finding: Mapping[str, object]) -> bool:
+    """Whether a finding is shown by default. Before there were numbers, all were."""
+    confidence = finding.get("confidence")
+    return not isinstance(confidence, int) or is_certain(confidence)
 
 
 def record(finding: Finding, package: str, version: str, path: str) -> Finding:

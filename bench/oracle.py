@@ -116,7 +116,7 @@ def _outcome(finding: Place, causes: Sequence[Place], ran: Mapping[Line, bool]) 
 def findings_of(root: Path, folders: Iterable[str]) -> list[Place]:
     """What the linter says of the folders of a package, but for its tests."""
     command = [sys.executable, "-m", "devlint", "check", "--isolated", "--output-format", "json"]
-    command += ["--select", "DEV2,DEV3,DEV4", "--extend-exclude", _TEST_FILES]
+    command += ["--pedantic", "--select", "DEV2,DEV3,DEV4", "--extend-exclude", _TEST_FILES]
     done = subprocess.run([*command, *folders], cwd=root, capture_output=True, text=True)
     if not done.stdout:
         raise SystemExit(f"devlint could not lint {root}: {done.stderr}")

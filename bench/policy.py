@@ -139,7 +139,7 @@ def projects(folder: Path | None) -> Iterator[tuple[Path, list[Label]]]:
 
 def over_labels(project: Path, labels: Iterable[Label], rows: Sequence[str]) -> Table:
     """What rows change of the labelled findings of a checkout."""
-    everything = merge([check_layer("bench", "", {"select": ["ALL"]})])
+    everything = merge([check_layer("bench", "", {"select": ["ALL"], "pedantic": True})])
     files: dict[str, dict[Place, Label]] = defaultdict(dict)
     for label in labels:
         files[label.key[2]][label.key[3], label.key[4]] = label

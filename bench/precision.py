@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from math import sqrt
 
 import labels
+import linting
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,13 @@ def by_code(
     }
 
 
+def by_default(
+    findings: Iterable[labels.Record], settled: dict[labels.Key, bool]
+) -> dict[str, Precision]:
+    """The same for what is shown without `--pedantic`."""
+    return by_code((each for each in findings if linting.is_shown(each)), settled)
+
+
 def by_family(codes: dict[str, Precision]) -> dict[str, Precision]:
     """Of each family that claims that something goes wrong, and has findings: "DEV2" to "DEV5"."""
     families: dict[str, Precision] = {}
@@ -82,12 +90,16 @@ def text(found: Precision) -> str:
     return row
 
 
-def print_table(codes: dict[str, Precision], names: dict[str, str]) -> None:
-    """A row for each rule, each family, and all families together."""
+def print_table(
+    codes: dict[str, Precision], default: dict[str, Precision], names: dict[str, str]
+) -> None:
+    """A row for each rule, each family, and all families together: with `--pedantic`, and of the
+    families also what is shown by default."""
     rows = {f"{code:8}{names.get(code, '')}": found for code, found in codes.items()}
-    families = by_family(codes)
-    rows |= families
-    rows["DEV2 to DEV5"] = sum(families.values(), Precision(0, 0, 0))
+    for told, found in (("", codes), (", by default", default)):
+        families = by_family(found)
+        rows |= {f"{family}{told}": each for family, each in families.items()}
+        rows[f"DEV2 to DEV5{told}"] = sum(families.values(), Precision(0, 0, 0))
     print(f"\n{'code':40} {'findings':>8} {'unlabelled':>10} {'true':>9}  precision")
     for name, found in rows.items():
         print(f"{name:40} {text(found)}")

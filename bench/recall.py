@@ -14,7 +14,8 @@ A file is linted alone; where the bug is one across functions, and with --whole 
 whole project as it was at that commit, from the project's root.
 
 A bug is seen if a finding touches a faulty line, named if one of those has a code that fits the
-class, and silenced if the file has fewer findings of that code after the fix.
+class, and silenced if the file has fewer findings of that code after the fix. All findings count,
+as with --pedantic; a named bug is shown if one of the findings that name it is so by default.
 """
 
 from __future__ import annotations
@@ -61,6 +62,8 @@ class Verdict:
     seen: bool
     codes: frozenset[str]
     silenced: bool
+    shown: bool = True
+    """Whether a finding that names it is shown by default."""
 
     @property
     def named(self) -> bool:
@@ -136,12 +139,13 @@ def _lint_files(
 def judge(bug: Bug, before: Iterable[linting.Finding], after: Iterable[linting.Finding]) -> Verdict:
     """What the findings of the file before and after the fix say of the bug."""
     old, new = list(before), list(after)
-    touching = [str(finding["code"]) for finding in old if bug.lines & rows(finding)]
+    touching = [finding for finding in old if bug.lines & rows(finding)]
     expected = fitting(bug.kind, bug.subkind)
-    codes = frozenset(code for code in touching if expected is None or code in expected)
+    naming = [each for each in touching if expected is None or each["code"] in expected]
+    codes = frozenset(str(finding["code"]) for finding in naming)
     counts = [Counter(str(finding["code"]) for finding in found) for found in (old, new)]
     silenced = any(counts[1][code] < counts[0][code] for code in codes)
-    return Verdict(bug, bool(touching), codes, silenced)
+    return Verdict(bug, bool(touching), codes, silenced, any(map(linting.is_shown, naming)))
 
 
 def rows(finding: linting.Finding) -> set[int]:
@@ -185,6 +189,7 @@ def print_sums(judged: list[Verdict], without: int) -> None:
     print(f"\nbugs without a clone: {without}")
     print(f"named, visible in one function: {share(sum(v.named for v in plain), len(plain))}")
     print(f"named, of all: {share(len(named), len(judged))}")
+    print(f"shown by default, of the named: {share(sum(v.shown for v in named), len(named))}")
     print(f"silenced, of the named: {share(sum(v.silenced for v in named), len(named))}")
 
 

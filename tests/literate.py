@@ -7,8 +7,10 @@ A Python block is a whole file. Comments in it say what must be found on their r
 
 Every finding that isn't announced is a failure, and so is an announced one that is missing.
 A block marked `ok` announces nothing. One marked `fixed` is what all fixes make of the block
-before it. A TOML block sets options of `[tool.devlint]` for the blocks after it, down to the
-next heading of its depth. Of a page, only findings of its own rule count.
+before it. In one marked `pedantic`, as the last word, something is found with `--pedantic` only;
+all of any other block is found without. A TOML block sets options of `[tool.devlint]` for the
+blocks after it, down to the next heading of its depth. Of a page, only findings of its own rule
+count.
 """
 
 from __future__ import annotations
@@ -36,6 +38,7 @@ from devlint.rulebook import Block, Page, Section, pages, read_sections
 from devlint.source.errors import SourceError
 from devlint.source.lower import lower
 from devlint.source.spots import File, span_of
+from devlint.verdict.score import is_certain
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -63,6 +66,8 @@ class Case:
     revealed: tuple[tuple[int, str], ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
     kind: str = ""
+    pedantic: bool = False
+    """Whether it says that something in it is found with `--pedantic` only."""
     fixed: str | None = None
     """The block after all fixes."""
     only: Page | None = None
@@ -70,7 +75,8 @@ class Case:
 
     @property
     def settings(self) -> Settings:
-        layers = ({"select": ["ALL"]}, self.options)
+        """What shows all that there is to be found."""
+        layers = ({"select": ["ALL"], "pedantic": True}, self.options)
         return merge(check_layer(str(self.path), "", values) for values in layers)
 
     def at(self, row: int) -> str:
@@ -145,7 +151,17 @@ def _case(id: str, path: Path, block: Block, options: Mapping[str, Any]) -> Case
                 raise ValueError(f"{path}:{block.row + row - 1}: `# error: [DEV000] text` expected")
             errors.append((row, error["code"], error["text"]))
     source = "\n".join(lines)
-    return Case(id, path, block.row, source, tuple(errors), tuple(revealed), options, block.info)
+    return Case(
+        id,
+        path,
+        block.row,
+        source,
+        tuple(errors),
+        tuple(revealed),
+        options,
+        block.kind,
+        block.pedantic,
+    )
 
 
 def _options(path: Path, block: Block) -> Mapping[str, Any]:
@@ -165,6 +181,7 @@ def problems(case: Case) -> list[str]:
     findings = lint(case, case.source.encode())
     return [
         *_wrong_findings(case, findings),
+        *_wrong_mark(case, findings),
         *_wrong_reveals(case),
         *_wrong_fix(case, findings),
     ]
@@ -192,6 +209,22 @@ def _wrong_findings(case: Case, findings: Iterable[Finding]) -> Iterator[str]:
             yield f"{case.at(row)}: unexpected: [{finding.code}] {finding.message}"
     for row, code, text in missing:
         yield f"{case.at(row)}: missing: [{code}] {text}".rstrip()
+
+
+def _wrong_mark(case: Case, findings: Iterable[Finding]) -> Iterator[str]:
+    """What is wrong with a block that is marked `pedantic`, or isn't: by a run without it."""
+    by_default = replace(case, options={**case.options, "pedantic": False})
+    shown = lint(by_default, case.source.encode()) if findings else []
+    withheld = [finding for finding in findings if finding not in shown]
+    for finding in shown:
+        if finding not in findings:
+            yield f"{case.at(finding.span.row)}: only without `pedantic`: [{finding.code}]"
+        if not is_certain(finding.score):
+            yield f"{case.at(finding.span.row)}: shown without `pedantic`: [{finding.code}]"
+    if case.pedantic and not withheld:
+        yield f"{case.at(1)}: all of a block marked `pedantic` is found without"
+    for finding in () if case.pedantic else withheld:
+        yield f"{case.at(finding.span.row)}: [{finding.code}] needs `pedantic`: mark the block"
 
 
 def _wrong_reveals(case: Case) -> Iterator[str]:

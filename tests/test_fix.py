@@ -56,6 +56,7 @@ def fix(data: bytes | str, *rules: Rule, unsafe: bool = False) -> FixResult:
 
 
 SAFE, UNSAFE = Safety.SAFE, Safety.UNSAFE
+BAD_TOO = ("DEV3", "too", replaced_by("good"), SAFE)
 BAD = ("DEV1", "bad", replaced_by("good"), SAFE)
 
 
@@ -76,6 +77,17 @@ def test_unsafe_fixes_are_applied_when_asked() -> None:
     assert fix("bad\nrisky\n", *rules).data == b"good\nrisky\n"
     assert fix("bad\nrisky\n", *rules, unsafe=True).data == b"good\nsafe\n"
     assert [finding.code for finding in fix("risky\n", *rules).remaining] == ["DEV2"]
+
+
+def test_what_is_not_shown_is_not_fixed_but_may_not_come_of_a_fix() -> None:
+    hidden = ("DEV2", "worse|odd", replaced_by("even"), SAFE)
+    rules = Rules(("DEV1", "bad", replaced_by("worse"), SAFE), BAD_TOO, hidden)
+    result = fix_source(
+        b"bad\nbad + too\nodd\n", "a.py", None, False, rules, lambda found: found.code != "DEV2"
+    )
+    assert result.data == b"bad\nbad + good\nodd\n"
+    assert [finding.code for finding in result.remaining] == ["DEV1", "DEV1"]
+    assert all("DEV2 would appear" in reason for reason in reasons(result))
 
 
 def test_overlapping_fixes_wait_for_the_next_pass() -> None:

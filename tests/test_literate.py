@@ -18,9 +18,9 @@ def cases(folder: Path, text: str) -> list[Case]:
     return file_cases(path)
 
 
-def told(folder: Path, source: str, kind: str = "") -> list[str]:
+def told(folder: Path, source: str, kind: str = "", select: str = '["DEV101"]') -> list[str]:
     """What is wrong with one block, places cut off."""
-    options = '```toml\nselect = ["DEV101"]\n```\n'
+    options = f"```toml\nselect = {select}\n```\n"
     [case] = cases(folder, f"# A\n{options}```python {kind}\n{source}\n```\n")
     return [problem.partition(": ")[2] for problem in problems(case)]
 
@@ -59,6 +59,48 @@ def test_quiet_blocks_announce_nothing(tmp_path: Path, kind: str) -> None:
 
 def test_error_blocks_announce_something(tmp_path: Path) -> None:
     assert "announces at least one" in told(tmp_path, "x = 1", "error")[0]
+
+
+DISCARDED = "import torch\n\nx = torch.zeros(3)\nx.to('cuda')"
+
+
+@pytest.mark.parametrize(
+    ("source", "kind", "expected"),
+    [
+        (f"{DISCARDED}  # error: [DEV302]", "error pedantic", []),
+        (f"{DISCARDED}  # error: [DEV302]", "pedantic", []),
+        (f"{DISCARDED}  # error: [DEV302]", "error", ["[DEV302] needs `pedantic`: mark the block"]),
+        (f"{DISCARDED}  # error: [DEV302]", "", ["[DEV302] needs `pedantic`: mark the block"]),
+        (DISCARDED, "ok", ["unexpected: [DEV302]", "[DEV302] needs `pedantic`: mark the block"]),
+        (f"{CUDA}  # error: [DEV101]", "error", []),
+        (
+            f"{CUDA}  # error: [DEV101]",
+            "error pedantic",
+            ["all of a block marked `pedantic` is found without"],
+        ),
+        ("x = 1", "pedantic", ["all of a block marked `pedantic` is found without"]),
+    ],
+)
+def test_a_block_says_whether_it_needs_pedantic(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    source: str,
+    kind: str,
+    expected: list[str],
+) -> None:
+    monkeypatch.setattr("devlint.verdict.score.THRESHOLD", 100)
+    found = told(tmp_path, source, kind, '["DEV101", "DEV302"]')
+    assert len(found) == len(expected)
+    assert all(said.startswith(start) for said, start in zip(found, expected, strict=True))
+
+
+def test_what_is_withheld_may_not_show_without_pedantic(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("devlint.verdict.score.THRESHOLD", 100)
+    monkeypatch.setattr("devlint.verdict.saying.is_certain", lambda number: True)
+    found = told(tmp_path, f"{DISCARDED}  # error: [DEV302]", "error pedantic", '["DEV302"]')
+    assert "shown without `pedantic`: [DEV302]" in found
 
 
 @pytest.mark.parametrize(

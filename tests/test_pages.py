@@ -11,7 +11,7 @@ from devlint.rules import all_rules
 
 REQUIRED = ["What it finds", "Why it matters", "Example", "When it stays silent"]
 HEADINGS = [*REQUIRED, "Options", "References"]
-KINDS = ("error", "fixed", "ok", "")
+INFOS = ("error", "error pedantic", "fixed", "ok", "")
 
 PAGES = list(pages().values())
 CASES = [case for page in PAGES for case in page_cases(page)]
@@ -51,7 +51,7 @@ def test_headings(page: Page) -> None:
 @each_page
 def test_blocks(page: Page) -> None:
     python = [block for block in page.blocks if block.is_python]
-    unknown = [f"{page.path}:{block.row}" for block in python if block.info not in KINDS]
+    unknown = [f"{page.path}:{block.row}" for block in python if block.info not in INFOS]
     assert unknown == []
     kinds = [block.kind for block in python]
     assert "error" in kinds
@@ -62,6 +62,13 @@ def test_blocks(page: Page) -> None:
         if block.kind == "fixed" and (before is None or before.kind != "error")
     ]
     assert orphans == [], "a `fixed` block follows the `error` block it fixes"
+
+
+@each_page
+def test_a_page_says_that_its_rule_needs_pedantic(page: Page) -> None:
+    marks = [block.pedantic for block in page.blocks if block.kind == "error"]
+    found = page.body.partition("## Why it matters")[0]
+    assert ("needs `--pedantic`" in found) == all(marks)
 
 
 @each_page

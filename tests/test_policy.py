@@ -29,7 +29,7 @@ def shifted(x: torch.Tensor, device):
 
 def settings(**switches: bool) -> Settings:
     rows = {name.replace("_", "-"): on for name, on in switches.items()}
-    return merge([check_layer("x", "", {"select": ["ALL"], "policy": rows})])
+    return merge([check_layer("x", "", {"select": ["ALL"], "pedantic": True, "policy": rows})])
 
 
 def codes(source: str, file: str, given: Settings) -> set[str]:
@@ -48,7 +48,7 @@ def test_a_row_withholds_its_case_and_not_the_other(row: policy.Row) -> None:
     case, other = row.withheld, row.reported
     assert case.rule not in codes(case.source, case.file, settings())
     assert case.rule in codes(case.source, case.file, off(row.name))
-    assert check(case.source.encode(), case.file, settings()).by_policy[row.name]
+    assert check(case.source.encode(), case.file, settings()).withheld_by[row.name]
     assert other.rule in codes(other.source, other.file, settings())
 
 
@@ -147,7 +147,7 @@ def test_what_a_call_leads_to_is_weighed_by_the_file_there(
     told = check(text.encode(), str(main), settings())
     found = {finding.code for finding in told.findings} & {"DEV202", "DEV203"}
     assert bool(found) == shown
-    assert told.by_policy == ({} if shown else {"files-of-data": 1})
+    assert told.withheld_by == ({} if shown else {"files-of-data": 1})
     assert codes(text, str(main), off("files-of-data")) & {"DEV202", "DEV203"}
 
 
@@ -165,11 +165,11 @@ def test_a_suppression_of_what_is_withheld_is_not_idle() -> None:
     for given in (settings(), off("files-of-tests")):
         checked = check(text.encode(), "tests/helpers.py", given)
         assert [finding.code for finding in checked.findings if finding.code == "DEV002"] == []
-        assert "files-of-tests" not in checked.by_policy
+        assert "files-of-tests" not in checked.withheld_by
     idle = HELPER.replace("ones(3)", "ones(3)  # devlint: ignore[DEV401] -- never")
     checked = check(idle.encode(), "tests/helpers.py", settings())
     assert "DEV002" in {finding.code for finding in checked.findings}
-    assert checked.by_policy["files-of-tests"] == 1
+    assert checked.withheld_by["files-of-tests"] == 1
 
 
 # --- settings ------------------------------------------------------------------------------

@@ -42,7 +42,8 @@ def shifted(num_rows: torch.Tensor, device):
 
 def settings(**switches: bool) -> Settings:
     rows = {name.replace("_", "-"): on for name, on in switches.items()}
-    alone = {"select": ["ALL"], "follow-imports": False, "policy": rows}  # no project around it
+    # no project around it
+    alone = {"select": ["ALL"], "follow-imports": False, "pedantic": True, "policy": rows}
     return merge([check_layer("x", "", alone)])
 
 

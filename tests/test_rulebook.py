@@ -70,6 +70,22 @@ def test_blocks_know_their_row_and_their_kind(tmp_path: Path) -> None:
     assert (toml.language, toml.kind, lines[toml.row - 1]) == ("toml", "", "a = 1")
 
 
+@pytest.mark.parametrize(
+    ("info", "kind", "pedantic"),
+    [
+        ("python error", "error", False),
+        ("python error pedantic", "error", True),
+        ("py pedantic", "", True),
+        ("python pedantic error", "", False),
+        ("python errorpedantic", "", False),
+        ("toml pedantic", "", False),
+    ],
+)
+def test_a_block_may_say_that_it_needs_pedantic(info: str, kind: str, pedantic: bool) -> None:
+    ((block,),) = (section.blocks for section in read_sections(f"```{info}\nx\n```\n"))
+    assert (block.kind, block.pedantic) == (kind, pedantic)
+
+
 def test_sections_have_depth_title_and_row() -> None:
     sections = read_sections("intro\n# A #\n\n### B `c`\n```\n# no\n```\n", first_row=10)
     assert [(s.title, s.depth, s.row, len(s.blocks)) for s in sections] == [

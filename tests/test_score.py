@@ -26,16 +26,18 @@ def test_each_number_is_a_share_of_a_rule_that_proves_something() -> None:
     numbers = dict(score._numbers())
     assert 0 < numbers.pop("mean") < 100
     assert numbers.keys() <= {code for code in codes if code.startswith(score.PROVING)}
-    kinds = {"stated", "by-annotation", "by-use", "module-may-move"}
+    kinds = {"rule", "stated", "by-annotation", "by-use", "module-may-move"}
     for table in numbers.values():
         assert table.keys() <= kinds
         assert all(0 <= number <= 100 for number in table.values())
 
 
-def test_what_nobody_has_judged_scores_as_the_mean() -> None:
-    mean = score._numbers()["mean"]
-    assert score.score("DEV299", ()) == mean
-    assert score.score("DEV204", (Sort.MODULE_MOVES.value,)) == mean
+def test_what_nobody_has_judged_scores_as_its_rule_or_else_as_the_mean() -> None:
+    numbers = score._numbers()
+    assert score.score("DEV299", ()) == numbers["mean"]
+    assert "module-may-move" not in numbers["DEV204"]
+    assert score.score("DEV204", (Sort.MODULE_MOVES.value,)) == numbers["DEV204"]["rule"]
+    assert numbers["DEV204"]["rule"] != numbers["mean"]
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,11 @@ class Net(nn.Module):
 
 def settings(**values: object) -> Settings:
     """Settings as a configuration file would give them; all rules unless it says otherwise."""
-    keys = {"select": ["ALL"], **{key.replace("_", "-"): value for key, value in values.items()}}
+    keys = {
+        "select": ["ALL"],
+        "pedantic": True,
+        **{key.replace("_", "-"): value for key, value in values.items()},
+    }
     return merge([check_layer("settings", "", keys)])
 
 

@@ -61,6 +61,7 @@ def alternatives(
     text: str, filename: str, settings: Settings, codes: frozenset[str]
 ) -> Iterator[Alternative]:
     """The rows of policy on names on which something hangs that is found, or isn't."""
+    settings = replace(settings, pedantic=True)  # what is less certain hangs on names as well
     now = read(text, filename, settings, codes)
     for row in sorted(now.spoke):
         then = read(text, filename, without(settings, (row,)), codes)

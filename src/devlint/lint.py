@@ -16,7 +16,16 @@ from devlint.flow.facts import IdleSuppression, Unparsable, Unreadable
 from devlint.flow.frames.coverage import Meetings
 from devlint.flow.frames.world import MOST_STEPS, TooManyStepsError
 from devlint.flow.surroundings import Text
-from devlint.model.findings import NOTHING_MEETS, Coverage, Finding, Level, Located, Report, Span
+from devlint.model.findings import (
+    LESS_CERTAIN,
+    NOTHING_MEETS,
+    Coverage,
+    Finding,
+    Level,
+    Located,
+    Report,
+    Span,
+)
 from devlint.plan import Plan, prepare
 from devlint.purpose import speaks_of_devices
 from devlint.rulebook import Page, pages
@@ -68,15 +77,15 @@ class Checked:
 
     `consulted` are the paths of what was looked at in other files: where nothing has changed there,
     the findings are the same. `refused` are those that weren't opened, each with the reason.
-    `coverage` says how much of the file is decided, and `by_policy` how many findings each row of
-    policy withholds.
+    `coverage` says how much of the file is decided, and `withheld_by` how many findings each row of
+    policy withholds, and how many are withheld as less certain.
     """
 
     findings: list[Finding]
     consulted: frozenset[str] = frozenset()
     refused: tuple[tuple[str, str], ...] = ()
     coverage: Coverage = NOTHING_MEETS
-    by_policy: Mapping[str, int] = field(default_factory=dict)
+    withheld_by: Mapping[str, int] = field(default_factory=dict)
 
 
 def check(data: bytes, filename: str, settings: Settings) -> Checked:
@@ -95,20 +104,20 @@ def _check(data: bytes, filename: str, settings: Settings) -> Checked:
         error = syntax_error(data)
         return Checked([] if error is None else _of_failure(error, filename, codes))
     consulted: set[str] = set()
-    meetings, by_policy = Meetings(), Counter[str]()
+    meetings, withheld_by = Meetings(), Counter[str]()
     if plan.neighbours is not None:
         plan.neighbours.refused.clear()
     try:
         if not relevant or plan.project is None:
-            read = _read(data, filename, codes, plan if relevant else None, meetings, by_policy)
-            return Checked(read, coverage=meetings.coverage(), by_policy=by_policy)
+            read = _read(data, filename, codes, plan if relevant else None, meetings, withheld_by)
+            return Checked(read, coverage=meetings.coverage(), withheld_by=withheld_by)
         with plan.project.visit() as consulted:
-            findings = _read(data, filename, codes, plan, meetings, by_policy)
+            findings = _read(data, filename, codes, plan, meetings, withheld_by)
     except TooManyStepsError:
         findings = unreadable(filename, TOO_MUCH, settings)
     refused = {} if plan.neighbours is None else plan.neighbours.refused
     coverage = meetings.coverage()
-    return Checked(findings, frozenset(consulted), tuple(refused.items()), coverage, by_policy)
+    return Checked(findings, frozenset(consulted), tuple(refused.items()), coverage, withheld_by)
 
 
 def _read(
@@ -117,10 +126,10 @@ def _read(
     codes: frozenset[str],
     plan: Plan | None,
     meetings: Meetings,
-    by_policy: Counter[str],
+    withheld_by: Counter[str],
 ) -> list[Finding]:
-    """The findings of a file; those about comments alone without a plan. `by_policy` is told how
-    many each row of policy withholds.
+    """The findings of a file; those about comments alone without a plan. `withheld_by` is told how
+    many are withheld, and by what.
 
     LibCST reads it where something is reported, or a comment of ours is to be judged.
     """
@@ -130,7 +139,7 @@ def _read(
         withheld: dict[tuple[str, Located], tuple[Page, Report, str]] = {}
 
         def sieve(page: Page, report: Report, by: str) -> None:
-            if by in policy.rows():
+            if by == LESS_CERTAIN or by in policy.rows():
                 withheld.setdefault((page.code, report.root or report.at), (page, report, by))
 
         said = (
@@ -140,7 +149,7 @@ def _read(
         )
         has_own = has_own_pragmas(decoded.text)
         if not has_own:
-            by_policy.update(row for _, _, row in withheld.values())
+            withheld_by.update(row for _, _, row in withheld.values())
         if not said and not has_own:
             return []
         document = document_of(decoded, filename)
@@ -148,14 +157,16 @@ def _read(
         found = [locate(report, page, document, filename, files) for page, report in said]
         if not has_own or not withheld:
             return in_order(_after_pragmas(found, document, codes, filename))
-        # A comment for what is withheld is of use where the row is off.
+        # A comment for what is withheld is of use where the row is off, or with `pedantic`.
+        shown = {(each.code, each.span) for each in found}
         rows: dict[tuple[str, Span], str] = {}
         for page, report, row in withheld.values():
             finding = locate(report, page, document, filename, files)
-            rows[finding.code, finding.span] = row
-            found.append(finding)
+            if (finding.code, finding.span) not in shown:
+                rows[finding.code, finding.span] = row
+                found.append(finding)
         kept = in_order(_after_pragmas(found, document, codes, filename))
-        by_policy.update(rows[f.code, f.span] for f in kept if (f.code, f.span) in rows)
+        withheld_by.update(rows[f.code, f.span] for f in kept if (f.code, f.span) in rows)
         return [each for each in kept if (each.code, each.span) not in rows]
     except SourceError as error:
         return _of_failure(error, filename, codes)

@@ -29,6 +29,9 @@ HOMEPAGE = "https://github.com/devlint/devlint"
 
 RULES_URL = f"{HOMEPAGE}/blob/main/rules"
 
+PEDANTIC = "pedantic"
+"""The last word behind the fence of such a block, as in `python error pedantic`."""
+
 Fixability = Literal["never", "sometimes", "always"]
 BlockKind = Literal["error", "fixed", "ok", ""]
 
@@ -69,9 +72,15 @@ class Block:
     @property
     def kind(self) -> BlockKind:
         """What a Python block claims; "" for an illustration and for other languages."""
-        if not self.is_python or self.info not in get_args(BlockKind):
+        word = " ".join(self.info.split()[:-1]) if self.pedantic else self.info
+        if not self.is_python or word not in get_args(BlockKind):
             return ""
-        return cast("BlockKind", self.info)
+        return cast("BlockKind", word)
+
+    @property
+    def pedantic(self) -> bool:
+        """Whether a Python block says that something in it is found with `--pedantic` only."""
+        return self.is_python and self.info.split()[-1:] == [PEDANTIC]
 
 
 @dataclass(frozen=True, slots=True)

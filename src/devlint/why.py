@@ -18,7 +18,7 @@ from devlint.flow.interpreter import interpret
 from devlint.flow.surroundings import Text
 from devlint.lint import content_of, in_order, without_suppressed
 from devlint.model import ir
-from devlint.model.findings import Hop, Report
+from devlint.model.findings import LESS_CERTAIN, Finding, Hop, Report
 from devlint.plan import Plan, prepare
 from devlint.policy import asking, reasons, rows
 from devlint.rulebook import Page
@@ -28,6 +28,7 @@ from devlint.source.room import with_room
 from devlint.source.spots import path_of
 from devlint.verdict.locating import locate
 from devlint.verdict.saying import Said, Sieve, judge, rules_for
+from devlint.verdict.score import is_certain
 from devlint.verdict.unsettled import advice
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ REASONS = {
     "guard": "it only runs where an accelerator was asked for, or is known to be there",
     "suppressed": "a comment suppresses it",
     "not-selected": "the rule is off for this file",
+    LESS_CERTAIN: "it is likelier false than true, by those judged like it: --pedantic shows it",
     **{row.name: row.reason for row in rows().values()},
 }
 """What withholds a finding, in words: last the rows of policy on files, which a setting turns off.
@@ -98,17 +100,21 @@ class Contract:
 @dataclass(frozen=True, slots=True)
 class Judged:
     """A finding at the line. `withheld_by` is one of `REASONS`; "" where it is shown. `hangs_on`
-    are the rows of policy on names without which it wouldn't be."""
+    are the rows of policy on names without which it wouldn't be, and `confidence` is its score:
+    None where something withholds it before it has one."""
 
     code: str
     name: str
     message: str
     withheld_by: str = ""
     hangs_on: tuple[str, ...] = ()
+    confidence: int | None = None
 
     @property
     def reason(self) -> str:
         """What withholds it, in words."""
+        if self.withheld_by == LESS_CERTAIN:
+            return f"its confidence is {self.confidence}, --pedantic shows it"
         return {**REASONS, **reasons()}.get(self.withheld_by, "")
 
 
@@ -147,7 +153,7 @@ def why(data: bytes, filename: str, settings: Settings, row: int, column: int | 
         content = content_of(decoded.text, filename, plan)
         facts, said = with_room(lambda: _said(content, path, plan, record, sieve))
         document = document_of(decoded, filename)
-        shown = tuple(_shown(said, document, filename, codes, row))
+        shown = tuple(_shown(said, document, filename, codes, row, settings.pedantic))
     found = tuple(dict.fromkeys((*shown, *_kept_back(record, facts), *dropped)))
     lines = decoded.text.splitlines()
     return Why(
@@ -175,26 +181,32 @@ def _said(
     if plan.project is not None:
         plan.project.recount()
     facts = interpret(content, plan.table, plan.device_types, path, plan.project, record)
-    return facts, judge(facts, path, _all(), plan, sieve)
+    return facts, judge(facts, path, _all(), replace(plan, pedantic=True), sieve)
 
 
 def _shown(
-    said: Said, document: Document, filename: str, codes: frozenset[str], row: int
+    said: Said,
+    document: Document,
+    filename: str,
+    codes: frozenset[str],
+    row: int,
+    pedantic: bool,
 ) -> Iterator[Judged]:
     """The findings of a line that are shown, and those that a setting or a comment withholds."""
     found = [locate(report, page, document, filename) for page, report in said]
     kept = without_suppressed(in_order(found), document, codes)
-    for finding in in_order(found):
-        if finding.span.row == row:
-            by = (
-                "not-selected"
-                if finding.code not in codes
-                else "suppressed"
-                if finding not in kept
-                else ""
-            )
-            rows = _of_policy(finding.sorts)
-            yield Judged(finding.code, finding.name, finding.message, by, rows)
+
+    def withheld_by(finding: Finding) -> str:
+        if finding.code not in codes:
+            return "not-selected"
+        if finding not in kept:
+            return "suppressed"
+        return "" if pedantic or is_certain(finding.score) else LESS_CERTAIN
+
+    for each in in_order(found):
+        if each.span.row == row:
+            by, rows = withheld_by(each), _of_policy(each.sorts)
+            yield Judged(each.code, each.name, each.message, by, rows, each.score)
 
 
 def _kept_back(record: Record, facts: Sequence[Fact]) -> Iterator[Judged]:

@@ -17,6 +17,7 @@ from driver.conftest import BAD_DEVICE, CLEAN, Project
 import devlint
 from devlint.cli import main
 from devlint.cli.arguments import COMMANDS, PARSERS
+from devlint.cli.prose import plain
 from devlint.rulebook import pages
 
 LOAD = 'import torch\n\nw = torch.load("w.pt")\n'
@@ -153,6 +154,11 @@ def test_rule_reads_well_in_a_terminal(project: Project, monkeypatch: pytest.Mon
     assert max(map(len, prose)) <= 60
     assert "\nReported:\n\n    import torch\n" in out
     assert "- DEV203 (created-on-default-device) speaks" in out
+
+
+def test_a_rule_that_needs_pedantic_says_so() -> None:
+    out = plain("## Example\n\n```python error pedantic\nx.cuda()\n```\n", 60)
+    assert "Reported with --pedantic:\n\n    x.cuda()\n" in out
 
 
 def test_rule_lists_all(project: Project) -> None:

@@ -36,7 +36,7 @@ def lint(
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(textwrap.dedent(text), encoding="utf-8")
     path = root / name
-    found = check_source(path.read_bytes(), str(path), settings or Settings())
+    found = check_source(path.read_bytes(), str(path), settings or Settings(pedantic=True))
     return [f"{finding.code}:{finding.span.row}" for finding in found]
 
 
@@ -130,7 +130,7 @@ def test_attributes_that_another_file_places(
         """,
     }
     assert lint(tmp_path, "trainer.py", files) == found
-    assert lint(tmp_path, "trainer.py", {}, Settings(follow_imports=False)) == FOUND
+    assert lint(tmp_path, "trainer.py", {}, Settings(follow_imports=False, pedantic=True)) == FOUND
 
 
 def test_what_another_class_does_with_its_own_attribute(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from devlint.source.errors import SourceError
 from devlint.source.lower import lower
 
 HERE, THERE = ir.Name("here"), ir.Name("there")
-SETTINGS = merge([check_layer("", "", {"select": ["ALL"]})])
+SETTINGS = merge([check_layer("", "", {"select": ["ALL"], "pedantic": True})])
 
 
 def test_each_sort_has_a_name_of_its_own() -> None:

@@ -57,7 +57,7 @@ def write(root: Path, files: dict[str, str]) -> None:
 
 def lint(root: Path, name: str, settings: Settings | None = None) -> list[Finding]:
     path = root / name
-    return check_source(path.read_bytes(), str(path), settings or Settings())
+    return check_source(path.read_bytes(), str(path), settings or Settings(pedantic=True))
 
 
 def found(root: Path, name: str) -> list[str]:
@@ -83,7 +83,7 @@ def test_it_is_told_at_the_call(tmp_path: Path, line: str, code: str) -> None:
     write(tmp_path, train(line))
     assert found(tmp_path, "train.py") == [code]
     assert found(tmp_path, "engine.py") == []
-    assert lint(tmp_path, "train.py", Settings(follow_imports=False)) == []
+    assert lint(tmp_path, "train.py", Settings(follow_imports=False, pedantic=True)) == []
 
 
 @pytest.mark.parametrize(
@@ -470,7 +470,7 @@ def test_a_condition_that_the_other_file_found_out(tmp_path: Path) -> None:
 def test_it_hangs_on_the_other_file(tmp_path: Path) -> None:
     write(tmp_path, train("to_array(model(x))"))
     path = tmp_path / "train.py"
-    checked = check(path.read_bytes(), str(path), Settings())
+    checked = check(path.read_bytes(), str(path), Settings(pedantic=True))
     assert len(checked.findings) == 1
     assert str(tmp_path / "engine.py") in checked.consulted
     fixed = ENGINE.replace("x.numpy()", "x.detach().cpu().numpy()")

@@ -22,7 +22,7 @@ from devlint.model.findings import Finding
 from devlint.source.lower import lower
 from devlint.source.spots import File, span_of
 
-SETTINGS = merge([check_layer("", "", {"select": ["ALL"]})])
+SETTINGS = merge([check_layer("", "", {"select": ["ALL"], "pedantic": True})])
 LONGEST = 120.0
 """Seconds of the processor: some fifty times what the slowest of these takes."""
 

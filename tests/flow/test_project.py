@@ -10,8 +10,8 @@ import pytest
 from devlint.config.settings import Settings
 from devlint.lint import check, check_source
 
-FOLLOWING = Settings()
-ALONE = Settings(follow_imports=False)
+FOLLOWING = Settings(pedantic=True)
+ALONE = Settings(follow_imports=False, pedantic=True)
 
 
 class Tree:

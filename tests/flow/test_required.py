@@ -36,7 +36,7 @@ def test_what_all_tests_call_behind_a_guard_is_guarded(
     parameters: str, expected: list[str]
 ) -> None:
     source = textwrap.dedent(SOURCE).format(parameters=parameters)
-    found = check_source(source.encode(), "tests/test_kernels.py", Settings())
+    found = check_source(source.encode(), "tests/test_kernels.py", Settings(pedantic=True))
     assert [finding.code for finding in found] == expected
 
 
@@ -45,5 +45,5 @@ def test_what_all_tests_call_behind_a_guard_is_guarded(
 )
 def test_tests_that_are_named_for_cuda_are_run_where_it_is(path: str, expected: list[str]) -> None:
     source = 'import torch\n\nx = torch.ones(3, device="cuda")\n'
-    found = check_source(source.encode(), path, Settings())
+    found = check_source(source.encode(), path, Settings(pedantic=True))
     assert [finding.code for finding in found] == expected

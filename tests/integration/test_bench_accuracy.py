@@ -81,6 +81,7 @@ def test_precision_needs_only_saved_findings(
     place = {"package": "p", "version": "1", "path": "a.py", "name": "n", "message": "m"}
     codes = {1: "DEV202", 2: "DEV202", 3: "DEV203", 4: "DEV302", 5: "DEV101", 6: "DEV402"}
     rows = [{**place, "line": line, "code": code} for line, code in codes.items()]
+    rows[1]["confidence"], rows[2]["confidence"] = 20, 80
     found.write_text(json.dumps(rows))
     said = {1: "true", 2: "false", 3: "true", 4: "true", 5: "false"}
     lines = [label("p", "1", line, codes[line], verdict) for line, verdict in said.items()]
@@ -88,9 +89,11 @@ def test_precision_needs_only_saved_findings(
     run(monkeypatch, tmp_path, "--findings", str(found), "--json", str(figures))
     measured = json.loads(figures.read_text())
     assert measured == {"precision.DEV2": pytest.approx(2 / 3), "precision.DEV3": 1.0}
-    assert "DEV2                                            3          0    2/3" in (
-        capsys.readouterr().out
-    )
+    told = capsys.readouterr().out
+    assert "DEV2                                            3          0    2/3" in told
+    assert "DEV2, by default                                2          0    2/2" in told
+    assert "DEV2 to DEV5                                    5          1    3/4" in told
+    assert "DEV2 to DEV5, by default                        4          1    3/3" in told
 
 
 def test_what_is_worse_than_its_floor_fails(

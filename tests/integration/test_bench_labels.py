@@ -82,10 +82,10 @@ def test_doubtful_labels_are_refused(tmp_path: Path, second: labels.Record) -> N
 def test_a_label_is_written_as_it_was_read(tmp_path: Path) -> None:
     full = label(1, "true", "false", verdict="unclear", confidence="high", sorts=["move.chosen"])
     rows = [full | {"first_sight": True}, label(2, "false"), label(3, "true", source="oracle")]
-    rows[2]["readers"] = []
+    rows[2] |= {"readers": [], "sorts": []}
     known = labels.read(written(tmp_path / "labels.jsonl", rows))
     assert [one.first_sight for one in known.values()] == [True, False, False]
-    assert [one.sorts for one in known.values()] == [("move.chosen",), (), ()]
+    assert [one.sorts for one in known.values()] == [("move.chosen",), None, ()]
     assert [one.confidence for one in known.values()] == ["high", "", ""]
     labels.write(known, tmp_path / "again.jsonl")
     assert labels.read(tmp_path / "again.jsonl") == known

@@ -48,6 +48,14 @@ def test_a_bug_is_named_by_a_fitting_code_on_its_lines(
     assert (verdict.seen, verdict.named, verdict.silenced) == (seen, named, silenced)
 
 
+def test_a_named_bug_is_shown_by_a_finding_that_names_it_and_is_certain() -> None:
+    sure, unsure = finding("DEV302", 9), finding("DEV302", 9) | {"confidence": 20}
+    other = finding("DEV101", 9) | {"confidence": 100}
+    assert recall.judge(BUG, [sure, unsure], []).shown
+    assert not recall.judge(BUG, [unsure, other], []).shown
+    assert not recall.judge(BUG, [other], []).shown
+
+
 def test_every_bug_has_what_is_needed_to_look_it_up() -> None:
     known = bugs.read()
     assert len(known) == len(set(known)) > 200

@@ -14,9 +14,10 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 ROW = re.compile(r"^\| `(?P<path>[\w./]+):(?P<row>\d+)` \| (?P<code>DEV\d{3}) ", re.MULTILINE)
 
 
-def lint(folder: str) -> tuple[int, list[tuple[str, int, str]]]:
+def lint(folder: str, *options: str) -> tuple[int, list[tuple[str, int, str]]]:
     """The exit code, and path, row and code of every finding by the default rules."""
     command = [sys.executable, "-m", "devlint", "check", folder, "--isolated", "--no-cache"]
+    command += options
     done = subprocess.run(
         [*command, "--output-format", "json"], cwd=EXAMPLES, capture_output=True, text=True
     )
@@ -41,7 +42,7 @@ def test_every_planted_bug_is_found_and_nothing_else() -> None:
 
 
 def test_the_twin_is_clean() -> None:
-    assert lint("digits_fixed") == (0, [])
+    assert lint("digits_fixed", "--pedantic") == (0, [])
 
 
 @pytest.mark.parametrize("package", ["digits", "digits_fixed"])

@@ -68,7 +68,7 @@ class Net(nn.Module):
 
 
 def found(code: str) -> list[Finding]:
-    findings = check_source((HEAD + code).encode(), "x.py", Settings())
+    findings = check_source((HEAD + code).encode(), "x.py", Settings(pedantic=True))
     return [finding for finding in findings if finding.code == "DEV203"]
 
 
@@ -112,5 +112,7 @@ def test_what_works_on_samples_or_shows_them_is_left_to_the_host(
     filename: str, speaks: bool
 ) -> None:
     code = "def mask(x: torch.Tensor, device):\n    return x[0] + torch.ones(3)\n"
-    found = check_source((HEAD + code).encode(), filename, Settings(select=("DEV203",)))
+    found = check_source(
+        (HEAD + code).encode(), filename, Settings(select=("DEV203",), pedantic=True)
+    )
     assert bool(found) is speaks

@@ -36,7 +36,7 @@ MODULE = """
 
 
 def only(text: str, code: str) -> Finding:
-    found = check_source(textwrap.dedent(text).encode(), "net.py", Settings())
+    found = check_source(textwrap.dedent(text).encode(), "net.py", Settings(pedantic=True))
     (finding,) = (each for each in found if each.code == code)
     return finding
 

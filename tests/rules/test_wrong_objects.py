@@ -140,7 +140,7 @@ def test_a_chain_and_a_parameter_get_no_fix() -> None:
 )
 def test_a_name_of_a_loop_is_assigned_where_it_is_read_again(body: str, fixed: bool) -> None:
     text = f"import torch\n\nfor x, y in [(torch.ones(1), 0)]:\n    {body}\nprint(x)\n"
-    findings = check_source(text.encode(), "a.py", Settings())
+    findings = check_source(text.encode(), "a.py", Settings(pedantic=True))
     (found,) = (finding for finding in findings if finding.code == "DEV302")
     assert (found.fix is not None) is fixed
     assert ("put the result where" in found.help) is not fixed

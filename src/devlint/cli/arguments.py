@@ -168,6 +168,7 @@ def check_parser() -> Parser:
         group.add_argument(
             f"--{name}", type=_pairs, action="extend", metavar="PATTERN:RULE", help=_doc(name)
         )
+    _boolean(group, "--pedantic", text=_doc("pedantic"))
     group = parser.add_argument_group("files")
     _list(group, "include", "PATTERNS")
     _list(group, "exclude", "PATTERNS")

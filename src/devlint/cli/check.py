@@ -6,7 +6,7 @@ import argparse
 import os
 import re
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -106,10 +106,10 @@ def lint(session: Session, found: Found) -> Result:
     session.files = result.files
     session.unchecked = result.unchecked
     session.coverage = result.coverage
-    for counts in result.by_policy.values():
+    for counts in result.withheld_by.values():
         for row, count in counts.items():
-            session.by_policy[row] = session.by_policy.get(row, 0) + count
-    session.withheld = partial(_without_policy, session, found.sources, result.by_policy)
+            session.withheld_by[row] = session.withheld_by.get(row, 0) + count
+    session.unsifted = partial(_unsifted, session, found.sources, result.withheld_by)
     told = {failure.filename for failure in session.failures}
     session.failures += [item for item in result.failures if item.filename not in told]
     for shown, text in result.details.items():
@@ -121,22 +121,22 @@ def lint(session: Session, found: Found) -> Result:
     return result
 
 
-def _without_policy(
+def _unsifted(
     session: Session, sources: Sequence[Source], withholding: Collection[str]
 ) -> list[Finding]:
-    """The findings of the files in which policy withholds some, with all of its rows for files
-    turned off."""
-    off = dict.fromkeys(policy.rows(), False)
+    """The findings of the files in which some are withheld, with those that are less certain, and
+    with all rows of policy for files turned off."""
     again = [
-        replace(source, settings=replace(source.settings, policy=_with(source.settings, off)))
+        replace(source, settings=_everything(source.settings))
         for source in sources
         if source.path in withholding
     ]
     return run(again, session.jobs).findings
 
 
-def _with(settings: Settings, switches: Mapping[str, bool]) -> tuple[tuple[str, bool], ...]:
-    return tuple(sorted({**dict(settings.policy), **switches}.items()))
+def _everything(settings: Settings) -> Settings:
+    off = dict(settings.policy) | dict.fromkeys(policy.rows(), False)
+    return replace(settings, policy=tuple(sorted(off.items())), pedantic=True)
 
 
 def fix(session: Session, sources: Sequence[Source], findings: list[Finding]) -> list[Finding]:

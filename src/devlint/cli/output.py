@@ -53,7 +53,7 @@ def _summary(session: Session) -> Summary:
         Path(session.settings.root or os.getcwd()),
         closing=not session.options.quiet,
         coverage=session.coverage,
-        by_policy=session.by_policy,
+        withheld_by=session.withheld_by,
         since="" if older is None else older.name,
         older={} if older is None else older.counts,
     )
@@ -78,9 +78,10 @@ def _after_baseline(session: Session, findings: list[Finding]) -> list[Finding]:
         if not os.path.lexists(path):
             if session.older is not None:
                 raise SettingsError(f"{path}: there is no such baseline: write it without --since")
-            # A row that is turned off later must not make findings new that were there before.
+            # A row that is turned off later, a finding that scores more by then, and `pedantic`
+            # must not make findings new that were there before.
             listed = {(each.filename, each.code, each.span): each for each in others}
-            for each in session.withheld():
+            for each in session.unsifted():
                 if each.code not in FAILURES:
                     listed.setdefault((each.filename, each.code, each.span), each)
             baseline.write(path, list(listed.values()), session.sources)

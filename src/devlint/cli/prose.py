@@ -8,8 +8,13 @@ from collections.abc import Iterator
 
 _FENCE = "```"
 _LINK = re.compile(r"\[([^\]]+)\]\(([^)\s]+)\)")
-_MEANING = {"error": "Reported:", "fixed": "Fixed:", "ok": "Not reported:"}
-"""What the second word behind a fence says of the code."""
+_MEANING = {
+    "error": "Reported:",
+    "error pedantic": "Reported with --pedantic:",
+    "fixed": "Fixed:",
+    "ok": "Not reported:",
+}
+"""What the words behind a fence and its language say of the code."""
 
 
 def plain(markdown: str, width: int) -> str:
@@ -32,7 +37,7 @@ def _blocks(lines: list[str], width: int) -> Iterator[str]:
                 yield _wrapped(paragraph, width)
                 paragraph = []
             code = []
-            if meaning := _MEANING.get(line.rpartition(" ")[2]):
+            if meaning := _MEANING.get(" ".join(line.split()[1:])):
                 yield meaning
         elif line.startswith("#"):
             title = line.lstrip("# ")

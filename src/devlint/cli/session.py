@@ -44,13 +44,13 @@ class Session:
     fixed: int = 0
     unchecked: int = 0
     coverage: Coverage = NOTHING_MEETS
-    by_policy: dict[str, int] = field(default_factory=dict)
-    """How many findings each row of policy withholds."""
+    withheld_by: dict[str, int] = field(default_factory=dict)
+    """How many findings each row of policy withholds, and how many are as less certain."""
     failures: list[Failure] = field(default_factory=list)
     older: Older | None = None
     """What isn't shown, since the revision that `--since` names has it too."""
-    withheld: Callable[[], list[Finding]] = list
-    """What would be found if no row of policy withheld anything, in the files where some do."""
+    unsifted: Callable[[], list[Finding]] = list
+    """What would be found if nothing were withheld, in the files where something is."""
     sources: Sources = read_source
     stream: TextIO | None = None
     """Where output goes; None for stdout."""

@@ -46,7 +46,7 @@ def check_stdin(session: Session) -> int:
     if outcome.error:
         session.failures.append(Failure(shown, outcome.error))
         session.detail(outcome.details)
-    session.by_policy = decode_counts(outcome.by_policy)
+    session.withheld_by = decode_counts(outcome.withheld_by)
     session.unchecked = int(outcome.failed and not outcome.error)
     findings = decode(outcome.findings, shown)
     if not (fixing or options.diff) or outcome.failed:

@@ -145,6 +145,13 @@ class Settings:
             "then such names of files withhold nothing, and such other names mean nothing.",
         ),
     )
+    pedantic: bool = field(
+        default=False,
+        metadata=_key(
+            Shape.BOOLEAN,
+            "Show less certain findings too, which are likelier false than true.",
+        ),
+    )
     output_format: str = field(
         default="full", metadata=_key(Shape.FORMAT, "How findings are written.")
     )
@@ -190,6 +197,7 @@ class Settings:
                 self.device_types,
                 self.torchapi,
                 sorted(self.policy_off),
+                self.pedantic,
             )
         )
 

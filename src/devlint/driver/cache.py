@@ -56,7 +56,7 @@ class Entry:
 
     `consulted` are the other files that the findings hang on: the `content` of each by path, as
     JSON; "" for none. `coverage` is how much of the file is decided, as `codec` writes it, and so
-    is `by_policy`, how many findings each row of policy withholds.
+    is `withheld_by`, how many findings are withheld by what.
     """
 
     look: Look
@@ -64,7 +64,7 @@ class Entry:
     findings: str
     consulted: str = ""
     coverage: str = ""
-    by_policy: str = ""
+    withheld_by: str = ""
 
 
 def digest(data: bytes) -> str:

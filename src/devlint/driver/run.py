@@ -50,8 +50,8 @@ class Result:
     """Files that DEV001 or DEV003 tells of: they count as failures as well."""
     coverage: Coverage = NOTHING_MEETS
     """Of the places where tensors meet, how many are decided, in all files."""
-    by_policy: dict[str, dict[str, int]] = field(default_factory=dict)
-    """Of the files in which rows of policy withhold findings, by path: how many each row does."""
+    withheld_by: dict[str, dict[str, int]] = field(default_factory=dict)
+    """Of the files in which findings are withheld, by path: how many, and by what."""
     consulted: dict[str, str] = field(default_factory=dict)
     """What the findings of a file hang on besides, as `Outcome` has it: of the files with findings,
     by path, where nothing has changed meanwhile."""
@@ -67,7 +67,7 @@ class Outcome:
     digest: str = ""
     consulted: str = ""
     coverage: str = ""
-    by_policy: str = ""
+    withheld_by: str = ""
     refused: tuple[tuple[str, str], ...] = ()
     """Files that imports lead to and that weren't opened: their paths, and why."""
     raced: bool = False
@@ -103,7 +103,7 @@ def run(
                 if cache is not None and outcome.lasting:
                     entry = Entry(
                         outcome.look, outcome.digest, outcome.findings, outcome.consulted,
-                        outcome.coverage, outcome.by_policy,
+                        outcome.coverage, outcome.withheld_by,
                     )  # fmt: skip
                     cache.add(keys[source.settings], source.path, entry)
         finally:  # what an interrupted run has found is not lost
@@ -116,10 +116,10 @@ def run(
         if known is None:
             _collect(result, source, outcomes[source.path])
             covered.append(outcomes[source.path].coverage)
-            _note_policy(result, source, outcomes[source.path].by_policy)
+            _note_withheld(result, source, outcomes[source.path].withheld_by)
             continue
         covered.append(known.coverage)
-        _note_policy(result, source, known.by_policy)
+        _note_withheld(result, source, known.withheld_by)
         found = decode(known.findings, source.shown)
         result.findings += found
         result.unchecked += any(finding.code in FAILURES for finding in found)
@@ -129,9 +129,9 @@ def run(
     return result
 
 
-def _note_policy(result: Result, source: Source, counts: str) -> None:
+def _note_withheld(result: Result, source: Source, counts: str) -> None:
     if counts:
-        result.by_policy[source.path] = decode_counts(counts)
+        result.withheld_by[source.path] = decode_counts(counts)
 
 
 def _summed(covered: Iterable[str]) -> Coverage:
@@ -292,7 +292,7 @@ def check_bytes(data: bytes, source: Source) -> Outcome:
         any(finding.code in FAILURES for finding in checked.findings),
         consulted=json.dumps(contents, separators=(",", ":")) if contents else "",
         coverage=encode_coverage(checked.coverage),
-        by_policy=encode_counts(checked.by_policy),
+        withheld_by=encode_counts(checked.withheld_by),
         refused=checked.refused,
         raced=any(_changed(path) >= began - _TICK for path in contents),
     )

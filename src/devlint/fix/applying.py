@@ -51,14 +51,20 @@ def fix_source(
     settings: S,
     unsafe: bool,
     check: Callable[[bytes, str, S], Sequence[Finding]],
+    shown: Callable[[Finding], bool] = lambda finding: True,
 ) -> FixResult:
     """Apply the safe fixes of a file, with `unsafe` also the others, until nothing changes.
 
     `check` lints bytes. A fix that overlaps an earlier one waits for the next pass. A fix is
     taken back where its finding stays, where a new finding appears, and where the file no
-    longer parses. Encoding, byte order mark and newlines stay as they are.
+    longer parses. What isn't `shown` isn't fixed, but may not come of a fix either. Encoding,
+    byte order mark and newlines stay as they are.
     """
-    return _Session(data, lambda new: list(check(new, filename, settings)), filename, unsafe).run()
+
+    def lint(new: bytes) -> list[Finding]:
+        return list(check(new, filename, settings))
+
+    return _Session(data, lint, shown, unsafe).run()
 
 
 class _Session:
@@ -68,10 +74,14 @@ class _Session:
     """
 
     def __init__(
-        self, data: bytes, check: Callable[[bytes], list[Finding]], filename: str, unsafe: bool
+        self,
+        data: bytes,
+        check: Callable[[bytes], list[Finding]],
+        shown: Callable[[Finding], bool],
+        unsafe: bool,
     ) -> None:
         self._check = check
-        self._filename = filename
+        self._shown = shown
         self._unsafe = unsafe
         self._data = data
         self._findings = check(data)
@@ -87,7 +97,10 @@ class _Session:
                 for finding, _ in chosen:
                     self._drop(finding, _GIVEN_UP)
         return FixResult(
-            self._data, tuple(self._applied), tuple(self._dropped.values()), tuple(self._findings)
+            self._data,
+            tuple(self._applied),
+            tuple(self._dropped.values()),
+            tuple(filter(self._shown, self._findings)),
         )
 
     def _lint(self, data: bytes) -> list[Finding]:
@@ -101,6 +114,7 @@ class _Session:
             for finding in self._findings
             if finding.fix is not None
             and finding.fix.edits
+            and self._shown(finding)
             and (self._unsafe or finding.fix.safety is Safety.SAFE)
             and _key(finding) not in self._dropped
         ]

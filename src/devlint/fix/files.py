@@ -115,15 +115,25 @@ def _fix_file(task: _Task) -> _Outcome:
 
 
 def fix_bytes(data: bytes, source: Source, unsafe: bool, older: Told | None = None) -> _Outcome:
-    """Fix the content of a file, but for what is older."""
+    """Fix the content of a file, but for what is older, and what isn't shown."""
     from devlint.fix.applying import fix_source
     from devlint.lint import check_source
+    from devlint.verdict.score import is_certain
+
+    pedantic = source.settings.pedantic
+
+    def shown(finding: Finding) -> bool:
+        return pedantic or is_certain(finding.score)
 
     def check(data: bytes, filename: str, settings: Settings) -> list[Finding]:
         found = check_source(data, filename, settings)
-        return fresh(found, text_of(data), older) if older else found
+        if not older:
+            return found
+        new = fresh([*filter(shown, found)], text_of(data), older)
+        return [*new, *(finding for finding in found if not shown(finding))]
 
-    result = fix_source(data, source.path, source.settings, unsafe, check)
+    everything = replace(source.settings, pedantic=True)
+    result = fix_source(data, source.path, everything, unsafe, check, shown)
     notes = tuple(
         f"{item.finding.span.row}: the fix of {item.finding.code} was left out: {item.reason}"
         for item in result.dropped

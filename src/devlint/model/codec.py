@@ -112,7 +112,7 @@ def decode_coverage(text: str) -> Coverage:
 
 
 def encode_counts(counts: Mapping[str, int]) -> str:
-    """How many findings each row of policy withholds, as JSON; "" for none."""
+    """How many findings are withheld, by what withholds them, as JSON; "" for none."""
     return json.dumps(dict(counts), separators=(",", ":")) if counts else ""
 
 

@@ -34,6 +34,10 @@ class Level(str, Enum):
     OFF = "off"
 
 
+LESS_CERTAIN = "less-certain"
+"""What withholds a finding that too few like it were true of, as rows of policy withhold others."""
+
+
 class Confidence(str, Enum):
     """How sure it is that a finding's line goes wrong once the program runs on an accelerator."""
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from devlint.model.findings import Coverage, Finding, Level
-from devlint.report.context import Summary, count_fixable
+from devlint.report.context import Summary, count_fixable, withheld
 from devlint.report.text import Line
 
 
@@ -35,17 +35,23 @@ def closing(findings: Sequence[Finding], summary: Summary) -> list[Line]:
 
 def _aside(summary: Summary) -> str:
     """What isn't shown, as sentences."""
-    return left_out(summary) + by_policy(summary)
+    rows, uncertain = withheld(summary)
+    return left_out(summary) + _by_policy(rows) + _less_certain(uncertain)
 
 
-def by_policy(summary: Summary) -> str:
+def _by_policy(rows: Mapping[str, int]) -> str:
     """How many findings policy withholds, and by which rows, as a sentence; "" for none."""
-    count = sum(summary.by_policy.values())
+    count = sum(rows.values())
     if not count:
         return ""
-    names = ", ".join(sorted(summary.by_policy, key=lambda row: (-summary.by_policy[row], row)))
+    names = ", ".join(sorted(rows, key=lambda row: (-rows[row], row)))
     why = "`devlint why FILE:LINE` says why"
     return f" {plural(count, 'finding')} withheld by policy ({names}): {why}."
+
+
+def _less_certain(count: int) -> str:
+    """How many findings only `--pedantic` shows, as a sentence; "" for none."""
+    return f" {plural(count, 'less certain finding')}: --pedantic." if count else ""
 
 
 _MOST_CAUSES = 3

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Protocol
 from urllib.parse import quote
 
-from devlint.model.findings import NOTHING_MEETS, Coverage, Finding, Level, Safety
+from devlint.model.findings import LESS_CERTAIN, NOTHING_MEETS, Coverage, Finding, Level, Safety
 from devlint.model.fingerprint import Kind, fingerprints, relative_path
 
 Sources = Callable[[str], "str | None"]
@@ -41,8 +41,8 @@ class Summary:
     """Whether the formats for people end with a line on the run as a whole."""
     coverage: Coverage = NOTHING_MEETS
     """Of the places where tensors meet, how many are decided."""
-    by_policy: Mapping[str, int] = field(default_factory=dict)
-    """How many findings each row of policy withholds."""
+    withheld_by: Mapping[str, int] = field(default_factory=dict)
+    """How many findings each row of policy withholds, and how many are as less certain."""
     since: str = ""
     older: Mapping[Kind, int] = field(default_factory=dict)
 
@@ -69,6 +69,12 @@ class Context:
     def fingerprints(self, findings: Sequence[Finding]) -> list[str]:
         """One mark a finding that outlives moved lines."""
         return fingerprints(findings, self.sources, self.summary.root, self.summary.older)
+
+
+def withheld(summary: Summary) -> tuple[dict[str, int], int]:
+    """How many findings each row of policy withholds, and how many are less certain."""
+    by_policy = dict(summary.withheld_by)
+    return by_policy, by_policy.pop(LESS_CERTAIN, 0)
 
 
 def severity(level: Level) -> str:

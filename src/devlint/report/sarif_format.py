@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from devlint import __version__
 from devlint.escaping import json_text, unlinked
 from devlint.model.findings import Finding, Fix, Level, Span
-from devlint.report.context import Context, Failure, severity
+from devlint.report.context import Context, Failure, severity, withheld
 from devlint.report.linehash import line_hashes
 from devlint.rulebook import HOMEPAGE, Page, page_url, pages
 
@@ -40,7 +40,7 @@ def render(findings: Sequence[Finding], context: Context) -> str:
         "automationDetails": {"id": "devlint/"},
         "columnKind": "unicodeCodePoints",
         "invocations": [_invocation(context)],
-        "properties": {"coverage": _coverage(context), **_policy(context)},
+        "properties": {"coverage": _coverage(context), **_withheld(context)},
         "results": [
             _result(finding, index[finding.name], mark, hashes[finding.filename], context)
             for finding, mark in zip(findings, context.fingerprints(findings), strict=True)
@@ -132,10 +132,12 @@ def _coverage(context: Context) -> Json:
     return {"decided": coverage.decided, "unknown": dict(coverage.unknown)}
 
 
-def _policy(context: Context) -> Json:
-    """How many findings each row of policy withholds; nothing where none does."""
-    by_policy = context.summary.by_policy
-    return {"withheldByPolicy": dict(sorted(by_policy.items()))} if by_policy else {}
+def _withheld(context: Context) -> Json:
+    """How many findings each row of policy withholds, and how many are withheld as less certain;
+    nothing where none is."""
+    by_policy, less_certain = withheld(context.summary)
+    found: Json = {"withheldByPolicy": dict(sorted(by_policy.items()))} if by_policy else {}
+    return {**found, "lessCertain": less_certain} if less_certain else found
 
 
 def _location(uri: str, span: Span, message: str | None = None) -> Json:

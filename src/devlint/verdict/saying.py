@@ -14,12 +14,13 @@ from devlint.flow.frames.coverage import Meetings
 from devlint.flow.interpreter import interpret
 from devlint.flow.surroundings import Text
 from devlint.model import ir
-from devlint.model.findings import Hop, Located, Report
+from devlint.model.findings import LESS_CERTAIN, Hop, Located, Report
 from devlint.plan import Plan
 from devlint.rulebook import Page, pages
 from devlint.rules import Rule, all_rules
 from devlint.source.spots import path_of
 from devlint.verdict.elsewhere import brought_home, nodes_of, reported
+from devlint.verdict.score import is_certain, score
 from devlint.verdict.weighing import weighed
 
 Said = list[tuple[Page, Report]]
@@ -80,7 +81,12 @@ def judge(
     gathered = list(_gathered(nearest))
     _tell(sieve, said, nearest, "same-cause")
     _tell(sieve, nearest, gathered, "another-place-of-the-same")
-    return gathered
+    if plan.pedantic:
+        return gathered
+    # Last, so that without `pedantic` a part is shown of what is shown with it, and nothing else.
+    certain = [each for each in gathered if is_certain(score(each[0].code, each[1].sorts))]
+    _tell(sieve, gathered, certain, LESS_CERTAIN)
+    return certain
 
 
 def _tell(sieve: Sieve, before: Said, after: Said, by: str) -> None:

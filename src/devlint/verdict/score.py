@@ -1,7 +1,8 @@
 """How certain a finding is: how many of a hundred like it were true, of those that somebody judged.
 
-Alike are the findings of one rule that are known by the same evidence. The numbers stand in
-`score.toml`, which `bench/calibrate.py` writes from the labels of real findings.
+Alike are the findings of one rule that are known by the same evidence; of evidence that nobody
+has judged, all of the rule are. The numbers stand in `score.toml`, which `bench/calibrate.py`
+writes from the labels of real findings, as they were at first sight.
 """
 
 from __future__ import annotations
@@ -21,6 +22,10 @@ else:
 
 PROVING = ("DEV2", "DEV3", "DEV4", "DEV5")
 """The families whose findings claim that something goes wrong. The others say what stands there."""
+THRESHOLD = 50
+"""What scores below is shown with `pedantic` only: more of what was judged like it was false."""
+RULE = "rule"
+"""How the table calls the share of a rule, whatever the evidence."""
 _EVIDENCE = (
     (Sort.TENSOR_BY_USE, "by-use"),
     (Sort.ANNOTATION, "by-annotation"),
@@ -33,12 +38,18 @@ def evidence(sorts: Collection[str]) -> str:
     return next((name for sort, name in _EVIDENCE if sort.value in sorts), "stated")
 
 
+def is_certain(number: int) -> bool:
+    """Whether what scores so is shown without `pedantic`."""
+    return number >= THRESHOLD
+
+
 def score(code: str, sorts: Collection[str]) -> int:
     """How many of a hundred findings like it were true."""
     if not code.startswith(PROVING):
         return 100
     found = _numbers()
-    return int(found.get(code, {}).get(evidence(sorts), found["mean"]))
+    of_rule = found.get(code, {RULE: found["mean"]})
+    return int(of_rule.get(evidence(sorts), of_rule[RULE]))
 
 
 @cache
