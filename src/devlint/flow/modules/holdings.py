@@ -58,6 +58,13 @@ def may_inherit_something(frame: Frame, info: ClassInfo) -> bool:
 _CONTAINERS = ("Container", "Sequential", "List", "Dict")
 
 
+def inherits_buffer(frame: Frame, info: ClassInfo, name: str) -> bool:
+    """Whether a base of a class is one of torch's losses that registers an attribute of that name:
+    what is assigned to it is a buffer."""
+    rows = (frame.world.table.get(base) for base in info.library_bases())
+    return any(name in parameter for row in rows if row is not None for parameter in row.weights)
+
+
 def holds_buffers_only(frame: Frame, module: Value, depth: int = _DEEPEST) -> bool:
     """Whether all that a module of a class in sight is seen to hold are buffers, and no operation
     of its methods takes one: what it is called with may not meet them."""

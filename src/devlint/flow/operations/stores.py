@@ -14,6 +14,7 @@ from devlint.flow.facts import AttributeWrite
 from devlint.flow.frames.files import ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.protocols import runs_again
+from devlint.flow.modules.holdings import inherits_buffer
 from devlint.flow.modules.placement import forget_optimizer, is_registered, place_module
 from devlint.flow.operations import graphs
 from devlint.flow.operations.unpacking import outermost
@@ -71,7 +72,10 @@ def store(frame: Frame, node: ir.Attribute, value: Value, statement: ir.Stmt) ->
             _fill_by_hand(frame, base, value)
             found = frame.object(base) or found
         before = found.entries.get(node.attr)
-        if before is not None and before.trait is Trait.BUFFER and value.kind is Kind.TENSOR:
+        registered = before is not None and before.trait is Trait.BUFFER
+        if is_module and isinstance(source, ClassInfo):
+            registered = registered or inherits_buffer(frame, source, node.attr)
+        if registered and value.kind is Kind.TENSOR:
             value = value.but(trait=Trait.BUFFER)
         holds = value.kind in (Kind.MODULE, Kind.TENSOR) or value.kind.is_container
         if frame.state.paths:
