@@ -3,6 +3,7 @@
     python bench/calibrate.py
     python bench/calibrate.py --tried-on sample1   on this drawing of samples.toml
     python bench/calibrate.py --write              and put the numbers into devlint's score.toml
+    python bench/calibrate.py --draw docs/calibration.svg     and draw both trials: curve.py
 
 It is fitted on what devlint reported at first sight, of DEV2 to DEV5, also where the finding has
 gone since: without those that were fixed because they were false, the rest would say too much of
@@ -16,6 +17,7 @@ later, by all labels of other projects: those of the opened samples of samples.t
 development. Printed are the area under the curve (0.5: it ranks no better than chance), the Brier
 score beside that of the base rate alone, for each band of scores how many findings there are and
 how many of a hundred are true, with the 95 % interval, and what the threshold makes of them.
+--draw needs matplotlib, and makes the same file of the same labels.
 """
 
 from __future__ import annotations
@@ -24,9 +26,11 @@ import argparse
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import sqrt
 from pathlib import Path
 
+import curve
 import samples
 from labels import LABELS, PROVING, Label, read
 from precision import wilson
@@ -38,7 +42,7 @@ FOLDS = 10
 OF_ALL, OF_RULE = 5.0, 8.0
 """Labels that the shares above count as: by fits on older labels, tried on those of later drawings,
 2 to 5 and 8 to 30 rank alike (area 0.70 to 0.75); of these the ones that follow the labels most."""
-BANDS = ((0, 50), (50, 60), (60, 70), (70, 80), (80, 90), (90, 101))
+BANDS = tuple(pairwise(sorted({0, score.THRESHOLD, 50, 60, 70, 80, 90, 101})))
 FOR_DEVELOPMENT = "development"
 
 Kind = tuple[str, str | None]
@@ -58,8 +62,8 @@ class Fit:
         return self.shares.get(kind(label), rule)
 
 
-def main() -> None:
-    """Print how well the scores tell findings apart, and write them if asked to."""
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print how well the scores tell findings apart, and write or draw them if asked to."""
     drawn = samples.read()
     later = [name for name, each in drawn.items() if each.opened and name != FOR_DEVELOPMENT]
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
@@ -67,7 +71,8 @@ def main() -> None:
     parser.add_argument(
         "--tried-on", action="append", metavar="SAMPLE", help="with commas (default: all but one)"
     )
-    options = parser.parse_args()
+    parser.add_argument("--draw", type=Path, metavar="FILE", help="the calibration curve, as SVG")
+    options = parser.parse_args(arguments)
     names = [name for given in options.tried_on or later for name in given.split(",")]
     unknown = [name for name in names if name not in drawn]
     if unknown:
@@ -75,14 +80,20 @@ def main() -> None:
     labels = at_first_sight(read(LABELS).values())
     projects = len({project(label) for label in labels})
     print(f"labels of {projects} projects: {_true(labels)}")
+    trials = {"tried by project": (labels, by_project(labels))}
     print("\nby project:")
-    print_trial(labels, by_project(labels))
+    print_trial(*trials["tried by project"])
     tried = [each for each in labels if project(each) in projects_of(drawn, names)]
     print(f"\non {', '.join(names)}:")
     if tried:
-        print_trial(tried, on_projects(labels, projects_of(drawn, names)))
+        later_ones = tried, on_projects(labels, projects_of(drawn, names))
+        trials["tried on projects drawn later"] = later_ones
+        print_trial(*later_ones)
     else:
         print("nothing of it is judged")
+    if options.draw:
+        found = {title: banded(*trial) for title, trial in trials.items()}
+        curve.draw(found, score.THRESHOLD, options.draw)
     if options.write:
         TABLE.write_text(written(labels), encoding="utf-8")
 
@@ -175,11 +186,26 @@ def print_trial(labels: Sequence[Label], scores: Sequence[int]) -> None:
     def among(chosen: Callable[[int], bool]) -> list[Label]:
         return [label for label, each in zip(labels, scores, strict=True) if chosen(each)]
 
-    for low, high in BANDS:
-        if inside := among(lambda each, low=low, high=high: low <= each < high):  # type: ignore[misc]
-            print(f"  {low} to {min(high, 100)}: {_true(inside)}")
+    for band in banded(labels, scores):
+        print(f"  {band.low} to {min(band.high, 100)}: {_share(band.true, band.findings)}")
     print(f"  shown by default: {_true(among(lambda each: each >= score.THRESHOLD))}")
     print(f"  kept back: {_true(among(lambda each: each < score.THRESHOLD))}")
+
+
+def banded(labels: Sequence[Label], scores: Sequence[int]) -> list[curve.Band]:
+    """The bands in which there are findings."""
+    found = []
+    for low, high in BANDS:
+        inside = [
+            (bool(label.true), each)
+            for label, each in zip(labels, scores, strict=True)
+            if low <= each < high
+        ]
+        if inside:
+            mean = sum(each for _, each in inside) / len(inside)
+            true = sum(is_true for is_true, _ in inside)
+            found.append(curve.Band(low, high, mean, true, len(inside)))
+    return found
 
 
 def area(true: Sequence[bool], scores: Sequence[int]) -> float:
@@ -193,12 +219,15 @@ def area(true: Sequence[bool], scores: Sequence[int]) -> float:
 
 def _true(labels: Sequence[Label]) -> str:
     """How many there are, and how many of these are true."""
-    if not labels:
+    return _share(sum(bool(label.true) for label in labels), len(labels))
+
+
+def _share(true: int, findings: int) -> str:
+    if not findings:
         return "none"
-    true = sum(bool(label.true) for label in labels)
-    least, most = wilson(true, len(labels))
-    share = f"{true / len(labels):.0%} (95 % interval {least:.0%} to {most:.0%})"
-    return f"{len(labels)}, {true} of them true, {share}"
+    least, most = wilson(true, findings)
+    share = f"{true / findings:.0%} (95 % interval {least:.0%} to {most:.0%})"
+    return f"{findings}, {true} of them true, {share}"
 
 
 def written(labels: Sequence[Label]) -> str:

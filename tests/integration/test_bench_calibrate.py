@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import calibrate
+import curve
 import pytest
 from labels import Label
 
@@ -98,6 +102,43 @@ def test_a_trial_tells_what_the_threshold_makes_of_it(capsys: pytest.CaptureFixt
     assert "area 0.88, Brier" in told
     assert "shown by default: 3, 3 of them true, 100%" in told
     assert "kept back: 3, 1 of them true, 33%" in told
+
+
+def test_bands_are_parted_where_findings_are_kept_back() -> None:
+    labels = [*many(1, "DEV201", True), *many(2, "DEV202", False), *many(1, "DEV203", True)]
+    least = score.THRESHOLD
+    found = calibrate.banded(labels, [least - 1, least - 5, least, 99])
+    assert found[0] == curve.Band(0, least, least - 3, true=1, findings=2)
+    assert [(band.score, band.true, band.findings) for band in found[1:]] == [
+        (least, 0, 1),
+        (99, 1, 1),
+    ]
+
+
+def test_the_curve_is_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("matplotlib")
+    first, second = tmp_path / "first.svg", tmp_path / "second.svg"
+    for path in (first, second):
+        calibrate.main(["--draw", str(path)])
+    picture = first.read_text(encoding="utf-8")
+    assert picture == second.read_text(encoding="utf-8")
+    assert "<dc:date>" not in picture
+    told = capsys.readouterr().out
+    for title, heading in (("tried by project", "by project:"), ("drawn later", "on sample1")):
+        assert title in picture
+        after = told.partition(heading)[2].splitlines()
+        found = next(line for line in after if "90 to 100" in line)
+        findings, true = found.split(": ")[1].split(", ")[:2]
+        assert f">{true.split()[0]}/{findings}<" in picture
+
+
+def test_a_picture_needs_matplotlib(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("matplotlib", "matplotlib.style", "matplotlib.figure"):
+        monkeypatch.setitem(sys.modules, name, None)
+    band = curve.Band(50, 60, 55, true=1, findings=2)
+    with pytest.raises(SystemExit, match="pip install matplotlib"):
+        curve.draw({"tried": [band]}, score.THRESHOLD, tmp_path / "curve.svg")
+    assert not [*tmp_path.iterdir()]
 
 
 def test_the_table_names_what_each_number_rests_on() -> None:

@@ -23,8 +23,8 @@ else:
 PROVING = ("DEV2", "DEV3", "DEV4", "DEV5")
 """The families whose findings claim that something goes wrong. The others say what stands there."""
 THRESHOLD = 45
-"""What scores below is shown with `pedantic` only: tried on other projects, less than a third of that
-was true, and two thirds of what scores from there to 50."""
+"""What scores below is shown with `pedantic` only: tried on other projects, 20 of 54 such findings
+were true, and 20 of 27 of those that score from there to 50."""
 RULE = "rule"
 """How the table calls the share of a rule, whatever the evidence."""
 _EVIDENCE = (
