@@ -81,19 +81,19 @@ def move_from_the_start(odd: Operand, partner: Operand, module: bool = False) ->
         return None
     chosen: Change | None = None
     for place in (_at_use, _at_start):
-        for device, told in reversed(_devices(partner, module)):
+        for device, told in reversed(devices_of(partner, module)):
             rewrites = place(odd, device)
             if rewrites:
                 message = f"Move `{_root(odd.node) or odd}` to `{device}`"
                 together = () if told is None else (rewrites[0].start.node, told)
-                names = (_first_name(device),)
+                names = (first_name(device),)
                 chosen = Change(
                     message, rewrites, Safety.UNSAFE, together, names=names, otherwise=chosen
                 )
     return chosen
 
 
-def _devices(partner: Operand, module: bool) -> list[tuple[str, ir.Expr | None]]:
+def devices_of(partner: Operand, module: bool) -> list[tuple[str, ir.Expr | None]]:
     """Expressions for the device of `partner`, the best first, each with the call that says it."""
     found: list[tuple[str, ir.Expr | None]] = []
     placed = [step.node for step in partner.steps if step.sort in _PLACING]
@@ -102,8 +102,7 @@ def _devices(partner: Operand, module: bool) -> list[tuple[str, ir.Expr | None]]
         if said is not None and named(said) and isinstance(call, ir.Expr):
             found.append((ir.render(said, 200), call))
     device = partner.device
-    spelled = isinstance(device, Symbol) and device.is_spelled and not is_own_place(partner)
-    if spelled and not device.key.endswith(".device"):
+    if isinstance(device, Symbol) and device.is_spelled and not device.key.endswith(".device"):
         found.append((device.label, None))
     if text := device_of(partner, module):
         found.append((text, None))
@@ -123,7 +122,7 @@ def _said(node: ir.Node) -> ir.Expr | None:
     return None
 
 
-def _first_name(device: str) -> str:
+def first_name(device: str) -> str:
     """`model` of `next(model.parameters()).device`."""
     return re.split(r"\W", device.removeprefix("next("))[0]
 

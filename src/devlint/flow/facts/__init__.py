@@ -83,7 +83,8 @@ __all__ = [
     "Ignored", "IgnoredDevice", "Indexing", "Join", "KeptDevice", "KeptModules", "KeptTensor",
     "Kind", "Known", "LeftState", "LoopRead", "Loss", "LossyDefault", "Misspelling",
     "MixedPrecision", "ModuleCall", "Move", "Operand", "Origin", "Pinning", "Revealed", "Role",
-    "Sort", "Step", "StrayPart", "Symbol", "Trait", "TypeQuestion", "UncalledQuestion", "Unparsable", "Unreadable",
+    "Sort", "Step", "StrayPart", "Symbol", "Trait", "TypeQuestion", "UncalledQuestion",
+    "Unparsable", "Unreadable",
     "WorkerUse", "Wrap", "asks_type", "chooses_host", "difference", "identity", "is_chosen",
     "left_out", "may_be_accelerator", "may_be_host", "only_host", "stands_in",
 ]  # fmt: skip
