@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 from devlint.flow.facts import MOVES, Operand, Origin, Sort, Step, Symbol
@@ -93,7 +92,7 @@ def move_from_the_start(odd: Operand, partner: Operand, module: bool = False) ->
     return chosen
 
 
-def devices_of(partner: Operand, module: bool) -> list[tuple[str, ir.Expr | None]]:
+def devices_of(partner: Operand, module: bool = False) -> list[tuple[str, ir.Expr | None]]:
     """Expressions for the device of `partner`, the best first, each with the call that says it."""
     found: list[tuple[str, ir.Expr | None]] = []
     placed = [step.node for step in partner.steps if step.sort in _PLACING]
@@ -124,7 +123,7 @@ def _said(node: ir.Node) -> ir.Expr | None:
 
 def first_name(device: str) -> str:
     """`model` of `next(model.parameters()).device`."""
-    return re.split(r"\W", device.removeprefix("next("))[0]
+    return device.removeprefix("next(").partition(".")[0].partition("[")[0]
 
 
 def _at_use(odd: Operand, device: str) -> tuple[Rewrite, ...]:

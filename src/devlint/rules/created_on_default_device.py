@@ -163,7 +163,7 @@ def _make_it_there(
 ) -> Change | None:
     """Make it where `partner` is, by what can be typed where it is made: where `near` is, as the
     program says it of `partner`, or where the module is whose method this is."""
-    if not isinstance(made, ir.Call) or not odd.kind.is_tensor_like:
+    if not isinstance(made, ir.Call) or not odd.kind.is_tensor_like or odd.node is partner.node:
         return None
     chosen: Change | None = None
     if partner.device == THE_MODULE and this:

@@ -17,7 +17,7 @@ def is_bound(tree: ast.Module, name: str, row: int) -> bool:
     rows = list(_rows(inner, name))
     if rows:
         return min(rows) < row
-    return any(any(_rows(scope, name)) for scope in outer)
+    return any(True for scope in outer for _ in _rows(scope, name))
 
 
 def binds(tree: ast.Module, row: int, name: str) -> bool:
