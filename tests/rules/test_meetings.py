@@ -331,24 +331,25 @@ LOCAL = operand("h", MODEL, Origin.FOLLOWS)
 
 
 @pytest.mark.parametrize(
-    ("odd", "creation", "partner", "expected", "tied"),
+    ("odd", "creation", "partner", "expected", "names"),
     [
-        ("t", ZEROS, GIVEN, [", device=x.device"], True),
-        ("t", ZEROS, OF_SELF, [", device=self.weight.device"], True),
-        ("t", HOST, GIVEN, [".to(x.device)"], True),
-        ("t", ZEROS, operand(call("x.sum"), X_PLACE), [", device=x.device"], True),
-        ("t", ZEROS, operand(call("F.relu", ir.Name("x")), X_PLACE), [], False),
-        # a name that may not be bound yet where the tensor is made, unless it is made right there
-        ("t", ZEROS, LOCAL, [], False),
-        (ZEROS, ZEROS, LOCAL, [", device=h.device"], False),
-        (ir.Call(ir.Attribute(ZEROS, "abs"), ()), ZEROS, LOCAL, [", device=h.device"], False),
-        (ir.Subscript(ZEROS, ir.Constant(0)), ZEROS, LOCAL, [", device=h.device"], False),
-        (call("self.noise"), ZEROS, LOCAL, [], False),
-        (ZEROS, ZEROS, operand(call("f"), MODEL), [], False),
+        ("t", ZEROS, GIVEN, [", device=x.device"], ("x",)),
+        ("t", ZEROS, OF_SELF, [", device=self.weight.device"], ("self",)),
+        ("t", HOST, GIVEN, [".to(x.device)"], ("x",)),
+        ("t", ZEROS, operand(call("x.sum"), X_PLACE), [", device=x.device"], ("x",)),
+        ("t", ZEROS, operand(call("F.relu", ir.Name("x")), X_PLACE), [], ()),
+        # there is no fix where the name isn't bound yet where the tensor is made
+        ("t", ZEROS, LOCAL, [", device=h.device"], ("h",)),
+        (ZEROS, ZEROS, LOCAL, [", device=h.device"], ("h",)),
+        (ZEROS, ZEROS, operand(call("f"), MODEL), [], ()),
     ],
 )
 def test_the_fix_makes_it_where_the_partner_is(
-    odd: str | ir.Expr, creation: ir.Call, partner: Operand, expected: list[str], tied: bool
+    odd: str | ir.Expr,
+    creation: ir.Call,
+    partner: Operand,
+    expected: list[str],
+    names: tuple[str, ...],
 ) -> None:
     ((_, report),) = reports(join(MODULE, made(odd, creation), partner))
     assert texts(report) == expected
@@ -356,7 +357,8 @@ def test_the_fix_makes_it_where_the_partner_is(
         assert report.help.startswith("make it with `device=")
     else:
         assert report.fix.safety is Safety.UNSAFE
-        assert report.fix.together == ((creation, partner.node) if tied else ())
+        assert report.fix.together == (creation, partner.node)
+        assert report.fix.names == names
 
 
 def test_a_hidden_state_is_made_where_the_other_input_is() -> None:
@@ -367,7 +369,7 @@ def test_a_hidden_state_is_made_where_the_other_input_is() -> None:
     )
     assert texts(report) == [", device=x.device"]
     ((_, report),) = reports(module_call(MODULE, RNN, made("h0", ZEROS)))
-    assert report.fix is None
+    assert texts(report) == [", device=next(self.rnn.parameters()).device"]
 
 
 def test_other_rules_stay_at_the_use() -> None:

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from devlint.flow.syntax.walk import descendants
+from devlint.flow.syntax.walk import descendants, first_row
 from devlint.lint import Place
 from devlint.model import ir
 from devlint.model.findings import (
@@ -14,6 +14,7 @@ from devlint.model.findings import (
     Span,
     insert_after,
     insert_before,
+    insert_below,
     replace,
     replace_tail,
 )
@@ -325,7 +326,9 @@ def rewritten(code: str, make: object) -> str:
     assert callable(make)
     rewrite = make(statement.value)
     assert isinstance(rewrite, Rewrite)
-    return apply_edits(code, [document.edit(rewrite)])
+    edit = document.edit(rewrite)
+    assert edit is not None
+    return apply_edits(code, [edit])
 
 
 @pytest.mark.parametrize(
@@ -377,3 +380,43 @@ def test_nodes_in_the_body_of_one_function(code: str, together: bool) -> None:
     calls = (n for n in descendants(lower(code, "x.py")) if isinstance(n, ir.Call))
     one, two = (call for call in calls if ir.render(call) in ("one()", "two()"))
     assert document.in_one_function((one, two)) is together
+
+
+# --- lines below statements ------------------------------------------------------------------
+
+LOOPS = """\
+for x in rows:  # each
+\tprint(x)
+for y in rows: print(y)
+z = rows
+if z:
+    w = z"""
+
+
+def below(code: str, name: str) -> str | None:
+    """The code with `name = 1` below the statement in which a name stands first."""
+    document = read(code)
+    nodes = [each for statement in lower(code, "x.py").body for each in descendants(statement)]
+    named = [each for each in nodes if isinstance(each, ir.Name) and each.id == name]
+    found = min(named, key=first_row)
+    edit = document.edit(insert_below(found, f"{name} = 1", name))
+    return None if edit is None else apply_edits(code, [edit])
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("x", LOOPS.replace("# each\n", "# each\n\tx = 1\n")),
+        ("y", None),
+        ("z", LOOPS.replace("z = rows\n", "z = rows\nz = 1\n")),
+        ("w", LOOPS + "\n    w = 1"),
+        ("rows", None),
+    ],
+)
+def test_a_line_below_what_binds_a_name(name: str, found: str | None) -> None:
+    assert below(LOOPS, name) == found
+
+
+def test_a_line_below_moves_that_are_there() -> None:
+    code = "for x, y in rows:\n    x = x.to(0)\n    f(x)\n"
+    assert below(code, "y") == code.replace("    f", "    y = 1\n    f")

@@ -63,12 +63,13 @@ class Located(Protocol):
 
 # --- what rules yield ----------------------------------------------------------------------
 
-Side = Literal["start", "end"]
+Side = Literal["start", "end", "below"]
 
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """A place in the source: the start or the end of a node."""
+    """A place in the source: the start or the end of a node, or the first row below its statement:
+    where that is the header of a loop, the first row of the body."""
 
     node: Located
     side: Side
@@ -76,11 +77,15 @@ class Anchor:
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """Replace the source from `start` to `end` by `text`; an insertion where both are one place."""
+    """Replace the source from `start` to `end` by `text`; an insertion where both are one place.
+
+    `binds`: a name that the statement has to bind below which a line is put.
+    """
 
     start: Anchor
     end: Anchor
     text: str
+    binds: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +94,8 @@ class Change:
 
     Where the nodes of `together` don't stand in the body of one function there is no fix: it
     would use a name where nothing binds it. `in_order`: nor is there one where they don't stand in
-    that order.
+    that order; nor where one of `names`, which its text uses, isn't bound where the first rewrite
+    starts. `otherwise` is the fix where this is none.
     """
 
     message: str
@@ -97,6 +103,8 @@ class Change:
     safety: Safety
     together: tuple[Located, ...] = ()
     in_order: bool = False
+    names: tuple[str, ...] = ()
+    otherwise: Change | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +157,11 @@ def insert_before(node: Located, text: str) -> Rewrite:
 def insert_after(node: Located, text: str) -> Rewrite:
     """Put `text` right after a node."""
     return Rewrite(Anchor(node, "end"), Anchor(node, "end"), text)
+
+
+def insert_below(node: Located, line: str, binds: str) -> Rewrite:
+    """Put a line right below the statement in which a node stands, which binds a name."""
+    return Rewrite(Anchor(node, "below"), Anchor(node, "below"), line, binds)
 
 
 def replace_tail(first: Located, whole: Located, text: str) -> Rewrite:

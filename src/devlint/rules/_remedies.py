@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from devlint.flow.facts import Operand, Origin, Symbol
+from devlint.flow.facts import MOVES, Operand, Origin, Sort, Step, Symbol
 from devlint.model import ir
 from devlint.model.findings import (
     Anchor,
@@ -13,6 +13,7 @@ from devlint.model.findings import (
     Safety,
     insert_after,
     insert_before,
+    insert_below,
     replace_tail,
 )
 from devlint.rules._meetings import OPERATIONS, followed_by, fresh, is_own_place, named
@@ -69,6 +70,87 @@ def suffix(node: ir.Expr, text: str) -> tuple[Rewrite, ...]:
     if isinstance(node, OPERATIONS):
         return (insert_before(node, "("), insert_after(node, ")" + text))
     return ()
+
+
+def move_from_the_start(odd: Operand, partner: Operand, module: bool = False) -> Change | None:
+    """Move `odd` to where `partner` is where it comes from: a batch at the top of its loop, what a
+    call makes behind that call; or else where it is used. The device is in the words by which
+    `partner` was moved, where they can be typed there."""
+    if odd.node is partner.node:
+        return None
+    chosen: Change | None = None
+    for place in (_at_use, _at_start):
+        for device, told in reversed(devices_of(partner, module)):
+            rewrites = place(odd, device)
+            if rewrites:
+                message = f"Move `{_root(odd.node) or odd}` to `{device}`"
+                together = () if told is None else (rewrites[0].start.node, told)
+                names = (first_name(device),)
+                chosen = Change(
+                    message, rewrites, Safety.UNSAFE, together, names=names, otherwise=chosen
+                )
+    return chosen
+
+
+def devices_of(partner: Operand, module: bool = False) -> list[tuple[str, ir.Expr | None]]:
+    """Expressions for the device of `partner`, the best first, each with the call that says it."""
+    found: list[tuple[str, ir.Expr | None]] = []
+    placed = [step.node for step in partner.steps if step.sort in _PLACING]
+    for call in placed[-1:]:
+        said = _said(call)
+        if said is not None and named(said) and isinstance(call, ir.Expr):
+            found.append((ir.render(said, 200), call))
+    device = partner.device
+    if isinstance(device, Symbol) and device.is_spelled and not device.key.endswith(".device"):
+        found.append((device.label, None))
+    if text := device_of(partner, module):
+        found.append((text, None))
+    return found
+
+
+_PLACING = (*MOVES, Sort.NAMED, Sort.CHOSEN, Sort.STORED)
+
+
+def _said(node: ir.Node) -> ir.Expr | None:
+    """The device in `x.to(device)` and `torch.rand(3, device=device)`."""
+    match node:
+        case ir.Call(func=ir.Attribute(attr="to"), args=(argument,)) if not argument.star:
+            return argument.value
+        case ir.Call(args=args):
+            return next((each.value for each in args if each.keyword == "device"), None)
+    return None
+
+
+def first_name(device: str) -> str:
+    """`model` of `next(model.parameters()).device`."""
+    return device.removeprefix("next(").partition(".")[0].partition("[")[0]
+
+
+def _at_use(odd: Operand, device: str) -> tuple[Rewrite, ...]:
+    return put_on(odd.node, device) if odd.kind.is_tensor_like else ()
+
+
+def _at_start(odd: Operand, device: str) -> tuple[Rewrite, ...]:
+    """Move it at the top of the loop that gives it, or behind the call that makes it."""
+    name = _root(odd.node)
+    for step in odd.steps:
+        match step:
+            case Step(sort=Sort.LOADED, node=loader) if name:
+                return (insert_below(loader, f"{name} = {name}.to({device})", name),)
+            case Step(sort=sort, node=ir.Call() as made) if sort in _MAKING:
+                return put_on(made, device)
+    return ()
+
+
+_MAKING = (Sort.ENCODED, Sort.HOST_DATA, Sort.FILE, Sort.DEFAULT)
+
+
+def _root(node: ir.Expr) -> str:
+    """The tensor of which an expression is made by methods and operators alone: `x` of
+    `x.float().unsqueeze(1)`."""
+    while isinstance(node, ir.Call) and isinstance(node.func, ir.Attribute):
+        node = node.func.value
+    return node.id if isinstance(node, ir.Name) else ""
 
 
 def move_to(odd: Operand, partner: Operand) -> Change | None:

@@ -11,6 +11,7 @@ from devlint.flow.facts import (
     Fact,
     Guarded,
     Join,
+    Kind,
     ModuleCall,
     Operand,
     Origin,
@@ -37,7 +38,7 @@ from devlint.rules._meetings import (
     place,
     where,
 )
-from devlint.rules._remedies import own_device, put_in_creation, put_on
+from devlint.rules._remedies import devices_of, first_name, own_device, put_in_creation, put_on
 
 
 @rule("created-on-default-device", on=Join)
@@ -89,8 +90,8 @@ def _report(
     `near` is a tensor that is where `partner` is, and so tells the device.
     """
     made = creation(odd)
-    fix = None if near is None else _make_it_there(made, odd, near)
-    if fix is not None:
+    fix = _make_it_there(made, odd, partner, near, fact.context.receiver)
+    if fix is not None and near is not None:
         help = f"make it where `{near}` is"
     else:
         help = f"{_elsewhere(partner)}, or move it before they meet"
@@ -157,28 +158,33 @@ def _expression(partner: Operand) -> str:
 # --- the fix -------------------------------------------------------------------------------
 
 
-def _make_it_there(made: ir.Expr, odd: Operand, near: Operand) -> Change | None:
-    """Make it where `near` is, by a name that is sure to be bound where it is made."""
-    if not isinstance(made, ir.Call) or not odd.kind.is_tensor_like or odd.node is near.node:
+def _make_it_there(
+    made: ir.Expr, odd: Operand, partner: Operand, near: Operand | None, this: str
+) -> Change | None:
+    """Make it where `partner` is, by what can be typed where it is made: where `near` is, as the
+    program says it of `partner`, or where the module is whose method this is."""
+    if not isinstance(made, ir.Call) or not odd.kind.is_tensor_like or odd.node is partner.node:
         return None
-    together: tuple[ir.Expr, ...] = ()
-    if _origin(odd.node) is made and named(near.node):
-        device = own_device(near)
-    elif _is_argument(near):
-        device, together = _expression(near), (made, near.node)
-    elif _is_of_self(near):
-        device, together = own_device(near), (made, near.node)
-    else:
-        return None
-    return Change(f"Make it on `{device}`", put_on(made, device), Safety.UNSAFE, together)
+    chosen: Change | None = None
+    if partner.device == THE_MODULE and this:
+        chosen = _made_on(made, f"next({this}.parameters()).device", partner.node)
+    module = partner.kind is Kind.MODULE
+    for device, told in reversed(devices_of(partner, module)):
+        chosen = _made_on(made, device, told or partner.node, chosen)
+    if near is not None and odd.node is not near.node:
+        if _is_argument(near) and (device := _expression(near)):
+            chosen = _made_on(made, device, near.node, chosen)
+        elif named(near.node):
+            chosen = _made_on(made, own_device(near), near.node, chosen)
+    return chosen
 
 
-def _origin(node: ir.Expr) -> ir.Expr:
-    """`torch.ones(3)` of `torch.ones(3).triu()[0]`."""
-    inner = _receiver(node)
-    while isinstance(inner, (ir.Call, ir.Subscript)):
-        node, inner = inner, _receiver(inner)
-    return node
+def _made_on(made: ir.Expr, device: str, said: ir.Expr, otherwise: Change | None = None) -> Change:
+    together = made, said
+    return Change(
+        f"Make it on `{device}`", put_on(made, device), Safety.UNSAFE, together,
+        names=(first_name(device),), otherwise=otherwise,
+    )  # fmt: skip
 
 
 def _receiver(node: ir.Expr) -> ir.Expr | None:
@@ -195,11 +201,3 @@ def _is_argument(operand: Operand) -> bool:
     while inner is not None:
         node, inner = inner, _receiver(inner)
     return named(node) and is_place_of(operand.device, node)
-
-
-def _is_of_self(operand: Operand) -> bool:
-    """Whether it is a parameter or buffer of the module whose method this is."""
-    match operand.node:
-        case ir.Attribute(value=ir.Name(id="self")):
-            return operand.origin is Origin.FOLLOWS
-    return False

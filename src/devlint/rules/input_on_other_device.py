@@ -9,7 +9,7 @@ from devlint.model.findings import Report
 from devlint.model.trees import key
 from devlint.rules import rule
 from devlint.rules._meetings import because, clash, confidence, fresh, is_left, root, sentence
-from devlint.rules._remedies import remedy
+from devlint.rules._remedies import move_from_the_start, remedy
 
 
 @rule("input-on-other-device", on=ModuleCall)
@@ -30,6 +30,7 @@ def input_on_other_device(call: ModuleCall) -> Iterator[Report]:
                 at=given.node,
                 message=sentence(given, module),
                 because=because(given, module),
+                fix=move_from_the_start(given, module, module=True),
                 help=remedy(given, module, module=True),
                 confidence=confidence(given.device, module.device),
                 root=root(given),

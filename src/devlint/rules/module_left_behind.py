@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from devlint.flow.facts import ModuleCall, Operand, Origin, StrayPart, Symbol
 from devlint.model import ir
@@ -18,6 +19,7 @@ from devlint.rules._meetings import (
     named,
     place,
 )
+from devlint.rules._remedies import devices_of, first_name
 
 
 @rule("module-left-behind", on=ModuleCall)
@@ -83,29 +85,40 @@ def _help(module: Operand, given: Operand) -> str:
 
 
 def _move(module: Operand, given: Operand) -> Change | None:
-    """Move it where it is made, to where an argument of the function is; or as its partner was."""
+    """Move it where it is made, to where what it is called with is."""
     made = _making(module)
     if not isinstance(made, ir.Call):
         return None
-    device = given.device
-    if is_own_place(given) and isinstance(device, Symbol):
-        text = f".to({device.label})"
-        change = (insert_after(made, text),)
-        return Change(f"Move it to `{device.label}`", change, Safety.UNSAFE, (made, given.node))
-    return _as_partner(made, given)
+    chosen: Change | None = None
+    for device, told in reversed(devices_of(given)):
+        rewrites = (insert_after(made, f".to({device})"),)
+        chosen = Change(
+            f"Move it to `{device}`", rewrites, Safety.UNSAFE, (made, told or given.node),
+            names=(first_name(device),), otherwise=chosen,
+        )  # fmt: skip
+    alike = _as_partner(made, given)
+    return chosen if alike is None else replace(alike, otherwise=chosen)
 
 
 def _as_partner(made: ir.Expr, partner: Operand) -> Change | None:
-    """Move it by the words that moved its partner, where they come first."""
+    """Move it by the words that moved its partner, where their names are bound."""
     moves = [hop.node for hop in partner.trace if isinstance(hop.node, ir.Call)]
     for move in reversed(moves):
         match move:
             case ir.Call(func=ir.Attribute(attr="to" | "cuda" as method), args=args) if len(
                 args
             ) < 2 and all(_is_plain(arg) for arg in args):
-                text = f".{method}({', '.join(ir.render(arg.value, 200) for arg in args)})"
+                written = [ir.render(arg.value, 200) for arg in args]
+                text = f".{method}({', '.join(written)})"
+                names = tuple(
+                    first_name(each)
+                    for each, argument in zip(written, args, strict=True)
+                    if not isinstance(argument.value, ir.Constant)
+                )
                 change = (insert_after(made, text),)
-                return Change(f"Move it: `{text}`", change, Safety.UNSAFE, (move, made), True)
+                return Change(
+                    f"Move it: `{text}`", change, Safety.UNSAFE, (move, made), names=names
+                )
     return None
 
 

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devlint.flow.facts import Kind, Move, Origin, Trait
-from devlint.model.findings import Report
+from devlint.model import ir
+from devlint.model.findings import (
+    Change,
+    Report,
+    Safety,
+    insert_after,
+    insert_before,
+    replace_tail,
+)
 from devlint.rules import rule
 
 _METHODS = frozenset({"to", "cpu", "cuda", "xpu", "hpu", "npu", "mtia"})
@@ -49,5 +57,33 @@ def move_on_container(move: Move) -> Iterator[Report]:
         at=move.node,
         message=f"`{receiver}` has no `.{method}()`: its type is {name}",
         because=receiver.trace,
+        fix=None if move.discarded else _fix(move),
         help=remedy,
     )
+
+
+_AROUND = {
+    Kind.LIST: ("[item{tail} for item in ", "]"),
+    Kind.TUPLE: ("tuple(item{tail} for item in ", ")"),
+    Kind.SET: ("{{item{tail} for item in ", "}}"),
+    Kind.DICT: ("{{key: item{tail} for key, item in ", ".items()}}"),
+}
+_MADE = {Kind.NDARRAY: "torch.from_numpy(", Kind.NUMBER: "torch.tensor("}
+
+
+def _fix(move: Move) -> Change | None:
+    """Move what it holds, or the tensor that is made of it."""
+    receiver, call = move.receiver.node, move.node
+    if maker := _MADE.get(move.receiver.kind):
+        rewrites = (insert_before(receiver, maker), insert_after(receiver, ")"))
+        return Change("Make a tensor of it first", rewrites, Safety.UNSAFE, names=("torch",))
+    around = _AROUND.get(move.receiver.kind)
+    if around is None or any(ir.is_cut(operand.node) for _, operand in move.arguments):
+        return None
+    given = ", ".join(
+        f"{argument.keyword}={operand}" if argument.keyword else str(operand)
+        for argument, operand in move.arguments
+    )
+    before, after = (each.format(tail=f".{move.method}({given})") for each in around)
+    rewrites = (insert_before(receiver, before), replace_tail(receiver, call, after))
+    return Change("Move what it holds", rewrites, Safety.UNSAFE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from bisect import bisect_left
 from collections.abc import Iterable
@@ -16,8 +17,9 @@ from devlint.source.depth import is_deep, too_long
 from devlint.source.encoding import Decoded
 from devlint.source.errors import SourceError
 from devlint.source.exact import Exact
-from devlint.source.lower import too_long_error
+from devlint.source.lower import parsed, too_long_error
 from devlint.source.room import in_large_stack, with_room
+from devlint.source.scopes import binds, is_bound, is_header, is_move
 
 _SOMETHING = re.compile(r"\S")
 
@@ -80,14 +82,42 @@ class Document:
         """Whether nodes stand in the body of one function, or all outside of functions."""
         return len({self.exact.body_around(node) for node in nodes}) <= 1
 
-    def edit(self, rewrite: Rewrite) -> Edit:
-        """A rewrite in terms of offsets.
+    def is_bound(self, name: str, node: Located) -> bool:
+        """Whether a name can be typed where a node stands."""
+        return is_bound(self._parsed, name, self.locate(node).row)
+
+    @cached_property
+    def _parsed(self) -> ast.Module:
+        return parsed(self.text)
+
+    def _line_below(self, node: Located, line: str, name: str) -> Edit | None:
+        """A line of its own below the statement in which a node stands; None where that doesn't
+        bind the name, or shares its row with what comes after it, as the body of a loop may."""
+        first, last = self.statement_rows(self.locate(node).row)
+        if not binds(self._parsed, first, name):
+            return None
+        indent = _indent(self.index.row_text(first))
+        if is_header(self._parsed, first):
+            following = self.statement_after(last)
+            inside = "" if following is None else _indent(self.index.row_text(following[0]))
+            if len(inside) <= len(indent):
+                return None
+            indent = inside
+        while is_move(self._parsed, last + 1, indent):
+            last += 1
+        end = self.index.row_bounds(last)[1]
+        return Edit(self.index.span(end, end), f"\n{indent}{line}")
+
+    def edit(self, rewrite: Rewrite) -> Edit | None:
+        """A rewrite in terms of offsets; None where there is no place for it.
 
         Parentheses around a node belong to it, so that `.cpu()` after `(a + b)` follows the
         parenthesis. Only where a rewrite goes from one end of a part to the same end of the
         whole, the parentheses around the whole stay.
         """
         start, end = rewrite.start, rewrite.end
+        if start.side == "below":
+            return self._line_below(start.node, rewrite.text, rewrite.binds)
         first, last = self.anchor(start.node, start.side), self.anchor(end.node, end.side)
         if start.node is not end.node and start.side == end.side:
             if end.side == "end":
@@ -170,6 +200,10 @@ def encode(document: Document, text: str) -> bytes:
     Raises UnicodeEncodeError where the text has characters which that encoding lacks.
     """
     return document.decoded.encode(text)
+
+
+def _indent(row: str) -> str:
+    return row[: len(row) - len(row.lstrip(" \t\f"))]
 
 
 # --- parsing -------------------------------------------------------------------------------

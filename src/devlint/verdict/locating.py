@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from devlint.model.findings import Change, Finding, Fix, Hop, Report, Span, Step
+from devlint.model.findings import Change, Edit, Finding, Fix, Hop, Report, Span, Step
 from devlint.rulebook import Page
 from devlint.source.spots import File, path_of, span_of
 from devlint.verdict.score import score
@@ -72,10 +72,23 @@ def _step(hop: Hop, document: Document, files: Files) -> Step | None:
 
 
 def _fix(change: Change, document: Document) -> Fix | None:
+    edits = _edits(change, document)
+    if edits:
+        return Fix(change.message, change.safety, edits)
+    return None if change.otherwise is None else _fix(change.otherwise, document)
+
+
+def _edits(change: Change, document: Document) -> tuple[Edit, ...]:
+    """The edits of a fix; none where it can't be made there."""
     if not change.rewrites or not document.in_one_function(change.together):
-        return None
+        return ()
     starts = [document.locate(node).start for node in change.together]
     if change.in_order and starts != sorted(starts):
-        return None
-    edits = sorted(map(document.edit, change.rewrites), key=lambda edit: edit.span.start)
-    return Fix(change.message, change.safety, tuple(edits))
+        return ()
+    first = change.rewrites[0].start.node
+    if not all(document.is_bound(name, first) for name in change.names):
+        return ()
+    edits = [document.edit(rewrite) for rewrite in change.rewrites]
+    if None in edits:
+        return ()
+    return tuple(sorted(filter(None, edits), key=lambda edit: edit.span.start))

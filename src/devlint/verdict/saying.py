@@ -14,7 +14,7 @@ from devlint.flow.frames.coverage import Meetings
 from devlint.flow.interpreter import interpret
 from devlint.flow.surroundings import Text
 from devlint.model import ir
-from devlint.model.findings import LESS_CERTAIN, Hop, Located, Report
+from devlint.model.findings import LESS_CERTAIN, Change, Hop, Located, Report
 from devlint.plan import Plan
 from devlint.rulebook import Page, pages
 from devlint.rules import Rule, all_rules
@@ -133,16 +133,22 @@ def _gathered(said: Said) -> Iterator[tuple[Page, Report]]:
 
 def _with_others(first: Report, others: list[Report]) -> Report:
     """A report that tells of other places as well. A fix changes all of them, or there is none."""
-    fixes = [each.fix for each in (first, *others) if each.fix is not None]
-    fix = None
-    if len(fixes) > len(others):
-        fix = replace(
-            fixes[0],
-            message=f"{fixes[0].message}, and so {len(others)} more",
-            rewrites=tuple(rewrite for each in fixes for rewrite in each.rewrites),
-        )
+    fix = _all_of([each.fix for each in (first, *others)])
     also = (Hop(each.at, "and here") for each in others)
     return replace(first, because=(*first.because, *also), fix=fix)
+
+
+def _all_of(fixes: Sequence[Change | None]) -> Change | None:
+    """One fix that does what all of these do; None where one of them is missing."""
+    first = fixes[0]
+    if first is None or None in fixes:
+        return None
+    given = [each for each in fixes if each is not None]
+    rewrites = tuple(dict.fromkeys(rewrite for each in given for rewrite in each.rewrites))
+    more = len(rewrites) // len(first.rewrites) - 1
+    message = f"{first.message}, and so {more} more" if more else first.message
+    otherwise = _all_of([each.otherwise for each in given])
+    return replace(first, message=message, rewrites=rewrites, otherwise=otherwise)
 
 
 def _withheld(fact: Fact, path: str, plan: Plan) -> str:

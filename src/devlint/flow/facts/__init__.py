@@ -15,7 +15,7 @@ and `devlint.model.findings`, and nothing else of the interpreter:
 
 from __future__ import annotations
 
-from devlint.flow.domain.derivation import MOVES
+from devlint.flow.domain.derivation import MOVES, Sort, Step
 from devlint.flow.domain.devicestring import Misspelling
 from devlint.flow.domain.differences import Difference, difference
 from devlint.flow.domain.keys import (
@@ -83,7 +83,8 @@ __all__ = [
     "Ignored", "IgnoredDevice", "Indexing", "Join", "KeptDevice", "KeptModules", "KeptTensor",
     "Kind", "Known", "LeftState", "LoopRead", "Loss", "LossyDefault", "Misspelling",
     "MixedPrecision", "ModuleCall", "Move", "Operand", "Origin", "Pinning", "Revealed", "Role",
-    "StrayPart", "Symbol", "Trait", "TypeQuestion", "UncalledQuestion", "Unparsable", "Unreadable",
+    "Sort", "Step", "StrayPart", "Symbol", "Trait", "TypeQuestion", "UncalledQuestion",
+    "Unparsable", "Unreadable",
     "WorkerUse", "Wrap", "asks_type", "chooses_host", "difference", "identity", "is_chosen",
     "left_out", "may_be_accelerator", "may_be_host", "only_host", "stands_in",
 ]  # fmt: skip
