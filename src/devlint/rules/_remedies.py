@@ -101,7 +101,7 @@ def devices_of(partner: Operand, module: bool = False) -> list[tuple[str, ir.Exp
         if said is not None and named(said) and isinstance(call, ir.Expr):
             found.append((ir.render(said, 200), call))
     device = partner.device
-    if isinstance(device, Symbol) and device.is_spelled and not device.key.endswith(".device"):
+    if isinstance(device, Symbol) and device.is_spelled:
         found.append((device.label, None))
     if text := device_of(partner, module):
         found.append((text, None))

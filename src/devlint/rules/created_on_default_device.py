@@ -170,7 +170,7 @@ def _make_it_there(
         chosen = _made_on(made, f"next({this}.parameters()).device", partner.node)
     module = partner.kind is Kind.MODULE
     for device, told in reversed(devices_of(partner, module)):
-        chosen = _made_on(made, device, told or partner.node, chosen)
+        chosen = _made_on(made, device, told, chosen)
     if near is not None and odd.node is not near.node:
         if _is_argument(near) and (device := _expression(near)):
             chosen = _made_on(made, device, near.node, chosen)
@@ -179,8 +179,10 @@ def _make_it_there(
     return chosen
 
 
-def _made_on(made: ir.Expr, device: str, said: ir.Expr, otherwise: Change | None = None) -> Change:
-    together = made, said
+def _made_on(
+    made: ir.Expr, device: str, said: ir.Expr | None, otherwise: Change | None = None
+) -> Change:
+    together = () if said is None else (made, said)
     return Change(
         f"Make it on `{device}`", put_on(made, device), Safety.UNSAFE, together,
         names=(first_name(device),), otherwise=otherwise,

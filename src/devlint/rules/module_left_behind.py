@@ -93,7 +93,7 @@ def _move(module: Operand, given: Operand) -> Change | None:
     for device, told in reversed(devices_of(given)):
         rewrites = (insert_after(made, f".to({device})"),)
         chosen = Change(
-            f"Move it to `{device}`", rewrites, Safety.UNSAFE, (made, told or given.node),
+            f"Move it to `{device}`", rewrites, Safety.UNSAFE, () if told is None else (made, told),
             names=(first_name(device),), otherwise=chosen,
         )  # fmt: skip
     alike = _as_partner(made, given)
