@@ -6,9 +6,10 @@ import ast
 
 import pytest
 
-from devlint.source.scopes import is_bound
+from devlint.source.scopes import Scopes
 
-CODE = ast.parse("""\
+CODE = Scopes(
+    ast.parse("""\
 import torch as t
 from os import path
 
@@ -36,6 +37,7 @@ class Kept:
 
 after = 4
 """)
+)
 
 
 @pytest.mark.parametrize(
@@ -65,4 +67,4 @@ after = 4
     ],
 )
 def test_what_is_bound(name: str, row: int, bound: bool) -> None:
-    assert is_bound(CODE, name, row) is bound
+    assert CODE.is_bound(name, row) is bound

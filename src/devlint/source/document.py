@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from bisect import bisect_left
 from collections.abc import Iterable
@@ -19,7 +18,7 @@ from devlint.source.errors import SourceError
 from devlint.source.exact import Exact
 from devlint.source.lower import parsed, too_long_error
 from devlint.source.room import in_large_stack, with_room
-from devlint.source.scopes import binds, is_bound, is_header, is_move
+from devlint.source.scopes import Scopes
 
 _SOMETHING = re.compile(r"\S")
 
@@ -84,26 +83,26 @@ class Document:
 
     def is_bound(self, name: str, node: Located) -> bool:
         """Whether a name can be typed where a node stands."""
-        return is_bound(self._parsed, name, self.locate(node).row)
+        return self._scopes.is_bound(name, self.locate(node).row)
 
     @cached_property
-    def _parsed(self) -> ast.Module:
-        return parsed(self.text)
+    def _scopes(self) -> Scopes:
+        return Scopes(parsed(self.text))
 
     def _line_below(self, node: Located, line: str, name: str) -> Edit | None:
         """A line of its own below the statement in which a node stands; None where that doesn't
         bind the name, or shares its row with what comes after it, as the body of a loop may."""
         first, last = self.statement_rows(self.locate(node).row)
-        if not binds(self._parsed, first, name):
+        if not self._scopes.binds(first, name):
             return None
         indent = _indent(self.index.row_text(first))
-        if is_header(self._parsed, first):
+        if self._scopes.is_header(first):
             following = self.statement_after(last)
             inside = "" if following is None else _indent(self.index.row_text(following[0]))
             if len(inside) <= len(indent):
                 return None
             indent = inside
-        while is_move(self._parsed, last + 1, indent):
+        while self._scopes.is_move(last + 1, indent):
             last += 1
         end = self.index.row_bounds(last)[1]
         return Edit(self.index.span(end, end), f"\n{indent}{line}")
