@@ -168,6 +168,26 @@ def test_what_a_magic_returns_is_not_known() -> None:
     assert not any("DEV202" in each for each in places(data))
 
 
+@pytest.mark.parametrize(
+    "source",
+    [
+        "\r\n" * 20_000 + "x = !ls",
+        "%a\nx = '''" + "\\\r\n" * 20_000,
+        "ls a" + " " * 200_000 + "\nx",
+        "? " * 100_000 + "\nx",
+        "a" + " " * 200_000 + "# x\n%b",
+    ],
+)
+def test_masks_take_time_in_proportion(source: str) -> None:
+    """Each of these took days by an expression that reads the same text in several ways."""
+    assert len(masked(source, parses).text) == len(source)
+
+
+def test_cells_are_counted() -> None:
+    [finding] = found(notebook(*[code("")] * 10_001))
+    assert (finding.code, finding.message) == ("DEV003", "more than 10,000 cells of code")
+
+
 # --- where things are
 
 

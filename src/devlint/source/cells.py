@@ -70,7 +70,10 @@ class Cells:
         self.text = "".join(f"{cell.python.text}\n" for cell in self.cells)
         sizes = (len(cell.python.text) + 1 for cell in self.cells)
         self._starts = [0, *accumulate(sizes)][: len(self.cells)]
+        self._counts = {cell.number: cell.count for cell in self.cells}
         self._units: dict[Piece, list[int]] = {}
+        self._ends: dict[int, list[int]] = {}
+        self._newlines: dict[int, str] = {}
 
     @cached_property
     def shown(self) -> str:
@@ -138,7 +141,7 @@ class Cells:
         """Whether cells were run one after the other, by what the notebook says."""
         if len(numbers) < 2:
             return True
-        counts = [cell.count for cell in self.cells if cell.number in numbers]
+        counts = [self._counts[number] for number in sorted(numbers)]
         known = [count for count in counts if count is not None]
         return len(known) == len(counts) and all(a < b for a, b in pairwise(known))
 
@@ -164,7 +167,9 @@ class Cells:
         second one, or with `at_end` the end of the first one."""
         if not cell.pieces:
             return cell.at
-        ends = [*accumulate(len(piece.text) for piece in cell.pieces)]
+        ends = self._ends.get(cell.number)
+        if ends is None:
+            ends = self._ends[cell.number] = [*accumulate(len(each.text) for each in cell.pieces)]
         number = (bisect_left if at_end else bisect_right)(ends, offset)
         number = min(number, len(cell.pieces) - 1)
         piece = cell.pieces[number]
@@ -197,14 +202,21 @@ class Cells:
             start, end, content = min(start, size), size, content.removesuffix("\n")
         if end > size:
             raise ValueError("it would reach over several cells")
-        if any(start < last and end > first for first, last in cell.python.guarded):
+        guarded = cell.python.guarded  # which stand in order, one behind the other
+        nearest = guarded[max(bisect_left(guarded, (end, -1)) - 1, 0) :][:1]
+        if any(start < last and end > first for first, last in nearest):
             raise ValueError("it would change what only IPython reads")
         if not cell.pieces:
             raise ValueError("the cell is empty")
-        content = with_newlines(Edit(edit.span, content), newline_of(cell.text)).content
+        content = with_newlines(Edit(edit.span, content), self._newline(cell)).content
         first, last = self._in_file(cell, start), self._in_file(cell, end)
         index = self._file_index
         return Edit(index.span(first, last), self._written(cell, content, end == size))
+
+    def _newline(self, cell: Cell) -> str:
+        if cell.number not in self._newlines:
+            self._newlines[cell.number] = newline_of(cell.text)
+        return self._newlines[cell.number]
 
     def _written(self, cell: Cell, content: str, is_last: bool) -> str:
         """A text as it stands in strings of JSON: one for each line, where the cell has several."""

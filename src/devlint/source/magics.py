@@ -13,7 +13,7 @@ _PYTHON_CELLS = frozenset("capture debug memit prun snakeviz time timeit wandb".
 """Cell magics whose bodies run as Python, in the names of the notebook."""
 
 _HEAD = re.compile(
-    r"(?:[ \t\f]*(?:#[^\r\n]*)?(?:\r\n?|\n))*[ \t]*(?P<sign>%%|!!)(?P<name>[^\s%]*)[^\r\n]*"
+    r"(?:[ \t\f]*(?:#[^\r\n]*)?(?:\r\n|\r(?!\n)|\n))*[ \t]*(?P<sign>%%|!!)(?P<name>[^\s%]*)[^\r\n]*"
 )
 """The line of a cell magic, and the blank lines and comments above it."""
 _MAYBE = re.compile(r"^[ \t]*[%!?/,;]|\?[ \t]*\r?$|=[ \t]*[!%]", re.MULTILINE)
@@ -23,8 +23,8 @@ _LINE = re.compile(
 _TIMED = re.compile(r"(?P<indent>[ \t]*)(?P<magic>%time[ \t]+)(?P<rest>[^\s-].*)")
 _ASSIGNED = re.compile(r"(?P<target>[^#=]*[^#=!<>+\-*/%&|^@:\s][ \t]*=[ \t]*)(?:!|%(?=[A-Za-z_]))")
 _AUTOMATIC = re.compile(
-    r"\s*(?:cat|cd|conda|cp|env|less|load_ext|ls|mamba|man|matplotlib|mkdir|more|mv|pip|rm|rmdir|run|uv)"
-    r"[ \t]+\S.*\s*"
+    r"(?:cat|cd|conda|cp|env|less|load_ext|ls|mamba|man|matplotlib|mkdir|more|mv|pip|rm|rmdir|run|uv)"
+    r"[ \t]+\S.*"
 )
 """A cell of one line that IPython takes for a magic without a sign."""
 _UNKNOWN = "__"
@@ -37,7 +37,7 @@ _TOKEN = re.compile(
     r"|\\(?:\r\n?|\n)|(?P<end>\r\n?|\n)"
 )
 _CLOSING = {
-    quote: re.compile(rf"(?:\\(?:\r\n|.)|[^\\{breaks}])*?{quote}", re.DOTALL)
+    quote: re.compile(rf"(?:\\(?:\r\n|\r(?!\n)|[^\r])|[^\\{breaks}])*?{quote}", re.DOTALL)
     for quote, breaks in (('"""', ""), ("'''", ""), ('"', r"\r\n"), ("'", r"\r\n"))
 }
 
@@ -65,7 +65,7 @@ def masked(text: str, parses: Callable[[str], bool]) -> Masked:
 
     `parses` tells whether a text is Python. What is Python as it stands is left so.
     """
-    if _AUTOMATIC.fullmatch(text) and not parses(text):
+    if _AUTOMATIC.fullmatch(text.strip()) and not parses(text):
         return all_masked(text)
     if not _MAYBE.search(text) or parses(text):
         return Masked(text, ())

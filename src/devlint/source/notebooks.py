@@ -35,6 +35,9 @@ def _scanner(**options: Any) -> Callable[[str, int], tuple[Any, int]]:
     return scan
 
 
+_MOST_CELLS = 10_000
+"""Cells of code that are read: each takes time, however short it is."""
+
 Handler = Callable[[int], int]
 """Reads the value at an offset, and gives the offset behind it."""
 
@@ -50,8 +53,11 @@ def read_notebook(data: bytes) -> Cells:
         reader.read()
     except RecursionError:
         raise reader.error("nested too deeply for a notebook", 0) from None
-    cells = (_cell(each) for each in reader.cells if each.is_code)
-    return Cells(file, cells if _is_python(reader.metadata) else ())
+    code = [each for each in reader.cells if each.is_code and _is_python(reader.metadata)]
+    if len(code) > _MOST_CELLS:
+        reason = f"more than {_MOST_CELLS:,} cells of code"
+        raise SourceError(reason, LineIndex("").span(0, 0), "unreadable")
+    return Cells(file, map(_cell, code))
 
 
 def _is_python(metadata: Mapping[str, Any]) -> bool:
