@@ -179,7 +179,7 @@ def test_what_a_magic_returns_is_not_known() -> None:
     ],
 )
 def test_masks_take_time_in_proportion(source: str) -> None:
-    """Each of these took days by an expression that reads the same text in several ways."""
+    """Expressions that read the same text in several ways would take days over some of these."""
     assert len(masked(source, parses).text) == len(source)
 
 
