@@ -16,8 +16,8 @@ from devlint.flow.surroundings import Text
 from devlint.model import ir
 from devlint.rulebook import pages
 from devlint.source.document import Document
-from devlint.source.encoding import Decoded
 from devlint.source.reading import document_of
+from devlint.source.script import Script
 from devlint.verdict import saying
 
 BAD = 'import torch\n\nd = torch.device("gpu")\n'
@@ -35,9 +35,9 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the files that LibCST reads."""
     names: list[str] = []
 
-    def reads(decoded: Decoded, filename: str) -> Document:
+    def reads(script: Script, filename: str) -> Document:
         names.append(filename)
-        return document_of(decoded, filename)
+        return document_of(script, filename)
 
     monkeypatch.setattr(lint, "document_of", reads)
     return names

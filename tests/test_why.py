@@ -223,7 +223,7 @@ def test_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path.write_text(NET.replace("zeros(3)", "zeros(3)  # noqa"))
     assert main(["why", "--isolated", "--output-format", "json", f"{path}:7"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["place"] == {"path": str(path), "row": 7}
+    assert found["place"] == {"path": str(path), "row": 7, "cell": None}
     assert {each["withheld_by"] for each in found["findings"]} == {"suppressed"}
     assert {each["reason"] for each in found["findings"]} == {REASONS["suppressed"]}
 

@@ -18,6 +18,7 @@ CEILING = 1024 * 1024
 """Bytes of a file that devlint reads for itself: a configuration, an ignore file."""
 LARGEST_SOURCE = 64 * 1024 * 1024
 """Bytes of a source file, whatever the settings say."""
+NOTEBOOK = ".ipynb"
 LONGEST_PATH = 4096
 """Bytes of a path; no system takes longer ones."""
 
@@ -98,6 +99,17 @@ def read(path: str, most: int) -> bytes:
     """The content of a plain file. Raises `OSError`, `TooLargeError` above `most` bytes."""
     with opened(path) as descriptor:
         return read_from(descriptor, path, most)
+
+
+def is_notebook(filename: str) -> bool:
+    """Whether a file is a notebook, by its name."""
+    return filename.endswith(NOTEBOOK)
+
+
+def most_bytes(filename: str, most: int) -> int:
+    """Up to how many bytes a source file is read, where the settings say `most`: of a notebook,
+    which holds outputs as well, they bound the code alone."""
+    return LARGEST_SOURCE if is_notebook(filename) else most
 
 
 def read_from(descriptor: int, path: str, most: int) -> bytes:

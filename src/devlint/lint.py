@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from devlint import policy
 from devlint.config.selection import catalogue, codes_for
 from devlint.config.settings import Settings
+from devlint.files import LARGEST_SOURCE, is_notebook
 from devlint.flow.facts import IdleSuppression, Unparsable, Unreadable
 from devlint.flow.frames.coverage import Meetings
 from devlint.flow.frames.world import MOST_STEPS, TooManyStepsError
@@ -29,12 +30,14 @@ from devlint.model.findings import (
 from devlint.plan import Plan, prepare
 from devlint.purpose import speaks_of_devices
 from devlint.rulebook import Page, pages
-from devlint.source.encoding import decode, searchable
+from devlint.source.encoding import decode, searchable, searchable_text
 from devlint.source.errors import SourceError
 from devlint.source.lower import lower
+from devlint.source.notebooks import read_notebook
 from devlint.source.pragmas import has_own_pragmas, read_pragmas
 from devlint.source.reading import document_of, mentions, syntax_error
 from devlint.source.room import with_room
+from devlint.source.script import Script
 from devlint.verdict.locating import locate, no_files
 from devlint.verdict.saying import rules_for, say
 
@@ -96,23 +99,51 @@ def check(data: bytes, filename: str, settings: Settings) -> Checked:
 
 def _check(data: bytes, filename: str, settings: Settings) -> Checked:
     plan = prepare(settings)
+    codes = codes_for(settings, filename, catalogue())
+    if not is_notebook(filename):
+        return _check_python(data, None, filename, settings, plan, codes)
+    if len(data) > LARGEST_SOURCE:
+        return Checked(unreadable(filename, too_large(settings, filename), settings))
+    try:
+        cells = read_notebook(data)
+    except SourceError as error:
+        return Checked(_of_failure(error, filename, codes))
+    code = cells.text.encode("utf-8", "surrogatepass")
+    checked = _check_python(code, cells, filename, settings, plan, codes)
+    broken = [each for error in cells.errors for each in _of_failure(error, filename, codes)]
+    found = in_order([*broken, *checked.findings])
+    return replace(checked, findings=[*map(cells.placed, found)])
+
+
+def _check_python(
+    data: bytes,
+    script: Script | None,
+    filename: str,
+    settings: Settings,
+    plan: Plan,
+    codes: frozenset[str],
+) -> Checked:
+    """The findings of a file of Python, or of the Python that a script has: `data` is that."""
     if len(data) > settings.max_file_size:
         return Checked(unreadable(filename, too_large(settings), settings))
-    codes = codes_for(settings, filename, catalogue())
-    relevant = plan.concerns(searchable(data))
+    searched = searchable(data) if script is None else searchable_text(script.text)
+    relevant = plan.concerns(searched)
     if not relevant and not mentions(data, PRAGMA_WORDS):
-        error = syntax_error(data)
+        error = None if script is not None else syntax_error(data)
         return Checked([] if error is None else _of_failure(error, filename, codes))
     consulted: set[str] = set()
     meetings, withheld_by = Meetings(), Counter[str]()
     if plan.neighbours is not None:
         plan.neighbours.refused.clear()
     try:
+        script = decode(data) if script is None else script
         if not relevant or plan.project is None:
-            read = _read(data, filename, codes, plan if relevant else None, meetings, withheld_by)
+            read = _read(script, filename, codes, plan if relevant else None, meetings, withheld_by)
             return Checked(read, coverage=meetings.coverage(), withheld_by=withheld_by)
         with plan.project.visit() as consulted:
-            findings = _read(data, filename, codes, plan, meetings, withheld_by)
+            findings = _read(script, filename, codes, plan, meetings, withheld_by)
+    except SourceError as error:
+        findings = _of_failure(error, filename, codes)
     except TooManyStepsError:
         findings = unreadable(filename, TOO_MUCH, settings)
     refused = {} if plan.neighbours is None else plan.neighbours.refused
@@ -121,7 +152,7 @@ def _check(data: bytes, filename: str, settings: Settings) -> Checked:
 
 
 def _read(
-    data: bytes,
+    script: Script,
     filename: str,
     codes: frozenset[str],
     plan: Plan | None,
@@ -134,8 +165,7 @@ def _read(
     LibCST reads it where something is reported, or a comment of ours is to be judged.
     """
     try:
-        decoded = decode(data)
-        content = content_of(decoded.text, filename, plan)
+        content = content_of(script.text, filename, plan)
         withheld: dict[tuple[str, Located], tuple[Page, Report, str]] = {}
 
         def sieve(page: Page, report: Report, by: str) -> None:
@@ -147,12 +177,12 @@ def _read(
             if plan is None
             else with_room(lambda: say(content, filename, codes, plan, meetings, sieve))
         )
-        has_own = has_own_pragmas(decoded.text)
+        has_own = has_own_pragmas(script.text)
         if not has_own:
             withheld_by.update(row for _, _, row in withheld.values())
         if not said and not has_own:
             return []
-        document = document_of(decoded, filename)
+        document = document_of(script, filename)
         files = no_files if plan is None or plan.neighbours is None else plan.neighbours.file
         found = [locate(report, page, document, filename, files) for page, report in said]
         if not has_own or not withheld:
@@ -181,8 +211,10 @@ def content_of(text: str, filename: str, plan: Plan | None) -> Text:
     return Text(module, speaks_of_devices(text, module))
 
 
-def too_large(settings: Settings) -> str:
-    """Why a file isn't read that has more bytes than the settings allow."""
+def too_large(settings: Settings, filename: str = "") -> str:
+    """Why a file isn't read that has more bytes than the settings allow, or its code."""
+    if is_notebook(filename):
+        return f"larger than {LARGEST_SOURCE:,} bytes, up to which notebooks are read"
     return f"larger than the {settings.max_file_size:,} bytes of `max-file-size`"
 
 

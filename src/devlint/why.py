@@ -22,8 +22,7 @@ from devlint.model.findings import LESS_CERTAIN, Finding, Hop, Report
 from devlint.plan import Plan, prepare
 from devlint.policy import asking, reasons, rows
 from devlint.rulebook import Page
-from devlint.source.encoding import decode
-from devlint.source.reading import document_of
+from devlint.source.reading import document_of, read_script
 from devlint.source.room import with_room
 from devlint.source.spots import path_of
 from devlint.verdict.locating import locate
@@ -61,10 +60,11 @@ Any row on names may as well."""
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A line of a file, 1-based; `path` is absolute."""
+    """A line of a file, 1-based; `path` is absolute. In a notebook, it is one of a cell."""
 
     path: str
     row: int
+    cell: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,14 +133,15 @@ class Why:
 
 
 def why(data: bytes, filename: str, settings: Settings, row: int, column: int | None = None) -> Why:
-    """What is known at a line of a file, or at what stands at one of its columns (1-based).
+    """What is known at a line of a file, or at what stands at one of its columns (1-based). Of a
+    notebook, lines are those of all cells of Python, one below the other.
 
     Raises `SourceError` where the file can't be read, `SettingsError` as `prepare` does, and
     `TooManyStepsError`.
     """
     plan, path = prepare(settings), str(Path(filename).absolute())
     codes = codes_for(settings, filename, catalogue())
-    decoded = decode(data)
+    script = read_script(data, filename)
     record = Record(path, range(row, row + 1))
     dropped: list[Judged] = []
 
@@ -150,19 +151,19 @@ def why(data: bytes, filename: str, settings: Settings, row: int, column: int | 
 
     visit = nullcontext() if plan.project is None else plan.project.visit()
     with asking(plan.policy_off), visit:
-        content = content_of(decoded.text, filename, plan)
+        content = content_of(script.text, filename, plan)
         facts, said = with_room(lambda: _said(content, path, plan, record, sieve))
-        document = document_of(decoded, filename)
+        document = document_of(script, filename)
         shown = tuple(_shown(said, document, filename, codes, row, settings.pedantic))
     found = tuple(dict.fromkeys((*shown, *_kept_back(record, facts), *dropped)))
-    lines = decoded.text.splitlines()
+    lines = script.shown.splitlines()
     return Why(
         Place(path, row),
         lines[row - 1].strip() if row <= len(lines) else "",
         _distinct(_values(record, row, column)),
         _distinct(_contracts(record)),
         tuple(record.callers.items()),
-        _with_names(found, record, decoded.text, filename, settings),
+        _with_names(found, record, script.text, filename, settings),
         tuple(dict.fromkeys(advice(record, content.module, settings.follow_imports))),
     )
 

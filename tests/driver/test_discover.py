@@ -40,11 +40,12 @@ def test_a_named_file_needs_no_suffix(project: Project) -> None:
     assert project.found("script") == ["script DEV304"]
 
 
-def test_a_notebook_is_refused_and_not_taken_for_python(project: Project) -> None:
-    project.write({"a.ipynb": '{"cells": []}\n'})
-    ran = project.run("a.ipynb")
-    assert ran.err == "devlint: a.ipynb: notebooks aren't read yet\n"
-    assert ran.code == 2
+def test_notebooks_are_found_but_not_their_checkpoints(project: Project) -> None:
+    code = BAD_DEVICE.replace("\n", "\\n").replace('"', '\\"')
+    cell = f'{{"cell_type": "code", "source": "{code}"}}'
+    notebook = f'{{"cells": [{cell}]}}\n'
+    project.write({"a.ipynb": notebook, ".ipynb_checkpoints/a-checkpoint.ipynb": notebook})
+    assert project.found(".") == ["a.ipynb 1:3:18:"]
 
 
 def test_files_elsewhere_have_absolute_paths(project: Project) -> None:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+import cells
 import pytest
 from driver.conftest import CLEAN, Project, Ran
 from repository import Repository
@@ -758,3 +759,15 @@ def test_it_is_a_command(history: History) -> None:
     )
     assert (done.returncode, done.stderr) == (1, "")
     assert done.stdout.startswith("a.py:4:18: DEV304")
+
+
+# --- notebooks -------------------------------------------------------------------------------
+
+
+def test_what_a_notebook_had_before_it_was_run_again_is_older(history: History) -> None:
+    bad, more = cells.code(OLD), cells.code('e = torch.device("gpu2")')
+    one, again = cells.code("x = 1", 1), cells.code("x = 1", 8)
+    history.commit({"a.ipynb": cells.notebook(one, bad).decode()})
+    history.commit({"a.ipynb": cells.notebook(cells.text(), again, bad, more).decode()})
+    ran = history.run("HEAD~1")
+    assert [line.split(": ")[0] for line in ran.out.splitlines()] == ["a.ipynb:cell 4:1:18"]

@@ -66,6 +66,7 @@ def test_json() -> None:
     assert json.loads(shown("json", MISMATCH)) == [
         {
             "filename": "train.py",
+            "cell": None,
             "location": {"row": 8, "column": 5},
             "end_location": {"row": 8, "column": 10},
             "code": "DEV202",
@@ -78,18 +79,21 @@ def test_json() -> None:
                 {
                     "message": "made on cuda here",
                     "filename": "train.py",
+                    "cell": None,
                     "location": {"row": 3, "column": 5},
                     "end_location": {"row": 3, "column": 33},
                 },
                 {
                     "message": "made on cpu here",
                     "filename": "train.py",
+                    "cell": None,
                     "location": {"row": 4, "column": 5},
                     "end_location": {"row": 4, "column": 19},
                 },
                 {
                     "message": "used together here",
                     "filename": "train.py",
+                    "cell": None,
                     "location": {"row": 8, "column": 5},
                     "end_location": {"row": 8, "column": 10},
                 },
@@ -101,6 +105,7 @@ def test_json() -> None:
                 "edits": [
                     {
                         "content": ".to(x.device)",
+                        "cell": None,
                         "location": {"row": 8, "column": 10},
                         "end_location": {"row": 8, "column": 10},
                     }

@@ -20,7 +20,8 @@ from devlint.model.findings import (
 )
 from devlint.model.spans import apply_edits
 from devlint.source.depth import is_deep, too_deep
-from devlint.source.document import Document, encode
+from devlint.source.document import Document
+from devlint.source.encoding import Decoded
 from devlint.source.errors import SourceError
 from devlint.source.lower import lower
 from devlint.source.reading import mentions, read_document, syntax_error
@@ -60,8 +61,9 @@ NAMES = [
 @pytest.mark.parametrize(("data", "encoding"), NAMES)
 def test_a_file_survives_reading_and_writing(data: bytes, encoding: str) -> None:
     document = read_document(data, "x.py")
-    assert document.decoded.encoding == encoding
-    assert encode(document, document.text) == data
+    assert isinstance(document.script, Decoded)
+    assert document.script.encoding == encoding
+    assert document.script.edited(()) == data
     for statement in lower(document.text, "x.py").body:
         assert isinstance(statement, (ir.Assign, ir.If))
         target = statement.test if isinstance(statement, ir.If) else statement.targets[0]

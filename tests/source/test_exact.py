@@ -15,7 +15,6 @@ import devlint
 from devlint.flow.syntax.walk import descendants
 from devlint.model import ir
 from devlint.rulebook import pages
-from devlint.source.document import encode
 from devlint.source.errors import SourceError
 from devlint.source.exact import NotFoundError
 from devlint.source.lower import lower
@@ -221,7 +220,7 @@ def test_a_case(case: Case) -> None:
         document = read_document(case.source.encode(), "x.py")
     except SourceError:
         return  # what such a case is about
-    assert not list(lost(encode(document, document.text)))
+    assert not list(lost(document.script.edited(())))
 
 
 def own_files() -> Iterator[Path]:

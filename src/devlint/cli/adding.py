@@ -26,7 +26,9 @@ def add_ignores(
         if source.shown not in concerned:
             continue
         try:
-            data = files.read(source.path, source.settings.max_file_size)
+            data = files.read(
+                source.path, files.most_bytes(source.path, source.settings.max_file_size)
+            )
             done = suppress(data, source, reason)
             if done.data != data:
                 rewrite(source.path, data, done.data)

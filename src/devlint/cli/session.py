@@ -18,15 +18,15 @@ from devlint.escaping import block
 from devlint.history.older import Older
 from devlint.model.findings import NOTHING_MEETS, Coverage, Finding
 from devlint.report import Sources
-from devlint.source.encoding import decode
-from devlint.source.errors import SourceError
 
 
 def read_source(filename: str) -> str | None:
     """The text of a file by its own encoding, newlines untouched; None where it can't be had."""
+    from devlint.source.reading import text_of  # a run that shows no source does without
+
     try:
-        return decode(files.read(filename, files.LARGEST_SOURCE)).text
-    except (OSError, SourceError):
+        return text_of(files.read(filename, files.LARGEST_SOURCE), filename)
+    except OSError:
         return None
 
 
@@ -85,7 +85,7 @@ class Session:
     def tell(self, findings: Sequence[Finding]) -> None:
         """One line on stderr for each finding that isn't part of the output."""
         for finding in findings:
-            place = f"{finding.filename}:{finding.span.row}:{finding.span.column}"
+            place = f"{finding.filename}:{finding.span.place}"
             complain(f"{place}: {finding.code} {finding.message}")
 
     def finish(self, findings: Sequence[Finding], changed: bool = False) -> int:

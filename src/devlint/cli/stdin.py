@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import os
 import sys
-import tokenize
 
 from devlint.cli.arguments import UsageError
 from devlint.cli.output import report
@@ -14,6 +12,7 @@ from devlint.driver.discover import Failure, Source, is_excluded
 from devlint.driver.run import check_bytes
 from devlint.files import LARGEST_SOURCE, LONGEST_PATH, UNSEEN
 from devlint.model.codec import decode, decode_counts
+from devlint.source.reading import text_of
 
 
 def check_stdin(session: Session) -> int:
@@ -35,7 +34,7 @@ def check_stdin(session: Session) -> int:
     settings = session.configuration.for_folder(os.path.dirname(path))
     source = Source(path, shown, settings, UNSEEN)
     session.settings, session.files = settings, 1
-    text = _text(data)
+    text = text_of(data, path)
     session.sources = lambda filename: text if filename == shown else None
     fixing = settings.fix or settings.fix_only
     if settings.force_exclude and is_excluded(path, settings):
@@ -49,7 +48,7 @@ def check_stdin(session: Session) -> int:
     session.withheld_by = decode_counts(outcome.withheld_by)
     session.unchecked = int(outcome.failed and not outcome.error)
     findings = decode(outcome.findings, shown)
-    if not (fixing or options.diff) or outcome.failed:
+    if not (fixing or options.diff) or outcome.error:
         if fixing and not options.diff:
             _write_bytes(data)
             session.stream = sys.stderr
@@ -69,18 +68,10 @@ def _fix(session: Session, source: Source, data: bytes) -> int:
         session.write(unified_diff(fixed.old, fixed.new, source.shown))
     else:
         _write_bytes(fixed.new)
-        text = _text(fixed.new)
+        text = text_of(fixed.new, source.path)
         session.sources = lambda filename: text if filename == source.shown else None
         session.stream = sys.stderr
     return report(session, renamed(fixed.remaining, source.shown))
-
-
-def _text(data: bytes) -> str | None:
-    try:
-        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
-        return data.decode(encoding)
-    except (SyntaxError, UnicodeError, LookupError):
-        return None
 
 
 def _write_bytes(data: bytes) -> None:

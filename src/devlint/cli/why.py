@@ -1,4 +1,5 @@
-"""`devlint why FILE:LINE[:COL]`: what is known there, and what becomes of it."""
+"""`devlint why FILE:LINE[:COL]`, or `NOTEBOOK:CELL:LINE[:COL]`: what is known there, and what
+becomes of it."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator
+from typing import TypeVar, cast
 
 from devlint import files
 from devlint.cli.arguments import UsageError
@@ -15,26 +17,44 @@ from devlint.cli.check import configured
 from devlint.escaping import json_text, line
 from devlint.flow.frames.world import TooManyStepsError
 from devlint.lint import TOO_MUCH
+from devlint.source.cells import Cells
 from devlint.source.errors import SourceError
+from devlint.source.notebooks import read_notebook
 from devlint.why import Contract, Judged, Known, Place, Step, Why
 from devlint.why import why as ask
 
-_PLACE = re.compile(r"(?P<file>.+?):(?P<row>[1-9]\d{0,8})(:(?P<column>[1-9]\d{0,8}))?")
+_LINE = r"(?P<row>[1-9]\d{0,8})(:(?P<column>[1-9]\d{0,8}))?"
+_IN_NOTEBOOK = re.compile(
+    rf"(?P<file>.+?{re.escape(files.NOTEBOOK)}):(cell )?(?P<cell>[1-9]\d{{0,8}}):{_LINE}"
+)
+_PLACE = re.compile(rf"(?P<file>.+?):{_LINE}")
 
 
 def why(options: argparse.Namespace) -> int:
     """Answer for one place. Raises `UsageError` and `SettingsError`."""
-    found = _PLACE.fullmatch(options.place)
+    notebook = _IN_NOTEBOOK.fullmatch(options.place)
+    found = notebook or _PLACE.fullmatch(options.place)
     if found is None:
         raise UsageError(f"`{options.place}` is not of the form FILE:LINE[:COL]")
+    if notebook is None and files.is_notebook(found["file"]):
+        raise UsageError(f"`{options.place}` is not of the form NOTEBOOK:CELL:LINE[:COL]")
     filename, row = found["file"], int(found["row"])
     column = int(found["column"]) if found["column"] else None
     path = os.path.abspath(filename)
     asked = argparse.Namespace(config=options.config, isolated=options.isolated)
     settings = configured(asked, os.getcwd()).for_folder(os.path.dirname(path))
     try:
-        data = files.read(filename, settings.max_file_size)
-        answer = ask(data, filename, settings, row, column)
+        data = files.read(filename, files.most_bytes(filename, settings.max_file_size))
+        if notebook is None:
+            answer = ask(data, filename, settings, row, column)
+        else:
+            cells, number = read_notebook(data), int(notebook["cell"])
+            inside = cells.row_of(number, row)
+            if inside is None:
+                raise UsageError(f"{filename}: there is no line {row} in a cell {number} of Python")
+            answer = _in_cells(ask(data, filename, settings, inside, column), path, cells)
+    except UsageError:
+        raise
     except OSError as error:
         raise UsageError(f"{filename}: {files.reason(error)}") from error
     except SourceError as error:
@@ -51,6 +71,29 @@ def why(options: argparse.Namespace) -> int:
     return 0
 
 
+_Part = TypeVar("_Part")
+
+
+def _in_cells(part: _Part, path: str, cells: Cells) -> _Part:
+    """A part of an answer, with the lines of a notebook as those of its cells."""
+
+    def told(value: object) -> object:
+        if isinstance(value, tuple):
+            return tuple(map(told, value))
+        if isinstance(value, Place):
+            if value.path != path:
+                return value
+            number, row = cells.cell_of(value.row)
+            return Place(path, row, number)
+        if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            names = (each.name for each in dataclasses.fields(value))
+            parts = {name: told(getattr(value, name)) for name in names}
+            return dataclasses.replace(value, **parts)
+        return value
+
+    return cast("_Part", told(part))
+
+
 def _record(answer: Why) -> dict[str, object]:
     """As plain values: withheld findings with the reason in words."""
     found = dataclasses.asdict(answer)
@@ -61,7 +104,8 @@ def _record(answer: Why) -> dict[str, object]:
 
 
 def _text(answer: Why, filename: str) -> Iterator[str]:
-    yield f"{filename}:{answer.place.row}"
+    cell = "" if answer.place.cell is None else f"cell {answer.place.cell}:"
+    yield f"{filename}:{cell}{answer.place.row}"
     yield f"    {answer.source}"
     sections = (
         ("values", (each for known in answer.known for each in _known(known, answer.place))),
@@ -114,8 +158,10 @@ def _at(step: Step, here: Place) -> str:
 
 def _name(place: Place, here: Place) -> str:
     """How a place is called: by its line in the same file."""
-    name = "" if place.path == here.path else f"{os.path.relpath(place.path)}:"
-    return f"{name}{place.row}" if name else f"line {place.row}"
+    if place.path != here.path:
+        return f"{os.path.relpath(place.path)}:{place.row}"
+    cell = "" if place.cell == here.cell else f"cell {place.cell}, "
+    return f"{cell}line {place.row}"
 
 
 def _contract(contract: Contract, here: Place) -> Iterator[str]:

@@ -17,7 +17,7 @@ from devlint import policy
 from devlint.config.patterns import is_pattern, rebase
 from devlint.config.shapes import Shape
 
-DEFAULT_INCLUDE = ("*.py", "*.pyi")
+DEFAULT_INCLUDE = ("*.py", "*.pyi", "*.ipynb")
 DEFAULT_EXCLUDE = (
     ".bzr", ".direnv", ".eggs", ".git", ".git-rewrite", ".hg", ".ipynb_checkpoints", ".mypy_cache",
     ".nox", ".pants.d", ".pyenv", ".pytest_cache", ".pytype", ".ruff_cache", ".devlint_cache",

@@ -99,9 +99,6 @@ class _Walk:
         settings = self._configuration.for_folder(os.path.dirname(path))
         if settings.force_exclude and is_excluded(path, settings):
             return
-        if path.endswith(".ipynb"):  # JSON parses as Python: it would pass without being read
-            self._found.failures.append(Failure(self.shown(path), "notebooks aren't read yet"))
-            return
         self._found.sources.append(Source(path, self.shown(path), settings, look(status)))
 
     def folder(self, path: str) -> None:

@@ -22,7 +22,8 @@ from devlint.model import ir
 from devlint.model.findings import Hop, Located, Span
 from devlint.plan import Plan, prepare
 from devlint.policy import asking
-from devlint.source.encoding import decode, searchable
+from devlint.source.encoding import searchable_text
+from devlint.source.reading import read_script
 from devlint.source.room import with_room
 from devlint.source.spots import File, path_of, span_of
 from devlint.verdict.locating import no_files
@@ -39,10 +40,11 @@ def facts_of(data: bytes, filename: str, settings: Settings) -> list[Record]:
     Raises `SourceError` for what can't be read, and `TooManyStepsError` for what takes too long.
     """
     plan = prepare(settings)
-    if not plan.concerns(searchable(data)):
+    text = read_script(data, filename).text
+    if not plan.concerns(searchable_text(text)):
         return []
     with asking(plan.policy_off):
-        return with_room(lambda: _facts(decode(data).text, filename, plan))
+        return with_room(lambda: _facts(text, filename, plan))
 
 
 def _facts(text: str, filename: str, plan: Plan) -> list[Record]:

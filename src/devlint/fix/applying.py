@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import io
 import os
-import re
 from bisect import bisect_right, insort
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -14,10 +13,11 @@ from itertools import accumulate
 from typing import TypeVar
 
 from devlint.escaping import patch_name
+from devlint.files import is_notebook
 from devlint.model.findings import Edit, Finding, Fix, Safety
-from devlint.model.spans import apply_edits
-from devlint.source.encoding import decode
-from devlint.source.reading import syntax_error
+from devlint.source.cells import Cell
+from devlint.source.notebooks import read_notebook
+from devlint.source.reading import read_script, syntax_error
 
 S = TypeVar("S")
 
@@ -64,7 +64,7 @@ def fix_source(
     def lint(new: bytes) -> list[Finding]:
         return list(check(new, filename, settings))
 
-    return _Session(data, lint, shown, unsafe).run()
+    return _Session(data, filename, lint, shown, unsafe).run()
 
 
 class _Session:
@@ -76,10 +76,12 @@ class _Session:
     def __init__(
         self,
         data: bytes,
+        filename: str,
         check: Callable[[bytes], list[Finding]],
         shown: Callable[[Finding], bool],
         unsafe: bool,
     ) -> None:
+        self._filename = filename
         self._check = check
         self._shown = shown
         self._unsafe = unsafe
@@ -102,6 +104,9 @@ class _Session:
             tuple(self._dropped.values()),
             tuple(filter(self._shown, self._findings)),
         )
+
+    def _edited(self, edits: Sequence[Edit]) -> bytes:
+        return read_script(self._data, self._filename).edited(edits)
 
     def _lint(self, data: bytes) -> list[Finding]:
         self._checks -= 1
@@ -138,10 +143,10 @@ class _Session:
         """Whether all findings went, no other came, and the file parses."""
         edits = [edit for _, fix in chosen for edit in fix.edits]
         try:
-            data = _edited(self._data, edits)
+            data = self._edited(edits)
         except ValueError:
             return False
-        if syntax_error(data) is not None:
+        if syntax_error(data, self._filename) is not None:
             return False
         findings = self._lint(data)
         fixed = [finding for finding, _ in chosen]
@@ -158,12 +163,12 @@ class _Session:
 
     def _apply_alone(self, finding: Finding, fix: Fix) -> None:
         try:
-            data = _edited(self._data, fix.edits)
+            data = self._edited(fix.edits)
         except UnicodeEncodeError:
             return self._drop(finding, "the encoding of the file lacks its characters")
         except ValueError as error:
             return self._drop(finding, str(error))
-        if syntax_error(data) is not None:
+        if syntax_error(data, self._filename) is not None:
             return self._drop(finding, "the file would no longer parse")
         findings = self._lint(data)
         objection = _objection(finding, self._findings, findings)
@@ -228,32 +233,31 @@ def _moves(edits: Sequence[Edit]) -> Callable[[int], int]:
     return lambda offset: offset + shifts[bisect_right(ends, offset)]
 
 
-# --- bytes and text ------------------------------------------------------------------------
-
-
-def _edited(data: bytes, edits: Sequence[Edit]) -> bytes:
-    """The bytes after some edits, with the line ends of the file.
-
-    Raises `ValueError` where the edits don't fit, and `UnicodeEncodeError`, a kind of it, where
-    the encoding of the file lacks their characters.
-    """
-    decoded = decode(data)
-    newline = _newline(decoded.text)
-    edits = [Edit(edit.span, edit.content.replace("\n", newline)) for edit in edits]
-    return decoded.encode(apply_edits(decoded.text, edits))
-
-
-def _newline(text: str) -> str:
-    """The first line end of a text, which stands for all."""
-    found = re.search(r"\r\n?|\n", text)
-    return found[0] if found else "\n"
+# --- diffs ---------------------------------------------------------------------------------
 
 
 def unified_diff(old: bytes, new: bytes, filename: str) -> bytes:
     """The change from `old` to `new` as `patch` and `git apply` read it; empty without one.
 
-    Its lines are the bytes of the file, whatever its encoding and the ends of its lines.
+    Its lines are the bytes of the file, whatever its encoding and the ends of its lines. The change
+    of a notebook is for people: one of each cell.
     """
+    if is_notebook(filename):
+        pairs = zip(read_notebook(old).cells, read_notebook(new).cells, strict=True)
+        return b"".join(
+            _diff(_bytes(before), _bytes(after), f"{filename}:cell {before.number}")
+            for before, after in pairs
+        )
+    return _diff(old, new, filename)
+
+
+def _bytes(cell: Cell) -> bytes:
+    """The text of a cell, whose last line is one as well."""
+    text = cell.text if not cell.text or cell.text.endswith("\n") else f"{cell.text}\n"
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _diff(old: bytes, new: bytes, filename: str) -> bytes:
     name = patch_name(filename.replace(os.sep, "/"))
     lines = difflib.diff_bytes(difflib.unified_diff, _lines(old), _lines(new), name, name)
     return b"".join(

@@ -11,7 +11,7 @@ from devlint.driver.discover import Failure, Source
 from devlint.driver.run import DIED
 from devlint.history.older import Told, fresh
 from devlint.model.findings import Finding, Safety
-from devlint.source.encoding import text_of
+from devlint.source.reading import text_of
 
 
 @dataclass(slots=True)
@@ -106,7 +106,7 @@ def _applies(finding: Finding, unsafe: bool) -> bool:
 def _fix_file(task: _Task) -> _Outcome:
     """Fix one file's bytes. As with linting, one bad file must not end the run."""
     try:
-        data = files.read(task.source.path, task.source.settings.max_file_size)
+        data = _read(task.source)
         return fix_bytes(data, task.source, task.unsafe, task.older)
     except OSError as error:
         return _Outcome(error=files.reason(error))
@@ -129,13 +129,13 @@ def fix_bytes(data: bytes, source: Source, unsafe: bool, older: Told | None = No
         found = check_source(data, filename, settings)
         if not older:
             return found
-        new = fresh([*filter(shown, found)], text_of(data), older)
+        new = fresh([*filter(shown, found)], text_of(data, filename) or "", older)
         return [*new, *(finding for finding in found if not shown(finding))]
 
     everything = replace(source.settings, pedantic=True)
     result = fix_source(data, source.path, everything, unsafe, check, shown)
     notes = tuple(
-        f"{item.finding.span.row}: the fix of {item.finding.code} was left out: {item.reason}"
+        f"{_row(item.finding)}: the fix of {item.finding.code} was left out: {item.reason}"
         for item in result.dropped
     )
     return _Outcome(data, result.data, len(result.applied), result.remaining, notes)
@@ -144,3 +144,12 @@ def fix_bytes(data: bytes, source: Source, unsafe: bool, older: Told | None = No
 def renamed(findings: Iterable[Finding], shown: str) -> list[Finding]:
     """The findings under the name that messages use."""
     return [replace(finding, filename=shown) for finding in findings]
+
+
+def _read(source: Source) -> bytes:
+    return files.read(source.path, files.most_bytes(source.path, source.settings.max_file_size))
+
+
+def _row(finding: Finding) -> str:
+    """`7`, or `cell 3:7`."""
+    return finding.span.place.rpartition(":")[0]

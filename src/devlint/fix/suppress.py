@@ -15,8 +15,7 @@ from devlint.config.selection import FAILURES
 from devlint.driver.discover import Source
 from devlint.lint import UNUSED_SUPPRESSION, check_source
 from devlint.model.findings import Edit, Finding
-from devlint.model.spans import apply_edits
-from devlint.source.document import Document, encode
+from devlint.source.document import Document
 from devlint.source.reading import read_document
 
 _OURS = re.compile(r"#\s*devlint\s*:\s*ignore\s*\[(?P<codes>[^\]#]*)\]")
@@ -105,8 +104,8 @@ def _with_comments(
     if not edits:
         return None
     try:
-        return encode(document, apply_edits(document.text, list(edits.values())))
-    except UnicodeEncodeError:
+        return document.script.edited(list(edits.values()))
+    except ValueError:  # the encoding lacks characters of the reason, or only IPython reads a row
         return None
 
 

@@ -28,7 +28,7 @@ from devlint.history.older import Older, Sources, Told, split, told
 from devlint.history.renames import renamed
 from devlint.model.findings import Finding
 from devlint.project.importing import PLACES, surroundings_of
-from devlint.source.encoding import text_of
+from devlint.source.reading import text_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +177,7 @@ class _Comparison:
         return {
             shown: told(
                 found,
-                text_of(content(places[shown])) if shown in places else texts(shown) or "",
+                (text_of(content(places[shown]), shown) if shown in places else texts(shown)) or "",
             )
             for shown, found in by_file.items()
         }

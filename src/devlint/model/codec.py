@@ -9,9 +9,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import astuple
 from typing import Any
 
 from devlint.model.findings import (
+    CellSpan,
     Confidence,
     Coverage,
     Edit,
@@ -47,8 +49,8 @@ def _read(filename: str, *row: Any) -> Finding:
         name=name,
         message=message,
         level=Level(level),
-        span=Span(*span),
-        trace=tuple(Step(Span(*place), words, _shown(path)) for place, words, path in trace),
+        span=_read_span(span),
+        trace=tuple(Step(_read_span(place), words, _shown(path)) for place, words, path in trace),
         fix=None if fix is None else _read_fix(*fix),
         help=remedy,
         statement=(statement[0], statement[1]),
@@ -87,12 +89,18 @@ def _fix(fix: Fix) -> list[Any]:
 
 def _read_fix(message: str, safety: str, edits: list[Any]) -> Fix:
     return Fix(
-        message, Safety(safety), tuple(Edit(Span(*span), content) for span, content in edits)
+        message, Safety(safety), tuple(Edit(_read_span(span), content) for span, content in edits)
     )
 
 
 def _span(span: Span) -> list[int]:
-    return [span.start, span.end, span.row, span.column, span.end_row, span.end_column]
+    row = [span.start, span.end, span.row, span.column, span.end_row, span.end_column]
+    return row if span.cell is None else [*row, *astuple(span.cell)]
+
+
+def _read_span(row: list[int]) -> Span:
+    start, end, first, column, last, end_column, *cell = row
+    return Span(start, end, first, column, last, end_column, CellSpan(*cell) if cell else None)
 
 
 def encode_coverage(coverage: Coverage) -> str:

@@ -176,10 +176,27 @@ def replace_tail(first: Located, whole: Located, text: str) -> Rewrite:
 
 
 @dataclass(frozen=True, slots=True)
+class CellSpan:
+    """Where a span is in a notebook: in which cell, in which rows of it, and where in the file.
+
+    Cells count from 1 among all cells, those of text as well.
+    """
+
+    number: int
+    row: int
+    end_row: int
+    file_row: int
+    file_column: int
+    file_end_row: int
+    file_end_column: int
+
+
+@dataclass(frozen=True, slots=True)
 class Span:
     """A range of a document. Offsets, rows and columns count code points; `end` is exclusive.
 
-    `start` and `end` are 0-based offsets into the text; rows and columns are 1-based.
+    `start` and `end` are 0-based offsets into the text; rows and columns are 1-based. The text of
+    a notebook is that of its cells, one below the other; `cell` tells where that is in the file.
     """
 
     start: int
@@ -188,6 +205,31 @@ class Span:
     column: int
     end_row: int
     end_column: int
+    cell: CellSpan | None = None
+
+    @property
+    def own_row(self) -> int:
+        """The row as users count it: in the cell of a notebook, else in the file."""
+        return self.row if self.cell is None else self.cell.row
+
+    @property
+    def own_end_row(self) -> int:
+        """The same of the end."""
+        return self.end_row if self.cell is None else self.cell.end_row
+
+    @property
+    def place(self) -> str:
+        """`7:5`, or `cell 3:7:5`."""
+        cell = "" if self.cell is None else f"cell {self.cell.number}:"
+        return f"{cell}{self.own_row}:{self.column}"
+
+    @property
+    def of_file(self) -> tuple[int, int, int, int]:
+        """Row and column of the start and the end, in the file as it lies there."""
+        cell = self.cell
+        if cell is None:
+            return self.row, self.column, self.end_row, self.end_column
+        return cell.file_row, cell.file_column, cell.file_end_row, cell.file_end_column
 
 
 @dataclass(frozen=True, slots=True)

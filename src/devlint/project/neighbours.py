@@ -17,9 +17,9 @@ from devlint.flow.syntax.scan import MOVES
 from devlint.project.importing import ALL, Finder, is_absent, modules_of
 from devlint.project.programs import answer, questions
 from devlint.purpose import speaks_of_devices
-from devlint.source.encoding import decode
 from devlint.source.errors import SourceError
 from devlint.source.lower import lower
+from devlint.source.reading import read_script
 from devlint.source.spots import File
 
 _KEPT = 4_000_000
@@ -77,7 +77,7 @@ class Neighbours(Finder):
         if path.endswith(os.sep):
             return None  # a package without `__init__.py` is a folder, and says nothing itself
         try:
-            return self.content(path, decode(files.read(path, self._largest)).text)
+            return self.content(path, read_script(files.read(path, self._largest), path).text)
         except files.NotPlainError as error:
             self.refused[path] = files.reason(error)
             return None

@@ -16,10 +16,9 @@ def render(findings: Sequence[Finding], context: Context) -> str:
 
 
 def _line(finding: Finding) -> Line:
-    span = finding.span
     return [
         (finding.filename, "strong"),
-        (f":{span.row}:{span.column}: ", "dim"),
+        (f":{finding.span.place}: ", "dim"),
         *verdict(finding),
     ]
 

@@ -8,7 +8,15 @@ from pathlib import Path
 from typing import Protocol
 from urllib.parse import quote
 
-from devlint.model.findings import LESS_CERTAIN, NOTHING_MEETS, Coverage, Finding, Level, Safety
+from devlint.model.findings import (
+    LESS_CERTAIN,
+    NOTHING_MEETS,
+    Coverage,
+    Finding,
+    Level,
+    Safety,
+    Span,
+)
 from devlint.model.fingerprint import Kind, fingerprints, relative_path
 
 Sources = Callable[[str], "str | None"]
@@ -75,6 +83,12 @@ def withheld(summary: Summary) -> tuple[dict[str, int], int]:
     """How many findings each row of policy withholds, and how many are less certain."""
     by_policy = dict(summary.withheld_by)
     return by_policy, by_policy.pop(LESS_CERTAIN, 0)
+
+
+def in_cell(span: Span) -> str:
+    """`cell 3, line 7: ` before a message whose place is told by the line of a notebook's file;
+    "" in other files."""
+    return "" if span.cell is None else f"cell {span.cell.number}, line {span.cell.row}: "
 
 
 def severity(level: Level) -> str:

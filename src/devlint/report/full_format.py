@@ -37,18 +37,22 @@ def _diagnostic(finding: Finding, source: LineIndex | None) -> list[Line]:
         ],
         [
             (" " * digits + "--> ", "gutter"),
-            (f"{finding.filename}:{span.row}:{span.column}", ""),
+            (f"{finding.filename}:{span.place}", ""),
         ],
     ]
     notes = _notes(finding, digits)
     if source is not None:
-        lines.append(gutter(digits))
-        lines += draw(source, _labels(finding), digits)
+        for number, labels in enumerate(_by_cell(_labels(finding))):
+            at = labels[0].span
+            if number:
+                lines.append(_elsewhere(f"{finding.filename}:{at.place}", digits))
+            lines.append(gutter(digits))
+            lines += draw(source, labels, digits, at.row - at.own_row)
         if notes:
             lines.append(gutter(digits))
     lines += notes
     if source is not None and finding.fix is not None:
-        lines += _diff(source, finding.fix, digits)
+        lines += _diff(source, finding.fix, digits, finding)
     return lines
 
 
@@ -56,7 +60,20 @@ def _digits(finding: Finding) -> int:
     spans = [finding.span, *(step.span for step in finding.trace if not step.filename)]
     spans += [edit.span for edit in finding.fix.edits] if finding.fix else []
     added = sum(edit.content.count("\n") for edit in finding.fix.edits) if finding.fix else 0
-    return len(str(max(span.end_row for span in spans) + added))
+    return len(str(max(span.own_end_row for span in spans) + added))
+
+
+def _by_cell(labels: Sequence[Label]) -> list[list[Label]]:
+    """Labels of one cell of a notebook each, the primary one's first; all of another file."""
+    groups: dict[int, list[Label]] = {}
+    for label in labels:
+        groups.setdefault(_number(label.span), []).append(label)
+    first, *others = groups
+    return [groups[number] for number in (first, *sorted(others))]
+
+
+def _elsewhere(place: str, digits: int) -> Line:
+    return [(" " * digits + "--> ", "gutter"), (place, "")]
 
 
 def _labels(finding: Finding) -> list[Label]:
@@ -85,11 +102,18 @@ def _notes(finding: Finding, digits: int) -> list[Line]:
     ]
 
 
-def _diff(source: LineIndex, fix: Fix, digits: int) -> list[Line]:
+def _diff(source: LineIndex, fix: Fix, digits: int, finding: Finding) -> list[Line]:
     """The lines that a fix removes and adds, each with its row before or after the fix."""
     lines: list[Line] = []
-    moved = 0
+    moved, cell = 0, _number(finding.span)
     for hunk in _hunks(fix.edits):
+        at = hunk[0].span
+        above = at.row - at.own_row
+        if _number(at) != cell:
+            moved, cell = 0, _number(at)
+            lines += [_elsewhere(f"{finding.filename}:cell {cell}", digits), gutter(digits)]
+        else:
+            lines.append(gap(digits) if lines else gutter(digits))
         first, last = hunk[0].span.row, hunk[-1].span.end_row
         start = max(source.row_bounds(first)[0], hunk[0].span.start - AROUND)
         end = min(source.row_bounds(last)[1], hunk[-1].span.end + AROUND)
@@ -102,10 +126,9 @@ def _diff(source: LineIndex, fix: Fix, digits: int) -> list[Line]:
         same = _common(old, new)
         tail = _common(old[same:][::-1], new[same:][::-1])
         column = 1 + _common("".join(old[same : same + 1]), "".join(new[same : same + 1]))
-        lines.append(gap(digits) if lines else gutter(digits))
         for sign, style, row, rows in (
-            ("-", "removed", first + same, old[same : len(old) - tail]),
-            ("+", "added", first + same + moved, new[same : len(new) - tail]),
+            ("-", "removed", first - above + same, old[same : len(old) - tail]),
+            ("+", "added", first - above + same + moved, new[same : len(new) - tail]),
         ):
             for number, line in enumerate(rows, start=row):
                 lines.append(
@@ -113,6 +136,11 @@ def _diff(source: LineIndex, fix: Fix, digits: int) -> list[Line]:
                 )
         moved += len(new) - len(old)
     return lines
+
+
+def _number(span: Span) -> int:
+    """The number of a span's cell; 0 in what is no notebook."""
+    return 0 if span.cell is None else span.cell.number
 
 
 def _common(old: Sequence[str], new: Sequence[str]) -> int:
@@ -131,7 +159,12 @@ def _hunks(edits: Sequence[Edit]) -> list[list[Edit]]:
     """Edits grouped so that those of one group touch the same or neighbouring lines."""
     hunks: list[list[Edit]] = []
     for edit in sorted(edits, key=lambda edit: edit.span.start):
-        if hunks and edit.span.row <= hunks[-1][-1].span.end_row + 1:
+        last = hunks[-1][-1].span if hunks else None
+        if (
+            last is not None
+            and edit.span.row <= last.end_row + 1
+            and _number(edit.span) == _number(last)
+        ):
             hunks[-1].append(edit)
         else:
             hunks.append([edit])

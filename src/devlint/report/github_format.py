@@ -19,16 +19,17 @@ def render(findings: Sequence[Finding], context: Context) -> str:
 
 def _finding(finding: Finding, context: Context) -> str:
     span = finding.span
+    row, column, end_row, end_column = span.of_file
     where = {
         "file": context.relative_path(finding.filename),
-        "line": str(span.row),
-        "endLine": str(span.end_row),
+        "line": str(row),
+        "endLine": str(end_row),
     }
-    if span.row == span.end_row:
+    if row == end_row:
         # Columns that belong to two rows are refused: GitHub wants the end behind the start.
-        where |= {"col": str(span.column), "endColumn": str(span.end_column)}
+        where |= {"col": str(column), "endColumn": str(end_column)}
     where["title"] = f"{finding.code} {finding.name}"
-    place = f"{where['file']}:{span.row}:{span.column}"
+    place = f"{where['file']}:{span.place}"
     message = f"{place}: {finding.code} {finding.message}"
     return _command(_COMMANDS[severity(finding.level)], where, message)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from devlint.escaping import json_text, markdown
 from devlint.model.findings import Finding, Span
-from devlint.report.context import Context, severity
+from devlint.report.context import Context, in_cell, severity
 
 _SEVERITIES = {"error": "major", "warning": "minor", "note": "info"}
 
@@ -16,15 +16,14 @@ def render(findings: Sequence[Finding], context: Context) -> str:
     issues = [
         {
             "type": "issue",
-            "description": markdown(f"{finding.code}: {finding.message}"),
+            "description": markdown(f"{finding.code}: {in_cell(finding.span)}{finding.message}"),
             "check_name": finding.code,
             "categories": ["Bug Risk"],
             "fingerprint": mark,
             "severity": _SEVERITIES[severity(finding.level)],
             "location": {
                 "path": context.relative_path(finding.filename),
-                "lines": {"begin": finding.span.row, "end": finding.span.end_row},
-                "positions": _positions(finding.span),
+                **_lines(finding.span),
             },
         }
         for finding, mark in zip(findings, marks, strict=True)
@@ -32,8 +31,12 @@ def render(findings: Sequence[Finding], context: Context) -> str:
     return json_text(issues, indent=2) + "\n"
 
 
-def _positions(span: Span) -> dict[str, dict[str, int]]:
+def _lines(span: Span) -> dict[str, object]:
+    row, column, end_row, end_column = span.of_file
     return {
-        "begin": {"line": span.row, "column": span.column},
-        "end": {"line": span.end_row, "column": span.end_column},
+        "lines": {"begin": row, "end": end_row},
+        "positions": {
+            "begin": {"line": row, "column": column},
+            "end": {"line": end_row, "column": end_column},
+        },
     }

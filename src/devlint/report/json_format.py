@@ -15,10 +15,12 @@ def render(findings: Sequence[Finding], context: Context) -> str:
 
 
 def as_object(finding: Finding) -> dict[str, object]:
-    """A finding as plain values; rows and columns are 1-based, ends exclusive."""
+    """A finding as plain values; rows and columns are 1-based, ends exclusive. In a notebook, rows
+    are those of the cell."""
     fix = finding.fix
     return {
         "filename": finding.filename,
+        "cell": _cell(finding.span),
         "location": _start(finding.span),
         "end_location": _end(finding.span),
         "code": finding.code,
@@ -31,6 +33,7 @@ def as_object(finding: Finding) -> dict[str, object]:
             {
                 "message": step.message,
                 "filename": step.filename or finding.filename,
+                "cell": _cell(step.span),
                 "location": _start(step.span),
                 "end_location": _end(step.span),
             }
@@ -45,6 +48,7 @@ def as_object(finding: Finding) -> dict[str, object]:
             "edits": [
                 {
                     "content": edit.content,
+                    "cell": _cell(edit.span),
                     "location": _start(edit.span),
                     "end_location": _end(edit.span),
                 }
@@ -54,9 +58,13 @@ def as_object(finding: Finding) -> dict[str, object]:
     }
 
 
+def _cell(span: Span) -> int | None:
+    return None if span.cell is None else span.cell.number
+
+
 def _start(span: Span) -> dict[str, int]:
-    return {"row": span.row, "column": span.column}
+    return {"row": span.own_row, "column": span.column}
 
 
 def _end(span: Span) -> dict[str, int]:
-    return {"row": span.end_row, "column": span.end_column}
+    return {"row": span.own_end_row, "column": span.end_column}

@@ -57,15 +57,14 @@ def _case(suite: ElementTree.Element, finding: Finding, path: str) -> None:
     case = ElementTree.SubElement(
         suite,
         "testcase",
-        name=line(f"{finding.code} {finding.name} ({span.row}:{span.column})"),
+        name=line(f"{finding.code} {finding.name} ({span.place})"),
         classname=line(path),
         file=line(path),
-        line=str(span.row),
+        line=str(span.of_file[0]),
     )
-    lines = [f"{path}:{span.row}:{span.column}: {finding.code} {finding.message}"]
+    lines = [f"{path}:{span.place}: {finding.code} {finding.message}"]
     lines += [
-        f"{step.filename or path}:{step.span.row}:{step.span.column}: {step.message}"
-        for step in finding.trace
+        f"{step.filename or path}:{step.span.place}: {step.message}" for step in finding.trace
     ]
     lines += [f"help: {finding.help}"] if finding.help else []
     _message(case, "failure", finding.message, severity(finding.level), lines)

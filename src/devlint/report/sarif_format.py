@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 
 from devlint import __version__
 from devlint.escaping import json_text, unlinked
-from devlint.model.findings import Finding, Fix, Level, Span
-from devlint.report.context import Context, Failure, severity, withheld
+from devlint.model.findings import Edit, Finding, Fix, Level, Span
+from devlint.report.context import Context, Failure, in_cell, severity, withheld
 from devlint.report.linehash import line_hashes
 from devlint.rulebook import HOMEPAGE, Page, page_url, pages
 
@@ -85,16 +86,20 @@ def _result(
     finding: Finding, rule_index: int, mark: str, hashes: Sequence[str], context: Context
 ) -> Json:
     uri = context.uri(finding.filename)
-    own_hash = hashes[finding.span.row - 1] if finding.span.row <= len(hashes) else mark
-    message = finding.message + (f"\n{finding.help}" if finding.help else "")
+    span = finding.span
+    marks = {"devlint/v1": mark}
+    if span.cell is None:  # else it would be that of another line than the file's
+        own_hash = hashes[span.row - 1] if span.row <= len(hashes) else mark
+        marks = {"primaryLocationLineHash": own_hash, **marks}
+    message = in_cell(span) + finding.message + (f"\n{finding.help}" if finding.help else "")
     result: Json = {
         "ruleId": finding.code,
         "ruleIndex": rule_index,
         "level": severity(finding.level),
         "rank": finding.score,
         "message": _message(message),
-        "locations": [_location(uri, finding.span)],
-        "partialFingerprints": {"primaryLocationLineHash": own_hash, "devlint/v1": mark},
+        "locations": [_location(uri, span)],
+        "partialFingerprints": marks,
     }
     if finding.sorts:
         result["properties"] = {"derivation": list(finding.sorts)}
@@ -103,7 +108,7 @@ def _result(
             _location(context.uri(step.filename) if step.filename else uri, step.span, step.message)
             for step in finding.trace
         ]
-        last = _location(uri, finding.span, finding.message)
+        last = _location(uri, span, finding.message)
         flow = [{"location": location} for location in (*steps, last)]
         result["codeFlows"] = [{"threadFlows": [{"locations": flow}]}]
         result["relatedLocations"] = [
@@ -116,7 +121,7 @@ def _result(
 
 def _fix(fix: Fix, uri: str) -> Json:
     replacements = [
-        {"deletedRegion": _region(edit.span), "insertedContent": {"text": edit.content}}
+        {"deletedRegion": _region(edit.span), "insertedContent": {"text": _inserted(edit)}}
         for edit in fix.edits
     ]
     change = {"artifactLocation": {"uri": uri}, "replacements": replacements}
@@ -124,6 +129,12 @@ def _fix(fix: Fix, uri: str) -> Json:
         "description": _message(f"{fix.message} ({fix.safety.value})"),
         "artifactChanges": [change],
     }
+
+
+def _inserted(edit: Edit) -> str:
+    """The text of an edit as the file has it: in a notebook, within a string of JSON."""
+    content = edit.content
+    return content if edit.span.cell is None else json.dumps(content, ensure_ascii=False)[1:-1]
 
 
 def _coverage(context: Context) -> Json:
@@ -142,7 +153,7 @@ def _withheld(context: Context) -> Json:
 
 def _location(uri: str, span: Span, message: str | None = None) -> Json:
     place: Json = {"physicalLocation": {"artifactLocation": {"uri": uri}, "region": _region(span)}}
-    return place if message is None else {**place, "message": _message(message)}
+    return place if message is None else {**place, "message": _message(in_cell(span) + message)}
 
 
 def _message(text: str) -> Json:
@@ -150,11 +161,12 @@ def _message(text: str) -> Json:
 
 
 def _region(span: Span) -> Json:
+    row, column, end_row, end_column = span.of_file
     return {
-        "startLine": span.row,
-        "startColumn": span.column,
-        "endLine": span.end_row,
-        "endColumn": span.end_column,
+        "startLine": row,
+        "startColumn": column,
+        "endLine": end_row,
+        "endColumn": end_column,
     }
 
 

@@ -54,10 +54,11 @@ class _Mark:
         return "^" if self.primary else "-"
 
 
-def draw(source: LineIndex, labels: Sequence[Label], digits: int) -> list[Line]:
+def draw(source: LineIndex, labels: Sequence[Label], digits: int, above: int = 0) -> list[Line]:
     """The drawing, without what stands above and below it.
 
-    `source` is the whole file; `digits` is the width of the row numbers.
+    `source` is the whole file; `digits` is the width of the row numbers, which count from the row
+    behind the first `above` ones.
     """
     labels = _merged(labels)
     rows = _rows_shown(labels)
@@ -69,7 +70,7 @@ def draw(source: LineIndex, labels: Sequence[Label], digits: int) -> list[Line]:
         if previous and row > previous + 1:
             drawn.append([*gap(digits), *_bar_cells(_alive(bars, previous, row), width)])
         text = source.row_text(row) if row <= source.rows else ""
-        drawn += _draw_row(row, text, labels, bars, digits, width)
+        drawn += _draw_row(row, text, labels, bars, digits, width, above)
         previous = row
     return drawn
 
@@ -158,6 +159,7 @@ def _draw_row(
     bars: dict[Label, int],
     digits: int,
     width: int,
+    above: int,
 ) -> list[Line]:
     """A source line and what stands below it."""
     alive = _alive(bars, row - 1, row)
@@ -191,7 +193,7 @@ def _draw_row(
     margin = _bar_cells(alive, width)
     for place, style in slashes.items():
         margin[1 + 2 * place] = ("/", style)
-    lines: list[Line] = [[*gutter(digits, row), *margin, *shown.line]]
+    lines: list[Line] = [[*gutter(digits, row - above), *margin, *shown.line]]
     below = {**alive, **slashes}
     # Ends and starts of bars get lines of their own, so that their arms cross no label.
     for mark in sorted((m for m in marks if m.bar >= 0), key=lambda m: (m.opens, -m.bar)):

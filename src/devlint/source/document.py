@@ -13,12 +13,12 @@ import libcst as cst
 from devlint.model.findings import Edit, Located, Rewrite, Side, Span
 from devlint.model.spans import LineIndex
 from devlint.source.depth import is_deep, too_long
-from devlint.source.encoding import Decoded
 from devlint.source.errors import SourceError
 from devlint.source.exact import Exact
 from devlint.source.lower import parsed, too_long_error
 from devlint.source.room import in_large_stack, with_room
 from devlint.source.scopes import Scopes
+from devlint.source.script import Script
 
 _SOMETHING = re.compile(r"\S")
 
@@ -45,7 +45,7 @@ class Document:
     filename: str
     text: str
     tree: cst.Module
-    decoded: Decoded
+    script: Script
 
     @cached_property
     def index(self) -> LineIndex:
@@ -193,14 +193,6 @@ class Document:
         return self.statements[at] if at < len(self.statements) else None
 
 
-def encode(document: Document, text: str) -> bytes:
-    """A new text of a document in the encoding of its file, with its byte order mark.
-
-    Raises UnicodeEncodeError where the text has characters which that encoding lacks.
-    """
-    return document.decoded.encode(text)
-
-
 def _indent(row: str) -> str:
     return row[: len(row) - len(row.lstrip(" \t\f"))]
 
@@ -208,10 +200,10 @@ def _indent(row: str) -> str:
 # --- parsing -------------------------------------------------------------------------------
 
 
-def parse(decoded: Decoded, filename: str) -> Document:
+def parse(script: Script, filename: str) -> Document:
     """The document of a text that the running Python can parse. Raises `SourceError` for what is
     too long for LibCST, and for the little that it refuses."""
-    text = decoded.text
+    text = script.text
     excess = too_long(text)
     if excess is not None:
         raise too_long_error(text, excess)
@@ -225,4 +217,4 @@ def parse(decoded: Decoded, filename: str) -> Document:
             start = index.offset(error.raw_line, error.raw_column + 1)
         reason = "valid for this Python, but LibCST, which devlint reads files with, refuses it"
         raise SourceError(reason, index.span(start, start), "unreadable") from None
-    return Document(filename, text, tree, decoded)
+    return Document(filename, text, tree, script)

@@ -6,10 +6,12 @@ import codecs
 import re
 import unicodedata
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from devlint.model.spans import LineIndex
+from devlint.model.findings import Edit, Finding
+from devlint.model.spans import LineIndex, apply_edits
 from devlint.source.errors import SourceError
 
 _COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
@@ -36,6 +38,41 @@ class Decoded:
         """Another text in the same encoding. Raises UnicodeEncodeError where it doesn't fit."""
         data = text.encode(self.encoding)
         return codecs.BOM_UTF8 + data if self.mark else data
+
+    # --- what a `Script` is asked
+
+    @property
+    def shown(self) -> str:
+        """The text itself."""
+        return self.text
+
+    @property
+    def errors(self) -> tuple[SourceError, ...]:
+        """None: nothing is left out."""
+        return ()
+
+    def placed(self, finding: Finding) -> Finding:
+        """The finding itself: the text is the file."""
+        return finding
+
+    def edited(self, edits: Sequence[Edit]) -> bytes:
+        """The file after some edits, as `Script` has it."""
+        newline = newline_of(self.text)
+        return self.encode(apply_edits(self.text, [with_newlines(each, newline) for each in edits]))
+
+
+def newline_of(text: str) -> str:
+    """The first line end of a text, which stands for all."""
+    found = _LINE_END.search(text)
+    return found[0] if found else "\n"
+
+
+def with_newlines(edit: Edit, newline: str) -> Edit:
+    """An edit whose lines end like those of its file."""
+    return Edit(edit.span, _LINE_END.sub(newline, edit.content))
+
+
+_LINE_END = re.compile(r"\r\n?|\n")
 
 
 def decode(data: bytes) -> Decoded:
@@ -82,6 +119,18 @@ def decode(data: bytes) -> Decoded:
         raise _unreadable(body, 0, f"`{encoding}` is no encoding for source files") from None
 
 
+def utf8(data: bytes) -> Decoded:
+    """Decode a file of a format that is UTF-8 by itself. Raises `SourceError` as `decode` does."""
+    mark = data.startswith(codecs.BOM_UTF8)
+    try:
+        return Decoded(data[len(codecs.BOM_UTF8) * mark :].decode(), "utf-8", mark)
+    except UnicodeDecodeError as error:
+        at = error.start + len(codecs.BOM_UTF8) * mark
+        raise _unreadable(
+            data, at, f"not UTF-8: byte 0x{data[at]:02x} at byte {at}; save the file as UTF-8"
+        ) from None
+
+
 def searchable(data: bytes) -> bytes:
     """A file in which words can be looked for: in UTF-8, with its letters as Python reads them in
     names, where a wide or a bold `o` is an `o`. What can't be decoded stays as it is."""
@@ -92,6 +141,11 @@ def searchable(data: bytes) -> bytes:
         text = decode(data).text
     except SourceError:
         return data
+    return searchable_text(text)
+
+
+def searchable_text(text: str) -> bytes:
+    """A text, as `searchable` gives it."""
     return _NOT_ASCII.sub(_normalized, text).encode("utf-8", "surrogatepass")
 
 
@@ -126,14 +180,6 @@ def _declared(body: bytes) -> tuple[str, int] | None:
             return None
         start = match.end()
     return None
-
-
-def text_of(data: bytes) -> str:
-    """The text of a file; none where it can't be decoded."""
-    try:
-        return decode(data).text
-    except SourceError:
-        return ""
 
 
 def _unreadable(body: bytes, offset: int, reason: str) -> SourceError:

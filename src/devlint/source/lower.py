@@ -38,6 +38,23 @@ def lower(text: str, path: str) -> ir.Module:
 
 def parsed(text: str) -> ast.Module:
     """Python's tree of a text. Raises `SourceError`."""
+    try:
+        return _tree(text)
+    except SyntaxError as error:
+        raise _explained(text, error) from None
+
+
+def parses(text: str) -> bool:
+    """Whether Python can parse a text, without a word on why not."""
+    try:
+        _tree(text)
+    except (SyntaxError, SourceError):
+        return False
+    return True
+
+
+def _tree(text: str) -> ast.Module:
+    """The tree, or Python's own error. Raises `SourceError` for what Python isn't given."""
     _refuse_odd(text)
     deep = is_deep(text.encode("utf-8", "surrogatepass"))
     excess = too_deep(text) if deep else None
@@ -50,8 +67,8 @@ def parsed(text: str) -> ast.Module:
         warnings.simplefilter("ignore")  # about the linted file's escapes and comparisons
         try:
             return with_room(lambda: ast.parse(text))
-        except SyntaxError as error:
-            raise _explained(text, error) from None
+        except SyntaxError:
+            raise
         except (ValueError, RecursionError, MemoryError, OverflowError):
             raise _too_deep(text) from None
 

@@ -6,35 +6,56 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from devlint.source.encoding import Decoded, decode
+from devlint.files import is_notebook
+from devlint.source.encoding import decode
 from devlint.source.errors import SourceError
 from devlint.source.lower import parsed
+from devlint.source.notebooks import read_notebook
+from devlint.source.script import Script
 
 if TYPE_CHECKING:
     from devlint.source.document import Document
 
 
+def read_script(data: bytes, filename: str) -> Script:
+    """The Python of a file, whatever it is in. Raises `SourceError`."""
+    return read_notebook(data) if is_notebook(filename) else decode(data)
+
+
 def read_document(data: bytes, filename: str) -> Document:
     """Read a file. Raises `SourceError`, also for what is nested too deeply."""
-    decoded = decode(data)
-    parsed(decoded.text)
-    return document_of(decoded, filename)
+    script = read_script(data, filename)
+    parsed(script.text)
+    return document_of(script, filename)
 
 
-def document_of(decoded: Decoded, filename: str) -> Document:
+def document_of(script: Script, filename: str) -> Document:
     """The document of a text that Python has parsed. Raises `SourceError`."""
     from devlint.source.document import parse
 
-    return parse(decoded, filename)
+    return parse(script, filename)
 
 
-def syntax_error(data: bytes) -> SourceError | None:
+def syntax_error(data: bytes, filename: str = "") -> SourceError | None:
     """Why a file can't be read, or None, without making a document of it, which takes ten times as
     long."""
     try:
-        parsed(decode(data).text)
+        parsed(read_script(data, filename).text)
     except SourceError as error:
         return error
+    return None
+
+
+def text_of(data: bytes, filename: str) -> str | None:
+    """The text that offsets of findings refer to, as users see it; None where there is none.
+
+    Where a file can't be read as what it is, the findings are about the whole of it.
+    """
+    for name in (filename, ""):
+        try:
+            return read_script(data, name).shown
+        except SourceError:
+            continue
     return None
 
 
