@@ -76,11 +76,16 @@ class Anchor:
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """Replace the source from `start` to `end` by `text`; an insertion where both are one place."""
+    """Replace the source from `start` to `end` by `text`; an insertion where both are one place.
+
+    `alone`: the text is a statement of its own beside that place, where a statement starts or ends:
+    on a row of its own, or in the row of the statement where that shares it with others.
+    """
 
     start: Anchor
     end: Anchor
     text: str
+    alone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +154,12 @@ def insert_before(node: Located, text: str) -> Rewrite:
 def insert_after(node: Located, text: str) -> Rewrite:
     """Put `text` right after a node."""
     return Rewrite(Anchor(node, "end"), Anchor(node, "end"), text)
+
+
+def add_statement(beside: Located, text: str, *, after: bool = False) -> Rewrite:
+    """Put a statement before another one, or `after` it."""
+    anchor = Anchor(beside, "end" if after else "start")
+    return Rewrite(anchor, anchor, text, alone=True)
 
 
 def replace_tail(first: Located, whole: Located, text: str) -> Rewrite:

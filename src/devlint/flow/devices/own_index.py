@@ -1,0 +1,82 @@
+"""How a program calls the number of its process where that starts its group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from devlint.flow.facts import OwnIndex
+from devlint.flow.syntax.imports import spelled
+from devlint.flow.syntax.processes import LOCAL_RANK, nodes_of
+from devlint.flow.syntax.reach import Place
+from devlint.model import ir
+from devlint.model.trees import root_name
+from devlint.policy import means
+
+
+def own_index(
+    group: ir.Call,
+    place: Place,
+    body: ir.Body,
+    names: Mapping[str, str],
+    spawned: Mapping[str, bool],
+) -> OwnIndex | None:
+    """The best expression for the GPU of a process; None where nothing in sight is one."""
+    statement, function = place.statement, place.function
+    if not isinstance(statement, (ir.Evaluate, ir.Assign)):
+        return None
+    params = () if function is None else function.params
+    if function is not None and spawned.get(function.name) and params:
+        return OwnIndex(ir.Name(params[0].name), statement)
+    for parameter in params:
+        if means("local-rank", parameter.name, "variable"):
+            return OwnIndex(ir.Name(parameter.name), statement)
+    before = place.block[: place.block.index(statement)]
+    for each in reversed(before):
+        if (name := _binds_index(each)) is not None:
+            return OwnIndex(name, statement)
+    bound = {parameter.name for parameter in params} | set(_bound(before))
+    for node in nodes_of(body if function is None else function.body):
+        if isinstance(node, ir.Attribute) and means("local-rank", node.attr, "variable"):
+            if root_name(node) in bound and isinstance(node.value, ir.Name):
+                return OwnIndex(node, statement)
+    if names.get("os") == "os" and any(map(_is_variable, nodes_of(body))):
+        return OwnIndex(None, statement)
+    for each in place.block[len(before) + 1 :]:
+        if (name := _binds_index(each)) is not None:
+            return OwnIndex(name, each, after=True)
+        if (name := _binds_rank(each, names)) is not None:
+            return OwnIndex(name, each, after=True, local=False)
+    for argument in group.args:
+        if argument.keyword == "rank" and isinstance(argument.value, (ir.Name, ir.Attribute)):
+            return OwnIndex(argument.value, statement, local=False)
+    return None
+
+
+def _bound(body: ir.Body) -> Iterator[str]:
+    for statement in body:
+        if isinstance(statement, ir.Assign):
+            yield from (each.id for each in statement.targets if isinstance(each, ir.Name))
+
+
+def _binds_index(statement: ir.Stmt) -> ir.Name | None:
+    """`local_rank` of `local_rank = int(...)`; a variable of the environment itself is a text."""
+    match statement:
+        case ir.Assign(targets=(ir.Name(id=name) as target,), value=ir.Expr() as value):
+            number = isinstance(value, (ir.Binary, ir.Attribute, ir.Constant, ir.Name)) or (
+                isinstance(value, ir.Call) and not any(map(_is_variable, value.args[:1]))
+            )
+            return target if number and means("local-rank", name, "variable") else None
+    return None
+
+
+def _binds_rank(statement: ir.Stmt, names: Mapping[str, str]) -> ir.Name | None:
+    match statement:
+        case ir.Assign(targets=(ir.Name() as target,), value=ir.Call(func=func)):
+            return target if spelled(func, names) == "torch.distributed.get_rank" else None
+    return None
+
+
+def _is_variable(node: ir.Node) -> bool:
+    """Whether a node spells the variable that launchers set."""
+    inside = (node.value,) if isinstance(node, ir.Argument) else (node,)
+    return any(isinstance(each, ir.Constant) and each.value == LOCAL_RANK for each in inside)

@@ -1,0 +1,192 @@
+"""Processes of one machine of which none has chosen its GPU: all work on GPU 0."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+from devlint.flow.conditions.implications import implied
+from devlint.flow.devices.own_index import own_index
+from devlint.flow.domain.keys import ACCELERATOR_CHOSEN, CUDA_AVAILABLE
+from devlint.flow.domain.lattice import CUDA, leaves
+from devlint.flow.facts import (
+    ApiCall,
+    Context,
+    DeviceUse,
+    Guard,
+    Move,
+    Operand,
+    OwnIndex,
+    Role,
+    SharedDevice,
+    Sharing,
+)
+from devlint.flow.frames.frame import Frame
+from devlint.flow.syntax import processes
+from devlint.flow.syntax.imports import imported
+from devlint.flow.syntax.reach import Guards, Place, Reach, atoms, reach
+from devlint.flow.syntax.walk import descendants, first_row
+from devlint.model import ir
+from devlint.model.trees import last_name
+
+_OF_GPUS = ("nccl", "rccl", "")
+"""Backends that work on GPUs; without one there is one for each type of device."""
+_OF_BOTH = "cuda:nccl"
+_NAMES = ("device", "map_location")
+_Found = tuple[Sharing, ir.Expr, Context, str]
+
+
+def shared(top: Frame) -> Iterator[SharedDevice]:
+    """For each process group on GPUs the first thing that is on GPU 0 in all its processes."""
+    world, body = top.world, top.file.body
+    if not world.groups or (world.project is None and any(map(_is_relative, body))):
+        return
+    file = _File(top, imported(ir.Module(body)), reach(body))
+    if processes.chooses(body, file.names):
+        return
+    starts = processes.spawned(body, file.names)
+    several = bool(starts) or processes.counts_locally(body)
+    for group, given in world.groups.items():
+        place = file.reach.places.get(group)
+        if place is None or processes.is_of_one(group, body) or _is_bound(group):
+            continue
+        backends = file.backends(group, place, given)
+        if backends.isdisjoint(_OF_GPUS) and not any(_OF_BOTH in each for each in backends):
+            continue
+        if several or processes.by_launcher(group):
+            yield from file.told(group, place, own_index(group, place, body, file.names, starts))
+
+
+def _is_relative(statement: ir.Stmt) -> bool:
+    """`from .setup import start`, which nobody follows."""
+    return isinstance(statement, ir.ImportFrom) and statement.level > 0
+
+
+def _is_bound(group: ir.Call) -> bool:
+    """Whether a group is, or may be, told the device of its process."""
+    return any(
+        each.star == "**"
+        or (each.keyword == "device_id" and getattr(each.value, "value", "") is not None)
+        for each in group.args
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """What is known of a file in which groups are started."""
+
+    top: Frame
+    names: Mapping[str, str]
+    reach: Reach
+
+    def backends(self, group: ir.Call, place: Place, given: set[str]) -> set[str]:
+        """The names of backends that a group may get."""
+        found = set(given) - {"?"}
+        named = [a for a in group.args if a.keyword == "backend"]
+        for argument in named or [a for a in group.args[:1] if not (a.keyword or a.star)]:
+            texts = processes.possible(argument.value, place.function, self.top.file.body)
+            found |= {each.lower() for each in texts if each is not None}
+        return found or self.top.world.options
+
+    def told(self, group: ir.Call, place: Place, index: OwnIndex | None) -> Iterator[SharedDevice]:
+        """What there is to tell of a group, if anything."""
+        runs = self.runs_with(place)
+        first = self.first(self.named(), runs)
+        if first is None and any(map(processes.indexes, self.reach.places)):
+            only_gpus = self.top.world.groups[group].isdisjoint(("", "?"))
+            first = self.first(self.current(only_gpus), runs)
+            first = first or self.first(self.loaded(), runs)
+        if first is not None:
+            how, use, context, name = first
+            node = group if how is Sharing.CURRENT else use
+            torch = self.names.get("torch") == "torch"
+            yield SharedDevice(node, context, group, use, how, name, index, torch)
+
+    def runs_with(self, place: Place) -> Callable[[ir.Node], bool]:
+        """What tells of a node whether it runs wherever a place is reached, if there are GPUs."""
+        ways = []
+        for root, guards in self.reach.ways_to(place):
+            known = {atom for test, holds in guards for atom in atoms(test, holds)}
+
+            def hold(others: Guards, known: Collection[object] = known) -> bool:
+                return all({*atoms(*each)} <= {*known} or self.asks(*each) for each in others)
+
+            ways.append((self.reach.reached(root, hold) | {None}, hold))
+
+        def runs(node: ir.Node) -> bool:
+            found = self.reach.places.get(node)
+            return found is not None and any(
+                found.function in reached and hold(found.guards) for reached, hold in ways
+            )
+
+        return runs
+
+    def asks(self, test: ir.Node, holds: bool) -> bool:
+        """Whether a condition holds where there are GPUs, as far as it says."""
+        known = implied(self.top, test, holds) if isinstance(test, ir.Expr) else ()
+        return any(key in (CUDA_AVAILABLE, ACCELERATOR_CHOSEN) and value for key, value in known)
+
+    def first(self, each_one: Iterator[_Found], runs: Callable[[ir.Node], bool]) -> _Found | None:
+        """The first in the file that runs."""
+        found = [each for each in each_one if each[2].role is not Role.MANAGED and runs(each[1])]
+        return min(found, key=lambda each: first_row(each[1]), default=None)
+
+    def named(self) -> Iterator[_Found]:
+        """Where something goes to a device that is named without an index."""
+        for fact in self.top.world.facts:
+            match fact:
+                case Move(method="cuda", target=None, idle=False, managed=False):
+                    if not any(each.star for each in fact.node.args):
+                        yield Sharing.NAMED, fact.node, fact.context, ""
+                case Move(method="to", target=Operand() as target, idle=False, managed=False):
+                    if CUDA in leaves(fact.device) and self.is_current(target.node):
+                        yield Sharing.NAMED, fact.node, fact.context, ""
+                case DeviceUse(node=ir.Expr() as node, via=via, operand=operand) if via in _NAMES:
+                    if CUDA in leaves(operand.device) and self.is_current(node):
+                        yield Sharing.NAMED, node, fact.context, ""
+
+    def is_current(self, node: ir.Expr) -> bool:
+        """Whether all that an expression may be names no index, where that is all spelled out."""
+        place = self.reach.places.get(node)
+        if place is None:
+            return False
+        texts = set(processes.possible(node, place.function, self.top.file.body))
+        return "cuda" in texts and not any(each is None or ":" in each for each in texts)
+
+    def current(self, only_gpus: bool) -> Iterator[_Found]:
+        """Where something works on the current GPU. Objects go through the memory of the host where
+        a backend takes that."""
+        for node in self.reach.places:
+            name = processes.takes_current(node, self.names)
+            if isinstance(node, ir.Call) and name and (only_gpus or name == processes.STREAM):
+                yield Sharing.CURRENT, node, Context(), name
+
+    def loaded(self) -> Iterator[_Found]:
+        """Where the state of a model is loaded to where it was saved."""
+        for fact in self.top.world.facts:
+            if isinstance(fact, ApiCall) and _is_load(fact) and self.restores(fact.node):
+                yield Sharing.LOADED, fact.node, fact.context, ""
+
+    def restores(self, load: ir.Call) -> bool:
+        """Whether `load_state_dict` gets what is loaded, or a part of it."""
+        place = self.reach.places.get(load)
+        targets = getattr(place.statement, "targets", ()) if place is not None else ()
+        names = {each.id for each in targets if isinstance(each, ir.Name)}
+        for node, other in self.reach.places.items():
+            if isinstance(node, ir.Call) and last_name(node.func) == "load_state_dict":
+                inside = [part for argument in node.args[:1] for part in descendants(argument)]
+                same = place is not None and other.function is place.function
+                of_name = any(isinstance(each, ir.Name) and each.id in names for each in inside)
+                if load in inside or (same and of_name):
+                    return True
+        return False
+
+
+def _is_load(call: ApiCall) -> bool:
+    """Whether a call loads what was saved to where it was, which another rule leaves alone since
+    there are GPUs."""
+    if call.name != "torch.load" or call.unpacked or len(call.positional) > 1:
+        return False
+    if call.context.guard is Guard.NONE:
+        return False
+    return not (call.keyword("map_location") or call.keyword("mmap"))
