@@ -10,9 +10,10 @@ from devlint.model.findings import Change, Hop, Level, Report, Safety, add_state
 from devlint.rules import rule
 
 _WORDS = {
-    Sharing.NAMED: "{use} is GPU 0 in every process: nothing chooses the GPU of each",
-    Sharing.CURRENT: "`{name}` works on GPU 0 in every process: nothing chooses the GPU of each",
-    Sharing.LOADED: "`torch.load` goes back to the GPU of the saved file in every process",
+    Sharing.NAMED: "`{use}` is GPU 0 in every process of a machine, since none chooses its own",
+    Sharing.CURRENT: "`{name}` works on GPU 0 in every process of a machine, since none chooses "
+    "its own",
+    Sharing.LOADED: "`torch.load` loads in every process to the GPU that one of them saved from",
 }
 _OF_LAUNCHER = 'int(os.environ["LOCAL_RANK"])'
 
@@ -23,14 +24,14 @@ def ranks_on_one_device(shared: SharedDevice) -> Iterator[Report]:
     are all that is there."""
     if shared.context.role is Role.TEST:
         return
-    use, loaded = f"`{ir.render(shared.use)}`", shared.how is Sharing.LOADED
+    loaded = shared.how is Sharing.LOADED
     if shared.how is Sharing.CURRENT:
         hop = Hop(shared.use, "this works on the current GPU")
     else:
         hop = Hop(shared.group, "the process group is started here")
     yield Report(
         at=shared.node,
-        message=_WORDS[shared.how].format(use=use, name=shared.name),
+        message=_WORDS[shared.how].format(use=_spelled(shared.use), name=shared.name),
         because=(hop,),
         fix=None if loaded else _choice(shared),
         help='load with `map_location="cpu"`, or with the device of the process'
@@ -38,6 +39,15 @@ def ranks_on_one_device(shared: SharedDevice) -> Iterator[Report]:
         else f"choose it where the group is started: `torch.cuda.set_device({_index(shared)})`",
         level=None if shared.how is Sharing.NAMED else Level.WARNING,
     )
+
+
+def _spelled(use: ir.Expr) -> str:
+    """`.cuda()` of `model.cuda()`: what is moved may be long."""
+    match use:
+        case ir.Call(func=ir.Attribute(attr="to" | "cuda" as attr), args=args):
+            given = ", ".join(ir.render(each.value) for each in args if attr == "to")
+            return f".{attr}({given})"
+    return ir.render(use)
 
 
 def _index(shared: SharedDevice) -> str:
@@ -51,11 +61,12 @@ def _index(shared: SharedDevice) -> str:
 
 def _choice(shared: SharedDevice) -> Change | None:
     """`torch.cuda.set_device(local_rank)` before the group is started, or where the rank is known.
-    On several machines the number of all processes may be shared out otherwise than by GPUs."""
+    On several machines the number of all processes may be shared out otherwise than by GPUs; and
+    who calls a function that is spawned as well may give it no number."""
     index = shared.index
     if index is None or not shared.torch:
         return None
     text = f"torch.cuda.set_device({_index(shared)})"
     rewrite = add_statement(index.anchor, text, after=index.after)
-    safety = Safety.SAFE if index.local else Safety.UNSAFE
+    safety = Safety.SAFE if index.local and index.sure else Safety.UNSAFE
     return Change("Choose the GPU of the process", (rewrite,), safety)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from devlint.flow.facts import OwnIndex
 from devlint.flow.syntax.imports import spelled
 from devlint.flow.syntax.processes import LOCAL_RANK, nodes_of
 from devlint.flow.syntax.reach import Place
 from devlint.model import ir
-from devlint.model.trees import root_name
+from devlint.model.trees import descendants, dotted_name, key, root_name
 from devlint.policy import means
 
 
@@ -26,22 +26,27 @@ def own_index(
         return None
     params = () if function is None else function.params
     if function is not None and spawned.get(function.name) and params:
-        return OwnIndex(ir.Name(params[0].name), statement)
+        sure = not any(_calls(each, function) for each in nodes_of(body))
+        return OwnIndex(ir.Name(params[0].name), statement, sure=sure)
     for parameter in params:
         if means("local-rank", parameter.name, "variable"):
             return OwnIndex(ir.Name(parameter.name), statement)
-    before = place.block[: place.block.index(statement)]
+    around = body if function is None else function.body
+    before = list(_before(around, statement))
+    others = () if function is None else body
     for each in reversed(before):
         if (name := _binds_index(each)) is not None:
             return OwnIndex(name, statement)
-    bound = {parameter.name for parameter in params} | set(_bound(before))
-    for node in nodes_of(body if function is None else function.body):
+    bound = {parameter.name for parameter in params} | set(_bound((*before, *others)))
+    stored = {key(target) for node in nodes_of(body) for target in _targets(node)}
+    for node in nodes_of(around):
         if isinstance(node, ir.Attribute) and means("local-rank", node.attr, "variable"):
             if root_name(node) in bound and isinstance(node.value, ir.Name):
-                return OwnIndex(node, statement)
+                if key(node) not in stored:  # else it may be stored later only
+                    return OwnIndex(node, statement)
     if names.get("os") == "os" and any(map(_is_variable, nodes_of(body))):
         return OwnIndex(None, statement)
-    for each in place.block[len(before) + 1 :]:
+    for each in place.block[place.block.index(statement) + 1 :]:
         if (name := _binds_index(each)) is not None:
             return OwnIndex(name, each, after=True)
         if (name := _binds_rank(each, names)) is not None:
@@ -52,10 +57,33 @@ def own_index(
     return None
 
 
-def _bound(body: ir.Body) -> Iterator[str]:
+def _calls(node: ir.Node, function: ir.Function) -> bool:
+    return isinstance(node, ir.Call) and dotted_name(node.func) == function.name
+
+
+def _before(body: ir.Body, statement: ir.Stmt) -> Iterator[ir.Stmt]:
+    """The statements that have run where one does: those above it in its block, and above the
+    statements that it is a part of."""
+    for index, each in enumerate(body):
+        if statement in descendants(each):
+            yield from body[:index]
+            if each is not statement:
+                for block in _blocks(each):
+                    yield from _before(block, statement)
+
+
+def _blocks(statement: ir.Stmt) -> Iterator[ir.Body]:
+    for name in ("body", "orelse", "final"):
+        yield getattr(statement, name, ())
+
+
+def _targets(node: ir.Node) -> tuple[ir.Expr, ...]:
+    return node.targets if isinstance(node, ir.Assign) else ()
+
+
+def _bound(body: Iterable[ir.Stmt]) -> Iterator[str]:
     for statement in body:
-        if isinstance(statement, ir.Assign):
-            yield from (each.id for each in statement.targets if isinstance(each, ir.Name))
+        yield from (each.id for each in _targets(statement) if isinstance(each, ir.Name))
 
 
 def _binds_index(statement: ir.Stmt) -> ir.Name | None:

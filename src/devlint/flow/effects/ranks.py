@@ -29,7 +29,8 @@ from devlint.flow.syntax.walk import descendants, first_row
 from devlint.model import ir
 from devlint.model.trees import last_name
 
-_OF_GPUS = ("nccl", "rccl", "")
+_OF_GPUS_ALONE = frozenset(("nccl", "rccl"))
+_OF_GPUS = _OF_GPUS_ALONE | {""}
 """Backends that work on GPUs; without one there is one for each type of device."""
 _OF_BOTH = "cuda:nccl"
 _NAMES = ("device", "map_location")
@@ -39,7 +40,7 @@ _Found = tuple[Sharing, ir.Expr, Context, str]
 def shared(top: Frame) -> Iterator[SharedDevice]:
     """For each process group on GPUs the first thing that is on GPU 0 in all its processes."""
     world, body = top.world, top.file.body
-    if not world.groups or (world.project is None and any(map(_is_relative, body))):
+    if not world.groups or any(_is_out_of_sight(top, each) for each in body):
         return
     file = _File(top, imported(ir.Module(body)), reach(body))
     if processes.chooses(body, file.names):
@@ -54,12 +55,16 @@ def shared(top: Frame) -> Iterator[SharedDevice]:
         if backends.isdisjoint(_OF_GPUS) and not any(_OF_BOTH in each for each in backends):
             continue
         if several or processes.by_launcher(group):
-            yield from file.told(group, place, own_index(group, place, body, file.names, starts))
+            index = own_index(group, place, body, file.names, starts)
+            yield from file.told(group, place, backends <= _OF_GPUS_ALONE, index)
 
 
-def _is_relative(statement: ir.Stmt) -> bool:
-    """`from .setup import start`, which nobody follows."""
-    return isinstance(statement, ir.ImportFrom) and statement.level > 0
+def _is_out_of_sight(top: Frame, statement: ir.Stmt) -> bool:
+    """`from .setup import start`, where nobody follows that."""
+    if not isinstance(statement, ir.ImportFrom) or not statement.level:
+        return False
+    project = top.world.project
+    return not project or project.imported(top.file, statement.level, statement.module) is None
 
 
 def _is_bound(group: ir.Call) -> bool:
@@ -88,12 +93,14 @@ class _File:
             found |= {each.lower() for each in texts if each is not None}
         return found or self.top.world.options
 
-    def told(self, group: ir.Call, place: Place, index: OwnIndex | None) -> Iterator[SharedDevice]:
-        """What there is to tell of a group, if anything."""
+    def told(
+        self, group: ir.Call, place: Place, only_gpus: bool, index: OwnIndex | None
+    ) -> Iterator[SharedDevice]:
+        """What there is to tell of a group, if anything. `only_gpus`: it takes no tensors of the
+        host."""
         runs = self.runs_with(place)
         first = self.first(self.named(), runs)
         if first is None and any(map(processes.indexes, self.reach.places)):
-            only_gpus = self.top.world.groups[group].isdisjoint(("", "?"))
             first = self.first(self.current(only_gpus), runs)
             first = first or self.first(self.loaded(), runs)
         if first is not None:

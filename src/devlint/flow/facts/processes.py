@@ -14,7 +14,8 @@ class OwnIndex:
     """An expression for the index of the GPU of the running process.
 
     `anchor` is the statement beside which it can be used: before it, or `after` it. It is `local`
-    where it counts the processes of one machine; else it counts those of all.
+    where it counts the processes of one machine; else it counts those of all. It is `sure` where
+    nothing else in the file calls the function that is started with it.
     """
 
     node: ir.Expr | None
@@ -22,6 +23,7 @@ class OwnIndex:
     anchor: ir.Stmt
     after: bool = False
     local: bool = True
+    sure: bool = True
 
 
 class Sharing(Enum):
