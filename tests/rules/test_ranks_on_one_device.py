@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from devlint.config.settings import Settings
+from devlint.config.settings import check_layer, merge
 from devlint.lint import check_source
 from devlint.model.findings import Finding, Level, Safety
 
-SETTINGS = Settings(select=("DEV408",), follow_imports=False)
+ALONE = {"select": ["DEV408"], "follow-imports": False}
+SETTINGS = merge([check_layer("x", "", ALONE)])
 PROGRAM = """\
 import torch
 import torch.distributed as dist
@@ -72,6 +73,55 @@ def test_there_is_no_fix_where_nothing_knows_the_rank() -> None:
     found = finding("net.cuda()", "net")
     assert found.fix is None
     assert 'int(os.environ["LOCAL_RANK"])' in found.help
+
+
+@pytest.mark.parametrize(
+    ("above", "early", "fixed"),
+    [
+        ("", "", True),
+        ("", "place(net)", False),
+        ("", "net.cuda()", False),
+        ("place(torch.nn.Linear(3, 3))", "", False),
+        ("torch.nn.Linear(3, 3).cuda()", "", False),
+    ],
+)
+def test_there_is_no_fix_where_it_comes_too_late(above: str, early: str, fixed: bool) -> None:
+    text = f"""\
+import torch, torch.distributed
+
+def place(net):
+    net.cuda()
+
+{above}
+
+def run(net, local_rank):
+    {early}
+    torch.distributed.init_process_group("nccl")
+    place(net)
+"""
+    (found,) = check_source(text.encode(), "train_net.py", SETTINGS)
+    assert (found.fix is not None) is fixed
+
+
+@pytest.mark.parametrize(
+    ("early", "late", "fixed"), [("", "net.cuda()", True), ("net.cuda()", "", False)]
+)
+def test_who_starts_a_group_by_a_call_is_no_other(early: str, late: str, fixed: bool) -> None:
+    text = f"""\
+import torch, torch.distributed
+
+def start(local_rank):
+    torch.distributed.init_process_group("nccl")
+
+def main(net, local_rank):
+    {early}
+    start(local_rank)
+    {late}
+
+main(torch.nn.Linear(3, 3), 1)
+"""
+    (found,) = check_source(text.encode(), "train_net.py", SETTINGS)
+    assert (found.fix is not None) is fixed
 
 
 def test_there_is_one_finding_for_a_group() -> None:

@@ -24,7 +24,7 @@ from devlint.flow.facts import (
 from devlint.flow.frames.frame import Frame
 from devlint.flow.syntax import processes
 from devlint.flow.syntax.imports import imported
-from devlint.flow.syntax.reach import Guards, Place, Reach, atoms, reach
+from devlint.flow.syntax.reach import Around, Guards, Place, Reach, atoms, reach
 from devlint.flow.syntax.walk import descendants, first_row
 from devlint.model import ir
 from devlint.model.trees import last_name
@@ -99,15 +99,42 @@ class _File:
         """What there is to tell of a group, if anything. `only_gpus`: it takes no tensors of the
         host."""
         runs = self.runs_with(place)
-        first = self.first(self.named(), runs)
-        if first is None and any(map(processes.indexes, self.reach.places)):
-            first = self.first(self.current(only_gpus), runs)
-            first = first or self.first(self.loaded(), runs)
-        if first is not None:
-            how, use, context, name = first
+        all_of = self.running(self.named(), runs)
+        if not all_of and any(map(processes.indexes, self.reach.places)):
+            all_of = self.running(self.current(only_gpus), runs)
+            all_of = all_of or self.running(self.loaded(), runs)
+        if all_of:
+            how, use, context, name = all_of[0]
             node = group if how is Sharing.CURRENT else use
             torch = self.names.get("torch") == "torch"
+            index = None if any(self.is_earlier(each[1], place) for each in all_of) else index
             yield SharedDevice(node, context, group, use, how, name, index, torch)
+
+    def is_earlier(self, use: ir.Expr, start: Place) -> bool:
+        """Whether something runs before a group is started, where to choose a GPU comes too late:
+        it stands or is called above that, or runs when the file is imported."""
+        found, leading = self.reach.places[use], {each for each, _ in self.reach.ways_to(start)}
+        if found.function is start.function:
+            return first_row(use) < first_row(start.statement)
+        if found.function in leading:
+            starts = self.calls(leading - {found.function}, (found.function,))
+            return not starts or first_row(use) < min(starts)
+        calls = self.calls({found.function}, (start.function,))
+        if found.function is None:
+            return True
+        on_import = start.function is not None and self.calls({found.function}, (None,))
+        return bool(on_import) or any(row < first_row(start.statement) for row in calls)
+
+    def calls(self, functions: Collection[Around], within: Collection[Around]) -> list[int]:
+        """The rows of the calls of some functions, in others."""
+        names = {each.name for each in functions if each is not None}
+        return [
+            first_row(node)
+            for node, place in self.reach.places.items()
+            if isinstance(node, ir.Call)
+            and place.function in within
+            and last_name(node.func) in names
+        ]
 
     def runs_with(self, place: Place) -> Callable[[ir.Node], bool]:
         """What tells of a node whether it runs wherever a place is reached, if there are GPUs."""
@@ -133,10 +160,10 @@ class _File:
         known = implied(self.top, test, holds) if isinstance(test, ir.Expr) else ()
         return any(key in (CUDA_AVAILABLE, ACCELERATOR_CHOSEN) and value for key, value in known)
 
-    def first(self, each_one: Iterator[_Found], runs: Callable[[ir.Node], bool]) -> _Found | None:
-        """The first in the file that runs."""
-        found = [each for each in each_one if each[2].role is not Role.MANAGED and runs(each[1])]
-        return min(found, key=lambda each: first_row(each[1]), default=None)
+    def running(self, found: Iterator[_Found], runs: Callable[[ir.Node], bool]) -> list[_Found]:
+        """Those that run, in the order of the file."""
+        those = [each for each in found if each[2].role is not Role.MANAGED and runs(each[1])]
+        return sorted(those, key=lambda each: first_row(each[1]))
 
     def named(self) -> Iterator[_Found]:
         """Where something goes to a device that is named without an index."""
