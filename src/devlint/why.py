@@ -43,6 +43,7 @@ REASONS = {
     "placed-from-outside": "another file binds or moves an attribute that it hangs on",
     "program-on-the-host": "only programs that never speak of a device import the file",
     "passed-elsewhere": "another file names the device where it makes one",
+    "chosen-elsewhere": "a file that has to do with this one chooses the device of a process",
     "handed-over-elsewhere": "another file hands the function over to something that calls it",
     "reported-in-its-own-file": "it is reported where that file is linted itself",
     "same-cause": "another finding of the same cause says better how to fix it",

@@ -9,6 +9,7 @@ import pytest
 
 from devlint.config.settings import Settings
 from devlint.flow.contexts import (
+    CHOSEN,
     FROM_HOST,
     FROM_OUTSIDE,
     HANDED_OVER,
@@ -241,7 +242,39 @@ def test_a_device_that_another_file_names(tmp_path: Path, made: str, found: list
 
 
 def test_the_reasons_have_words() -> None:
-    assert {FROM_HOST, FROM_OUTSIDE, OF_HOST_PROGRAM, HANDED_OVER, PASSED} <= REASONS.keys()
+    reasons = {CHOSEN, FROM_HOST, FROM_OUTSIDE, OF_HOST_PROGRAM, HANDED_OVER, PASSED}
+    assert reasons <= REASONS.keys()
+
+
+TRAINS = """
+    import torch
+    import torch.distributed as dist
+    from tools import name
+
+    def train(net, local_rank):
+        dist.init_process_group("nccl")
+        net.cuda()
+"""
+CHOOSES = "import torch\n\ndef choose(rank):\n    torch.cuda.set_device(rank)\n"
+
+
+@pytest.mark.parametrize(
+    ("others", "found"),
+    [
+        ({"tools.py": "name = 1"}, ["DEV408:8"]),
+        ({"tools.py": "name = 1", "apart.py": CHOOSES}, ["DEV408:8"]),
+        ({"tools.py": CHOOSES}, []),
+        ({"tools.py": "from below import choose as name", "below.py": CHOOSES}, []),
+        ({"tools.py": "", "main.py": f"from train import train\n{CHOOSES}"}, []),
+        ({"tools.py": "import os\nos.environ['CUDA_VISIBLE_DEVICES'] = name = '0'"}, []),
+    ],
+)
+def test_a_file_that_has_to_do_with_it_chooses_the_device(
+    tmp_path: Path, others: dict[str, str], found: list[str]
+) -> None:
+    """What is imported may run, and so may what imports it; another program of the folder not."""
+    files = {"train.py": TRAINS, **others}
+    assert lint(tmp_path, "train.py", files) == found
 
 
 TABLES = """

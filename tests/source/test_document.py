@@ -12,6 +12,7 @@ from devlint.model.findings import (
     Anchor,
     Rewrite,
     Span,
+    add_statement,
     insert_after,
     insert_before,
     insert_below,
@@ -361,6 +362,29 @@ def rewritten(code: str, make: object) -> str:
 )
 def test_rewrites_keep_parentheses_in_pairs(code: str, make: object, expected: str) -> None:
     assert rewritten(code, make) == expected
+
+
+@pytest.mark.parametrize(
+    ("code", "after", "expected"),
+    [
+        ("x = 1  # one\n", False, "y = 2\nx = 1  # one\n"),
+        ("x = 1  # one\n", True, "x = 1\ny = 2  # one\n"),
+        ("if a:\n\tx = 1\n", False, "if a:\n\ty = 2\n\tx = 1\n"),
+        ("if a:\n\tx = 1\n", True, "if a:\n\tx = 1\n\ty = 2\n"),
+        ("if a: x = 1\n", False, "if a: y = 2; x = 1\n"),
+        ("if a: x = 1\n", True, "if a: x = 1; y = 2\n"),
+        ("if a:\n    x = 1; b()\n", True, "if a:\n    x = 1; y = 2; b()\n"),
+        ("if a:\r\n  x = 1\r\n", False, "if a:\r\n  y = 2\r\n  x = 1\r\n"),
+        ("x = (\n    1\n)", True, "x = (\n    1\n)\ny = 2"),
+    ],
+)
+def test_a_statement_is_put_on_a_row_of_its_own(code: str, after: bool, expected: str) -> None:
+    document = read(code)
+    (statement,) = lower(code, "x.py").body
+    if isinstance(statement, ir.If):
+        statement = statement.body[0]
+    edit = document.edit(add_statement(statement, "y = 2", after=after))
+    assert apply_edits(code, [edit]) == expected
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from devlint.flow.calls.callers import is_edge
 from devlint.flow.domain.lattice import Symbol, is_place_of_argument, may_be_host, parameter_of
 from devlint.flow.domain.values import Kind, Origin
-from devlint.flow.facts import Fact, Ignored, IgnoredDevice, KeptDevice, ModuleCall
+from devlint.flow.facts import Fact, Ignored, IgnoredDevice, KeptDevice, ModuleCall, SharedDevice
 from devlint.flow.facts.meetings import met
 from devlint.flow.project import Project
+from devlint.flow.syntax.processes import SETTERS, VISIBLE
 from devlint.flow.syntax.walk import descendants
 from devlint.model import ir
 
@@ -20,6 +21,7 @@ FROM_OUTSIDE = "placed-from-outside"
 OF_HOST_PROGRAM = "program-on-the-host"
 HANDED_OVER = "handed-over-elsewhere"
 PASSED = "passed-elsewhere"
+CHOSEN = "chosen-elsewhere"
 
 
 def withheld(fact: Fact, path: str, project: Project) -> str:
@@ -32,6 +34,8 @@ def withheld(fact: Fact, path: str, project: Project) -> str:
     if isinstance(fact, IgnoredDevice):
         asked = fact.how in _INTERFACE and "." not in fact.context.function
         return HANDED_OVER if asked and project.hands_over(path, fact.function) else ""
+    if isinstance(fact, SharedDevice):
+        return CHOSEN if project.chooses_device(path, (*SETTERS, *VISIBLE)) else ""
     if any(isinstance(each.device, Symbol) for each in met(fact)) and project.runs_on_host(path):
         return OF_HOST_PROGRAM
     if any(project.brings((path, *each)) for each in _arguments(fact)):

@@ -20,6 +20,7 @@ from devlint.flow.domain.state import State
 from devlint.flow.effects import precision
 from devlint.flow.effects.collectives import refused, sends_from_accelerators_only
 from devlint.flow.effects.frameworks import places_batches
+from devlint.flow.effects.ranks import shared
 from devlint.flow.effects.workers import told
 from devlint.flow.facts import Fact, Role
 from devlint.flow.facts.causes import first_of_each
@@ -78,6 +79,7 @@ def interpret(
         *told(world),
     ]
     facts.extend(settled(top))
+    facts.extend(shared(top))
     if sends_from_accelerators_only(world):
         facts.extend(world.wraps)
     _let_go(world)

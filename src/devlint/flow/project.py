@@ -8,7 +8,7 @@ those of the linted file are; what goes wrong in them is told at the call that l
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Device
@@ -28,6 +28,8 @@ _MOST_STARS = 16
 """Modules of which one file imports all names."""
 _MOST_CALLERS = 8
 """Files that are asked what they give to one function."""
+_MOST_IMPORTING = 32
+"""Files that are asked who imports them, to tell whether one imports another."""
 _KEPT = 8_000_000
 """Characters of the files that are remembered: neighbours import the same ones, and a run goes
 folder by folder. What was read of a file and found out takes some thirty bytes for each."""
@@ -237,6 +239,32 @@ class Project:
         programs = [each for each in map(self._follow, importing) if each is not None]
         few = 0 < len(importing) <= _MOST_CALLERS
         return few and all(runs_on_host(each.text) for each in programs)
+
+    def chooses_device(self, path: str, words: Iterable[str]) -> bool:
+        """Whether one of these words, by which a process chooses its device, stands in a file that
+        another one imports, or in one that imports it, by way of others too."""
+        for word in words:
+            naming = self._naming(path, word, self._around.mentioning)
+            if len(naming) > _MOST_CALLERS:
+                return True  # nobody knows which of them it is
+            if any(each != path and self._are_related(each, path) for each in naming):
+                return True
+        return False
+
+    def _are_related(self, one: str, other: str) -> bool:
+        return self._imports(one, other) or self._imports(other, one)
+
+    def _imports(self, importer: str, imported: str) -> bool:
+        """Whether a file seems to import another one, by way of others too."""
+        seen, waiting = {imported}, [imported]
+        while waiting and len(seen) <= _MOST_IMPORTING:
+            for each in self._naming(waiting.pop(), "", self._around.importing):
+                if each == importer:
+                    return True
+                if each not in seen:
+                    seen.add(each)
+                    waiting.append(each)
+        return bool(waiting)
 
     def hands_over(self, path: str, function: str) -> bool:
         """Whether another file of the project uses a function of a file as a value."""

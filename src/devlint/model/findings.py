@@ -80,12 +80,15 @@ class Rewrite:
     """Replace the source from `start` to `end` by `text`; an insertion where both are one place.
 
     `binds`: a name that the statement has to bind below which a line is put.
+    `alone`: the text is a statement of its own beside that place, where a statement starts or ends:
+    on a row of its own, or in the row of the statement where that shares it with others.
     """
 
     start: Anchor
     end: Anchor
     text: str
     binds: str = ""
+    alone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +165,12 @@ def insert_after(node: Located, text: str) -> Rewrite:
 def insert_below(node: Located, line: str, binds: str) -> Rewrite:
     """Put a line right below the statement in which a node stands, which binds a name."""
     return Rewrite(Anchor(node, "below"), Anchor(node, "below"), line, binds)
+
+
+def add_statement(beside: Located, text: str, *, after: bool = False) -> Rewrite:
+    """Put a statement before another one, or `after` it."""
+    anchor = Anchor(beside, "end" if after else "start")
+    return Rewrite(anchor, anchor, text, alone=True)
 
 
 def replace_tail(first: Located, whole: Located, text: str) -> Rewrite:

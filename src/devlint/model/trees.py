@@ -52,6 +52,23 @@ def descendants(node: ir.Node) -> Iterator[ir.Node]:
                 stack.extend(part for part in pair if part is not None)
 
 
+def children(node: ir.Node) -> Iterator[ir.Node]:
+    """The nodes right below a node."""
+    below = _FIELDS[type(node)]
+    if below is None:
+        return
+    one, many, pairs = below
+    for name in one:
+        value = getattr(node, name)
+        if value is not None:
+            yield value
+    for name in many:
+        yield from getattr(node, name)
+    for name in pairs:
+        for pair in getattr(node, name):
+            yield from (part for part in pair if part is not None)
+
+
 def key(node: ir.Node) -> Hashable:
     """The same for two expressions that say the same, wherever they stand."""
     if isinstance(node, ir.Name):

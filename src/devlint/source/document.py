@@ -129,7 +129,19 @@ class Document:
             and self.text.startswith("#", first)
         ):
             first, last = self._around_comment(first, last)
-        return Edit(self.index.span(first, last), rewrite.text)
+        text = rewrite.text
+        if rewrite.alone:
+            text = self._as_statement(text, self.locate(start.node), start.side)
+        return Edit(self.index.span(first, last), text)
+
+    def _as_statement(self, text: str, beside: Span, side: Side) -> str:
+        """A statement before or after another one, in a row of its own if that has one."""
+        head = self.text[self.index.row_bounds(beside.row)[0] : beside.start]
+        tail = self.text[beside.end : self.index.row_bounds(beside.end_row)[1]].lstrip()
+        if head.strip() or (side == "end" and tail[:1] not in ("", "#")):
+            return f"{text}; " if side == "start" else f"; {text}"
+        newline = self.tree.default_newline
+        return f"{text}{newline}{head}" if side == "start" else f"{newline}{head}{text}"
 
     def _around_comment(self, first: int, last: int) -> tuple[int, int]:
         """What goes with a comment that is removed: its whole row, or the blanks beside it."""

@@ -29,14 +29,22 @@ def init_process_group(frame: Frame, node: ir.Call, row: Row, args: Arguments) -
     is no GPU: whatever comes after it runs on one."""
     given = args.find((0, "backend"))
     if given is None or given[1].kind is Kind.NONE:
-        frame.world.backends.add(_UNKNOWN if args.unpacked else "any")
+        backend = _UNKNOWN if args.unpacked else "any"
+        frame.world.backends.add(backend)
+        _note(frame, node, "" if backend == "any" else backend)
     else:
         name = given[1].data
         backend = name.lower() if isinstance(name, str) else _UNKNOWN
         frame.world.backends.add(backend)
+        _note(frame, node, backend)
         if backend in ON_CUDA_ALONE:
             frame.state.known[CUDA_AVAILABLE] = True
     return NOTHING
+
+
+def _note(frame: Frame, node: ir.Call, backend: str) -> None:
+    if frame.notes and not frame.expecting:
+        frame.world.groups.setdefault(node, set()).add(backend)
 
 
 def note_option(frame: Frame, args: Arguments) -> None:

@@ -10,6 +10,7 @@ and `devlint.model.findings`, and nothing else of the interpreter:
 * `host`: what the host reads, waits for and pins;
 * `names`: attributes and names of libraries;
 * `modules`: what modules keep, what wraps them, optimizers;
+* `processes`: processes that each have a device of their own;
 * `files`: the file itself.
 """
 
@@ -74,6 +75,7 @@ from devlint.flow.facts.names import (
     TypeQuestion,
     UncalledQuestion,
 )
+from devlint.flow.facts.processes import OwnIndex, SharedDevice, Sharing
 
 __all__ = [
     "CPU", "CUDA", "CUDA_AVAILABLE", "IS_NONE", "MOVES", "THE_MODULE", "UNKNOWN", "ApiCall",
@@ -82,9 +84,9 @@ __all__ = [
     "Elsewhere", "Fact", "Fixed", "Fixing", "Guard", "Guarded", "HostRead", "IdleSuppression",
     "Ignored", "IgnoredDevice", "Indexing", "Join", "KeptDevice", "KeptModules", "KeptTensor",
     "Kind", "Known", "LeftState", "LoopRead", "Loss", "LossyDefault", "Misspelling",
-    "MixedPrecision", "ModuleCall", "Move", "Operand", "Origin", "Pinning", "Revealed", "Role",
-    "Sort", "Step", "StrayPart", "Symbol", "Trait", "TypeQuestion", "UncalledQuestion",
-    "Unparsable", "Unreadable",
-    "WorkerUse", "Wrap", "asks_type", "chooses_host", "difference", "identity", "is_chosen",
-    "left_out", "may_be_accelerator", "may_be_host", "only_host", "stands_in",
+    "MixedPrecision", "ModuleCall", "Move", "Operand", "Origin", "OwnIndex", "Pinning", "Revealed",
+    "Role", "SharedDevice", "Sharing", "Sort", "Step", "StrayPart", "Symbol", "Trait",
+    "TypeQuestion", "UncalledQuestion", "Unparsable", "Unreadable", "WorkerUse", "Wrap",
+    "asks_type", "chooses_host", "difference", "identity", "is_chosen", "left_out",
+    "may_be_accelerator", "may_be_host", "only_host", "stands_in",
 ]  # fmt: skip

@@ -151,6 +151,9 @@ class World:
     backends: set[str] = field(default_factory=set)
     options: set[str] = field(default_factory=set)
     """The backends of process groups, and those that options of the command line stand for."""
+    groups: dict[ir.Call, set[str]] = field(default_factory=dict)
+    """The calls that start process groups, with the names of backends that they were seen to get;
+    "" where they are given none."""
     collectives: list[Collective] = field(default_factory=list)
     pending: list[tuple[Closure, Frame, dict[str, bool]]] = field(default_factory=list)
     """Functions found on the way, to be run on their own after the frame that made them; and

@@ -1,0 +1,218 @@
+"""What a file says of the processes in which it runs: how many a machine has, and which of them has
+which device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from devlint.flow.syntax.imports import spelled
+from devlint.flow.syntax.walk import descendants
+from devlint.model import ir
+from devlint.model.trees import key, last_name
+from devlint.policy import means
+
+VISIBLE = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
+"""The variables by which a process is shown some of the devices only."""
+LOCAL_RANK = "LOCAL_RANK"
+"""The variable that launchers set."""
+SETTERS = ("set_device", "set_device_index", "set_device_idx", "set_default_device")
+"""How torch calls what chooses the current device of a process, for each kind of device."""
+_LENDERS = ("torch.cuda.device", "torch.accelerator.device_index")
+_FRAMEWORKS = frozenset((
+    "accelerate", "catalyst", "colossalai", "composer", "deepspeed", "detectron2", "determined",
+    "fairscale", "fairseq", "fastai", "fastreid", "horovod", "ignite", "lightning",
+    "lightning_fabric", "megatron", "mmcv", "mmengine", "oneflow", "pytorch_lightning", "ray",
+    "smdistributed", "tensorflow", "torch_xla", "torchpack", "torchtitan", "torchtune", "vllm",
+))  # fmt: skip
+"""Libraries that start processes, or set them up, and give each its device."""
+_SPAWNS = ("torch.multiprocessing.spawn", "torch.multiprocessing.start_processes")
+_STARTS = ("torch.multiprocessing.Process", "multiprocessing.Process")
+_OBJECTS = (
+    "broadcast_object_list", "all_gather_object", "gather_object", "scatter_object_list",
+)  # fmt: skip
+STREAM = "Stream"
+_ON_CURRENT = (*(f"torch.distributed.{name}" for name in _OBJECTS), f"torch.cuda.{STREAM}")
+
+
+def nodes_of(body: ir.Body) -> Iterator[ir.Node]:
+    """All that stands in a file."""
+    for statement in body:
+        yield from descendants(statement)
+
+
+def chooses(body: ir.Body, names: Mapping[str, str]) -> bool:
+    """Whether a file chooses the device of a process, leaves that to a library, or may do so: what
+    devices are visible is no choice where it is a list of several, the same in each process."""
+    lists: set[ir.Node] = set()
+    for node in nodes_of(body):
+        match node:
+            case ir.Assign(
+                targets=(ir.Subscript(index=ir.Constant() as variable),),
+                value=ir.Constant(value=str(devices)),
+            ) if "," in devices:
+                lists.add(variable)
+            case ir.Import(names=aliases):
+                if any(_is_framework(each.name) for each in aliases):
+                    return True
+            case ir.ImportFrom(module=module, level=0):
+                if _is_framework(module):
+                    return True
+            case ir.Call(func=func):
+                if last_name(func) in SETTERS or spelled(func, names) in _LENDERS:
+                    return True
+    constants = (each for each in nodes_of(body) if isinstance(each, ir.Constant))
+    return any(each.value in VISIBLE and each not in lists for each in constants)
+
+
+def _is_framework(module: str) -> bool:
+    return module.partition(".")[0] in _FRAMEWORKS
+
+
+def is_of_one(group: ir.Call, body: ir.Body) -> bool:
+    """Whether a group has one process only, as far as the file spells it out."""
+    for argument in group.args:
+        match argument:
+            case ir.Argument(keyword="world_size", value=ir.Constant(value=1)):
+                return True
+            case ir.Argument(keyword="rank", value=ir.Constant(value=int())):
+                return True
+    return any(_sets_size(each) for each in nodes_of(body))
+
+
+def _sets_size(node: ir.Node) -> bool:
+    match node:
+        case ir.Assign(
+            targets=(ir.Subscript(index=ir.Constant(value="WORLD_SIZE")),),
+            value=ir.Constant(value="1"),
+        ):
+            return True
+    return False
+
+
+def by_launcher(group: ir.Call) -> bool:
+    """Whether a group takes all that it has to know from a launcher's environment."""
+    for argument in group.args:
+        if argument.star or argument.keyword in ("rank", "world_size", "store"):
+            return False
+        if argument.keyword == "init_method":
+            if not isinstance(argument.value, ir.Constant) or argument.value.value != "env://":
+                return False
+    return sum(not argument.keyword for argument in group.args) <= 1
+
+
+def spawned(body: ir.Body, names: Mapping[str, str]) -> dict[str, bool]:
+    """The functions, by name, that a file starts processes for; and whether each is given the
+    number of its process."""
+    found: dict[str, bool] = {}
+    for node in nodes_of(body):
+        if not isinstance(node, ir.Call):
+            continue
+        name = spelled(node.func, names)
+        if name in _SPAWNS or name in _STARTS:
+            for argument in node.args:
+                wanted = ("fn", None) if name in _SPAWNS else ("target",)
+                if argument.keyword in wanted and isinstance(argument.value, ir.Name):
+                    found.setdefault(argument.value.id, name in _SPAWNS)
+    return found
+
+
+def counts_locally(body: ir.Body) -> bool:
+    """Whether a file knows of a process which one of its machine it is."""
+    for node in nodes_of(body):
+        match node:
+            case ir.Constant(value=str(text)):
+                if text == LOCAL_RANK or means("local-rank", text.lstrip("-"), "variable"):
+                    return True
+            case ir.Name(id=name) | ir.Attribute(attr=name) | ir.Parameter(name=name):
+                if means("local-rank", name, "variable"):
+                    return True
+    return False
+
+
+def indexes(node: ir.Node) -> bool:
+    """Whether an expression names one of several GPUs: `x.cuda(rank)`, `f"cuda:{rank}"`,
+    `torch.device("cuda", rank)`, `device_ids=[rank]`."""
+    match node:
+        case ir.Call(
+            func=ir.Attribute(attr="cuda"), args=(ir.Argument(keyword=None, value=given),)
+        ):
+            return not isinstance(given, ir.Constant)
+        case ir.Call(
+            func=ir.Attribute(attr="device"),
+            args=(ir.Argument(value=ir.Constant(value="cuda")), ir.Argument(value=index)),
+        ):
+            return not isinstance(index, ir.Constant)
+        case ir.Text(parts=(ir.Constant(value="cuda:"), *_)):
+            return True
+        case ir.Argument(keyword="device_ids", value=ir.Display(items=(only,))):
+            return not isinstance(only, ir.Constant)
+    return False
+
+
+def takes_current(node: ir.Node, names: Mapping[str, str]) -> str:
+    """The last word of the function that a call is of, where that works on the current GPU and is
+    told no other; else ""."""
+    if not isinstance(node, ir.Call) or any(each.star for each in node.args):
+        return ""
+    name = spelled(node.func, names)
+    if name not in _ON_CURRENT or any(each.keyword == "device" for each in node.args):
+        return ""
+    last = name.rpartition(".")[2]
+    return "" if last == STREAM and node.args else last
+
+
+_DEEPEST = 4
+"""Names that stand for names that stand for names ..."""
+
+
+def possible(
+    node: ir.Expr, around: ir.Function | None, body: ir.Body, depth: int = 0
+) -> Iterator[str | None]:
+    """The texts that an expression may be, or that it makes a device of, as far as the function
+    around it or the file spells them out; None for what they don't."""
+    match node:
+        case ir.Constant(value=str(text)):
+            yield text
+        case ir.Conditional(body=one, orelse=other):
+            yield from possible(one, around, body, depth)
+            yield from possible(other, around, body, depth)
+        case ir.Attribute(value=owner, attr=attr) if last_name(owner) == "Backend":
+            yield attr
+        case ir.Call(func=ir.Attribute(attr="device"), args=(ir.Argument(value=only),)):
+            yield from possible(only, around, body, depth)
+        case ir.Name() | ir.Attribute() if depth < _DEEPEST:
+            found = list(_stored(node, around, body))
+            for each, function in found:
+                yield from possible(each, function, body, depth + 1)
+            if not found:
+                yield None
+            yield from _given(node, around)
+        case _:
+            yield None
+
+
+def _given(node: ir.Expr, around: ir.Function | None) -> Iterator[str | None]:
+    """What a parameter may be: its default, or what nobody knows."""
+    for parameter in () if around is None else around.params:
+        if isinstance(node, ir.Name) and parameter.name == node.id:
+            yield None
+            if parameter.default is not None:
+                yield from possible(parameter.default, None, ())
+
+
+def _stored(
+    node: ir.Name | ir.Attribute, around: ir.Function | None, body: ir.Body
+) -> Iterator[tuple[ir.Expr, ir.Function | None]]:
+    """What is stored under a name in the function around it, or at the top level of the file where
+    the function stores nothing there; under an attribute, anywhere in the file."""
+    inside = None if around is None or isinstance(node, ir.Attribute) else around
+    for block, function in ((() if inside is None else inside.body, inside), (body, None)):
+        found = False
+        for each in nodes_of(block):
+            match each:
+                case ir.Assign(targets=targets, value=ir.Expr() as value):
+                    if any(key(node) == key(target) for target in targets):
+                        found = True
+                        yield value, function
+        if found:
+            return
