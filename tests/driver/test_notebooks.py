@@ -112,14 +112,14 @@ def test_a_fix_is_written_into_its_cell(told: Project) -> None:
     before = (told.folder / "a.ipynb").read_bytes()
     assert told.concise(ONLY, "--fix", "--unsafe-fixes", "a.ipynb").code == 0
     after = (told.folder / "a.ipynb").read_bytes()
-    assert after == before.replace(b"z = x + y", b"z = x + y.to(x.device)")
+    assert after == before.replace(b"zeros(3)", b"zeros(3, device=x.device)")
 
 
 def test_a_diff_is_shown_of_the_cell(told: Project) -> None:
     out = told.concise(ONLY, "--diff", "--unsafe-fixes", "a.ipynb").out
     assert out == (
-        "--- a.ipynb:cell 4\t\n+++ a.ipynb:cell 4\t\n@@ -1,2 +1,2 @@\n y = torch.zeros(3)\n"
-        "-z = x + y\n+z = x + y.to(x.device)\n"
+        "--- a.ipynb:cell 4\t\n+++ a.ipynb:cell 4\t\n@@ -1,2 +1,2 @@\n-y = torch.zeros(3)\n"
+        "+y = torch.zeros(3, device=x.device)\n z = x + y\n"
     )
 
 
@@ -127,7 +127,7 @@ def test_a_broken_cell_fails_the_run_and_stops_no_fix(project: Project) -> None:
     project.write({"a.ipynb": notebook(code(ON_GPU), code("x ="), code(MEETS))})
     ran = project.concise("--select=DEV202,DEV001", "--fix", "--unsafe-fixes", "a.ipynb")
     assert (ran.code, ran.out) == (2, "a.ipynb:cell 2:1:4: DEV001 invalid syntax\n")
-    assert "y.to(x.device)" in project.read("a.ipynb")
+    assert "zeros(3, device=x.device)" in project.read("a.ipynb")
 
 
 def test_standard_input_is_a_notebook_by_its_name(
@@ -142,7 +142,7 @@ def test_standard_input_is_a_notebook_by_its_name(
     ]
     stdin(monkeypatch, data)
     ran = project.run("-", "--stdin-filename=a.ipynb", ONLY, "--fix", "--unsafe-fixes", "--quiet")
-    assert ran.out.encode() == data.replace(b"x + y", b"x + y.to(x.device)")
+    assert ran.out.encode() == data.replace(b"zeros(3)", b"zeros(3, device=x.device)")
 
 
 def test_what_is_known_of_a_line_of_a_cell(told: Project) -> None:
