@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from devlint import policy
-from devlint.config.selection import catalogue, codes_for
+from devlint.config.selection import catalogue, codes_for, fixable
 from devlint.config.settings import Settings
 from devlint.flow.facts import IdleSuppression, Unparsable, Unreadable
 from devlint.flow.frames.coverage import Meetings
@@ -91,7 +91,12 @@ class Checked:
 def check(data: bytes, filename: str, settings: Settings) -> Checked:
     """The findings of one file as `check_source` gives them."""
     with policy.asking(settings.policy_off):
-        return _check(data, filename, settings)
+        checked = _check(data, filename, settings)
+    if settings.fix_selectors and any(finding.fix for finding in checked.findings):
+        codes = fixable(settings, catalogue())
+        findings = [f if f.code in codes else replace(f, fix=None) for f in checked.findings]
+        return replace(checked, findings=findings)
+    return checked
 
 
 def _check(data: bytes, filename: str, settings: Settings) -> Checked:
