@@ -294,7 +294,8 @@ def main() -> int:
                 print(*misses(found), sep="\n")
                 for each in results:
                     if each.after:
-                        print(f"fails    {each.title}: {each.after} (before: {each.before})")
+                        as_before = " (as before)" if each.after == each.before else ""
+                        print(f"fails    {each.title}: {each.after}{as_before}")
             low.extend(f"{name}: {line}" for line in below(figures_of(found, results)))
 
         if "examples" in options.sets:

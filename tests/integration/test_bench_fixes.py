@@ -163,3 +163,16 @@ def test_programs_that_lack_a_package_are_counted(tmp_path: Path) -> None:
         "```python train.py\nimport torch\n```\n\n```toml\ncount = 1\n```\n"
     )
     assert fixes.programs(path) == ([("Two", {"train.py": "import torch\n"}, 1)], 1)
+
+
+def test_what_is_below_its_mark_fails_where_it_is_to_be_checked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.py").write_text("import torch\n\nx = torch.ones(3)\nx.to('cuda:7:8')\n")
+    monkeypatch.setattr(fixes, "EXAMPLES", tmp_path)
+    for more, code in (["--show"], 0), (["--check"], 1):
+        monkeypatch.setattr("sys.argv", ["fixes.py", "--sets", "examples", *more])
+        assert fixes.main() == code
+        told = capsys.readouterr().out
+        assert "examples/: with a fix: 50.0%, below 85%" in told
+        assert ("no fix   DEV304 a.py:4" in told) is (more == ["--show"])
