@@ -286,31 +286,35 @@ def main() -> int:
     low = list[str]()
     with multiprocessing.get_context("spawn").Pool(options.jobs, maxtasksperchild=40) as pool:
 
-        def tell(name: str, found: Sequence[Judged], results: Sequence[Ran] = ()) -> None:
+        def tell(
+            name: str, found: Sequence[Judged], results: Sequence[Ran] = (), is_part: bool = False
+        ) -> None:
             print(f"\n{name}\n{table(found)}")
             if results:
                 print(outcomes(results))
-            if options.show:
+            if options.show and (is_part or not results):
                 print(*misses(found), sep="\n")
                 for each in results:
                     if each.after:
                         as_before = " (as before)" if each.after == each.before else ""
                         print(f"fails    {each.title}: {each.after}{as_before}")
-            low.extend(f"{name}: {line}" for line in below(figures_of(found, results)))
+            if not is_part:
+                low.extend(f"{name}: {line}" for line in below(figures_of(found, results)))
 
         if "examples" in options.sets:
             tell("examples/", of_folder(EXAMPLES))
-        everything = list[Ran]()
+        everything, left_out = list[Ran](), 0
         paths = options.mistakes or sorted(HERE.glob("mistakes*.md"))
         for path in paths if "planted" in options.sets else ():
             cases, without = programs(path)
             results = pool.starmap(ran, cases, 1)
             everything += results
+            left_out += without
             name = f"{path.name}: {len(cases)} programs, {without} left out for want of packages"
-            tell(name, [f for each in results for f in each.findings], results)
-        if everything and len(paths) > 1:
-            print(f"\nall of these\n{table([f for each in everything for f in each.findings])}")
-            print(outcomes(everything))
+            tell(name, [f for each in results for f in each.findings], results, is_part=True)
+        if everything:
+            name = f"planted mistakes: {len(everything)} programs, {left_out} left out"
+            tell(name, [f for each in everything for f in each.findings], everything)
         if "bugs" in options.sets and options.mirrors:
             wanted = versions(bugs.read(options.bugs))
             of_each = pool.map(partial(of_version, mirrors=options.mirrors), wanted, 1)
