@@ -55,8 +55,7 @@ def devlint(
 
     Needs POSIX, which tells the peak memory of a child that has ended.
     """
-    start = _START.format(paths=_import_paths(source))
-    command = [sys.executable, "-I", "-c", start, "check", *map(str, paths), *OPTIONS]
+    command = started("check", *map(str, paths), *OPTIONS, source=source)
     command += ["--select", select, "--output-format", "json", "--jobs", str(jobs)]
     command += ["--dump-facts"] if facts else []
     command += ["--pedantic"] if source is None or _withholds(source) else []
@@ -79,6 +78,11 @@ def devlint(
     return Outcome(
         tuple(found), seconds, usage.ru_maxrss / 1024, crash, tuple(complaints.splitlines())
     )
+
+
+def started(*words: str, source: Path | None = None) -> list[str]:
+    """The command that starts the devlint of `source`, or this interpreter's own, with `words`."""
+    return [sys.executable, "-I", "-c", _START.format(paths=_import_paths(source)), *words]
 
 
 def _withholds(source: Path) -> bool:

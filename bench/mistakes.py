@@ -31,7 +31,7 @@ import sys
 import tempfile
 import traceback
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
@@ -147,8 +147,8 @@ def _replaced(title: str, files: Mapping[str, str], changes: Any) -> dict[str, s
     return changed
 
 
-def planted(path: Path = HERE / "mistakes.md") -> list[Planted]:
-    """All programs with a mistake, of those whose packages are installed."""
+def planted(path: Path = HERE / "mistakes.md", say: Callable[[str], None] = print) -> list[Planted]:
+    """All programs with a mistake, of those whose packages are installed; `say` hears of others."""
     found, packages, files = list[Planted](), dict[str, str](), dict[str, str]()
     for section in rulebook.read_sections(path.read_text("utf-8")):
         if programs := {b.info: b.text for b in section.blocks if b.is_python}:
@@ -160,7 +160,7 @@ def planted(path: Path = HERE / "mistakes.md") -> list[Planted]:
             if "packages" in facts:
                 packages = facts["packages"]
             elif lacking := _lacking(packages, files):
-                print(f"{section.title}: not run, for want of {', '.join(lacking)}")
+                say(f"{section.title}: not run, for want of {', '.join(lacking)}")
             elif "plant" in facts:
                 changed = _replaced(section.title, files, facts["plant"])
                 found.append(Planted(section.title, changed, facts, files))

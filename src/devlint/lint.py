@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from devlint import policy
-from devlint.config.selection import catalogue, codes_for
+from devlint.config.selection import catalogue, codes_for, fixable
 from devlint.config.settings import Settings
 from devlint.files import LARGEST_SOURCE, is_notebook
 from devlint.flow.facts import IdleSuppression, Unparsable, Unreadable
@@ -94,7 +94,12 @@ class Checked:
 def check(data: bytes, filename: str, settings: Settings) -> Checked:
     """The findings of one file as `check_source` gives them."""
     with policy.asking(settings.policy_off):
-        return _check(data, filename, settings)
+        checked = _check(data, filename, settings)
+    if settings.fix_selectors and any(finding.fix for finding in checked.findings):
+        codes = fixable(settings, catalogue())
+        findings = [f if f.code in codes else replace(f, fix=None) for f in checked.findings]
+        return replace(checked, findings=findings)
+    return checked
 
 
 def _check(data: bytes, filename: str, settings: Settings) -> Checked:

@@ -192,6 +192,9 @@ def _add_fixing(parser: Parser) -> None:
     group = parser.add_argument_group("fixes")
     for name in ("fix", "unsafe-fixes", "fix-only"):
         _boolean(group, f"--{name}", text=_doc(name))
+    for name in ("fixable", "unfixable", "extend-fixable"):
+        _list(group, name, "RULES")
+    _boolean(group, "--show-fixes", text=_doc("show-fixes"))
     _boolean(group, "--diff", text="Print what would be fixed as a diff and write nothing.")
     _boolean(
         group,

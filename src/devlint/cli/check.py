@@ -13,7 +13,7 @@ from functools import partial
 
 from devlint import policy
 from devlint.cli.arguments import UsageError, environment_values, layer_values
-from devlint.cli.output import report
+from devlint.cli.output import report, shown_diffs
 from devlint.cli.progress import Bar
 from devlint.cli.session import Session
 from devlint.cli.since import new_findings, revision_of
@@ -149,12 +149,12 @@ def fix(session: Session, sources: Sequence[Source], findings: list[Finding]) ->
     write = not options.diff
     older = None if session.older is None else session.older.told
     fixed = fix_all(sources, findings, settings.unsafe_fixes, write, session.jobs, older)
-    session.fixed = fixed.count
+    session.applied = fixed.applied
     session.failures += fixed.failures
     for note in fixed.notes:
         session.say(f"devlint: {note}")
     if options.diff:
-        session.write(b"".join(fixed.diffs))
+        session.write(shown_diffs(session, fixed.diffs))
     return fixed.remaining
 
 

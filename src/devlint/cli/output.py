@@ -5,19 +5,21 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from devlint.cli.session import Session
 from devlint.config.selection import FAILURES
 from devlint.config.settings import SettingsError
 from devlint.model.findings import Finding
-from devlint.report import WITH_CLOSING, Summary, left_out, render, statistics
+from devlint.report import WITH_CLOSING, Summary, fixes, left_out, painted_diffs, render, statistics
 
 
 def report(session: Session, findings: list[Finding]) -> int:
     """Leave out what the baseline lists, print the rest and decide on the exit code."""
     options, settings = session.options, session.settings
     _say_left_out(session)
+    _say_fixes(session)
     if options.diff or settings.fix_only:
         session.tell([finding for finding in findings if finding.code in FAILURES])
     if options.diff:
@@ -56,16 +58,38 @@ def _summary(session: Session) -> Summary:
         withheld_by=session.withheld_by,
         since="" if older is None else older.name,
         older={} if older is None else older.counts,
+        fixes=tuple(session.applied) if session.settings.show_fixes else (),
     )
 
 
 def _say_left_out(session: Session) -> None:
     """Say how many older findings aren't shown, where the output itself doesn't."""
+    if not _closes(session) and (text := left_out(_summary(session))):
+        session.say(f"devlint:{text}")
+
+
+def _say_fixes(session: Session) -> None:
+    """List what was fixed, or would be, where the output itself doesn't."""
+    if not _closes(session):
+        for text in fixes(_summary(session), session.options.diff).splitlines():
+            session.say(text)
+
+
+def _closes(session: Session) -> bool:
+    """Whether the output ends with lines on the run as a whole."""
     options, settings = session.options, session.settings
     is_whole = not (options.diff or settings.fix_only or options.statistics)
-    if not (is_whole and settings.output_format in WITH_CLOSING):
-        if text := left_out(_summary(session)):
-            session.say(f"devlint:{text}")
+    return is_whole and settings.output_format in WITH_CLOSING
+
+
+def shown_diffs(session: Session, diffs: Sequence[bytes]) -> str | bytes:
+    """Diffs in colour for whoever reads them, else as they are: a patch, whatever the environment
+    says of colour."""
+    options, stream = session.options, session.stream or sys.stdout
+    is_read = options.color == "always" or stream.isatty()
+    if options.output_file is None and is_read and _wants_color(options):
+        return painted_diffs(diffs)
+    return b"".join(diffs)
 
 
 def _after_baseline(session: Session, findings: list[Finding]) -> list[Finding]:

@@ -41,7 +41,8 @@ class Session:
     jobs: int
     started: float = field(default_factory=time.monotonic)
     files: int = 0
-    fixed: int = 0
+    applied: list[Finding] = field(default_factory=list)
+    """The findings that were fixed, or would be."""
     unchecked: int = 0
     coverage: Coverage = NOTHING_MEETS
     withheld_by: dict[str, int] = field(default_factory=dict)
@@ -54,6 +55,11 @@ class Session:
     sources: Sources = read_source
     stream: TextIO | None = None
     """Where output goes; None for stdout."""
+
+    @property
+    def fixed(self) -> int:
+        """How many findings were fixed."""
+        return len(self.applied)
 
     def say(self, text: str) -> None:
         """A line for people, on stderr; not with --quiet."""

@@ -6,7 +6,7 @@ import os
 import sys
 
 from devlint.cli.arguments import UsageError
-from devlint.cli.output import report
+from devlint.cli.output import report, shown_diffs
 from devlint.cli.session import Session
 from devlint.driver.discover import Failure, Source, is_excluded
 from devlint.driver.run import check_bytes
@@ -61,11 +61,12 @@ def _fix(session: Session, source: Source, data: bytes) -> int:
     from devlint.fix.files import fix_bytes, renamed
 
     fixed = fix_bytes(data, source, session.settings.unsafe_fixes)
-    session.fixed = fixed.count
+    session.applied = renamed(fixed.applied, source.shown)
     for note in fixed.notes:
         session.say(f"devlint: {source.shown}:{note}")
     if session.options.diff:
-        session.write(unified_diff(fixed.old, fixed.new, source.shown))
+        diff = unified_diff(fixed.old, fixed.new, source.shown)
+        session.write(shown_diffs(session, [diff]))
     else:
         _write_bytes(fixed.new)
         text = text_of(fixed.new, source.path)

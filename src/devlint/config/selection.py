@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -103,9 +103,15 @@ def _codes(selector: str, rules: Catalogue, source: str) -> frozenset[str]:
 def validate(settings: Settings, rules: Catalogue) -> None:
     """Raise `SettingsError` for a selector that stands for no rule."""
     select(settings.selectors, rules)
+    fixable(settings, rules)
     for _, selectors in settings.ignores:
         for selector in selectors:
             _codes(selector, rules, "per-file-ignores")
+
+
+def fixable(settings: Settings, rules: Catalogue) -> frozenset[str]:
+    """The codes whose fixes are offered and applied: all, unless the settings say otherwise."""
+    return select(settings.fix_selectors, replace(rules, default=frozenset(rules.names)))
 
 
 def codes_for(settings: Settings, path: str, rules: Catalogue) -> frozenset[str]:

@@ -44,7 +44,8 @@ def _key(shape: Shape, doc: str, writes: bool = False) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Selectors:
-    """What one layer says of the rules: `select` starts afresh, None leaves what was chosen."""
+    """What one layer says of the rules, those that run or those whose fixes are applied: `select`
+    starts afresh, None leaves what was chosen."""
 
     source: str
     select: tuple[str, ...] | None = None
@@ -92,6 +93,21 @@ class Settings:
     )
     extend_per_file_ignores: IgnoresByGlob = field(
         default=(), metadata=_key(Shape.TABLE_OF_STRINGS, "The same, added to what is inherited.")
+    )
+    fixable: tuple[str, ...] | None = field(
+        default=None,
+        metadata=_key(Shape.STRINGS, "The rules whose fixes are offered and applied; all of them."),
+    )
+    extend_fixable: tuple[str, ...] = field(
+        default=(), metadata=_key(Shape.STRINGS, "The same, added to `fixable`.")
+    )
+    unfixable: tuple[str, ...] = field(
+        default=(),
+        metadata=_key(
+            Shape.STRINGS,
+            "Rules whose fixes are neither offered nor applied. The longer prefix wins over "
+            "`fixable`.",
+        ),
     )
     include: Globs = field(
         default=DEFAULT_INCLUDE, metadata=_key(Shape.STRINGS, "Which files of a folder are linted.")
@@ -155,6 +171,10 @@ class Settings:
     output_format: str = field(
         default="full", metadata=_key(Shape.FORMAT, "How findings are written.")
     )
+    show_fixes: bool = field(
+        default=False,
+        metadata=_key(Shape.BOOLEAN, "List what was fixed, by file and rule."),
+    )
     cache_dir: str = field(
         default="",
         metadata=_key(
@@ -179,6 +199,8 @@ class Settings:
 
     selectors: tuple[Selectors, ...] = ()
     """`select`, `extend-select` and `ignore` of each layer, the strongest last."""
+    fix_selectors: tuple[Selectors, ...] = ()
+    """The same of `fixable`, `extend-fixable` and `unfixable`."""
     ignores: IgnoresByGlob = ()
     """All of `per-file-ignores` and `extend-per-file-ignores`."""
     torchapi_source: str = ""
@@ -191,6 +213,7 @@ class Settings:
         return repr(
             (
                 self.selectors,
+                self.fix_selectors,
                 self.ignores,
                 self.max_file_size,
                 self.follow_imports,
@@ -297,18 +320,17 @@ def merge(layers: Iterable[Layer], root: str = "") -> Settings:
     """Settings from layers, the weakest first. Lists of `extend-...` keys add up."""
     merged: dict[str, Any] = {}
     selectors: list[Selectors] = []
+    fix_selectors: list[Selectors] = []
     ignores: IgnoresByGlob = ()
     for layer in layers:
         values = {key: _freeze(key, value, layer.base) for key, value in layer.values.items()}
-        if any(key in values for key in ("select", "extend-select", "ignore")):
-            selectors.append(
-                Selectors(
-                    layer.source,
-                    values.get("select"),
-                    values.get("extend-select", ()),
-                    values.get("ignore", ()),
-                )
-            )
+        for told, (afresh, more, less) in (
+            (selectors, ("select", "extend-select", "ignore")),
+            (fix_selectors, ("fixable", "extend-fixable", "unfixable")),
+        ):
+            if any(key in values for key in (afresh, more, less)):
+                chosen = values.get(afresh), values.get(more, ()), values.get(less, ())
+                told.append(Selectors(layer.source, *chosen))
         if "per-file-ignores" in values:
             ignores = values["per-file-ignores"]
         ignores += values.get("extend-per-file-ignores", ())
@@ -326,7 +348,13 @@ def merge(layers: Iterable[Layer], root: str = "") -> Settings:
                 )
             merged[key] = value
     arguments = {key.replace("-", "_"): value for key, value in merged.items()}
-    return Settings(**arguments, selectors=tuple(selectors), ignores=ignores, root=root)
+    return Settings(
+        **arguments,
+        selectors=tuple(selectors),
+        fix_selectors=tuple(fix_selectors),
+        ignores=ignores,
+        root=root,
+    )
 
 
 def _freeze(key: str, value: Any, base: str) -> Any:

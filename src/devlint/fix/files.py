@@ -16,9 +16,9 @@ from devlint.source.reading import text_of
 
 @dataclass(slots=True)
 class Fixed:
-    """What came of fixing: how many findings are gone, diffs, and findings that are left."""
+    """What came of fixing: the findings that are gone, diffs, and findings that are left."""
 
-    count: int = 0
+    applied: list[Finding] = field(default_factory=list)
     diffs: list[bytes] = field(default_factory=list)
     remaining: list[Finding] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
@@ -36,7 +36,7 @@ class _Task:
 class _Outcome:
     old: bytes = b""
     new: bytes = b""
-    count: int = 0
+    applied: tuple[Finding, ...] = ()
     remaining: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()
     error: str = ""
@@ -89,7 +89,7 @@ def fix_all(
         if error:
             result.failures.append(Failure(shown, error))
             continue
-        result.count += outcome.count
+        result.applied += renamed(outcome.applied, shown)
         result.notes.extend(f"{shown}: {note}" for note in outcome.notes)
         if not write:
             result.diffs.append(unified_diff(outcome.old, outcome.new, shown))
@@ -138,7 +138,7 @@ def fix_bytes(data: bytes, source: Source, unsafe: bool, older: Told | None = No
         f"{_row(item.finding)}: the fix of {item.finding.code} was left out: {item.reason}"
         for item in result.dropped
     )
-    return _Outcome(data, result.data, len(result.applied), result.remaining, notes)
+    return _Outcome(data, result.data, result.applied, result.remaining, notes)
 
 
 def renamed(findings: Iterable[Finding], shown: str) -> list[Finding]:

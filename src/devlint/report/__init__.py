@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Sequence
 
 from devlint.model.findings import OUTPUT_FORMATS, Finding
-from devlint.report.closing import left_out
+from devlint.report.closing import fixed_lines, left_out
 from devlint.report.context import Context, Failure, Sources, Summary
 
 __all__ = [
@@ -15,7 +15,9 @@ __all__ = [
     "Failure",
     "Sources",
     "Summary",
+    "fixes",
     "left_out",
+    "painted_diffs",
     "render",
     "statistics",
 ]
@@ -50,6 +52,22 @@ def statistics(output_format: str, findings: Sequence[Finding], color: bool = Fa
     from devlint.report.counts import table
 
     return table(findings, as_json=output_format in ("json", "json-lines"), color=color)
+
+
+def fixes(summary: Summary, only_shown: bool = False) -> str:
+    """A list of what was fixed, or would be, by file and rule; "" where it isn't asked for."""
+    from devlint.report.text import paint
+
+    if not summary.fixes:
+        return ""
+    return paint(fixed_lines(summary.fixes, "Would fix" if only_shown else "Fixed"), color=False)
+
+
+def painted_diffs(diffs: Sequence[bytes]) -> str:
+    """Diffs in colour, for a terminal."""
+    from devlint.report.diffs import painted
+
+    return painted(diffs)
 
 
 def _place(finding: Finding) -> tuple[str, int, int, str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from devlint.model.findings import Coverage, Finding, Level
@@ -13,17 +14,14 @@ def closing(findings: Sequence[Finding], summary: Summary) -> list[Line]:
     """What was found and fixed, in one line; none where the run is to be quiet."""
     if not summary.closing:
         return []
-    covered: list[Line] = [[(_covered(summary.coverage), "")]] if summary.coverage.meetings else []
+    covered = [*fixed_lines(summary.fixes), []] if summary.fixes else []
+    if summary.coverage.meetings:
+        covered.append([(_covered(summary.coverage), "")])
     text = f"Fixed {plural(summary.fixed, 'finding')}. " if summary.fixed else ""
     if not findings:
         return [*covered, [(f"{text}{_clean(summary)}{_aside(summary)}", "")]]
-    errors = sum(finding.level is Level.ERROR for finding in findings)
-    warnings = sum(finding.level is Level.WARNING for finding in findings)
-    notes = len(findings) - errors - warnings
-    counts = ((errors, "error"), (warnings, "warning"), (notes, "note"))
-    kinds = [plural(count, word) for count, word in counts if count]
     files = plural(len({finding.filename for finding in findings}), "file")
-    text += f"Found {', '.join(kinds)} in {files}."
+    text += f"Found {_kinds(findings)} in {files}."
     safe, unsafe = count_fixable(findings)
     if safe:
         more = f" ({unsafe} more with --unsafe-fixes)" if unsafe else ""
@@ -31,6 +29,30 @@ def closing(findings: Sequence[Finding], summary: Summary) -> list[Line]:
     elif unsafe:
         text += f" {unsafe} fixable with --fix --unsafe-fixes."
     return [*covered, [(f"{text}{_aside(summary)}", "")]]
+
+
+def _kinds(findings: Sequence[Finding]) -> str:
+    """`2 errors, 1 warning`."""
+    errors = sum(finding.level is Level.ERROR for finding in findings)
+    warnings = sum(finding.level is Level.WARNING for finding in findings)
+    notes = len(findings) - errors - warnings
+    counts = ((errors, "error"), (warnings, "warning"), (notes, "note"))
+    return ", ".join(plural(count, word) for count, word in counts if count)
+
+
+def fixed_lines(fixed: Sequence[Finding], verb: str = "Fixed") -> list[Line]:
+    """What was fixed, by file and rule."""
+    by_file: dict[str, Counter[tuple[str, str]]] = {}
+    for finding in fixed:
+        by_file.setdefault(finding.filename, Counter())[finding.code, finding.name] += 1
+    lines: list[Line] = [[(f"{verb} {_kinds(fixed)}:", "")]]
+    for filename, rules in sorted(by_file.items()):
+        lines.append([("- ", ""), (filename, "strong"), (":", "")])
+        width = len(str(max(rules.values())))
+        for (code, name), count in sorted(rules.items(), key=lambda rule: (-rule[1], rule[0])):
+            times = f"    {count:>{width}} \N{MULTIPLICATION SIGN} "
+            lines.append([(times, ""), (code, "strong"), (f" ({name})", "")])
+    return lines
 
 
 def _aside(summary: Summary) -> str:

@@ -53,6 +53,8 @@ class Summary:
     """How many findings each row of policy withholds, and how many are as less certain."""
     since: str = ""
     older: Mapping[Kind, int] = field(default_factory=dict)
+    fixes: tuple[Finding, ...] = ()
+    """The findings that were fixed, where they are to be listed."""
 
 
 @dataclass(frozen=True, slots=True)

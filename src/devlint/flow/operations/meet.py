@@ -312,10 +312,15 @@ def _note_unproven(frame: Frame, tensors: list[Given], node: ir.Node) -> None:
         return
     if any(frame.place(value) == UNKNOWN and value.kind is Kind.TENSOR for _, value in tensors):
         for expression, value in tensors:
-            kept = value.origin is Origin.ATTRIBUTE and value.scalar is False
-            if kept and frame.notes and only_host(frame.place(value)):
+            owner = _kept_by(value) if value.origin is Origin.ATTRIBUTE else None
+            if (
+                owner is not None
+                and value.scalar is False
+                and frame.notes
+                and only_host(frame.place(value))
+            ):
                 words = f"`{ir.render(expression)}` meets a tensor of `forward` here"
-                frame.world.kept.setdefault(value.data, []).append((node, words))  # type: ignore[arg-type]
+                frame.world.kept.setdefault(owner, []).append((node, words))
 
 
 def _kept_by(value: Value) -> tuple[ClassInfo, str] | None:
