@@ -152,7 +152,8 @@ def test_a_terminal_is_shown_a_harmless_diff(project: Project) -> None:
             project.command("--diff", "--no-cache", "--quiet"), cwd=project.folder, stdout=follower
         )
         os.close(follower)
-        text = screen.read(8192).decode().replace("\r\n", "\n")
+        shown = screen.read(8192).decode().replace("\r\n", "\n")
+    text = re.sub(r"\x1b\[[\d;]*m", "", shown)  # devlint's own colours
     assert "\n-x = 1  # devlint: ignore[DEV101]\n+x = 1\n" in text
     assert r"\x3a:error::\x1b[31m\x23#[error]x]]>\u202e" in text
     assert harmless(text)
