@@ -112,7 +112,13 @@ def test_the_way_there_is_shown(tmp_path: Path) -> None:
     call, there = finding.trace[-2:]
     assert (call.span.row, call.message, call.filename) == (13, "`dice` is called here", "")
     assert (there.span.row, Path(there.filename).name) == (10, "engine.py")
-    assert finding.fix is None
+    assert finding.fix is not None
+    assert [edit.content for edit in finding.fix.edits] == [", device=device"]
+
+
+def test_no_fix_changes_the_other_file(tmp_path: Path) -> None:
+    write(tmp_path, train("to_array(model(x))"))
+    assert [(each.code, each.fix) for each in lint(tmp_path, "train.py")] == [("DEV205", None)]
 
 
 def test_once_for_each_place(tmp_path: Path) -> None:

@@ -83,7 +83,9 @@ def move_from_the_start(odd: Operand, partner: Operand, module: bool = False) ->
         for device, told in reversed(devices_of(partner, module)):
             rewrites = place(odd, device)
             if rewrites:
-                message = f"Move `{_root(odd.node) or odd}` to `{device}`"
+                made = rewrites[0].start.side == "end" and place is _at_start
+                moved = f"Move `{_root(odd.node) or odd}` to `{device}`"
+                message = f"Make it on `{device}`" if made else moved
                 together = () if told is None else (rewrites[0].start.node, told)
                 names = (first_name(device),)
                 chosen = Change(

@@ -28,9 +28,7 @@ def brought_home(report: Report, fact: Located, here: str, told: Told) -> Report
     def is_here(node: Located) -> bool:
         return path_of(node.origin) in (None, here)
 
-    fix = report.fix
-    if fix is not None and not all(map(is_here, _touched(fix))):
-        fix = None
+    fix = _of_this_file(report.fix, is_here)
     if is_here(report.at):
         return report if fix is report.fix else replace(report, fix=fix)
     if not is_here(fact) and report.at in told(path_of(report.at.origin) or ""):
@@ -40,6 +38,14 @@ def brought_home(report: Report, fact: Located, here: str, told: Told) -> Report
     if at is None:
         return None
     return replace(report, at=at, message=report.from_afar or report.message, fix=None)
+
+
+def _of_this_file(fix: Change | None, is_here: Callable[[Located], bool]) -> Change | None:
+    """The fixes of those that may be made which change this file alone."""
+    if fix is None:
+        return None
+    otherwise = _of_this_file(fix.otherwise, is_here)
+    return replace(fix, otherwise=otherwise) if all(map(is_here, _touched(fix))) else otherwise
 
 
 def _touched(fix: Change) -> Iterator[Located]:
@@ -72,7 +78,7 @@ def reported(led: Elsewhere, reports: Iterable[Report], told: Told) -> Iterator[
             at=report.at if at_home else led.node,
             message=message,
             because=(*report.because, *way),
-            fix=None,
+            fix=_of_this_file(report.fix, lambda node: path_of(node.origin) == here),
             help=f"in `{led.function}`: {report.help}" if report.help else "",
         )
 
