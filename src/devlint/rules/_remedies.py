@@ -35,7 +35,7 @@ def device_of(partner: Operand, module: bool = False) -> str:
             return partner.device.label
     if not named(partner.node):
         return ""
-    return f"next({partner}.parameters()).device" if module else f"{partner}.device"
+    return f"next({_whole(partner)}.parameters()).device" if module else own_device(partner)
 
 
 def remedy(odd: Operand, partner: Operand, module: bool = False) -> str:
@@ -155,21 +155,13 @@ def _root(node: ir.Expr) -> str:
     return node.id if isinstance(node, ir.Name) else ""
 
 
-def move_to(odd: Operand, partner: Operand) -> Change | None:
-    """Move `odd` to where the tensor `partner` is: into its creation call, or behind it."""
-    node = odd.node
-    if node is partner.node or not odd.kind.is_tensor_like or not named(partner.node):
-        return None
-    device = own_device(partner)
-    rewrites = put_on(node, device)
-    if not rewrites:
-        return None
-    return Change(f"Move `{odd}` to `{device}`", rewrites, Safety.UNSAFE)
-
-
 def own_device(operand: Operand) -> str:
     """`x.device`, uncut."""
-    return f"{ir.render(operand.node, 200)}.device"
+    return f"{_whole(operand)}.device"
+
+
+def _whole(operand: Operand) -> str:
+    return ir.render(operand.node, 200)
 
 
 def put_on(node: ir.Expr, device: str) -> tuple[Rewrite, ...]:

@@ -8,7 +8,7 @@ from devlint.flow.facts import Join
 from devlint.model.findings import Report
 from devlint.rules import rule
 from devlint.rules._meetings import because, confidence, made_on_default, pairs, root, sentence
-from devlint.rules._remedies import move_from_the_start, move_to, remedy
+from devlint.rules._remedies import move_from_the_start, remedy
 
 
 @rule("operands-on-other-devices", on=Join)
@@ -22,7 +22,7 @@ def operands_on_other_devices(join: Join) -> Iterator[Report]:
             at=odd.node,
             message=sentence(odd, partner),
             because=because(odd, partner),
-            fix=None if target else move_from_the_start(odd, partner) or move_to(odd, partner),
+            fix=None if target else move_from_the_start(odd, partner),
             help=remedy(odd, partner),
             confidence=confidence(odd.device, partner.device),
             root=root(odd),
