@@ -9,6 +9,7 @@ import libcst as cst
 import libcst.matchers as m
 
 from devlint.migrate import conditions, library, moves, strings
+from devlint.migrate.reading import moves_itself, renamed
 from devlint.migrate.scene import Scene
 from devlint.migrate.syntax import moved_to, spelled
 
@@ -18,6 +19,7 @@ _CALLS: tuple[Callable[[Scene, cst.Call, cst.Call], cst.BaseExpression | None], 
     moves.type_called,
     moves.type_method,
     moves.type_asked,
+    moves.bare_type,
     moves.default_type,
     strings.device_made,
     conditions.available,
@@ -107,6 +109,17 @@ class Converter(cst.CSTTransformer):
 
     # --- statements
 
+    def leave_FunctionDef(
+        self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef
+    ) -> cst.FunctionDef:
+        owner = self._scene.owner(original_node)
+        if moves_itself(original_node, owner):
+            self._scene.done["methods"] += 1
+            return renamed(updated_node)
+        if original_node.name.value == "cuda" and isinstance(owner, cst.ClassDef):
+            self._scene.leave(original_node, "`.to()` has to do what this `cuda` does")
+        return updated_node
+
     def leave_If(
         self, original_node: cst.If, updated_node: cst.If
     ) -> cst.If | cst.RemovalSentinel | cst.FlattenSentinel[cst.BaseStatement]:
@@ -164,7 +177,7 @@ class Converter(cst.CSTTransformer):
     def _with_index(
         self, original: cst.CSTNode, updated: _S
     ) -> _S | cst.FlattenSentinel[cst.BaseStatement]:
-        """A statement behind the one that makes an index the current device, where it needs that."""
+        """A statement, behind the one that makes an index the current device where it needs one."""
         text = self._scene.indexed.pop(self._scene.row(original), None)
         if text is None:
             return updated

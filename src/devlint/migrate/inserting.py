@@ -57,7 +57,7 @@ def with_choice(scene: Scene, old: cst.Module, new: cst.Module) -> cst.Module:
     lines = [cst.parse_statement(f"import {name}\n") for name in missing]
     if at_top and scene.bindings.is_free(scene.chosen.name):
         statement = cst.parse_statement(scene.choice.statement(scene.chosen.name))
-        new = _behind_imports(new, lines, statement)
+        new = _behind_imports(new, lines, statement, scene.chosen.name)
     elif lines:
         new = _behind_imports(new, lines, None)
     functions = {each for each in inside if each is not None}
@@ -73,20 +73,27 @@ _Statement = cst.SimpleStatementLine | cst.BaseCompoundStatement
 
 
 def _behind_imports(
-    module: cst.Module, imports: Sequence[_Statement], choice: _Statement | None
+    module: cst.Module, imports: Sequence[_Statement], choice: _Statement | None, name: str = ""
 ) -> cst.Module:
     body: list[_Statement] = list(module.body)
     at = _end_of_imports(body)
     visible = [n for n, each in enumerate(body) if says_what_is_visible(each) and _is_plain(each)]
     if choice is not None and visible:
         at = max(at, visible[-1] + 1)
-    added: list[_Statement] = [*imports]
+    reads = [n for n, each in enumerate(body[:at]) if name and m.findall(each, m.Name(name))]
+    at = min([at, *reads])
+    head, tail = body[:at], body[at:]
+    first = next((n for n, each in enumerate(head) if _is_import(each)), len(head))
+    head[first:first] = imports
     if choice is not None:
-        added.append(_spaced(choice) if at or imports else choice)
-    tail = body[at:]
-    if tail and choice is not None:
-        tail[0] = _apart(tail[0])
-    return module.with_changes(body=[*body[:at], *added, *tail])
+        head.append(_spaced(choice) if head else choice)
+        tail[:1] = map(_apart, tail[:1])
+    return module.with_changes(body=[*head, *tail])
+
+
+def _is_import(statement: cst.CSTNode) -> bool:
+    future = m.SimpleStatementLine(body=[m.ImportFrom(module=m.Name("__future__"))])
+    return m.matches(statement, _IMPORT) and not m.matches(statement, future)
 
 
 def _is_plain(statement: cst.CSTNode) -> bool:

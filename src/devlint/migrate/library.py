@@ -145,6 +145,9 @@ def _is_used_as_module(scene: Scene, call: cst.Call) -> bool:
 
 def api(scene: Scene, original: cst.Call, updated: cst.Call) -> cst.BaseExpression | None:
     """A function of `torch.cuda` that needs CUDA, whose answer is used."""
+    if scene.library(original.func) == "torch.cuda.device_count" and _divides(scene, original):
+        scene.done["functions of torch.cuda"] += 1
+        return scene.code(f"max({spelled(updated)}, 1)")
     name = needs_cuda(scene, original)
     if not name or isinstance(scene.parent(original), cst.Expr):
         return None
@@ -172,6 +175,17 @@ def api(scene: Scene, original: cst.Call, updated: cst.Call) -> cst.BaseExpressi
     kept = f"{spelled(updated)} if torch.cuda.is_available() else {neutral}"
     alone = isinstance(scene.parent(original), (cst.Arg, cst.Assign, cst.AnnAssign))
     return scene.code(kept if alone else f"({kept})")
+
+
+def _divides(scene: Scene, node: cst.BaseExpression) -> bool:
+    """Whether something is divided by a number."""
+    above = scene.parent(node)
+    divides = (cst.Divide, cst.FloorDivide, cst.Modulo)
+    return (
+        isinstance(above, cst.BinaryOperation)
+        and above.right is node
+        and isinstance(above.operator, divides)
+    )
 
 
 def needs_cuda(scene: Scene, call: cst.Call) -> str:

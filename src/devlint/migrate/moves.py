@@ -7,6 +7,7 @@ import re
 import libcst as cst
 import libcst.matchers as m
 
+from devlint.migrate.reading import moves_itself
 from devlint.migrate.scene import Scene
 from devlint.migrate.syntax import (
     argument,
@@ -44,16 +45,19 @@ def move(scene: Scene, original: cst.Call, updated: cst.Call) -> cst.BaseExpress
         return None
     if m.matches(original.func.value, m.Call(func=m.Name("super"))):
         return None
+    around = scene.function(original)
+    if around is not None and moves_itself(around, scene.owner(around)):
+        return None  # it is given the device from the next pass on
     if is_unpacked(original):
         scene.leave(original, "what `.cuda()` is given here isn't shown")
         return None
     where = argument(original, 0, "device")
-    device = scene.device_expression(original)
-    if where is not None:
-        given = _given(scene, original, where.value)
-        if given is None:
-            return None
-        device = given
+    device = _beside(scene, original)
+    if device is None:
+        given = None if where is None else where.value
+        device = _given(scene, original, given)
+    if device is None:
+        return None
     rest = []
     waits = argument(original, 1, "non_blocking")
     if waits is not None:
@@ -63,9 +67,24 @@ def move(scene: Scene, original: cst.Call, updated: cst.Call) -> cst.BaseExpress
     return moved_to(updated.func.value, cst.Arg(device), *rest)
 
 
-def _given(scene: Scene, call: cst.Call, value: cst.BaseExpression) -> cst.BaseExpression | None:
+def _beside(scene: Scene, call: cst.Call) -> cst.BaseExpression | None:
+    """`x.device`, of a move that hangs on `x.is_cuda`."""
+    below: cst.CSTNode = call
+    above = scene.parent(call)
+    while above is not None and not isinstance(above, (cst.FunctionDef, cst.Lambda)):
+        if isinstance(above, (cst.If, cst.IfExp)) and below is above.body:
+            test = above.test
+            if isinstance(test, cst.Attribute) and test.attr.value == "is_cuda":
+                return cst.Attribute(test.value, cst.Name("device"))
+        below, above = above, scene.parent(above)
+    return None
+
+
+def _given(
+    scene: Scene, call: cst.Call, value: cst.BaseExpression | None
+) -> cst.BaseExpression | None:
     """What the argument of `.cuda()` becomes; None where that isn't decided."""
-    if m.matches(value, m.Name("None")):
+    if value is None or m.matches(value, m.Name("None")):
         return scene.device_expression(call)
     if m.matches(value, m.Name("True") | m.Name("False")):
         return None  # DEV306 has it
@@ -197,6 +216,15 @@ def type_asked(scene: Scene, original: cst.Call, updated: cst.Call) -> cst.BaseE
     scene.done["tensor types"] += 1
     text = f'({subject}.device.type != "cpu" and {subject}.dtype == torch.{_DTYPES[kind]})'
     return scene.code(text)
+
+
+def bare_type(scene: Scene, original: cst.Call, updated: cst.Call) -> cst.BaseExpression | None:
+    """`torch.Tensor(x)`, which no default device moves as a default type does."""
+    if not scene.project.by_type or scene.library(original.func) != "torch.Tensor":
+        return None
+    if m.matches(scene.parent(original) or original, m.Attribute(attr=m.Name("to"))):
+        return None
+    return moved_to(updated, cst.Arg(scene.device_expression(original)))
 
 
 def default_type(scene: Scene, original: cst.Call, updated: cst.Call) -> cst.BaseExpression | None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
+from pathlib import PurePath
 from typing import Any
 
 import libcst as cst
@@ -93,9 +94,8 @@ def migrate(sources: Sequence[Source], choice: Choice, name: str) -> Migration:
         file = _read(source, failures)
         if file is not None:
             read.append(file)
-    project = _project(read, choice, name)
     done = []
-    for file in read:
+    for file, project in zip(read, _projects(read, choice, name), strict=True):
         migrated, left = _migrate(file, project)
         undecided += left
         if migrated.new != migrated.old:
@@ -126,21 +126,75 @@ def _wrapper(text: str) -> MetadataWrapper:
     return MetadataWrapper(cst.parse_module(text), unsafe_skip_copy=False)
 
 
-def _project(read: Iterable[_File], choice: Choice, name: str) -> Project:
-    indices: set[int] = set()
-    indexed: set[str] = set()
-    late = False
-    for file in read:
-        module = file.wrapper.module
-        late = late or is_late(module)
-        for each in m.findall(module, m.SimpleString() | m.Call()):
-            if isinstance(each, cst.Call):
-                indices.update(_given_index(each))
-                if m.matches(each.func, m.Attribute(attr=m.Name("set_device"))) and each.args:
-                    indexed.add(spelled(each.args[0].value))
-            elif (index := cuda_index(each)) is not None and index >= 0:
-                indices.add(index)
-    return Project(choice, load(), name, frozenset(indices), frozenset(indexed), late)
+def _projects(read: Sequence[_File], choice: Choice, name: str) -> Iterator[Project]:
+    """What is known of the files around each file: those that its imports lead to, or that lead to
+    it."""
+    table, known = load(), [_known_of(file.wrapper.module) for file in read]
+    late = any(each.late for each in known)
+    for group in _groups(read):
+        around = [known[each] for each in group]
+        yield Project(
+            choice,
+            table,
+            name,
+            frozenset().union(*(each.indices for each in around)),
+            frozenset().union(*(each.indexed for each in around)),
+            late,
+            any(each.by_type for each in around),
+        )
+
+
+@dataclass(slots=True)
+class _Known:
+    """What one file tells of the project."""
+
+    late: bool
+    by_type: bool
+    indices: set[int]
+    indexed: set[str]
+
+
+def _known_of(module: cst.Module) -> _Known:
+    found = _Known(is_late(module), False, set(), set())
+    for each in m.findall(module, m.SimpleString() | m.Call()):
+        if isinstance(each, cst.Call):
+            found.indices.update(_given_index(each))
+            if each.args and m.matches(each.func, m.Attribute(attr=m.Name("set_device"))):
+                found.indexed.add(spelled(each.args[0].value))
+            if each.args and m.matches(
+                each.func, m.Attribute(attr=m.Name("set_default_tensor_type"))
+            ):
+                found.by_type = found.by_type or "cuda" in spelled(each.args[0].value)
+        elif (index := cuda_index(each)) is not None and index >= 0:
+            found.indices.add(index)
+    return found
+
+
+def _groups(read: Sequence[_File]) -> list[set[int]]:
+    """For each file, the numbers of those that imports connect it with, by the last parts of their
+    names."""
+    stems: dict[str, list[int]] = {}
+    for number, file in enumerate(read):
+        path = PurePath(file.source.path)
+        stem = path.parent.name if path.stem == "__init__" else path.stem
+        stems.setdefault(stem, []).append(number)
+    groups = [{number} for number in range(len(read))]
+    for number, file in enumerate(read):
+        for name in _imported(file.wrapper.module):
+            for other in stems.get(name, ()):
+                if groups[other] is not groups[number]:
+                    groups[number] |= groups[other]
+                    for member in groups[other]:
+                        groups[member] = groups[number]
+    return groups
+
+
+def _imported(module: cst.Module) -> Iterator[str]:
+    """The words in the imports of a file."""
+    for each in m.findall(module, m.Import() | m.ImportFrom()):
+        for word in m.findall(each, m.Name()):
+            assert isinstance(word, cst.Name)
+            yield word.value
 
 
 def _given_index(call: cst.Call) -> Iterable[int]:

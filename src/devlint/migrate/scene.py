@@ -12,6 +12,7 @@ from libcst.metadata import CodeRange, QualifiedName, QualifiedNameSource
 
 from devlint.migrate.bindings import Bindings, Named
 from devlint.migrate.choice import Choice
+from devlint.migrate.reading import input_of
 from devlint.migrate.syntax import dotted, expression
 from devlint.torchapi.table import Table
 
@@ -20,10 +21,10 @@ from devlint.torchapi.table import Table
 class Project:
     """What is known of all files of a migration.
 
-    `indices` are the fixed indices of CUDA devices that they name. `own` are the classes that
-    define `cuda` themselves and are no modules. `indexed` are the expressions, as written, that
-    `torch.cuda.set_device` is given. `late`: a file says on its way which devices are visible, so
-    that no file may ask for one while it is imported.
+    `indices` are the fixed indices of CUDA devices that they name, `indexed` the expressions, as
+    written, that `torch.cuda.set_device` is given. `late`: a file says on its way which devices are
+    visible, so that no file may ask for one while it is imported. `by_type`: a file makes a type of
+    CUDA that of all tensors, `torch.Tensor` too.
     """
 
     choice: Choice
@@ -32,6 +33,7 @@ class Project:
     indices: Collection[int] = ()
     indexed: Collection[str] = ()
     late: bool = False
+    by_type: bool = False
 
 
 @dataclass(slots=True)
@@ -81,22 +83,35 @@ class Scene:
         """The full name of what comes from an import; "" for all else."""
         if not dotted(node):
             return ""
-        found = sorted(
-            each.name
-            for each in self.names.get(node, ())
-            if each.source is QualifiedNameSource.IMPORT
-        )
-        return self.project.table.canonical(found[0]) if found else ""
+        found = self.names.get(node, ())
+        if not found or any(each.source is not QualifiedNameSource.IMPORT for each in found):
+            return ""  # a name that is bound anew, `model = model.Net()`, is no module any more
+        return self.project.table.canonical(min(each.name for each in found))
 
     def device(self, node: cst.CSTNode) -> Named:
         """The device at a place. Raises `ConflictError`."""
         row = self.row(node)
+        around = self.function(node)
+        if around is not None and (given := input_of(around)):
+            return Named(f"{given}.device")
         found = self.bindings.at(row, self.project.name, self.chosen.name)
         if found is None:
             self.asked.append(row)
             self.imports.add("torch")
             return self.chosen
         return found
+
+    def function(self, node: cst.CSTNode) -> cst.FunctionDef | None:
+        """The function around a node."""
+        above = self.parent(node)
+        while above is not None and not isinstance(above, cst.FunctionDef):
+            above = self.parent(above)
+        return above
+
+    def owner(self, function: cst.FunctionDef) -> cst.CSTNode | None:
+        """The class of which a function is a method, or what else it stands in."""
+        block = self.parent(function)
+        return None if block is None else self.parent(block)
 
     def device_expression(self, node: cst.CSTNode) -> cst.BaseExpression:
         """The same as an expression."""

@@ -32,9 +32,16 @@ def device_made(scene: Scene, original: cst.Call, updated: cst.Call) -> cst.Base
     value = first.value
     if isinstance(value, cst.IfExp):
         # The strings in it are converted by themselves; one that asks for CUDA alone is a choice.
-        if choice_of_cuda(scene, value) and cuda_of_index(value.body) is None:
+        if not _is_choice(scene, value) or cuda_of_index(value.body) is not None:
+            return None
+        if choice_of_cuda(scene, value):
             return scene.code(scene.choice.device)
-        return None
+        if not scene.choice.has_accelerator:
+            return None
+        converted = updated.args[original.args.index(first)].value
+        assert isinstance(converted, cst.IfExp)
+        chosen, cpu = grouped(scene.code(scene.choice.device)), scene.code('torch.device("cpu")')
+        return converted.with_changes(body=chosen, orelse=cpu)
     index: cst.BaseExpression | None = cuda_of_index(value)
     if second is not None and cuda_index(value) == -1:
         index = second.value if integer(second.value) is None else None

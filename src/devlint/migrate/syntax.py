@@ -56,7 +56,7 @@ def is_cuda_text(node: cst.CSTNode) -> bool:
 
 
 def cuda_of_index(node: cst.CSTNode) -> cst.BaseExpression | None:
-    """The index in `f"cuda:{index}"`, `"cuda:" + str(index)` or `"cuda:%d" % index` and the like."""
+    """The index in `f"cuda:{index}"`, `"cuda:" + str(index)` or `"cuda:%d" % index`."""
     if isinstance(node, cst.FormattedString) and len(node.parts) == 2:
         text, value = node.parts
         if m.matches(text, m.FormattedStringText(value="cuda:")):

@@ -27,7 +27,7 @@ class CannotVerifyError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """`python train.py --epochs 1`: what is behind `python`, and what the environment has to say."""
+    """`A=1 python train.py --epochs 1`: what is behind `python`, and what is put before it."""
 
     words: tuple[str, ...]
     environment: tuple[tuple[str, str], ...]
@@ -35,7 +35,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """How one run has ended. `losses` are those that were differentiated, in order, to the digit."""
+    """How one run has ended. `losses` are those that were differentiated, in their order."""
 
     name: str
     code: int

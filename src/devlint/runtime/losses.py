@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+from pathlib import Path
 from types import TracebackType
 from typing import Any, TextIO
 
@@ -25,7 +26,7 @@ class Losses:
         self._original: Any = None
 
     def __enter__(self) -> Losses:
-        self._file = open(self._path, "w", encoding="utf-8")
+        self._file = Path(self._path).open("w", encoding="utf-8")
         self._original = original = torch.autograd.backward
 
         @functools.wraps(original)
