@@ -48,6 +48,11 @@ class Bindings:
         ]
         self._functions.sort(key=lambda scope: scope.first)
         self._classes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+        self._callees: dict[str, Function | ast.ClassDef] = {
+            node.name: node
+            for node in tree.body
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+        }
 
     def devices_of_file(self) -> list[str]:
         """The names by which the file knows a device it chooses at its top level, in order."""
@@ -69,6 +74,18 @@ class Bindings:
     def is_free(self, name: str) -> bool:
         """Whether nothing at the top level binds a name."""
         return name not in self._module.bound
+
+    def takes_device(self, name: str, position: int) -> bool:
+        """Whether a function or a class of the file takes a device in a place of its arguments."""
+        node = self._callees.get(name)
+        given = 0
+        if isinstance(node, ast.ClassDef):
+            makers = (each for each in node.body if isinstance(each, ast.FunctionDef))
+            node, given = next((each for each in makers if each.name == "__init__"), None), 1
+        if node is None:
+            return False
+        params = [each.arg for each in (*node.args.posonlyargs, *node.args.args)][given:]
+        return position < len(params) and params[position].endswith("device")
 
     def around(self, row: int) -> tuple[int, int] | None:
         """First and last row of the outermost function around a row."""

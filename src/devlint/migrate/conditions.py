@@ -16,6 +16,8 @@ def available(scene: Scene, original: cst.Call, updated: cst.Call) -> cst.BaseEx
     """`torch.cuda.is_available()` where moves hang on the answer."""
     if not scene.is_available(original) or not _decides_moves(scene, original):
         return None
+    if _asks_for_others(scene, original):
+        return None
     scene.done["conditions"] += 1
     return scene.code(scene.choice.available)
 
@@ -32,6 +34,23 @@ def on_cuda(
     compared = cst.Comparison(device, [target])
     alone = isinstance(scene.parent(original), (cst.If, cst.Assign, cst.Arg, cst.BooleanOperation))
     return compared if alone else grouped(compared)
+
+
+def _asks_for_others(scene: Scene, node: cst.CSTNode) -> bool:
+    """Whether an `or` asks for another kind of device beside CUDA."""
+    above = scene.parent(node)
+    while isinstance(above, cst.BooleanOperation):
+        names = (scene.library(each.func) for each in _calls(above))
+        if isinstance(above.operator, cst.Or) and any(
+            name.endswith(".is_available") and name != "torch.cuda.is_available" for name in names
+        ):
+            return True
+        above = scene.parent(above)
+    return False
+
+
+def _calls(node: cst.CSTNode) -> list[cst.Call]:
+    return [each for each in m.findall(node, m.Call()) if isinstance(each, cst.Call)]
 
 
 def _decides_moves(scene: Scene, node: cst.BaseExpression) -> bool:

@@ -42,6 +42,7 @@ class Converter(cst.CSTTransformer):
         super().__init__()
         self._scene = scene
         self._aliases = aliases
+        self._inserted: set[str] = set()
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
         named = self._of_alias(original_node, updated_node)
@@ -178,9 +179,11 @@ class Converter(cst.CSTTransformer):
         self, original: cst.CSTNode, updated: _S
     ) -> _S | cst.FlattenSentinel[cst.BaseStatement]:
         """A statement, behind the one that makes an index the current device where it needs one."""
-        text = self._scene.indexed.pop(self._scene.row(original), None)
-        if text is None:
+        row = self._scene.row(original)
+        text = next((text for text, at in self._scene.indexed.items() if at == row), None)
+        if text is None or text in self._inserted:
             return updated
+        self._inserted.add(text)
         call = cst.Expr(self._scene.code(f"torch.cuda.set_device({text})"))
         block = cst.IndentedBlock([cst.SimpleStatementLine([call])])
         lines = updated.leading_lines

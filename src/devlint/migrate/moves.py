@@ -148,8 +148,7 @@ def current(scene: Scene, node: cst.CSTNode, index: cst.BaseExpression) -> None:
             break
         statement = above
     row = scene.row(statement)
-    if text not in scene.indexed.values():
-        scene.indexed[row] = text
+    scene.indexed.setdefault(text, row)
 
 
 def as_float(scene: Scene, original: cst.Call, updated: cst.Call) -> cst.BaseExpression | None:

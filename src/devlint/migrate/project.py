@@ -213,6 +213,8 @@ def _migrate(file: _File, project: Project) -> tuple[Migrated, list[Undecided]]:
     done: Counter[str] = Counter()
     left: dict[int, str] = {}
     for _ in range(_PASSES):
+        indexed = _known_of(file.wrapper.module).indexed
+        project = replace(project, indexed=frozenset(project.indexed) | indexed)
         converted = _convert(file, project)
         if converted is None:
             reason = "no name is free for the device: give one with --device"

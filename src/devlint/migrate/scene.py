@@ -56,8 +56,9 @@ class Scene:
     """What isn't decided: its row and why."""
     asked: list[int] = field(default_factory=list)
     """The rows that use the device that the file chooses."""
-    indexed: dict[int, str] = field(default_factory=dict)
-    """Statements, by their first rows, in front of which an index is to become the current one."""
+    indexed: dict[str, int] = field(default_factory=dict)
+    """Indices that are to become the current one, each with the first row of the statement in front
+    of which that happens."""
     imports: set[str] = field(default_factory=set)
     """Modules that the new text names."""
 

@@ -129,7 +129,19 @@ def _means_device(scene: Scene, node: cst.BaseExpression) -> bool:
             return False  # the call, as a whole
     if isinstance(above, cst.Arg) and m.matches(above, m.Arg(keyword=m.Name("default"))):
         return True  # of an option, `--device`
+    if isinstance(above, cst.Arg) and _is_of_device(scene, above):
+        return True
     return bool(_NAMED & set(scene.codes(node))) or _takes_device(scene, node)
+
+
+def _is_of_device(scene: Scene, arg: cst.Arg) -> bool:
+    """Whether an argument of a function of this file, or one by its name, is a device."""
+    if arg.keyword is not None:
+        return arg.keyword.value in ("device", "map_location")
+    call = scene.parent(arg)
+    if not isinstance(call, cst.Call) or not isinstance(call.func, cst.Name):
+        return False
+    return scene.bindings.takes_device(call.func.value, call.args.index(arg))
 
 
 def _takes_device(scene: Scene, node: cst.BaseExpression) -> bool:
