@@ -49,7 +49,7 @@ class Choice:
         """An expression for a `torch.device`."""
         if self.has_accelerator:
             return f'{_CURRENT} or torch.device("cpu")'
-        return f"torch.device({self._spelled})"
+        return f"torch.device(\n    {self._spelled}\n)"
 
     @property
     def string(self) -> str:
@@ -61,22 +61,20 @@ class Choice:
         """An expression for whether it is an accelerator."""
         if self.has_accelerator:
             return "torch.accelerator.is_available()"
-        return f"({_CUDA} or {_MPS_THERE})" if self._has_mps else _CUDA
+        return f"({_CUDA} or {self._mps})"
 
     @property
-    def _has_mps(self) -> bool:
-        return self.oldest is None or self.oldest >= _MPS
+    def _mps(self) -> str:
+        there = self.oldest is None or self.oldest >= _MPS
+        return _MPS_THERE if there else f'(hasattr(torch.backends, "mps") and {_MPS_THERE})'
 
     @property
     def _spelled(self) -> str:
-        mps = f'"mps" if {_MPS_THERE} else ' if self._has_mps else ""
-        return f'"cuda" if {_CUDA} else {mps}"cpu"'
+        return f'"cuda" if {_CUDA} else "mps" if {self._mps} else "cpu"'
 
     def statement(self, name: str) -> str:
-        """A statement that chooses it, in rows of at most 100 characters."""
-        if self.has_accelerator or not self._has_mps:
-            return f"{name} = {self.device}\n"
-        return f"{name} = torch.device(\n    {self._spelled}\n)\n"
+        """A statement that chooses it."""
+        return f"{name} = {self.device}\n"
 
 
 _CURRENT = "torch.accelerator.current_accelerator(check_available=True)"

@@ -26,11 +26,15 @@ def oldest_torch(folder: str) -> Version | None:
     """The oldest release of torch that a project takes: by its requirements, or else the one that
     is installed. None where nothing tells.
 
-    `folder` is the root of the project; only files right in it are read, and none is run.
+    What is pinned to a release, where a newer one is installed, isn't taken at its word. `folder`
+    is the root of the project; only files right in it are read, and none is run.
     """
-    bounds = [bound for each in _stated(folder) if (bound := _lower_bound(each)) is not None]
-    if bounds:
-        return max(bounds)
+    installed = _installed()
+    bounds = [bound for each in _stated(folder) if (bound := _lower_bound(each, installed))]
+    return max(bounds, default=installed)
+
+
+def _installed() -> Version | None:
     try:
         return Version(metadata.version("torch"))
     except (metadata.PackageNotFoundError, InvalidVersion):
@@ -68,14 +72,16 @@ def _of_torch(line: str) -> SpecifierSet | None:
     return found.specifier if found.name.lower() == "torch" else None
 
 
-def _lower_bound(specifiers: SpecifierSet) -> Version | None:
+def _lower_bound(specifiers: SpecifierSet, installed: Version | None) -> Version | None:
     bounds = []
     for each in specifiers:
         if each.operator in (">=", "==", "~=", ">", "==="):
             try:
-                bounds.append(Version(each.version.removesuffix(".*")))
+                stated = Version(each.version.removesuffix(".*"))
             except InvalidVersion:
                 continue
+            is_pin = each.operator in ("==", "===")
+            bounds.append(max(stated, installed) if is_pin and installed else stated)
     return max(bounds, default=None)
 
 

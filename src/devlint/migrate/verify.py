@@ -84,6 +84,10 @@ def verify(
     in the current folder, below `root`. Raises
     `CannotVerifyError` where that can't be copied, or torch is missing.
     """
+    inside = os.path.join(root, "")
+    outside = [path for path in changed if not path.startswith(inside)]
+    if outside:
+        raise CannotVerifyError(f"{outside[0]} is outside of {root}, which the runs have a copy of")
     runs = []
     plan: tuple[tuple[str, Mapping[str, bytes], str], ...] = (
         ("before, on emulated cuda", {}, "cuda:1"),
