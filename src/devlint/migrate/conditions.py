@@ -99,6 +99,14 @@ def ends_without_cuda(scene: Scene, statement: cst.CSTNode) -> bool:
     return scene.is_available(test.expression) and _ends(scene, statement.body)
 
 
+def is_only_way(scene: Scene, statement: cst.If) -> bool:
+    """`if torch.cuda.is_available(): ...` with an `else` that ends the program."""
+    other = statement.orelse
+    if not isinstance(other, cst.Else) or not scene.is_available(statement.test):
+        return False
+    return _ends(scene, other.body)
+
+
 def _ends(scene: Scene, body: cst.BaseSuite) -> bool:
     """Whether a body ends the program, by an exception or by an exit."""
     last = body.body[-1] if body.body else None

@@ -130,6 +130,19 @@ class Converter(cst.CSTTransformer):
         ):
             self._scene.done["conditions"] += 1
             return cst.RemoveFromParent()
+        other = original_node.orelse
+        if isinstance(other, cst.If) and conditions.is_only_way(self._scene, other):
+            self._scene.done["conditions"] += 1
+            assert isinstance(updated_node.orelse, cst.If)
+            last = cst.Else(updated_node.orelse.body, updated_node.orelse.leading_lines)
+            updated_node = updated_node.with_changes(orelse=last)
+        elif not isinstance(above, cst.If) and conditions.is_only_way(self._scene, original_node):
+            self._scene.done["conditions"] += 1
+            body = updated_node.body.body
+            if isinstance(updated_node.body, cst.IndentedBlock) and body:
+                first, *rest = updated_node.body.body
+                lines = [*updated_node.leading_lines, *getattr(first, "leading_lines", ())]
+                return cst.FlattenSentinel([first.with_changes(leading_lines=lines), *rest])
         return self._with_index(original_node, updated_node)
 
     def leave_For(

@@ -254,15 +254,23 @@ def _convert(file: _File, project: Project) -> tuple[bytes, Scene] | None:
 
 
 def _findings(data: bytes, source: Source) -> list[Finding]:
+    """What doesn't run everywhere, by the file alone: others may end a program without CUDA, and
+    then be migrated as well."""
     settings = replace(
-        source.settings, select=_PORTABILITY, ignore=(), pedantic=True, per_file_ignores=()
+        source.settings,
+        select=_PORTABILITY,
+        ignore=(),
+        pedantic=True,
+        per_file_ignores=(),
+        follow_imports=False,
     )
     return check(data, source.path, settings).findings
 
 
 def _remaining(file: _File, known: set[int]) -> list[Undecided]:
     """The findings about portability that a user would have at their settings."""
-    found = check(file.data, file.source.path, file.source.settings).findings
+    settings = replace(file.source.settings, follow_imports=False)
+    found = check(file.data, file.source.path, settings).findings
     return [
         Undecided(_place(file, each.span.row), f"{each.code}: {each.message}")
         for each in found
