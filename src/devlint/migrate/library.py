@@ -125,22 +125,31 @@ def load(scene: Scene, original: cst.Call, updated: cst.Call) -> cst.BaseExpress
 
 
 def _is_used_as_module(scene: Scene, call: cst.Call) -> bool:
-    """Whether what is loaded is moved or called as a module is, in the same function."""
-    target = assigned(scene, call)
-    if target is None:
-        return isinstance(scene.parent(call), cst.Attribute)
-    name = spelled(target)
-    around: cst.CSTNode = call
-    while not isinstance(around, (cst.FunctionDef, cst.Module)):
-        above = scene.parent(around)
-        if above is None:
-            break
-        around = above
-    return any(
-        isinstance(each, cst.Call)
-        and (spelled(each.func) == name or spelled(each.func) in (f"{name}.eval", f"{name}.train"))
-        for each in m.findall(around, m.Call())
-    )
+    """Whether the file calls what is loaded, or asks of it what a module is asked."""
+    above = scene.parent(call)
+    if not isinstance(above, cst.Assign):
+        return isinstance(above, cst.Attribute)
+    targets = (each.target for each in above.targets)
+    names = [name.value for each in targets for name in _names(each)]
+    root: cst.CSTNode = call
+    while (outer := scene.parent(root)) is not None:
+        root = outer
+    called = {
+        spelled(each.func) for each in m.findall(root, m.Call()) if isinstance(each, cst.Call)
+    }
+    return any(f"{name}{asked}" in called for name in names for asked in _OF_MODULES)
+
+
+_OF_MODULES = ("", ".eval", ".train", ".parameters", ".zero_grad")
+
+
+def _names(target: cst.CSTNode) -> list[cst.Name]:
+    """The names that a target binds, alone or in a tuple."""
+    if isinstance(target, cst.Name):
+        return [target]
+    if isinstance(target, (cst.Tuple, cst.List)):
+        return [name for each in target.elements for name in _names(each.value)]
+    return []
 
 
 def api(scene: Scene, original: cst.Call, updated: cst.Call) -> cst.BaseExpression | None:
