@@ -69,6 +69,8 @@ class Program:
     arguments: tuple[str, ...] = ()
     on_cpu: tuple[str, ...] = ()
     on_cuda: tuple[str, ...] = ()
+    folder: str | None = None
+    """The folder of the checkout that it is run in, where that isn't its own."""
     path: tuple[str, ...] = ()
     """Folders of the checkout that it imports from, besides its own."""
     data: dict[str, str] = field(default_factory=dict)
@@ -89,6 +91,11 @@ class Program:
     """The modules that it needs besides torch and NumPy."""
     note: str = ""
 
+    @property
+    def place(self) -> Path:
+        """The folder of the checkout that it is run in."""
+        return Path(self.script).parent if self.folder is None else Path(self.folder)
+
     def missing(self) -> list[str]:
         """The modules that it needs and that aren't installed."""
         return [name for name in self.imports if importlib.util.find_spec(name) is None]
@@ -107,7 +114,7 @@ class Program:
         if self.cuda_is_cpu and not emulated:
             start += ["--cuda-is-cpu"]
         like_cuda = emulated or self.cuda_is_cpu
-        start += [Path(self.script).name]
+        start += [os.path.relpath(self.script, self.place)]
         own = [*self.arguments, *(self.on_cuda if like_cuda else self.on_cpu)]
         return [[*start, *own], *([[*start, *self.again]] if self.again else [])]
 
@@ -163,7 +170,7 @@ def run(program: Program, source: Path, device: str, most_seconds: float) -> Out
             started = time.monotonic()
             process = subprocess.Popen(
                 command,
-                cwd=(place / program.script).parent,
+                cwd=place / program.place,
                 env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
