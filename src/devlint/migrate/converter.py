@@ -16,6 +16,7 @@ from devlint.migrate.syntax import moved_to, spelled
 _CALLS: tuple[Callable[[Scene, cst.Call, cst.Call], cst.BaseExpression | None], ...] = (
     moves.move,
     moves.as_float,
+    moves.buffer,
     moves.type_called,
     moves.type_method,
     moves.type_asked,

@@ -43,7 +43,7 @@ from devlint.torchapi.table import load
 
 _OTHER_NAMES = ("accelerator", "chosen_device", "torch_device")
 _PORTABILITY = ("DEV1", "DEV301")
-_WORDS = re.compile(r"cuda|nccl")
+_WORDS = re.compile(r"cuda|nccl|\bload|float64|double")
 
 
 @dataclass(frozen=True, slots=True)
