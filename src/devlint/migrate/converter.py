@@ -8,7 +8,7 @@ from typing import TypeVar
 import libcst as cst
 import libcst.matchers as m
 
-from devlint.migrate import conditions, library, moves, strings
+from devlint.migrate import conditions, doubles, library, moves, strings
 from devlint.migrate.reading import moves_itself, renamed
 from devlint.migrate.scene import Scene
 from devlint.migrate.syntax import moved_to, spelled
@@ -16,7 +16,9 @@ from devlint.migrate.syntax import moved_to, spelled
 _CALLS: tuple[Callable[[Scene, cst.Call, cst.Call], cst.BaseExpression | None], ...] = (
     moves.move,
     moves.as_float,
-    moves.buffer,
+    doubles.made,
+    doubles.buffer,
+    doubles.moved,
     moves.type_called,
     moves.type_method,
     moves.type_asked,

@@ -168,16 +168,6 @@ def as_float(scene: Scene, original: cst.Call, updated: cst.Call) -> cst.BaseExp
     return moved.with_changes(func=moved.func.with_changes(value=first))
 
 
-def buffer(scene: Scene, original: cst.Call, updated: cst.Call) -> cst.BaseExpression | None:
-    """`self.register_buffer(name, x.double())` goes with its module, and MPS takes no float64."""
-    if not m.matches(original.func, m.Attribute(attr=m.Name("register_buffer"))):
-        return None
-    doubles = m.Call(func=m.Attribute(attr=m.Name("double"))) | m.Attribute(attr=m.Name("float64"))
-    if m.findall(original, doubles):
-        scene.leave(original, "MPS has no float64: a module with this buffer can't go there")
-    return None
-
-
 def tensor_type(scene: Scene, node: cst.BaseExpression) -> str | None:
     """`Float` of `torch.cuda.FloatTensor`, as a name or as a string."""
     found = _TENSOR.fullmatch(string(node) or scene.library(node))
