@@ -119,6 +119,18 @@ def _pairs(text: str) -> list[tuple[str, str]]:
     return pairs
 
 
+def _extensions(text: str) -> list[tuple[str, str]]:
+    pairs = []
+    for item in _commas(text):
+        name, colon, language = (part.strip() for part in item.partition(":"))
+        if not (name and colon and language):
+            raise argparse.ArgumentTypeError(
+                f"`{item}` is not of the form EXT:LANGUAGE, as `md:markdown` is"
+            )
+        pairs.append((name.removeprefix("."), language))
+    return pairs
+
+
 def _jobs(text: str) -> int:
     if not text.isascii() or not text.isdigit() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"`{text}` is not a number of processes above zero")
@@ -180,6 +192,7 @@ def check_parser() -> Parser:
     _list(group, "include", "PATTERNS")
     _list(group, "exclude", "PATTERNS")
     _list(group, "extend-exclude", "PATTERNS")
+    _add_extension(group)
     for name in ("force-exclude", "respect-gitignore", "follow-imports"):
         _boolean(group, f"--{name}", text=_doc(name))
     group.add_argument(
@@ -193,6 +206,16 @@ def check_parser() -> Parser:
     _add_configuration(parser)
     _add_running(parser)
     return parser
+
+
+def _add_extension(group: Any) -> None:
+    group.add_argument(
+        "--extension",
+        type=_extensions,
+        action="extend",
+        metavar="EXT:LANGUAGE",
+        help=_doc("extension"),
+    )
 
 
 def _add_fixing(parser: Parser) -> None:
@@ -404,6 +427,7 @@ def why_parser() -> Parser:
         "exit codes: 0, or 2 where the file or the line can't be read",
     )
     parser.add_argument("place", metavar="FILE:LINE[:COL]", help="Both counted from 1.")
+    _add_extension(parser)
     parser.add_argument(
         "--output-format", choices=("text", "json"), default="text", help="How it is printed."
     )
@@ -484,6 +508,8 @@ def layer_values(options: argparse.Namespace) -> dict[str, Any]:
         value = getattr(options, key.replace("-", "_"), None)
         if value is None:
             continue
+        if key == "extension":
+            value = dict(value)
         if key.endswith("per-file-ignores"):
             table: dict[str, list[str]] = {}
             for pattern, code in value:

@@ -78,7 +78,10 @@ def _program(text: str) -> Command:
 def _show(session: Session, migration: Migration) -> int:
     from devlint.fix.applying import unified_diff
 
-    diffs = [unified_diff(each.old, each.new, each.source.shown) for each in migration.files]
+    diffs = [
+        unified_diff(each.old, each.new, each.source.shown, each.source.language)
+        for each in migration.files
+    ]
     session.write(shown_diffs(session, diffs))
     for text in _left(migration):
         session.say(text)

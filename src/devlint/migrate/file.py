@@ -89,7 +89,7 @@ def migrate(file: File, project: Project) -> tuple[Migrated, list[Undecided]]:
         if data == file.data:
             break
         done += scene.done
-        script = read_script(data, source.path)
+        script = read_script(data, source.path, source.language)
         file = file_of(source, data, script)
     undecided = [Undecided(_place(file, row), why) for row, why in sorted(left.items())]
     undecided += _remaining(file, set(left))

@@ -40,6 +40,8 @@ def migrate(sources: Sequence[Source], choice: Choice, name: str) -> Migration:
     undecided: list[Undecided] = []
     read = []
     for source in sources:
+        if source.language == files.MARKDOWN:
+            continue  # examples choose no device of a program
         file = _read(source, failures)
         if file is not None:
             read.append(file)
@@ -59,9 +61,9 @@ def migrate(sources: Sequence[Source], choice: Choice, name: str) -> Migration:
 
 def _read(source: Source, failures: list[Failure]) -> File | None:
     try:
-        most = files.most_bytes(source.path, source.settings.max_file_size)
+        most = files.most_bytes(source.language, source.settings.max_file_size)
         data = files.read(source.path, most)
-        script = read_script(data, source.path)
+        script = read_script(data, source.path, source.language)
         if not _WORDS.search(script.text):
             return None
         return file_of(source, data, script)
