@@ -42,7 +42,8 @@ else:
 TABLE = Path(__file__).with_name("programs.toml")
 START = Path(__file__).with_name("programs_start.py")
 WITNESS = "trained-on-the-accelerator"
-EMULATED = [sys.executable, "-m", "devlint", "run", "--emulate", "cuda:1"]
+PLAIN = "cpu"
+CUDA = "cuda:1"
 ENVIRONMENT = {
     "CUDA_VISIBLE_DEVICES": "",
     "HF_HUB_OFFLINE": "1",
@@ -68,6 +69,8 @@ class Program:
     arguments: tuple[str, ...] = ()
     on_cpu: tuple[str, ...] = ()
     on_cuda: tuple[str, ...] = ()
+    folder: str | None = None
+    """The folder of the checkout that it is run in, where that isn't its own."""
     path: tuple[str, ...] = ()
     """Folders of the checkout that it imports from, besides its own."""
     data: dict[str, str] = field(default_factory=dict)
@@ -80,16 +83,30 @@ class Program:
     """Told on a progress bar, which shows the same loss as often as the clock makes it."""
     stop_after: int | None = None
     """It is ended after so many losses, where no option of its own makes it short."""
+    again: tuple[str, ...] = ()
+    """The arguments of a second run in the same copy, which goes on with what the first saved."""
+    environment: dict[str, str] = field(default_factory=dict)
+    """What it is told by the environment, besides what all are told."""
     imports: tuple[str, ...] = ()
     """The modules that it needs besides torch and NumPy."""
     note: str = ""
+
+    @property
+    def place(self) -> Path:
+        """The folder of the checkout that it is run in."""
+        return Path(self.script).parent if self.folder is None else Path(self.folder)
 
     def missing(self) -> list[str]:
         """The modules that it needs and that aren't installed."""
         return [name for name in self.imports if importlib.util.find_spec(name) is None]
 
-    def command(self, emulated: bool, witness: Path) -> list[str]:
-        start = [*(EMULATED if emulated else [sys.executable]), str(START)]
+    def commands(self, device: str, witness: Path) -> list[list[str]]:
+        """How to run it on a device: PLAIN, or what `devlint run --emulate` takes."""
+        emulated = device != PLAIN
+        start = [sys.executable]
+        if emulated:
+            start += ["-m", "devlint", "run", "--emulate", device]
+        start += [str(START)]
         if emulated:
             start += ["--witness", str(witness)]
         if self.seed is not None:
@@ -97,8 +114,9 @@ class Program:
         if self.cuda_is_cpu and not emulated:
             start += ["--cuda-is-cpu"]
         like_cuda = emulated or self.cuda_is_cpu
+        start += [os.path.relpath(self.script, self.place)]
         own = [*self.arguments, *(self.on_cuda if like_cuda else self.on_cpu)]
-        return [*start, Path(self.script).name, *own]
+        return [[*start, *own], *([[*start, *self.again]] if self.again else [])]
 
 
 @dataclass(frozen=True)
@@ -114,6 +132,15 @@ class Outcome:
     def last(self) -> str:
         return self.losses[-1] if self.losses else "none"
 
+    def then(self, other: Outcome) -> Outcome:
+        """This one and a later one, as one."""
+        return Outcome(
+            self.losses + other.losses,
+            self.seconds + other.seconds,
+            self.failure or other.failure,
+            self.output + other.output,
+        )
+
 
 def programs(table: Path = TABLE) -> list[Program]:
     """All programs, with the table's lists as tuples."""
@@ -125,22 +152,25 @@ def frozen(value: object) -> object:
     return tuple(value) if isinstance(value, list) else value
 
 
-def run(program: Program, source: Path, emulated: bool, most_seconds: float) -> Outcome:
+def run(program: Program, source: Path, device: str, most_seconds: float) -> Outcome:
     """Run a program in a fresh copy of its checkout; the copy's place is always the same."""
-    place = Path(tempfile.gettempdir()) / f"devlint-programs-{os.getpid()}"
+    folder = Path(tempfile.gettempdir()) / f"devlint-programs-{os.getpid()}"
+    place = folder / "checkout"
     shutil.copytree(source, place, ignore=shutil.ignore_patterns(".git"))
     try:
         for where, kind in program.data.items():
             programs_data.make(kind, place / where)
-        environment = {**os.environ, **ENVIRONMENT, "HOME": str(place)}
+        environment = {**os.environ, **ENVIRONMENT, **program.environment, "HOME": str(place)}
         paths = [str(place / path) for path in program.path]
         if paths:
+            paths += filter(None, [environment.get("PYTHONPATH")])
             environment["PYTHONPATH"] = os.pathsep.join(paths)
-        started = time.monotonic()
-        outcome = followed(
-            subprocess.Popen(
-                program.command(emulated, place / WITNESS),
-                cwd=(place / program.script).parent,
+        outcome = Outcome((), 0, "", "")
+        for command in program.commands(device, place / WITNESS):
+            started = time.monotonic()
+            process = subprocess.Popen(
+                command,
+                cwd=place / program.place,
                 env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
@@ -148,16 +178,15 @@ def run(program: Program, source: Path, emulated: bool, most_seconds: float) -> 
                 text=True,
                 errors="replace",
                 start_new_session=True,
-            ),
-            program,
-            started,
-            most_seconds,
-        )
-        if emulated and not outcome.failure and not (place / WITNESS).exists():
+            )
+            outcome = outcome.then(followed(process, program, started, most_seconds))
+            if outcome.failure:
+                break
+        if device != PLAIN and not outcome.failure and not (place / WITNESS).exists():
             return replace(outcome, failure="trained nothing on the accelerator")
         return outcome
     finally:
-        shutil.rmtree(place, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def followed(
@@ -273,8 +302,7 @@ def main() -> None:
             print(f"{program.name:25}not run: no {', '.join(lacking) or source}", flush=True)
             continue
         plain, emulated = (
-            run(program, source.resolve(), virtual, options.most_seconds)
-            for virtual in (False, True)
+            run(program, source.resolve(), device, options.most_seconds) for device in (PLAIN, CUDA)
         )
         report(program, plain, emulated)
         ran += 1

@@ -62,12 +62,12 @@ def drawn(labels: numpy.ndarray, side: int, random: Random) -> numpy.ndarray:
     return pictures
 
 
-def cifar10(place: Path, random: Random) -> None:
+def cifar10(place: Path, random: Random, count: int = 40) -> None:
     """What torchvision's CIFAR10 reads, where `place` is its root."""
     folder = place / "cifar-10-batches-py"
     folder.mkdir(parents=True, exist_ok=True)
     for name in [*(f"data_batch_{number}" for number in range(1, 6)), "test_batch"]:
-        pickled(folder / name, cifar_batch(random, 40, 10, "labels"))
+        pickled(folder / name, cifar_batch(random, count, 10, "labels"))
     pickled(folder / "batches.meta", {"label_names": [f"kind {number}" for number in range(10)]})
 
 

@@ -7,7 +7,8 @@ The program's file is run as it is. Before it:
   - with --seed, the generators of Python, NumPy and PyTorch start from N;
   - with --cuda-is-cpu, `cuda` is another name of the CPU, so that a program takes its branches for
     a GPU, or has none but those, and yet runs on the plain CPU: what it would do without devlint;
-  - with --witness, FILE will exist once an optimizer of it has changed parameters on a GPU;
+  - with --witness, FILE will exist once an optimizer of it has changed parameters that are all
+    on an accelerator;
   - torchvision takes made-up data in place of that whose checksum it knows, and is told the
     schemas of its operators where its compiled half doesn't fit the installed PyTorch.
 """
@@ -62,11 +63,11 @@ def seed_all(seed: int) -> None:
 
 
 def watch_optimizers(witness: str) -> None:
-    """Write `witness` after the first step of an optimizer whose parameters are all on a GPU."""
+    """Write `witness` after the first step whose parameters are all on an accelerator."""
 
     def look(optimizer: Any, *_: object) -> None:
         parameters = [each for group in optimizer.param_groups for each in group["params"]]
-        if all(parameter.is_cuda for parameter in parameters):
+        if all(parameter.device.type != "cpu" for parameter in parameters):
             Path(witness).touch()
             hook.remove()
 

@@ -17,6 +17,7 @@ from devlint.driver.dumping import facts_of
 from devlint.lint import check
 from devlint.policy.hypotheses import MEANINGS, Example, Hypothesis, read
 from devlint.policy.toml import RowError
+from devlint.source.script import Part
 from devlint.why import Judged, why
 
 ROWS = policy.hypotheses()
@@ -67,7 +68,7 @@ def test_a_row_changes_its_case_and_not_the_other(row: Hypothesis) -> None:
 def test_a_row_is_named_where_something_hangs_on_it(row: Hypothesis) -> None:
     rules = catalogue().codes("ALL")
     for example, speaks in ((row.changes, True), (row.stays, False)):
-        found = list(alternatives(example.source, example.file, settings(), rules))
+        found = list(alternatives(Part(example.source), example.file, settings(), rules))
         named = {each.row for each in found for page, _ in (*each.by_row, *each.withheld)
                  if page.code == example.rule}  # fmt: skip
         assert (row.name in named) is speaks

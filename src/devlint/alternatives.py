@@ -17,6 +17,7 @@ from devlint.plan import prepare
 from devlint.policy import asking
 from devlint.rulebook import Page
 from devlint.source.room import with_room
+from devlint.source.script import Part
 from devlint.verdict.saying import say
 
 Place = tuple[str, object]
@@ -46,25 +47,25 @@ def without(settings: Settings, rows: Iterable[str]) -> Settings:
     return replace(settings, policy=tuple(sorted(switches.items())))
 
 
-def read(text: str, filename: str, settings: Settings, codes: frozenset[str]) -> Reading:
-    """What the rules that are on find in a file."""
+def read(part: Part, filename: str, settings: Settings, codes: frozenset[str]) -> Reading:
+    """What the rules that are on find in a module."""
     plan = prepare(settings)
     visit = nullcontext() if plan.project is None else plan.project.visit()
     with asking(settings.policy_off) as asked, visit:
-        content = content_of(text, filename, plan)
+        content = content_of(part, filename, plan)
         said = with_room(lambda: say(content, filename, codes, plan))
     found = {(page.code, report.at.origin): (page, report) for page, report in said}
     return Reading(found, frozenset(asked.spoke))
 
 
 def alternatives(
-    text: str, filename: str, settings: Settings, codes: frozenset[str]
+    part: Part, filename: str, settings: Settings, codes: frozenset[str]
 ) -> Iterator[Alternative]:
     """The rows of policy on names on which something hangs that is found, or isn't."""
     settings = replace(settings, pedantic=True)  # what is less certain hangs on names as well
-    now = read(text, filename, settings, codes)
+    now = read(part, filename, settings, codes)
     for row in sorted(now.spoke):
-        then = read(text, filename, without(settings, (row,)), codes)
+        then = read(part, filename, without(settings, (row,)), codes)
         by_row = tuple(now.found[each] for each in now.found.keys() - then.found.keys())
         withheld = tuple(then.found[each] for each in then.found.keys() - now.found.keys())
         if by_row or withheld:

@@ -11,14 +11,18 @@ import errno
 import os
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 CEILING = 1024 * 1024
 """Bytes of a file that devlint reads for itself: a configuration, an ignore file."""
 LARGEST_SOURCE = 64 * 1024 * 1024
 """Bytes of a source file, whatever the settings say."""
-NOTEBOOK = ".ipynb"
+PYTHON, NOTEBOOK, MARKDOWN = "python", "ipynb", "markdown"
+LANGUAGES = (PYTHON, NOTEBOOK, MARKDOWN)
+"""What a file may be read as. Without a setting, files called `*.ipynb` are notebooks, and all
+others are Python."""
+_MARKDOWN_SUFFIXES = ("md", "markdown", "mdx", "qmd", "rmd")
 LONGEST_PATH = 4096
 """Bytes of a path; no system takes longer ones."""
 
@@ -101,15 +105,28 @@ def read(path: str, most: int) -> bytes:
         return read_from(descriptor, path, most)
 
 
-def is_notebook(filename: str) -> bool:
-    """Whether a file is a notebook, by its name."""
-    return filename.endswith(NOTEBOOK)
+def suffix(filename: str) -> str:
+    """What stands behind the last dot of a file's name; "" without one."""
+    return os.path.splitext(filename)[1].removeprefix(".")
 
 
-def most_bytes(filename: str, most: int) -> int:
+def language_of(filename: str, extension: Iterable[tuple[str, str]] = ()) -> str:
+    """What a file is read as, by its name: one of `LANGUAGES`. `extension` are those of a user, by
+    what names end with."""
+    own = suffix(filename)
+    default = NOTEBOOK if own == NOTEBOOK else PYTHON
+    return dict(extension).get(own, default) if own else default
+
+
+def seems_markdown(filename: str) -> bool:
+    """Whether nobody would call a file of Python so."""
+    return suffix(filename).lower() in _MARKDOWN_SUFFIXES
+
+
+def most_bytes(language: str, most: int) -> int:
     """Up to how many bytes a source file is read, where the settings say `most`: of a notebook,
     which holds outputs as well, they bound the code alone."""
-    return LARGEST_SOURCE if is_notebook(filename) else most
+    return LARGEST_SOURCE if language == NOTEBOOK else most
 
 
 def read_from(descriptor: int, path: str, most: int) -> bytes:

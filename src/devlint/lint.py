@@ -6,13 +6,22 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from devlint import policy
 from devlint.config.selection import catalogue, codes_for, fixable
 from devlint.config.settings import Settings
-from devlint.files import LARGEST_SOURCE, is_notebook
+from devlint.files import (
+    LARGEST_SOURCE,
+    MARKDOWN,
+    NOTEBOOK,
+    PYTHON,
+    most_bytes,
+    seems_markdown,
+    suffix,
+)
 from devlint.flow.facts import IdleSuppression, Unparsable, Unreadable
 from devlint.flow.frames.coverage import Meetings
 from devlint.flow.frames.world import MOST_STEPS, TooManyStepsError
@@ -33,13 +42,12 @@ from devlint.rulebook import Page, pages
 from devlint.source.encoding import decode, searchable, searchable_text
 from devlint.source.errors import SourceError
 from devlint.source.lower import lower
-from devlint.source.notebooks import read_notebook
 from devlint.source.pragmas import has_own_pragmas, read_pragmas
-from devlint.source.reading import document_of, mentions, syntax_error
+from devlint.source.reading import document_of, mentions, read_script, syntax_error
 from devlint.source.room import with_room
-from devlint.source.script import Script
+from devlint.source.script import Part, Script
 from devlint.verdict.locating import locate, no_files
-from devlint.verdict.saying import rules_for, say
+from devlint.verdict.saying import Said, rules_for, say
 
 if TYPE_CHECKING:
     from devlint.source.document import Document
@@ -105,19 +113,24 @@ def check(data: bytes, filename: str, settings: Settings) -> Checked:
 def _check(data: bytes, filename: str, settings: Settings) -> Checked:
     plan = prepare(settings)
     codes = codes_for(settings, filename, catalogue())
-    if not is_notebook(filename):
+    language = settings.language_of(filename)
+    own = suffix(filename)
+    if seems_markdown(filename) and own not in dict(settings.extension):
+        reason = f"Markdown, whose Python is read with `--extension {own}:{MARKDOWN}`"
+        return Checked(unreadable(filename, reason, settings))
+    if language == PYTHON:
         return _check_python(data, None, filename, settings, plan, codes)
-    if len(data) > LARGEST_SOURCE:
+    if len(data) > most_bytes(language, settings.max_file_size):
         return Checked(unreadable(filename, too_large(settings, filename), settings))
     try:
-        cells = read_notebook(data)
+        script = read_script(data, filename, language)
     except SourceError as error:
         return Checked(_of_failure(error, filename, codes))
-    code = cells.text.encode("utf-8", "surrogatepass")
-    checked = _check_python(code, cells, filename, settings, plan, codes)
-    broken = [each for error in cells.errors for each in _of_failure(error, filename, codes)]
+    code = script.text.encode("utf-8", "surrogatepass")
+    checked = _check_python(code, script, filename, settings, plan, codes)
+    broken = [each for error in script.errors for each in _of_failure(error, filename, codes)]
     found = in_order([*broken, *checked.findings])
-    return replace(checked, findings=[*map(cells.placed, found)])
+    return replace(checked, findings=[*map(script.placed, found)])
 
 
 def _check_python(
@@ -170,18 +183,18 @@ def _read(
     LibCST reads it where something is reported, or a comment of ours is to be judged.
     """
     try:
-        content = content_of(script.text, filename, plan)
+        contents = [content_of(part, filename, plan) for part in script.parts]
         withheld: dict[tuple[str, Located], tuple[Page, Report, str]] = {}
 
         def sieve(page: Page, report: Report, by: str) -> None:
             if by == LESS_CERTAIN or by in policy.rows():
                 withheld.setdefault((page.code, report.root or report.at), (page, report, by))
 
-        said = (
-            []
-            if plan is None
-            else with_room(lambda: say(content, filename, codes, plan, meetings, sieve))
-        )
+        def said_of(plan: Plan) -> Said:
+            every = (say(each, filename, codes, plan, meetings, sieve) for each in contents)
+            return [*chain.from_iterable(every)]
+
+        said = [] if plan is None else with_room(partial(said_of, plan))
         has_own = has_own_pragmas(script.text)
         if not has_own:
             withheld_by.update(row for _, _, row in withheld.values())
@@ -207,18 +220,18 @@ def _read(
         return _of_failure(error, filename, codes)
 
 
-def content_of(text: str, filename: str, plan: Plan | None) -> Text:
-    """The intermediate form of a file, and what its words tell. Raises `SourceError`."""
-    path = os.path.abspath(filename)
-    if plan is not None and plan.neighbours is not None:
+def content_of(part: Part, filename: str, plan: Plan | None) -> Text:
+    """The intermediate form of a module, and what its words tell. Raises `SourceError`."""
+    path, text = os.path.abspath(filename), part.text
+    if plan is not None and plan.neighbours is not None and part.rows is None:
         return plan.neighbours.content(path, text)
-    module = lower(text, path)
+    module = lower(text, path, part.rows)
     return Text(module, speaks_of_devices(text, module))
 
 
 def too_large(settings: Settings, filename: str = "") -> str:
     """Why a file isn't read that has more bytes than the settings allow, or its code."""
-    if is_notebook(filename):
+    if filename and settings.language_of(filename) == NOTEBOOK:
         return f"larger than {LARGEST_SOURCE:,} bytes, up to which notebooks are read"
     return f"larger than the {settings.max_file_size:,} bytes of `max-file-size`"
 

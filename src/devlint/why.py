@@ -19,11 +19,14 @@ from devlint.flow.surroundings import Text
 from devlint.lint import content_of, in_order, without_suppressed
 from devlint.model import ir
 from devlint.model.findings import LESS_CERTAIN, Finding, Hop, Report
+from devlint.model.spans import LineIndex
 from devlint.plan import Plan, prepare
 from devlint.policy import asking, reasons, rows
 from devlint.rulebook import Page
+from devlint.source.errors import SourceError
 from devlint.source.reading import document_of, read_script
 from devlint.source.room import with_room
+from devlint.source.script import Part, Script
 from devlint.source.spots import path_of
 from devlint.verdict.locating import locate
 from devlint.verdict.saying import Said, Sieve, judge, rules_for
@@ -142,7 +145,10 @@ def why(data: bytes, filename: str, settings: Settings, row: int, column: int | 
     """
     plan, path = prepare(settings), str(Path(filename).absolute())
     codes = codes_for(settings, filename, catalogue())
-    script = read_script(data, filename)
+    script = read_script(data, filename, settings.language_of(filename))
+    part = _part_at(row, script)
+    if column is not None:
+        column = script.column_of(row, column)
     record = Record(path, range(row, row + 1))
     dropped: list[Judged] = []
 
@@ -152,21 +158,31 @@ def why(data: bytes, filename: str, settings: Settings, row: int, column: int | 
 
     visit = nullcontext() if plan.project is None else plan.project.visit()
     with asking(plan.policy_off), visit:
-        content = content_of(script.text, filename, plan)
+        content = content_of(part, filename, plan)
         facts, said = with_room(lambda: _said(content, path, plan, record, sieve))
         document = document_of(script, filename)
         shown = tuple(_shown(said, document, filename, codes, row, settings.pedantic))
     found = tuple(dict.fromkeys((*shown, *_kept_back(record, facts), *dropped)))
-    lines = script.shown.splitlines()
+    shown_rows = LineIndex(script.shown)
     return Why(
         Place(path, row),
-        lines[row - 1].strip() if row <= len(lines) else "",
+        shown_rows.row_text(row).strip() if row <= shown_rows.rows else "",
         _distinct(_values(record, row, column)),
         _distinct(_contracts(record)),
         tuple(record.callers.items()),
-        _with_names(found, record, script.text, filename, settings),
+        _with_names(found, record, part, filename, settings),
         tuple(dict.fromkeys(advice(record, content.module, settings.follow_imports))),
     )
+
+
+def _part_at(row: int, script: Script) -> Part:
+    """The module that a row is in."""
+    for part in script.parts:
+        if part.rows is None or row in part.rows:
+            return part
+    index = LineIndex(script.shown)
+    start, end = index.row_bounds(row)
+    raise SourceError("there is no Python in this line", index.span(start, end), "unreadable")
 
 
 def _all() -> frozenset[str]:
@@ -244,12 +260,12 @@ def _reports(fact: Fact) -> Iterator[tuple[Page, Report]]:
 
 
 def _with_names(
-    found: tuple[Judged, ...], record: Record, text: str, filename: str, settings: Settings
+    found: tuple[Judged, ...], record: Record, part: Part, filename: str, settings: Settings
 ) -> tuple[Judged, ...]:
     """Findings with the rows on names by which they are, and those that aren't there by such."""
     hanging: dict[tuple[str, str], set[str]] = {}
     withheld: list[Judged] = []
-    for each in alternatives(text, filename, settings, _all()):
+    for each in alternatives(part, filename, settings, _all()):
         for page, report in each.by_row:
             hanging.setdefault((page.code, report.message), set()).add(each.row)
         for page, report in each.withheld:

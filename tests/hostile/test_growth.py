@@ -355,3 +355,49 @@ def test_a_statement_with_many_findings_is_hashed_once() -> None:
     marks = fingerprints(ON_ONE_LINE, lambda filename: LINE, Path())
     assert time.process_time() - before < 5
     assert len(set(marks)) == NUMBER
+
+
+CODE = "```python\nimport torch\nd = torch.device('gpu')\n```\n"
+ROWS = 20_000
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "```js\nx\n```\n" * 30_000,
+        "> ```python\n\n" * ROWS,
+        "- ```python\n" * ROWS,
+        "-\t```python\n \tx\n" * (ROWS // 4),
+        ">" * 100_000 + "\n\n",
+        "- " * 50_000 + "\n\n",
+        "> - " * 10_000 + "\n\n",
+        "`" * 1_000_000 + " `\n\n",
+        f"```python\n{' ' * 1_000_000}\n```\n",
+        f"- ```python\n\t{' ' * 1_000_000}x\n\n",
+        "[a\n" * ROWS + "\n",
+        "<a>\n\n" * ROWS,
+        "```python\nx = '\0'\n```\n" * ROWS,
+    ],
+    ids=range(13),
+)
+def test_a_page_is_read_in_seconds(project: Project, text: str) -> None:
+    project.write({"a.md": text + CODE})
+    began = time.monotonic()
+    ran = project.concise("--extension=md:markdown", "a.md")
+    assert time.monotonic() - began < 30
+    row = 3 + text.count("\n")
+    assert ran.out == f"a.md:{row}:18: DEV304 {ran.out.partition('DEV304 ')[2]}"
+
+
+def test_fences_beyond_a_bound_are_one_sentence(project: Project) -> None:
+    project.write({"a.md": "```js\nx\n```\n" * 100_000 + CODE})
+    ran = project.concise("--extension=md:markdown", "a.md")
+    assert (ran.code, ran.out.count("\n")) == (2, 1)
+    assert "DEV003 too long: more than 150,000 tokens" in ran.out
+
+
+@pytest.mark.parametrize("block", ["```python\nx\n```\n", "~~~py\nimport torch\n\n~~~\n"])
+def test_blocks_beyond_a_bound_are_one_sentence(project: Project, block: str) -> None:
+    project.write({"a.md": block * 10_001})
+    ran = project.concise("--extension=md:markdown", "a.md")
+    assert (ran.code, ran.out) == (2, "a.md:1:1: DEV003 more than 10,000 blocks of Python\n")

@@ -26,6 +26,7 @@ from devlint.rulebook import Page
 from devlint.source.encoding import searchable
 from devlint.source.pragmas import has_own_pragmas
 from devlint.source.reading import syntax_error
+from devlint.source.script import Part
 from devlint.verdict.saying import say
 
 if sys.version_info >= (3, 11):
@@ -163,7 +164,7 @@ def _found(text: str, path: str, settings: Settings) -> Iterator[tuple[list[Plac
                 withheld.append((page, report))
 
         with plan.project.visit():
-            said = say(content_of(text, path, plan), path, codes, plan, sieve=sieve)
+            said = say(content_of(Part(text), path, plan), path, codes, plan, sieve=sieve)
         yield from ((_places_of(report), page.code) for page, report in said)
         yield from ((_places_of(report), _withheld(page.code)) for page, report in withheld)
 

@@ -473,3 +473,41 @@ def test_without_torch(tmp_path: Path) -> None:
     ran = python(tmp_path, "-c", WITHOUT_TORCH, "run", "--emulate", "cuda", "a.py")
     text = "devlint: running a program needs torch: pip install 'devlint[runtime]'\n"
     assert ran == Ran(2, "", text)
+
+
+# --- numbers that can be compared ------------------------------------------------------------
+
+DRAWS = """
+import random
+import numpy
+import torch
+x = torch.rand(2, requires_grad=True)
+(x.sum() * random.random() * numpy.random.rand()).backward()
+torch.autograd.backward([x.sum(), x.prod()])
+(x * 2).backward(torch.ones(2))
+print(x.sum().item())
+"""
+
+
+def test_losses_are_written_to_the_digit_and_start_from_one_seed(tmp_path: Path) -> None:
+    (tmp_path / "draws.py").write_text(DRAWS)
+    found = []
+    for words in (("--seed", "3"), ("--seed", "3", "--guard", "off"), ("--seed", "4"), ()):
+        ran = devlint_run(tmp_path, *words, "--losses", "losses.jsonl", "draws.py")
+        assert ran.code == 0, ran.err
+        lines = (tmp_path / "losses.jsonl").read_text().splitlines()
+        found.append([json.loads(line) for line in lines])
+        assert [len(each) for each in found[-1]] == [1, 2, 1]
+        assert found[-1][1][0] == float(ran.out)
+        assert found[-1][2] == [pytest.approx(2 * float(ran.out))]
+    assert found[0] == found[1]
+    assert found[0] != found[2] != found[3]
+
+
+def test_losses_and_seeds_that_cannot_be(tmp_path: Path) -> None:
+    (tmp_path / "draws.py").write_text(DRAWS)
+    ran = devlint_run(tmp_path, "--losses", "nowhere/losses.jsonl", "draws.py")
+    assert ran.code == 2
+    assert ran.err == "devlint: nowhere/losses.jsonl: can't be written: No such file or directory\n"
+    ran = devlint_run(tmp_path, "--seed", "-1", "draws.py")
+    assert (ran.code, ran.out) == (2, "")

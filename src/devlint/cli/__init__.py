@@ -123,6 +123,10 @@ def _command(name: str) -> Callable[..., int]:
         from devlint.cli.check import check
 
         return check
+    if name == "migrate":
+        from devlint.cli.migrate import migrate
+
+        return migrate
     if name == "why":
         from devlint.cli.why import why
 

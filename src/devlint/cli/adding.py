@@ -27,7 +27,7 @@ def add_ignores(
             continue
         try:
             data = files.read(
-                source.path, files.most_bytes(source.path, source.settings.max_file_size)
+                source.path, files.most_bytes(source.language, source.settings.max_file_size)
             )
             done = suppress(data, source, reason)
             if done.data != data:

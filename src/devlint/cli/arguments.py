@@ -13,6 +13,7 @@ from devlint.model.findings import OUTPUT_FORMATS
 COMMANDS = {
     "check": "lint files and folders (the default)",
     "run": "run a program under the guard, or on pretended devices",
+    "migrate": "make a project that needs CUDA run on any accelerator, or on none",
     "why": "show what is known at a line, and why it is reported or isn't",
     "explain": "explain the device errors in a traceback or a log",
     "rule": "explain a rule",
@@ -118,9 +119,27 @@ def _pairs(text: str) -> list[tuple[str, str]]:
     return pairs
 
 
+def _extensions(text: str) -> list[tuple[str, str]]:
+    pairs = []
+    for item in _commas(text):
+        name, colon, language = (part.strip() for part in item.partition(":"))
+        if not (name and colon and language):
+            raise argparse.ArgumentTypeError(
+                f"`{item}` is not of the form EXT:LANGUAGE, as `md:markdown` is"
+            )
+        pairs.append((name.removeprefix("."), language))
+    return pairs
+
+
 def _jobs(text: str) -> int:
     if not text.isascii() or not text.isdigit() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"`{text}` is not a number of processes above zero")
+    return int(text)
+
+
+def _seed(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) >= 2**32:
+        raise argparse.ArgumentTypeError(f"`{text}` is not a number from 0 to {2**32 - 1}")
     return int(text)
 
 
@@ -173,6 +192,7 @@ def check_parser() -> Parser:
     _list(group, "include", "PATTERNS")
     _list(group, "exclude", "PATTERNS")
     _list(group, "extend-exclude", "PATTERNS")
+    _add_extension(group)
     for name in ("force-exclude", "respect-gitignore", "follow-imports"):
         _boolean(group, f"--{name}", text=_doc(name))
     group.add_argument(
@@ -186,6 +206,16 @@ def check_parser() -> Parser:
     _add_configuration(parser)
     _add_running(parser)
     return parser
+
+
+def _add_extension(group: Any) -> None:
+    group.add_argument(
+        "--extension",
+        type=_extensions,
+        action="extend",
+        metavar="EXT:LANGUAGE",
+        help=_doc("extension"),
+    )
 
 
 def _add_fixing(parser: Parser) -> None:
@@ -322,6 +352,51 @@ def run_parser() -> Parser:
         default="text",
         help="How it is written there.",
     )
+    parser.add_argument(
+        "--seed",
+        type=_seed,
+        metavar="N",
+        help="Let the generators of Python, NumPy and PyTorch start from N.",
+    )
+    parser.add_argument(
+        "--losses",
+        metavar="FILE",
+        help="Write each loss whose gradients are computed, to the last digit, as lines of JSON.",
+    )
+    return parser
+
+
+def migrate_parser() -> Parser:
+    """`devlint migrate`."""
+    parser = _parser(
+        "migrate",
+        "Rewrite a project that needs CUDA so that it runs on any accelerator, and on none: each\n"
+        "file chooses its device once, or reads the one that it is given. What can't be decided\n"
+        "is listed and left as it is. Asks before it writes.",
+        "exit codes: 0 all is migrated, 1 something is left, shown or not written, 2 devlint\n"
+        "  couldn't do its job",
+    )
+    parser.add_argument("paths", nargs="*", metavar="PATHS", help="Files and folders; `.` without.")
+    parser.add_argument(
+        "--device",
+        default="device",
+        metavar="NAME",
+        help="The name of the variable that holds the device; `device` by default.",
+    )
+    parser.add_argument(
+        "--verify",
+        metavar="COMMAND",
+        help="A command such as `python train.py --epochs 1`. It runs in copies of the project:\n"
+        "before and after on emulated cuda, where all losses have to be the same, and after on\n"
+        "emulated mps and on the CPU. Nothing is written where it fails.",
+    )
+    _boolean(parser, "--diff", text="Print the changes as a diff and write nothing.")
+    parser.add_argument("-y", "--yes", action="store_true", help="Write without asking.")
+    parser.add_argument(
+        "--color", choices=("auto", "always", "never"), default="auto", help="When to use colour."
+    )
+    _add_configuration(parser)
+    parser.set_defaults(output_file=None, quiet=False, verbose=False, exit_zero=False)
     return parser
 
 
@@ -352,6 +427,7 @@ def why_parser() -> Parser:
         "exit codes: 0, or 2 where the file or the line can't be read",
     )
     parser.add_argument("place", metavar="FILE:LINE[:COL]", help="Both counted from 1.")
+    _add_extension(parser)
     parser.add_argument(
         "--output-format", choices=("text", "json"), default="text", help="How it is printed."
     )
@@ -414,6 +490,7 @@ def help_parser() -> Parser:
 PARSERS = {
     "check": check_parser,
     "run": run_parser,
+    "migrate": migrate_parser,
     "why": why_parser,
     "explain": explain_parser,
     "rule": rule_parser,
@@ -431,6 +508,8 @@ def layer_values(options: argparse.Namespace) -> dict[str, Any]:
         value = getattr(options, key.replace("-", "_"), None)
         if value is None:
             continue
+        if key == "extension":
+            value = dict(value)
         if key.endswith("per-file-ignores"):
             table: dict[str, list[str]] = {}
             for pattern, code in value:

@@ -15,7 +15,7 @@ from devlint import policy
 from devlint.cli.arguments import UsageError, environment_values, layer_values
 from devlint.cli.output import report, shown_diffs
 from devlint.cli.progress import Bar
-from devlint.cli.session import Session
+from devlint.cli.session import Session, read_source
 from devlint.cli.since import new_findings, revision_of
 from devlint.config.configuration import Configuration, parse_toml
 from devlint.config.selection import catalogue, validate
@@ -80,6 +80,8 @@ def check(options: argparse.Namespace) -> int:
         session.say(f"devlint: warning: {text} out of the given folders: not followed (--verbose)")
     for note in (*found.skipped, *found.notes):
         session.detail(f"devlint: {note}")
+    languages = {each.shown: each.language for each in found.sources if each.settings.extension}
+    session.sources = lambda filename: read_source(filename, languages.get(filename, ""))
     result = lint(session, found)
     if reason is not None:
         from devlint.cli.adding import add_ignores

@@ -107,6 +107,8 @@ def settings_as_text(settings: Settings, filename: str) -> str:
             value = json.loads(value or "{}")
         if key == "policy":
             value = {name: dict(value).get(name, True) for name in policy.names()}
+        if key == "extension":
+            value = dict(value)
         if key.endswith("per-file-ignores"):
             value = {glob: list(codes) for glob, codes in value}
         lines.append(f"{key} = {_toml(_plain(value))}")

@@ -42,6 +42,8 @@ def run(words: Sequence[str]) -> int:
         options.report,
         options.output_format,
         options.output_file,
+        options.seed,
+        options.losses,
     )
     try:
         code: int = program.run(request)

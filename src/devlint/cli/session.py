@@ -20,12 +20,12 @@ from devlint.model.findings import NOTHING_MEETS, Coverage, Finding
 from devlint.report import Sources
 
 
-def read_source(filename: str) -> str | None:
+def read_source(filename: str, language: str = "") -> str | None:
     """The text of a file by its own encoding, newlines untouched; None where it can't be had."""
     from devlint.source.reading import text_of  # a run that shows no source does without
 
     try:
-        return text_of(files.read(filename, files.LARGEST_SOURCE), filename)
+        return text_of(files.read(filename, files.LARGEST_SOURCE), filename, language)
     except OSError:
         return None
 

@@ -34,7 +34,7 @@ def check_stdin(session: Session) -> int:
     settings = session.configuration.for_folder(os.path.dirname(path))
     source = Source(path, shown, settings, UNSEEN)
     session.settings, session.files = settings, 1
-    text = text_of(data, path)
+    text = text_of(data, path, source.language)
     session.sources = lambda filename: text if filename == shown else None
     fixing = settings.fix or settings.fix_only
     if settings.force_exclude and is_excluded(path, settings):
@@ -65,11 +65,11 @@ def _fix(session: Session, source: Source, data: bytes) -> int:
     for note in fixed.notes:
         session.say(f"devlint: {source.shown}:{note}")
     if session.options.diff:
-        diff = unified_diff(fixed.old, fixed.new, source.shown)
+        diff = unified_diff(fixed.old, fixed.new, source.shown, source.language)
         session.write(shown_diffs(session, [diff]))
     else:
         _write_bytes(fixed.new)
-        text = text_of(fixed.new, source.path)
+        text = text_of(fixed.new, source.path, source.language)
         session.sources = lambda filename: text if filename == source.shown else None
         session.stream = sys.stderr
     return report(session, renamed(fixed.remaining, source.shown))

@@ -24,27 +24,29 @@ from devlint.why import Contract, Judged, Known, Place, Step, Why
 from devlint.why import why as ask
 
 _LINE = r"(?P<row>[1-9]\d{0,8})(:(?P<column>[1-9]\d{0,8}))?"
-_IN_NOTEBOOK = re.compile(
-    rf"(?P<file>.+?{re.escape(files.NOTEBOOK)}):(cell )?(?P<cell>[1-9]\d{{0,8}}):{_LINE}"
-)
+_IN_NOTEBOOK = re.compile(rf"(?P<file>.+?):(cell )?(?P<cell>[1-9]\d{{0,8}}):{_LINE}")
 _PLACE = re.compile(rf"(?P<file>.+?):{_LINE}")
 
 
 def why(options: argparse.Namespace) -> int:
     """Answer for one place. Raises `UsageError` and `SettingsError`."""
-    notebook = _IN_NOTEBOOK.fullmatch(options.place)
-    found = notebook or _PLACE.fullmatch(options.place)
+    found = _PLACE.fullmatch(options.place)
     if found is None:
         raise UsageError(f"`{options.place}` is not of the form FILE:LINE[:COL]")
-    if notebook is None and files.is_notebook(found["file"]):
+    asked = {name: getattr(options, name) for name in ("config", "isolated", "extension")}
+    configuration = configured(argparse.Namespace(**asked), os.getcwd())
+    settings = configuration.for_folder(os.path.dirname(os.path.abspath(found["file"])))
+    notebook = _IN_NOTEBOOK.fullmatch(options.place)
+    if notebook is not None and settings.language_of(notebook["file"]) != files.NOTEBOOK:
+        notebook = None
+    if notebook is None and settings.language_of(found["file"]) == files.NOTEBOOK:
         raise UsageError(f"`{options.place}` is not of the form NOTEBOOK:CELL:LINE[:COL]")
+    found = notebook or found
     filename, row = found["file"], int(found["row"])
     column = int(found["column"]) if found["column"] else None
-    path = os.path.abspath(filename)
-    asked = argparse.Namespace(config=options.config, isolated=options.isolated)
-    settings = configured(asked, os.getcwd()).for_folder(os.path.dirname(path))
+    path, language = os.path.abspath(filename), settings.language_of(filename)
     try:
-        data = files.read(filename, files.most_bytes(filename, settings.max_file_size))
+        data = files.read(filename, files.most_bytes(language, settings.max_file_size))
         if notebook is None:
             answer = ask(data, filename, settings, row, column)
         else:

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import Field, dataclass, field, fields
 from typing import Any
 
-from devlint import policy
+from devlint import files, policy
 from devlint.config.patterns import is_pattern, rebase
-from devlint.config.shapes import Shape
+from devlint.config.shapes import Shape, is_extension
 
 DEFAULT_INCLUDE = ("*.py", "*.pyi", "*.ipynb")
 DEFAULT_EXCLUDE = (
@@ -119,6 +119,14 @@ class Settings:
     extend_exclude: Globs = field(
         default=(), metadata=_key(Shape.STRINGS, "The same, added to `exclude`.")
     )
+    extension: tuple[tuple[str, str], ...] = field(
+        default=(),
+        metadata=_key(
+            Shape.EXTENSIONS,
+            "What files are read as by the ends of their names: `python`, `ipynb` or `markdown`, "
+            'such as `{ md = "markdown" }`. They are found in folders too.',
+        ),
+    )
     force_exclude: bool = field(
         default=False,
         metadata=_key(
@@ -208,6 +216,10 @@ class Settings:
     root: str = ""
     """The folder of the nearest configuration file, "" without one."""
 
+    def language_of(self, filename: str) -> str:
+        """What a file is read as: one of `files.LANGUAGES`."""
+        return files.language_of(filename, self.extension)
+
     def decisive(self) -> str:
         """All that the findings of a file depend on, as text: what the cache compares."""
         return repr(
@@ -215,6 +227,7 @@ class Settings:
                 self.selectors,
                 self.fix_selectors,
                 self.ignores,
+                self.extension,
                 self.max_file_size,
                 self.follow_imports,
                 self.device_types,
@@ -291,6 +304,8 @@ def _checked(
         shape: Shape = known[key].metadata["shape"]
         if not shape.accepts(value):
             where, wanted, found = f"{prefix}{key}", shape.value, value
+            if shape is Shape.EXTENSIONS and isinstance(value, dict):
+                raise SettingsError(f"{source}: {_odd_extension(f'{prefix}{key}', value)}")
             if shape in _OF_ENTRIES and isinstance(value, dict):
                 name, found = next(
                     item for item in value.items() if not shape.accepts(dict([item]))
@@ -310,6 +325,20 @@ def _checked(
                     f"{nearest(name, policy.names())}"
                 )
     return Layer(source, base, dict(values))
+
+
+def _odd_extension(where: str, table: Mapping[str, object]) -> str:
+    """What is wrong with the first entry of a table of languages that isn't one."""
+    for name, language in table.items():
+        if not is_extension(name):
+            return f"`{where}`: `{brief(name)}` is no extension, as `md` is"
+        if language not in files.LANGUAGES:
+            word = language if isinstance(language, str) else ""
+            return (
+                f'`{where}."{brief(name)}"` must be one of {", ".join(files.LANGUAGES)}, not '
+                f"{_describe(language)}{nearest(word, files.LANGUAGES)}"
+            )
+    raise AssertionError(where)
 
 
 _OF_ENTRIES = {Shape.TABLE_OF_STRINGS: Shape.STRINGS, Shape.SWITCHES: Shape.BOOLEAN}
@@ -340,7 +369,7 @@ def merge(layers: Iterable[Layer], root: str = "") -> Settings:
             elif key == "torchapi":
                 value = _dump({**json.loads(merged.get(key, "{}")), **json.loads(value)})
                 merged["torchapi_source"] = layer.source
-            elif key == "policy":
+            elif key in ("policy", "extension"):
                 value = tuple(sorted({**dict(merged.get(key, ())), **dict(value)}.items()))
             if key in PATTERNS and len(value) > MOST_PATTERNS:
                 raise SettingsError(
@@ -369,7 +398,7 @@ def _freeze(key: str, value: Any, base: str) -> Any:
         return value if value.startswith("/") or not base else f"{base}/{value}"
     if key == "torchapi":
         return _dump(value)
-    if key == "policy":
+    if key in ("policy", "extension"):
         return tuple(value.items())
     return tuple(value) if isinstance(value, list) else value
 

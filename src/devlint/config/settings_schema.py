@@ -13,7 +13,7 @@ from typing import Any
 
 from devlint.config.settings import file_keys
 from devlint.config.shapes import Shape
-from devlint.files import LARGEST_SOURCE
+from devlint.files import LANGUAGES, LARGEST_SOURCE
 from devlint.model.findings import OUTPUT_FORMATS
 from devlint.policy import reasons
 
@@ -33,6 +33,11 @@ _SHAPES: dict[Shape, dict[str, Any]] = {
             name: {"type": "boolean", "default": True, "description": reason}
             for name, reason in reasons().items()
         },
+    },
+    Shape.EXTENSIONS: {
+        "type": "object",
+        "propertyNames": {"pattern": r"^[^./\\]+$"},
+        "additionalProperties": {"enum": list(LANGUAGES)},
     },
     Shape.FORMAT: {"enum": list(OUTPUT_FORMATS)},
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from devlint.files import LARGEST_SOURCE
+from devlint.files import LANGUAGES, LARGEST_SOURCE
 from devlint.model.findings import OUTPUT_FORMATS
 
 
@@ -19,6 +19,7 @@ class Shape(Enum):
     TABLE_OF_STRINGS = "a table of lists of strings"
     ROWS = "a table of tables"
     SWITCHES = "a table of true or false"
+    EXTENSIONS = 'a table of languages by extension, such as `{ md = "markdown" }`'
     FORMAT = "one of " + ", ".join(OUTPUT_FORMATS)
 
     def accepts(self, value: object) -> bool:
@@ -47,5 +48,14 @@ class Shape(Enum):
                 return isinstance(value, dict) and all(
                     isinstance(item, bool) for item in value.values()
                 )
+            case Shape.EXTENSIONS:
+                return isinstance(value, dict) and all(
+                    is_extension(name) and language in LANGUAGES for name, language in value.items()
+                )
             case Shape.FORMAT:
                 return value in OUTPUT_FORMATS
+
+
+def is_extension(text: str) -> bool:
+    """Whether the name of a file can end with a dot and this."""
+    return bool(text.strip()) and not set(text) & set("./\\")

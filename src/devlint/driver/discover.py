@@ -29,6 +29,11 @@ class Source:
     settings: Settings
     look: Look
 
+    @property
+    def language(self) -> str:
+        """What it is read as."""
+        return self.settings.language_of(self.path)
+
 
 @dataclass(frozen=True, slots=True)
 class Failure:
@@ -135,7 +140,7 @@ class _Walk:
         self, entries: list[os.DirEntry[str]], settings: Settings, ignores: tuple[_Ignore, ...]
     ) -> Iterator[str]:
         """Add a folder's files; the folders in it to visit."""
-        include = matcher(settings.include)
+        include, extensions = matcher(settings.include), dict(settings.extension)
         exclude = matcher(settings.exclude)
         extended = matcher(settings.extend_exclude) if settings.extend_exclude else None
         if not settings.respect_gitignore:
@@ -143,7 +148,9 @@ class _Walk:
         for entry in entries:
             path, name = entry.path, entry.name
             is_folder = entry.is_dir(follow_symlinks=False)
-            if not is_folder and not include.matches(path, name):
+            if not is_folder and not (
+                include.matches(path, name) or files.suffix(name) in extensions
+            ):
                 continue
             if exclude.matches(path, name, is_folder):
                 continue

@@ -25,6 +25,7 @@ from devlint.policy import asking
 from devlint.source.encoding import searchable_text
 from devlint.source.reading import read_script
 from devlint.source.room import with_room
+from devlint.source.script import Script
 from devlint.source.spots import File, path_of, span_of
 from devlint.verdict.locating import no_files
 
@@ -40,24 +41,27 @@ def facts_of(data: bytes, filename: str, settings: Settings) -> list[Record]:
     Raises `SourceError` for what can't be read, and `TooManyStepsError` for what takes too long.
     """
     plan = prepare(settings)
-    text = read_script(data, filename).text
-    if not plan.concerns(searchable_text(text)):
+    script = read_script(data, filename, settings.language_of(filename))
+    if not plan.concerns(searchable_text(script.text)):
         return []
     with asking(plan.policy_off):
-        return with_room(lambda: _facts(text, filename, plan))
+        return with_room(lambda: _facts(script, filename, plan))
 
 
-def _facts(text: str, filename: str, plan: Plan) -> list[Record]:
-    content, path = content_of(text, filename, plan), os.path.abspath(filename)
+def _facts(script: Script, filename: str, plan: Plan) -> list[Record]:
+    path = os.path.abspath(filename)
+    found: list[Fact] = []
     project = plan.project
-    if project is None:
-        found = interpret(content, plan.table, plan.device_types, path)
-    else:
-        with project.visit():
-            project.recount()
-            found = interpret(content, plan.table, plan.device_types, path, project)
+    for part in script.parts:
+        content = content_of(part, filename, plan)
+        if project is None:
+            found += interpret(content, plan.table, plan.device_types, path)
+        else:
+            with project.visit():
+                project.recount()
+                found += interpret(content, plan.table, plan.device_types, path, project)
     files = no_files if plan.neighbours is None else plan.neighbours.file
-    writer = _Writer(File(path, text), files)
+    writer = _Writer(File(path, script.text), files)
     return [writer.fact(fact) for fact in sorted(found, key=writer.order)]
 
 

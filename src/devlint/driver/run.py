@@ -223,7 +223,9 @@ def _look(path: str) -> Look:
 
 def _unchanged(source: Source, entry: Entry) -> bool:
     try:
-        data = files.read(source.path, files.most_bytes(source.path, source.settings.max_file_size))
+        data = files.read(
+            source.path, files.most_bytes(source.language, source.settings.max_file_size)
+        )
     except OSError:
         return False
     return digest(data) == entry.digest
@@ -250,7 +252,7 @@ def _lint(todo: list[Source], jobs: int, progress: Progress) -> Iterable[tuple[S
 
 def check_file(source: Source) -> Outcome:
     """Read and lint one file, whatever happens: this is the guard around every file."""
-    most = files.most_bytes(source.path, source.settings.max_file_size)
+    most = files.most_bytes(source.language, source.settings.max_file_size)
     try:
         with files.opened(source.path) as descriptor:
             seen = look(os.fstat(descriptor))

@@ -13,7 +13,7 @@ from itertools import accumulate
 from typing import TypeVar
 
 from devlint.escaping import patch_name
-from devlint.files import is_notebook
+from devlint.files import NOTEBOOK, language_of
 from devlint.model.findings import Edit, Finding, Fix, Safety
 from devlint.source.cells import Cell
 from devlint.source.notebooks import read_notebook
@@ -52,19 +52,21 @@ def fix_source(
     unsafe: bool,
     check: Callable[[bytes, str, S], Sequence[Finding]],
     shown: Callable[[Finding], bool] = lambda finding: True,
+    language: str = "",
 ) -> FixResult:
     """Apply the safe fixes of a file, with `unsafe` also the others, until nothing changes.
 
     `check` lints bytes. A fix that overlaps an earlier one waits for the next pass. A fix is
     taken back where its finding stays, where a new finding appears, and where the file no
     longer parses. What isn't `shown` isn't fixed, but may not come of a fix either. Encoding,
-    byte order mark and newlines stay as they are.
+    byte order mark and newlines stay as they are. `language` is what the file is read as, where its
+    name doesn't say so.
     """
 
     def lint(new: bytes) -> list[Finding]:
         return list(check(new, filename, settings))
 
-    return _Session(data, filename, lint, shown, unsafe).run()
+    return _Session(data, filename, language, lint, shown, unsafe).run()
 
 
 class _Session:
@@ -77,11 +79,12 @@ class _Session:
         self,
         data: bytes,
         filename: str,
+        language: str,
         check: Callable[[bytes], list[Finding]],
         shown: Callable[[Finding], bool],
         unsafe: bool,
     ) -> None:
-        self._filename = filename
+        self._filename, self._language = filename, language
         self._check = check
         self._shown = shown
         self._unsafe = unsafe
@@ -106,7 +109,7 @@ class _Session:
         )
 
     def _edited(self, edits: Sequence[Edit]) -> bytes:
-        return read_script(self._data, self._filename).edited(edits)
+        return read_script(self._data, self._filename, self._language).edited(edits)
 
     def _lint(self, data: bytes) -> list[Finding]:
         self._checks -= 1
@@ -146,7 +149,7 @@ class _Session:
             data = self._edited(edits)
         except ValueError:
             return False
-        if syntax_error(data, self._filename) is not None:
+        if syntax_error(data, self._filename, self._language) is not None:
             return False
         findings = self._lint(data)
         fixed = [finding for finding, _ in chosen]
@@ -168,7 +171,7 @@ class _Session:
             return self._drop(finding, "the encoding of the file lacks its characters")
         except ValueError as error:
             return self._drop(finding, str(error))
-        if syntax_error(data, self._filename) is not None:
+        if syntax_error(data, self._filename, self._language) is not None:
             return self._drop(finding, "the file would no longer parse")
         findings = self._lint(data)
         objection = _objection(finding, self._findings, findings)
@@ -236,13 +239,13 @@ def _moves(edits: Sequence[Edit]) -> Callable[[int], int]:
 # --- diffs ---------------------------------------------------------------------------------
 
 
-def unified_diff(old: bytes, new: bytes, filename: str) -> bytes:
+def unified_diff(old: bytes, new: bytes, filename: str, language: str = "") -> bytes:
     """The change from `old` to `new` as `patch` and `git apply` read it; empty without one.
 
     Its lines are the bytes of the file, whatever its encoding and the ends of its lines. The change
     of a notebook is for people: one of each cell.
     """
-    if is_notebook(filename):
+    if (language or language_of(filename)) == NOTEBOOK:
         pairs = zip(read_notebook(old).cells, read_notebook(new).cells, strict=True)
         return b"".join(
             _diff(_bytes(before), _bytes(after), f"{filename}:cell {before.number}")

@@ -92,7 +92,7 @@ def fix_all(
         result.applied += renamed(outcome.applied, shown)
         result.notes.extend(f"{shown}: {note}" for note in outcome.notes)
         if not write:
-            result.diffs.append(unified_diff(outcome.old, outcome.new, shown))
+            result.diffs.append(unified_diff(outcome.old, outcome.new, shown, task.source.language))
         for name in names[files.resolve(task.source.path)]:
             by_file[name] = renamed(outcome.remaining, name)
     result.remaining = [finding for found in by_file.values() for finding in found]
@@ -129,11 +129,11 @@ def fix_bytes(data: bytes, source: Source, unsafe: bool, older: Told | None = No
         found = check_source(data, filename, settings)
         if not older:
             return found
-        new = fresh([*filter(shown, found)], text_of(data, filename) or "", older)
+        new = fresh([*filter(shown, found)], text_of(data, filename, source.language) or "", older)
         return [*new, *(finding for finding in found if not shown(finding))]
 
     everything = replace(source.settings, pedantic=True)
-    result = fix_source(data, source.path, everything, unsafe, check, shown)
+    result = fix_source(data, source.path, everything, unsafe, check, shown, source.language)
     notes = tuple(
         f"{_row(item.finding)}: the fix of {item.finding.code} was left out: {item.reason}"
         for item in result.dropped
@@ -147,7 +147,7 @@ def renamed(findings: Iterable[Finding], shown: str) -> list[Finding]:
 
 
 def _read(source: Source) -> bytes:
-    return files.read(source.path, files.most_bytes(source.path, source.settings.max_file_size))
+    return files.read(source.path, files.most_bytes(source.language, source.settings.max_file_size))
 
 
 def _row(finding: Finding) -> str:

@@ -94,7 +94,7 @@ def _with_comments(
     groups: Sequence[tuple[Rows, list[str]]],
 ) -> bytes | None:
     """The file with a comment for each statement that has a place for one; None without any."""
-    document = read_document(data, source.path)
+    document = read_document(data, source.path, source.language)
     edits: dict[int, Edit] = {}
     for rows, codes in groups:
         edit = placement(document, rows, codes, reason)
@@ -104,8 +104,9 @@ def _with_comments(
     if not edits:
         return None
     try:
-        return document.script.edited(list(edits.values()))
-    except ValueError:  # the encoding lacks characters of the reason, or only IPython reads a row
+        placed = map(document.script.placed_edit, edits.values())
+        return document.script.edited(list(placed))
+    except ValueError:  # the encoding lacks characters of the reason, or a row isn't only Python
         return None
 
 

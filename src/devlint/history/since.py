@@ -173,14 +173,15 @@ class _Comparison:
         by_file: dict[str, list[Finding]] = {}
         for finding in earlier:
             by_file.setdefault(finding.filename, []).append(finding)
-        places = {source.shown: source.path for source in todo}
-        return {
-            shown: told(
-                found,
-                (text_of(content(places[shown]), shown) if shown in places else texts(shown)) or "",
-            )
-            for shown, found in by_file.items()
-        }
+        places = {source.shown: source for source in todo}
+
+        def text(shown: str) -> str:
+            source = places.get(shown)
+            if source is None:
+                return texts(shown) or ""
+            return text_of(content(source.path), source.path, source.language) or ""
+
+        return {shown: told(found, text(shown)) for shown, found in by_file.items()}
 
     @cached_property
     def _renamed(self) -> dict[str, str]:
@@ -202,7 +203,9 @@ class _Comparison:
             return True
         if before == path:
             return not settings.respect_gitignore or not is_ignored(there, self._top(source))
-        if not matcher(settings.include).matches(there, os.path.basename(there)):
+        name = os.path.basename(there)
+        included = matcher(settings.include).matches(there, name)
+        if not included and files.suffix(name) not in dict(settings.extension):
             return False
         return is_excluded(source.path, source.settings) or not is_excluded(there, settings)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import importlib.util
 import os
 import sys
@@ -50,11 +51,27 @@ class Request:
     """How what was collected is written."""
     output_file: str | None = None
     """Where it is written besides."""
+    seed: int | None = None
+    """Where the generators of random numbers start."""
+    losses: str | None = None
+    """Where the losses are written whose gradients are computed."""
 
     @property
     def logs_transfers(self) -> bool:
         """Whether copies between devices are noted."""
         return bool(self.transfers or self.transfers_file is not None or self.report is not None)
+
+
+def seed_all(seed: int) -> None:
+    """Let the generators of Python, NumPy and PyTorch start from a number."""
+    import random
+
+    import torch
+
+    random.seed(seed)
+    torch.manual_seed(seed)
+    if importlib.util.find_spec("numpy") is not None:
+        importlib.import_module("numpy").random.seed(seed)
 
 
 def in_words(limit: str, count: int) -> str:
@@ -103,7 +120,8 @@ class Session:
 
     def _turn_on(self) -> None:
         request = self.request
-        if request.emulate is None and request.guard == "off":
+        starts = request.seed is not None or request.losses is not None
+        if request.emulate is None and request.guard == "off" and not starts:
             return
         _need_torch()
         if request.logs_transfers:
@@ -118,6 +136,18 @@ class Session:
             self._count_steps(emulation)
         if request.guard != "off":
             self._guard()
+        if request.seed is not None:
+            seed_all(request.seed)
+        if request.losses is not None:
+            self._record(request.losses)
+
+    def _record(self, path: str) -> None:
+        from devlint.runtime.losses import Losses
+
+        try:
+            self.undo.enter_context(Losses(path))
+        except OSError as error:
+            raise CannotRunError(f"{path}: can't be written: {error.strerror}") from None
 
     def _emulation(self, kind: str) -> Emulation:
         from devlint.runtime.virtual import emulate

@@ -20,6 +20,7 @@ from devlint.model.spans import LineIndex, apply_edits
 from devlint.source.encoding import Decoded, newline_of, with_newlines
 from devlint.source.errors import SourceError
 from devlint.source.magics import Masked
+from devlint.source.script import Part
 
 _ESCAPED = re.compile(
     r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.|.", re.DOTALL
@@ -74,6 +75,11 @@ class Cells:
         self._units: dict[Piece, list[int]] = {}
         self._ends: dict[int, list[int]] = {}
         self._newlines: dict[int, str] = {}
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The cells are one module."""
+        return (Part(self.text),)
 
     @cached_property
     def shown(self) -> str:
@@ -185,6 +191,14 @@ class Cells:
         return self._units[piece][within]
 
     # --- edits
+
+    def placed_edit(self, edit: Edit) -> Edit:
+        """The edit itself: that its span is one of cells is seen in `edited`."""
+        return edit
+
+    def column_of(self, row: int, column: int) -> int:
+        """The column itself: that of a cell."""
+        return column
 
     def edited(self, edits: Sequence[Edit]) -> bytes:
         """The file after some edits, as `Script` has it."""

@@ -13,6 +13,7 @@ from functools import cache
 from devlint.model.findings import Edit, Finding
 from devlint.model.spans import LineIndex, apply_edits
 from devlint.source.errors import SourceError
+from devlint.source.script import Part
 
 _COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 _BLANK = re.compile(rb"^[ \t\f]*(?:#.*)?$")
@@ -42,6 +43,11 @@ class Decoded:
     # --- what a `Script` is asked
 
     @property
+    def parts(self) -> tuple[Part, ...]:
+        """The text is one module."""
+        return (Part(self.text),)
+
+    @property
     def shown(self) -> str:
         """The text itself."""
         return self.text
@@ -54,6 +60,14 @@ class Decoded:
     def placed(self, finding: Finding) -> Finding:
         """The finding itself: the text is the file."""
         return finding
+
+    def placed_edit(self, edit: Edit) -> Edit:
+        """The edit itself."""
+        return edit
+
+    def column_of(self, row: int, column: int) -> int:
+        """The column itself."""
+        return column
 
     def edited(self, edits: Sequence[Edit]) -> bytes:
         """The file after some edits, as `Script` has it."""

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import ast
 import warnings
+from collections.abc import Sequence
+from typing import Any
 
 from devlint.model import ir
 from devlint.model.findings import Span
@@ -19,14 +21,16 @@ from devlint.source.room import with_room
 from devlint.source.spots import File
 
 
-def lower(text: str, path: str) -> ir.Module:
+def lower(text: str, path: str, rows: Sequence[int] | None = None) -> ir.Module:
     """The intermediate form of a file. Raises `SourceError` for what the running Python can't
     parse, also for what is nested too deeply.
 
     `spots.path_of` and `spots.span_of` tell where its nodes are; `origin` of the module is a
-    `File`.
+    `File`. `rows` are those of a larger text, in which the rows of this one stand.
     """
     tree = parsed(text)
+    if rows is not None:
+        _move(tree, rows)
     try:
         return ir.Module(with_room(lambda: statements(tree.body, path)), File(path, text))
     except RecursionError:
@@ -34,6 +38,15 @@ def lower(text: str, path: str) -> ir.Module:
     except KeyError as error:
         reason = f"syntax that this devlint doesn't know ({error.args[0].__name__}); update it"
         raise SourceError(reason, LineIndex(text).span(0, 0), "unreadable") from None
+
+
+def _move(tree: ast.Module, rows: Sequence[int]) -> None:
+    """Put nodes into the rows of another text."""
+    node: Any
+    for node in ast.walk(tree):
+        if "lineno" in node._attributes:
+            node.lineno = rows[node.lineno - 1]
+            node.end_lineno = rows[node.end_lineno - 1]
 
 
 def parsed(text: str) -> ast.Module:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from devlint.files import is_notebook
+from devlint.files import MARKDOWN, NOTEBOOK, PYTHON, language_of
 from devlint.source.encoding import decode
 from devlint.source.errors import SourceError
 from devlint.source.lower import parsed
@@ -17,14 +17,20 @@ if TYPE_CHECKING:
     from devlint.source.document import Document
 
 
-def read_script(data: bytes, filename: str) -> Script:
-    """The Python of a file, whatever it is in. Raises `SourceError`."""
-    return read_notebook(data) if is_notebook(filename) else decode(data)
+def read_script(data: bytes, filename: str, language: str = "") -> Script:
+    """The Python of a file, whatever it is in: what its name says unless a `language` does. Raises
+    `SourceError`."""
+    language = language or language_of(filename)
+    if language == MARKDOWN:
+        from devlint.source.markdown import read_markdown  # loads a parser of Markdown
+
+        return read_markdown(data)
+    return read_notebook(data) if language == NOTEBOOK else decode(data)
 
 
-def read_document(data: bytes, filename: str) -> Document:
+def read_document(data: bytes, filename: str, language: str = "") -> Document:
     """Read a file. Raises `SourceError`, also for what is nested too deeply."""
-    script = read_script(data, filename)
+    script = read_script(data, filename, language)
     parsed(script.text)
     return document_of(script, filename)
 
@@ -36,24 +42,24 @@ def document_of(script: Script, filename: str) -> Document:
     return parse(script, filename)
 
 
-def syntax_error(data: bytes, filename: str = "") -> SourceError | None:
+def syntax_error(data: bytes, filename: str = "", language: str = "") -> SourceError | None:
     """Why a file can't be read, or None, without making a document of it, which takes ten times as
     long."""
     try:
-        parsed(read_script(data, filename).text)
+        parsed(read_script(data, filename, language).text)
     except SourceError as error:
         return error
     return None
 
 
-def text_of(data: bytes, filename: str) -> str | None:
+def text_of(data: bytes, filename: str, language: str = "") -> str | None:
     """The text that offsets of findings refer to, as users see it; None where there is none.
 
     Where a file can't be read as what it is, the findings are about the whole of it.
     """
-    for name in (filename, ""):
+    for each in (language, PYTHON):
         try:
-            return read_script(data, name).shown
+            return read_script(data, filename, each).shown
         except SourceError:
             continue
     return None

@@ -60,6 +60,8 @@ def _patch_default_device(world: World, patches: Patches) -> None:
         set_type(_REAL_TYPES.get(last, wanted))
         if name.startswith(prefix):
             torch.set_default_device(machine.kind.type)
+        elif (held := _default_device()) is not None and machine.owns(held):
+            torch.set_default_device(None)
 
     before = _default_device()
 
