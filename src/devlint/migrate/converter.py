@@ -45,7 +45,7 @@ class Converter(cst.CSTTransformer):
         super().__init__()
         self._scene = scene
         self._aliases = aliases
-        self._inserted: set[str] = set()
+        self._inserted: set[tuple[cst.FunctionDef | None, str]] = set()
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
         named = self._of_alias(original_node, updated_node)
@@ -196,10 +196,11 @@ class Converter(cst.CSTTransformer):
     ) -> _S | cst.FlattenSentinel[cst.BaseStatement]:
         """A statement, behind the one that makes an index the current device where it needs one."""
         row = self._scene.row(original)
-        text = next((text for text, at in self._scene.indexed.items() if at == row), None)
-        if text is None or text in self._inserted:
+        found = next((each for each, at in self._scene.indexed.items() if at == row), None)
+        if found is None or found in self._inserted:
             return updated
-        self._inserted.add(text)
+        self._inserted.add(found)
+        _, text = found
         call = cst.Expr(self._scene.code(f"torch.cuda.set_device({text})"))
         block = cst.IndentedBlock([cst.SimpleStatementLine([call])])
         lines = updated.leading_lines

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 import libcst as cst
@@ -131,12 +132,8 @@ def _is_used_as_module(scene: Scene, call: cst.Call) -> bool:
         return isinstance(above, cst.Attribute)
     targets = (each.target for each in above.targets)
     names = [name.value for each in targets for name in _names(each)]
-    root: cst.CSTNode = call
-    while (outer := scene.parent(root)) is not None:
-        root = outer
-    called = {
-        spelled(each.func) for each in m.findall(root, m.Call()) if isinstance(each, cst.Call)
-    }
+    calls = m.findall(scene.module(call), m.Call())
+    called = {spelled(each.func) for each in calls if isinstance(each, cst.Call)}
     return any(f"{name}{asked}" in called for name in names for asked in _OF_MODULES)
 
 
@@ -154,7 +151,9 @@ def _names(target: cst.CSTNode) -> list[cst.Name]:
 
 def api(scene: Scene, original: cst.Call, updated: cst.Call) -> cst.BaseExpression | None:
     """A function of `torch.cuda` that needs CUDA, whose answer is used."""
-    if scene.library(original.func) == "torch.cuda.device_count" and _divides(scene, original):
+    if scene.library(original.func) == "torch.cuda.device_count" and (
+        _divides(scene, original) or _counts_processes(scene, original)
+    ):
         scene.done["functions of torch.cuda"] += 1
         return scene.code(f"max({spelled(updated)}, 1)")
     name = needs_cuda(scene, original)
@@ -195,6 +194,26 @@ def _divides(scene: Scene, node: cst.BaseExpression) -> bool:
         and above.right is node
         and isinstance(above.operator, divides)
     )
+
+
+def _counts_processes(scene: Scene, node: cst.Call) -> bool:
+    """Whether the number of devices gets a name by which nothing asks whether there are any."""
+    target = assigned(scene, node)
+    if target is None:
+        return False
+    name = spelled(target).rpartition(".")[2]
+    module = scene.module(node)
+    for each in m.findall(module, m.Comparison() | m.If() | m.IfExp()):
+        test = each if isinstance(each, cst.Comparison) else getattr(each, "test", None)
+        words = "" if test is None else spelled(test)
+        if _ASKS.search(words) and re.search(rf"\b{name}\b", words):
+            return False
+        if re.fullmatch(rf"(not )?([\w.]+\.)?{name}", words):
+            return False
+    return True
+
+
+_ASKS = re.compile(r"(?<![\w.])0(?![\w.])|< ?1\b|>= ?1\b")
 
 
 def needs_cuda(scene: Scene, call: cst.Call) -> str:

@@ -139,7 +139,7 @@ def current(scene: Scene, node: cst.CSTNode, index: cst.BaseExpression) -> None:
     """An index that is chosen at run time becomes the current device, which `device` then means,
     unless the project does so itself."""
     text = spelled(index)
-    if text in scene.project.indexed or f"int({text})" in scene.project.indexed:
+    if _is_current(scene, node, index, text):
         return
     statement = node
     while not isinstance(statement, cst.SimpleStatementLine):
@@ -148,7 +148,22 @@ def current(scene: Scene, node: cst.CSTNode, index: cst.BaseExpression) -> None:
             break
         statement = above
     row = scene.row(statement)
-    scene.indexed.setdefault(text, row)
+    around = scene.function(node) if isinstance(index, cst.Name) else None
+    scene.indexed.setdefault((around, text), row)
+
+
+def _is_current(scene: Scene, node: cst.CSTNode, index: cst.BaseExpression, text: str) -> bool:
+    """Whether something makes an index the current device: of a plain name, the same function."""
+    known = {text, f"int({text})"}
+    if not isinstance(index, cst.Name):
+        return bool(known & set(scene.project.indexed))
+    around = scene.function(node)
+    calls = m.findall(around, _SET) if around is not None else ()
+    given = (each.args[0].value for each in calls if isinstance(each, cst.Call))
+    return any(spelled(each) in known for each in given)
+
+
+_SET = m.Call(func=m.Attribute(attr=m.Name("set_device")), args=[m.AtLeastN(n=1)])
 
 
 def as_float(scene: Scene, original: cst.Call, updated: cst.Call) -> cst.BaseExpression | None:

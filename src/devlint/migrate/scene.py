@@ -56,9 +56,9 @@ class Scene:
     """What isn't decided: its row and why."""
     asked: list[int] = field(default_factory=list)
     """The rows that use the device that the file chooses."""
-    indexed: dict[str, int] = field(default_factory=dict)
-    """Indices that are to become the current one, each with the first row of the statement in front
-    of which that happens."""
+    indexed: dict[tuple[cst.FunctionDef | None, str], int] = field(default_factory=dict)
+    """Indices that are to become the current one, of a plain name with its function; each with the
+    first row of the statement in front of which that happens."""
     imports: set[str] = field(default_factory=set)
     """Modules that the new text names."""
 
@@ -108,6 +108,12 @@ class Scene:
         while above is not None and not isinstance(above, cst.FunctionDef):
             above = self.parent(above)
         return above
+
+    def module(self, node: cst.CSTNode) -> cst.CSTNode:
+        """The tree that a node stands in."""
+        while (above := self.parent(node)) is not None:
+            node = above
+        return node
 
     def owner(self, function: cst.FunctionDef) -> cst.CSTNode | None:
         """The class of which a function is a method, or what else it stands in."""
@@ -191,7 +197,19 @@ class Scene:
                 and self.library(each).endswith("Tensor")
             )
             for each in m.findall(node, _MOVES)
-        ) or any("cuda" in spelled_string(each) for each in m.findall(node, m.SimpleString()))
+        ) or any(
+            spelled_string(each) and not self._is_given_to_cuda(each)
+            for each in m.findall(node, m.SimpleString())
+        )
+
+    def _is_given_to_cuda(self, node: cst.CSTNode) -> bool:
+        """Whether a function of `torch.cuda` itself is given something: `set_device("cuda:0")`."""
+        above = self.parent(node)
+        while above is not None and not isinstance(above, cst.BaseStatement):
+            if isinstance(above, cst.Call) and self.library(above.func).startswith("torch.cuda."):
+                return True
+            above = self.parent(above)
+        return False
 
 
 _MOVES = m.Call(func=m.Attribute(attr=m.Name("cuda"))) | m.Attribute() | m.Name()

@@ -49,7 +49,7 @@ _NO_ARRAY_HAS = TENSOR_ONLY - {"device", "view"}
 MOVES = frozenset(("to", "cuda", "cpu", "xpu", "to_empty", "pin_memory"))
 
 _OR_ARRAY = frozenset(
-    "shape reshape transpose sum mean max min argmax flatten squeeze dtype ndim clip std var "
+    "shape reshape transpose sum mean max min argmax flatten squeeze ndim clip std var "
     "cumsum repeat masked_select norm".split()
 )
 """Attributes that tensors share with arrays: they count where numpy isn't imported."""
