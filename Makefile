@@ -3,11 +3,12 @@ PYTHON ?= python3
 VENV ?= .venv
 DEMO_VENV ?= .venv-demo
 OLDEST_VENV ?= .venv-oldest
+DOCS_VENV ?= .venv-docs
 # As many as this process has cores, which is what nproc says unless OpenMP is held to fewer threads;
 # macOS has no nproc.
 JOBS ?= $(shell unset OMP_NUM_THREADS OMP_THREAD_LIMIT; nproc 2>/dev/null || getconf _NPROCESSORS_ONLN)
 
-.PHONY: help demo test test-oldest check clean always
+.PHONY: help demo test test-oldest check docs clean always
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
@@ -16,6 +17,7 @@ help:
 	@echo "make test   install devlint and what its tests need into $(VENV), and run the tests"
 	@echo "make test-oldest  test the emulation with the oldest torch it supports, in $(OLDEST_VENV)"
 	@echo "make check  the static gates: ruff, mypy, import-linter, generated files"
+	@echo "make docs   build the site into site/, and check its links"
 	@echo "make clean  remove the virtual environments and all caches"
 	@echo "PYTHON=python3.12 (or another one from 3.10 on) chooses the interpreter,"
 	@echo "JOBS=4 how many tests run at once (here $(JOBS), the number of cores)."
@@ -23,7 +25,7 @@ help:
 # A virtual environment, made anew where it is that of another Python, or one line that says why
 # there can be none. It changes only then, and what is installed in it is kept otherwise.
 WHICH := import sys; print(sys.version, sys.base_prefix)
-$(VENV)/pyvenv.cfg $(DEMO_VENV)/pyvenv.cfg $(OLDEST_VENV)/pyvenv.cfg: always
+$(VENV)/pyvenv.cfg $(DEMO_VENV)/pyvenv.cfg $(OLDEST_VENV)/pyvenv.cfg $(DOCS_VENV)/pyvenv.cfg: always
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null || { \
 		echo "devlint needs Python 3.10 or later, and '$(PYTHON)' is not: try 'make PYTHON=python3.12'" >&2; \
 		exit 2; }
@@ -48,6 +50,10 @@ $(OLDEST_VENV)/installed: $(OLDEST_VENV)/pyvenv.cfg pyproject.toml requirements-
 	$(OLDEST_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --editable .
 	@touch $@
 
+$(DOCS_VENV)/installed: $(DOCS_VENV)/pyvenv.cfg requirements-docs.txt
+	$(DOCS_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --requirement requirements-docs.txt
+	@touch $@
+
 # Findings are what the demo shows: exit code 1 is its success.
 demo: $(DEMO_VENV)/installed
 	$(DEMO_VENV)/bin/devlint examples; code=$$?; \
@@ -67,7 +73,10 @@ check: $(VENV)/installed
 	$(VENV)/bin/lint-imports
 	$(VENV)/bin/python tools/generate.py --check
 
+docs: $(DOCS_VENV)/installed
+	$(DOCS_VENV)/bin/python -m mkdocs build --quiet --strict
+
 clean:
-	rm -rf $(VENV) $(DEMO_VENV) $(OLDEST_VENV) build dist .devlint_cache .hypothesis .import_linter_cache \
+	rm -rf $(VENV) $(DEMO_VENV) $(OLDEST_VENV) $(DOCS_VENV) site build dist .devlint_cache .hypothesis .import_linter_cache \
 		.mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

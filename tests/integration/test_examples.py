@@ -87,9 +87,9 @@ def test_the_diagnostic_in_the_readme_is_real() -> None:
     assert done.stdout.strip() == shown[2].strip()
 
 
-def test_the_suppressions_in_the_readme_work(tmp_path: Path) -> None:
-    readme = (EXAMPLES.parent / "README.md").read_text()
-    [block] = re.findall(r"## Suppressions\n\n```python\n(.*?)```", readme, re.DOTALL)
+def test_the_suppressions_in_the_docs_work(tmp_path: Path) -> None:
+    page = (EXAMPLES.parent / "docs/configuration.md").read_text()
+    [block] = re.findall(r"## Suppressions\n\n```python\n(.*?)```", page, re.DOTALL)
     code = f'import torch\n\nmodel = torch.nn.Linear(2, 2)\nw = torch.load("w.pt")\n{block}'
     (tmp_path / "a.py").write_text(code)
 
