@@ -197,7 +197,8 @@ def test_code_runs(block: Block, monkeypatch: pytest.MonkeyPatch) -> None:
                 raise
             pytest.skip(f"{error.name} isn't installed")
         except NameError as error:
-            assert error.name == "accelerator", "a name that the block doesn't make"
+            if error.name != "accelerator":  # Accelerate's own, which nobody makes here
+                raise
 
 
 # --- settings --------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from devlint.model.findings import OUTPUT_FORMATS
 
 COMMANDS = {
     "check": "lint files and folders (the default)",
-    "run": "run a program under the guard, or on pretended devices",
+    "run": "run a program under the guard, or on emulated devices",
     "migrate": "make a project that needs CUDA run on any accelerator, or on none",
     "why": "show what is known at a line, and why it is reported or isn't",
     "explain": "explain the device errors in a traceback or a log",
@@ -301,7 +301,7 @@ def run_parser() -> Parser:
     parser = _parser(
         "run",
         "Run a Python program under a guard, which tells what to do where tensors of two devices\n"
-        "meet. With --emulate it runs on accelerators that this machine hasn't got: it computes\n"
+        "meet. With --emulate it runs on accelerators that this machine doesn't have: it computes\n"
         "on the CPU and fails where it would fail on them.",
         "exit codes: the program's own; 2 also where it can't be started, and 1 where --guard\n"
         "  collect has found something\n"
@@ -328,7 +328,7 @@ def run_parser() -> Parser:
     parser.add_argument(
         "--emulate",
         metavar="KIND[:N]",
-        help="The devices to pretend: `cuda`, `mps` or `xpu`, and how many of them.",
+        help="The devices to emulate: `cuda`, `mps` or `xpu`, and how many of them.",
     )
     parser.add_argument(
         "--transfers",

@@ -1,4 +1,4 @@
-"""`devlint run`: runs a program under the guard, and on devices that the machine hasn't got."""
+"""`devlint run`: runs a program under the guard, and on devices that the machine doesn't have."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ _FAMILIES = (
     _row("replica", r"device_ids and output_device arguments only work with .*"
          r"module parameters \{(?:device\(type=@on\)\}|device)"),
     _row("parameters", r"Found two parameters on different devices"),
-    # What the machine or the process hasn't got.
+    # What the machine or the process doesn't have.
     _row("load", r"deserialize object on a(?:n)? @on device but .*is_available\(\) is False"),
     _row("load", r"deserialize object on @on device (?P<number>\d+) but .*device_count\(\) is "
          r"(?P<count>\d+)"),

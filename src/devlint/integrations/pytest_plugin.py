@@ -1,4 +1,4 @@
-"""The pytest plugin: tests on pretended devices, and device errors that tell what to do.
+"""The pytest plugin: tests on emulated devices, and device errors that tell what to do.
 
     pytest --devlint-emulate=cuda:2          # the tests believe in two GPUs
     pytest --devlint-guard=strict            # or explain, collect; `devlint_guard = strict` in ini
@@ -40,7 +40,7 @@ _MODES = ("off", "explain", "strict", "collect")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Declare the options and the settings."""
-    group = parser.getgroup("devlint", "pretended devices, and the runtime guard (devlint)")
+    group = parser.getgroup("devlint", "emulated devices, and the runtime guard (devlint)")
     text = "run the tests on devices that this machine doesn't have: cuda, cuda:2, mps or xpu"
     group.addoption("--devlint-emulate", metavar="KIND[:N]", default=None, help=text)
     parser.addini("devlint_emulate", f"{text} (as --devlint-emulate)", default="")
@@ -107,7 +107,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
-    """Say at the top what is pretended, and how tests are guarded."""
+    """Say at the top what is emulated, and how tests are guarded."""
     emulation, mode = config.stash.get(EMULATION, None), config.stash.get(_MODE, "off")
     lines = [] if emulation is None else [f"devlint: emulating {emulation.spec}"]
     return lines if mode == "off" else [*lines, f"devlint: guard {mode}"]

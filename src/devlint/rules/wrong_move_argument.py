@@ -112,7 +112,7 @@ def wrong_argument_of_cuda(move: Move) -> Iterator[Report]:
 
 @rule("wrong-move-argument", on=ApiCall)
 def device_of_a_call(call: ApiCall) -> Iterator[Report]:
-    """A `device=` that the function hasn't got, or that is none."""
+    """A `device=` that the function doesn't have, or that is none."""
     given = call.keyword("device")
     if given is None or not call.name.startswith("torch."):
         return

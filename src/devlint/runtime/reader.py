@@ -11,7 +11,7 @@ from devlint.runtime.virtual.tags import moved_site, real_device, shown_place, s
 
 
 def place(tensor: Tensor) -> torch.device:
-    """Where a tensor is, or pretends to be."""
+    """Where a tensor is, or is said to be."""
     with torch._C.DisableTorchFunction():
         return real_device(tensor) if running_world() is None else shown_place(tensor)
 

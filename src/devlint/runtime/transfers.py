@@ -206,7 +206,7 @@ def _waits(direction: str, tensor: Any, wait: bool) -> bool:
 
 
 def is_pinned(tensor: Any) -> bool:
-    """Whether a tensor or a storage is in pinned memory, or pretends to be."""
+    """Whether a tensor or a storage is in pinned memory, or is said to be."""
     with torch._C.DisableTorchFunction():
         try:
             storage = tensor.untyped_storage() if isinstance(tensor, torch.Tensor) else tensor

@@ -80,7 +80,7 @@ _BY_START = (
 
 
 class NotFoundError(Exception):
-    """A node that LibCST's tree of the same text hasn't got."""
+    """A node that LibCST's tree of the same text doesn't have."""
 
 
 class Exact:

@@ -1,4 +1,4 @@
-"""Errors that are about no two tensors: what the machine, the process or the file hasn't got."""
+"""Errors that are about no two tensors: what the machine, the process or the file doesn't have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The emulated accelerator: a program believes in devices that the machine hasn't got.
+"""The emulated accelerator: a program believes in devices that the machine doesn't have.
 
 >>> with devlint.emulate("cuda", count=2):
 ...     model = nn.Linear(4, 2).cuda()

@@ -34,7 +34,7 @@ from devlint.runtime.virtual.world import World
 
 
 def emulate(kind: str = "cuda", count: int | None = None, *, transfers: Any = None) -> Emulation:
-    """Pretend that this machine has accelerators.
+    """Emulate accelerators on this machine.
 
     To be used in a `with` statement or as a decorator.
 
@@ -58,7 +58,7 @@ class Emulation(ContextDecorator):
     """Accelerators that are there between entering and leaving.
 
     Args:
-        spec: what to pretend.
+        spec: what to emulate.
         transfers: notes copies between devices, if given.
         extend: changes an emulation that is as good as on.
 

@@ -16,7 +16,7 @@ from devlint.runtime.operands import OperandFacts, Reader
 from devlint.runtime.virtual.tags import NEUTRAL, moved_site, place, shown_place, site
 
 READER = Reader(shown_place, site, moved_site)
-"""Asks a tensor where it pretends to be."""
+"""Asks a tensor where it is said to be."""
 
 
 class NotEmulatedError(NotImplementedError):
@@ -34,7 +34,7 @@ class Operand:
 
     @classmethod
     def of(cls, name: str, tensor: Tensor) -> Operand:
-        """A tensor where it pretends to be."""
+        """A tensor where it is said to be."""
         return cls(name, tensor, place(tensor))
 
     def differs_from(self, other: Operand) -> bool:

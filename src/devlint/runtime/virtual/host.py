@@ -70,7 +70,7 @@ class Host:
         return self._machine.owns(shown_place(tensor))
 
     def repr(self, func: Any, args: Any, kwargs: Any) -> Any:
-        """Printing says the device that the tensor pretends to be on."""
+        """Printing says the device that the tensor is said to be on."""
         if not self._is_away(args[0]):
             return func(*args, **kwargs)
         with self._world.modes():

@@ -1,4 +1,4 @@
-"""The kinds of accelerator that can be pretended, and where they differ."""
+"""The kinds of accelerator that can be emulated, and where they differ."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ KINDS = {kind.type: kind for kind in (CUDA, MPS, XPU)}
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """What to pretend: so many devices of one kind."""
+    """What to emulate: so many devices of one kind."""
 
     kind: Kind
     count: int

@@ -1,4 +1,4 @@
-"""The pretended machine: how many accelerators it has, which one is current, what it is asked."""
+"""The emulated machine: how many accelerators it has, which one is current, what it is asked."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class Machine:
         self.initialized = False
 
     def owns(self, device: torch.device) -> bool:
-        """Whether a device is one of the pretended ones."""
+        """Whether a device is one of the emulated ones."""
         return device.type == self.kind.type
 
     def known_place(self, tensor: Tensor) -> torch.device:

@@ -1,4 +1,4 @@
-"""Where a tensor pretends to be: a tag on the storage that it and its views share.
+"""Where a tensor is said to be: a tag on the storage that it and its views share.
 
 Every tensor stays an ordinary CPU tensor. torch keeps one Python object for a storage as long
 as the storage lives, so an attribute of that object is shared by views, detached copies, saved
@@ -51,7 +51,7 @@ STORAGE_DEFAULTS = {"_devlint_device": CPU, "_devlint_site": None, "_devlint_pin
 
 
 def place(tensor: Tensor) -> torch.device:
-    """The device that a tensor pretends to be on. No function mode may be active."""
+    """The device that a tensor is said to be on. No function mode may be active."""
     if type(tensor) not in PLAIN and "_devlint_device" in tensor.__dict__:
         said: torch.device = tensor.__dict__["_devlint_device"]  # when the wrapper was made
         return said
@@ -77,7 +77,7 @@ def is_tagged(tensor: Tensor) -> bool:
 
 
 def put(tensor: Tensor, device: torch.device) -> None:
-    """Let a tensor, and all that shares its storage, pretend to be on a device."""
+    """Put a tensor, and all that shares its storage, on a device."""
     with torch._C.DisableTorchFunction():  # tensors that are uninitialised refuse to be asked
         for part in parts_of(tensor):
             try:

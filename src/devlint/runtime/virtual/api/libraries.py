@@ -236,7 +236,7 @@ _CPUS_ATTENTION = ("flash", "math")
 
 
 def _patch_attention(world: World, patches: Patches) -> None:
-    """Where a program allows only kernels that the CPU hasn't got, the CPU's own stand in for them.
+    """Where a program allows only kernels that the CPU doesn't have, its own stand in for them.
 
     C++ reads which of them are allowed, so what a program has said is kept here.
     """

@@ -1,4 +1,4 @@
-"""`torch.cuda`, `torch.xpu`, `torch.mps` and `torch.accelerator` of the pretended machine."""
+"""`torch.cuda`, `torch.xpu`, `torch.mps` and `torch.accelerator` of the emulated machine."""
 
 from __future__ import annotations
 

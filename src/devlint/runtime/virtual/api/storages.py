@@ -1,4 +1,4 @@
-"""Storages that pretend to be on an accelerator, and files that say so."""
+"""Storages that are said to be on an accelerator, and files that say so."""
 
 from __future__ import annotations
 
