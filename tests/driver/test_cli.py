@@ -57,6 +57,11 @@ MISTAKES = {
     ("--select",): "argument --select: expected one argument",
     ("--jobs", "0"): "argument -j/--jobs: `0` is not a number of processes above zero",
     ("--jobs", "many"): "argument -j/--jobs: `many` is not a number of processes above zero",
+    ("--output-format", "jsn"): "--output-format must be one of full, concise, grouped, json, ",
+    ("--color=allways",): (
+        '--color must be one of auto, always, never, not `allways`; did you mean "always"?'
+    ),
+    ("help", "chekc"): "COMMAND must be one of check, run, migrate, ",
     ("--per-file-ignores", "a.py"): (
         "argument --per-file-ignores: `a.py` is not of the form PATTERN:CODE"
     ),
@@ -98,6 +103,23 @@ def test_a_mistake_is_one_plain_line(
     assert ran.err.startswith(f"devlint: {message}")
     assert ran.err.count("\n") == 1
     assert ran.code == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["--output-format", "jsn"], 'not `jsn`; did you mean "json"?'),
+        (["--config", "output-format='github '"], "not `'github '`; did you mean \"github\"?"),
+        (["--output-format", "xml"], "not `xml`"),
+        (["rule", "--all", "--output-format", "markdwon"], 'did you mean "markdown"?'),
+        (["help", "chekc"], 'did you mean "check"?'),
+    ],
+    ids=lambda item: " ".join(item) if isinstance(item, list) else "",
+)
+def test_a_mistyped_word_gets_the_nearest(project: Project, words: list[str], hint: str) -> None:
+    ran = project.run(*words)
+    assert ran.err.endswith(f"{hint}\n")
+    assert (ran.code, ran.out) == (2, "")
 
 
 def test_a_mistyped_rule_is_an_error_where_nothing_is_linted(project: Project) -> None:

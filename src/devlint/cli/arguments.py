@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from devlint.config.settings import keys, nearest
+from devlint.config.settings import brief, keys, nearest
 from devlint.model.findings import OUTPUT_FORMATS
 
 COMMANDS = {
@@ -42,6 +42,16 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(message)
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Tell the nearest of the words that an option takes, as settings do."""
+        if action.choices is None or value in action.choices:
+            return
+        name = "/".join(action.option_strings) or action.metavar or action.dest
+        known = list(map(str, action.choices))
+        raise UsageError(
+            f"{name} must be one of {', '.join(known)}, not `{brief(value)}`{nearest(value, known)}"
+        )
 
 
 def parse(command: str, argv: Sequence[str]) -> argparse.Namespace:

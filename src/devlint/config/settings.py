@@ -311,7 +311,10 @@ def _checked(
                     item for item in value.items() if not shape.accepts(dict([item]))
                 )
                 where, wanted = f'{where}."{brief(name)}"', _OF_ENTRIES[shape].value
-            raise SettingsError(f"{source}: `{where}` must be {wanted}, not {_describe(found)}")
+            hint = nearest(found, shape.words) if isinstance(found, str) else ""
+            raise SettingsError(
+                f"{source}: `{where}` must be {wanted}, not {_describe(found)}{hint}"
+            )
         if key in PATTERNS and isinstance(value, (list, dict)):
             for pattern in value:
                 if not is_pattern(pattern):

@@ -22,6 +22,11 @@ class Shape(Enum):
     EXTENSIONS = 'a table of languages by extension, such as `{ md = "markdown" }`'
     FORMAT = "one of " + ", ".join(OUTPUT_FORMATS)
 
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words that it takes, where these are few."""
+        return OUTPUT_FORMATS if self is Shape.FORMAT else ()
+
     def accepts(self, value: object) -> bool:
         match self:
             case Shape.STRING:
