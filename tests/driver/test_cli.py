@@ -87,6 +87,12 @@ MISTAKES = {
         "--stdin-filename stands for standard input and can't be mixed with paths"
     ),
     ("--exclude", "!"): "the command line: `exclude`: `!` is no pattern",
+    ("--exit-zero", "--fail-on=error"): (
+        "--exit-zero and --fail-on don't go together: give one of them"
+    ),
+    ("--fail-on=eror",): (
+        '--fail-on must be one of error, warning, never, not `eror`; did you mean "error"?'
+    ),
     ("--add-ignore=a # b",): "the reason of --add-ignore can't contain `#`, which ends it",
     ("-", "a.py"): "`-` stands for standard input and can't be mixed with paths",
     ("--baseline", "no/such/folder"): "no/such/folder: No such file or directory",

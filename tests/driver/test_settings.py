@@ -64,6 +64,12 @@ MISTAKES = {
         "devlint.toml: `output-format` must be one of full, concise, grouped, json, json-lines, "
         "sarif, github, gitlab, junit, not `'xml'`",
     ),
+    "unknown level to fail on": (
+        "devlint.toml",
+        'fail-on = "errors"',
+        "devlint.toml: `fail-on` must be one of error, warning, never, not `'errors'`; "
+        'did you mean "error"?',
+    ),
     "not a table": (
         "pyproject.toml",
         "[tool]\ndevlint = 3",

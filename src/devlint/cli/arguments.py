@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from devlint.config.settings import brief, keys, nearest
-from devlint.model.findings import OUTPUT_FORMATS
+from devlint.model.findings import FAIL_ON, OUTPUT_FORMATS
 
 COMMANDS = {
     "check": "lint files and folders (the default)",
@@ -258,7 +258,8 @@ def _add_output(parser: Parser) -> None:
     )
     _boolean(group, "-q", "--quiet", text="Print findings and errors only.")
     _boolean(group, "-v", "--verbose", text="Also print what was done, and tracebacks of errors.")
-    _boolean(group, "-e", "--exit-zero", text="Exit with 0 also where there are findings.")
+    group.add_argument("--fail-on", choices=FAIL_ON, help=_doc("fail-on"))
+    _boolean(group, "-e", "--exit-zero", text="The same as --fail-on never.")
     _boolean(group, "--show-files", text="Print the files that would be linted, and stop.")
     _boolean(group, "--show-settings", text="Print the settings of the first file, and stop.")
     _boolean(group, "--dump-facts", text=argparse.SUPPRESS)
@@ -406,7 +407,7 @@ def migrate_parser() -> Parser:
         "--color", choices=("auto", "always", "never"), default="auto", help="When to use colour."
     )
     _add_configuration(parser)
-    parser.set_defaults(output_file=None, quiet=False, verbose=False, exit_zero=False)
+    parser.set_defaults(output_file=None, quiet=False, verbose=False)
     return parser
 
 

@@ -37,6 +37,10 @@ def check(options: argparse.Namespace) -> int:
         from devlint.cli.commands import version
 
         return version(options)
+    if options.exit_zero:
+        if options.fail_on not in (None, "never"):
+            raise UsageError("--exit-zero and --fail-on don't go together: give one of them")
+        options.fail_on = "never"
     current = os.getcwd()
     configuration = configured(options, current)
     settings = configuration.for_folder(current)
@@ -44,7 +48,7 @@ def check(options: argparse.Namespace) -> int:
     for place in (options.output_file, options.baseline, settings.cache_dir):
         if place and (problem := strangers_place(place, trees)):
             raise SettingsError(f"{place}: {problem}")
-    session = Session(options, configuration, settings, options.jobs or _cores())
+    session = Session(options, configuration, settings, options.jobs or _cores(), settings.fail_on)
     if "-" in options.paths or options.stdin_filename is not None:
         from devlint.cli.stdin import check_stdin
 

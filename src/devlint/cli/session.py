@@ -16,7 +16,7 @@ from devlint.config.settings import Settings, SettingsError
 from devlint.driver.discover import Failure
 from devlint.escaping import block
 from devlint.history.older import Older
-from devlint.model.findings import NOTHING_MEETS, Coverage, Finding
+from devlint.model.findings import NOTHING_MEETS, Coverage, Finding, Level
 from devlint.report import Sources
 
 
@@ -39,6 +39,8 @@ class Session:
     settings: Settings
     """Those of the current folder: they decide about output, fixes and the cache."""
     jobs: int
+    fail_on: str = "warning"
+    """From which level on findings make the run fail: one of `FAIL_ON`."""
     started: float = field(default_factory=time.monotonic)
     files: int = 0
     applied: list[Finding] = field(default_factory=list)
@@ -101,7 +103,12 @@ class Session:
             complain(f"{place}{failure.reason}")
         if self.failures or self.unchecked:
             return 2
-        return int(bool(findings or changed) and not self.options.exit_zero)
+        failing = [each for each in findings if self._fails(each)]
+        return int(bool(failing or changed) and self.fail_on != "never")
+
+    def _fails(self, finding: Finding) -> bool:
+        """Whether a finding is grave enough to make the run fail."""
+        return self.fail_on == "warning" or finding.level is Level.ERROR
 
 
 def _encoded(text: str) -> bytes:

@@ -179,6 +179,14 @@ class Settings:
     output_format: str = field(
         default="full", metadata=_key(Shape.FORMAT, "How findings are written.")
     )
+    fail_on: str = field(
+        default="warning",
+        metadata=_key(
+            Shape.FAILING,
+            "From which level on findings make the exit code 1: `error`, `warning` for all that "
+            "are shown, or `never`. What can't be checked makes it 2 in any case.",
+        ),
+    )
     show_fixes: bool = field(
         default=False,
         metadata=_key(Shape.BOOLEAN, "List what was fixed, by file and rule."),

@@ -14,7 +14,7 @@ from typing import Any
 from devlint.config.settings import file_keys
 from devlint.config.shapes import Shape
 from devlint.files import LANGUAGES, LARGEST_SOURCE
-from devlint.model.findings import OUTPUT_FORMATS
+from devlint.model.findings import FAIL_ON, OUTPUT_FORMATS
 from devlint.policy import reasons
 
 _STRINGS: dict[str, Any] = {"type": "array", "items": {"type": "string"}}
@@ -40,6 +40,7 @@ _SHAPES: dict[Shape, dict[str, Any]] = {
         "additionalProperties": {"enum": list(LANGUAGES)},
     },
     Shape.FORMAT: {"enum": list(OUTPUT_FORMATS)},
+    Shape.FAILING: {"enum": list(FAIL_ON)},
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 from devlint.files import LANGUAGES, LARGEST_SOURCE
-from devlint.model.findings import OUTPUT_FORMATS
+from devlint.model.findings import FAIL_ON, OUTPUT_FORMATS
 
 
 class Shape(Enum):
@@ -21,11 +21,12 @@ class Shape(Enum):
     SWITCHES = "a table of true or false"
     EXTENSIONS = 'a table of languages by extension, such as `{ md = "markdown" }`'
     FORMAT = "one of " + ", ".join(OUTPUT_FORMATS)
+    FAILING = "one of " + ", ".join(FAIL_ON)
 
     @property
     def words(self) -> tuple[str, ...]:
         """The words that it takes, where these are few."""
-        return OUTPUT_FORMATS if self is Shape.FORMAT else ()
+        return {Shape.FORMAT: OUTPUT_FORMATS, Shape.FAILING: FAIL_ON}.get(self, ())
 
     def accepts(self, value: object) -> bool:
         match self:
@@ -57,8 +58,8 @@ class Shape(Enum):
                 return isinstance(value, dict) and all(
                     is_extension(name) and language in LANGUAGES for name, language in value.items()
                 )
-            case Shape.FORMAT:
-                return value in OUTPUT_FORMATS
+            case Shape.FORMAT | Shape.FAILING:
+                return value in self.words
 
 
 def is_extension(text: str) -> bool:

@@ -26,6 +26,10 @@ OUTPUT_FORMATS = (
 """What findings can be printed as; `devlint.report` has a module for each."""
 
 
+FAIL_ON = ("error", "warning", "never")
+"""From which level on findings make a run fail."""
+
+
 class Level(str, Enum):
     """How bad a finding is; `OFF` marks a rule that must be selected to run."""
 
