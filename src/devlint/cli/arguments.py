@@ -147,6 +147,12 @@ def _jobs(text: str) -> int:
     return int(text)
 
 
+def _percent(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) > 100:
+        raise argparse.ArgumentTypeError(f"`{text}` is not a number from 0 to 100")
+    return int(text)
+
+
 def _seed(text: str) -> int:
     if not text.isascii() or not text.isdigit() or int(text) >= 2**32:
         raise argparse.ArgumentTypeError(f"`{text}` is not a number from 0 to {2**32 - 1}")
@@ -198,6 +204,7 @@ def check_parser() -> Parser:
             f"--{name}", type=_pairs, action="extend", metavar="PATTERN:RULE", help=_doc(name)
         )
     _boolean(group, "--pedantic", text=_doc("pedantic"))
+    group.add_argument("--min-confidence", type=_percent, metavar="N", help=_doc("min-confidence"))
     group = parser.add_argument_group("files")
     _list(group, "include", "PATTERNS")
     _list(group, "exclude", "PATTERNS")

@@ -176,6 +176,14 @@ class Settings:
             "Show less certain findings too, which are likelier false than true.",
         ),
     )
+    min_confidence: int | None = field(
+        default=None,
+        metadata=_key(
+            Shape.PERCENT,
+            "Show the findings whose confidence is at least that, from 0 to 100; by default those "
+            "that are likelier true than false. It takes the place of `pedantic`, which shows all.",
+        ),
+    )
     output_format: str = field(
         default="full", metadata=_key(Shape.FORMAT, "How findings are written.")
     )
@@ -241,9 +249,14 @@ class Settings:
                 self.device_types,
                 self.torchapi,
                 sorted(self.policy_off),
-                self.pedantic,
+                self.least_confidence,
             )
         )
+
+    @property
+    def least_confidence(self) -> int | None:
+        """The least score of what is shown; None for the one that devlint takes by itself."""
+        return 0 if self.pedantic else self.min_confidence
 
     @property
     def policy_off(self) -> frozenset[str]:
@@ -371,6 +384,14 @@ def merge(layers: Iterable[Layer], root: str = "") -> Settings:
             if any(key in values for key in (afresh, more, less)):
                 chosen = values.get(afresh), values.get(more, ()), values.get(less, ())
                 told.append(Selectors(layer.source, *chosen))
+        if values.get("pedantic") and "min-confidence" in values:
+            raise SettingsError(
+                f"{layer.source}: `pedantic` and `min-confidence` don't go together: say one"
+            )
+        if values.get("pedantic"):  # each takes the place of what a weaker layer says of both
+            merged.pop("min-confidence", None)
+        elif "min-confidence" in values:
+            merged["pedantic"] = False
         if "per-file-ignores" in values:
             ignores = values["per-file-ignores"]
         ignores += values.get("extend-per-file-ignores", ())

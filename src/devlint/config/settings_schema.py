@@ -22,6 +22,7 @@ _SHAPES: dict[Shape, dict[str, Any]] = {
     Shape.STRING: {"type": "string"},
     Shape.BOOLEAN: {"type": "boolean"},
     Shape.SIZE: {"type": "integer", "minimum": 1, "maximum": LARGEST_SOURCE},
+    Shape.PERCENT: {"type": "integer", "minimum": 0, "maximum": 100},
     Shape.STRINGS: _STRINGS,
     Shape.DEVICE_TYPES: _STRINGS,
     Shape.TABLE_OF_STRINGS: {"type": "object", "additionalProperties": _STRINGS},

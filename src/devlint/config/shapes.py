@@ -14,6 +14,7 @@ class Shape(Enum):
     STRING = "a string"
     BOOLEAN = "true or false"
     SIZE = f"a number of bytes from 1 to {LARGEST_SOURCE:,}"
+    PERCENT = "a number from 0 to 100"
     STRINGS = "a list of strings"
     DEVICE_TYPES = 'a list of device types such as "npu", without an index'
     TABLE_OF_STRINGS = "a table of lists of strings"
@@ -34,10 +35,10 @@ class Shape(Enum):
                 return isinstance(value, str)
             case Shape.BOOLEAN:
                 return isinstance(value, bool)
-            case Shape.SIZE:
+            case Shape.SIZE | Shape.PERCENT:
                 if not isinstance(value, int) or isinstance(value, bool):
                     return False
-                return 0 < value <= LARGEST_SOURCE
+                return 0 < value <= LARGEST_SOURCE if self is Shape.SIZE else 0 <= value <= 100
             case Shape.STRINGS:
                 return isinstance(value, list) and all(isinstance(item, str) for item in value)
             case Shape.DEVICE_TYPES:
