@@ -11,7 +11,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from devlint import policy
-from devlint.config.selection import catalogue, codes_for, fixable
+from devlint.config.selection import catalogue, codes_for, fixable, levels
 from devlint.config.settings import Settings
 from devlint.files import (
     LARGEST_SOURCE,
@@ -103,11 +103,18 @@ def check(data: bytes, filename: str, settings: Settings) -> Checked:
     """The findings of one file as `check_source` gives them."""
     with policy.asking(settings.policy_off):
         checked = _check(data, filename, settings)
-    if settings.fix_selectors and any(finding.fix for finding in checked.findings):
+    return replace(checked, findings=_as_asked(checked.findings, settings))
+
+
+def _as_asked(findings: list[Finding], settings: Settings) -> list[Finding]:
+    """Findings with the levels and the fixes that the settings leave them."""
+    if settings.levels and findings:
+        given = levels(settings.selectors, catalogue())
+        findings = [replace(f, level=given.get(f.code, f.level)) for f in findings]
+    if settings.fix_selectors and any(finding.fix for finding in findings):
         codes = fixable(settings, catalogue())
-        findings = [f if f.code in codes else replace(f, fix=None) for f in checked.findings]
-        return replace(checked, findings=findings)
-    return checked
+        findings = [f if f.code in codes else replace(f, fix=None) for f in findings]
+    return findings
 
 
 def _check(data: bytes, filename: str, settings: Settings) -> Checked:
@@ -239,7 +246,8 @@ def too_large(settings: Settings, filename: str = "") -> str:
 def unreadable(filename: str, reason: str, settings: Settings) -> list[Finding]:
     """The finding for a file that can't be read; none where the settings ignore it."""
     codes = codes_for(settings, filename, catalogue())
-    return list(_findings(Unreadable(Place(_START), reason), codes, None, filename))
+    found = _findings(Unreadable(Place(_START), reason), codes, None, filename)
+    return _as_asked(list(found), settings)
 
 
 def _of_failure(error: SourceError, filename: str, codes: frozenset[str]) -> list[Finding]:

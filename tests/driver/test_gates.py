@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from driver.conftest import BAD_DEVICE, CLEAN, Project
 
@@ -62,3 +64,75 @@ def test_migrate_has_exit_codes_of_its_own(project: Project) -> None:
         {"devlint.toml": 'fail-on = "never"\n', "a.py": "import torch\ntorch.ones(1).cuda()\n"}
     )
     assert project.run("migrate", "--diff").code == 1
+
+
+# --- levels of rules -----------------------------------------------------------------------
+
+LEVELS = {
+    "code": ('DEV106 = "error"', {"DEV106": "error", "DEV304": "error"}),
+    "name": ('invalid-device = "warning"', {"DEV106": "warning", "DEV304": "warning"}),
+    "prefix": ('DEV3 = "warning"', {"DEV106": "warning", "DEV304": "warning"}),
+    "all": ('ALL = "error"', {"DEV106": "error", "DEV304": "error"}),
+    "off": ('DEV106 = "off"', {"DEV304": "error"}),
+    "all off but one": ('ALL = "off"\nDEV106 = "error"', {"DEV106": "error"}),
+    "longer prefix": (
+        'DEV1 = "error"\nDEV106 = "warning"\nDEV3 = "off"\nDEV30 = "warning"',
+        {"DEV106": "warning", "DEV304": "warning"},
+    ),
+}
+
+
+def levels(project: Project, *args: str) -> dict[str, str]:
+    found = json.loads(project.run("-n", "--output-format=json", *args).out)
+    return {each["code"]: each["level"] for each in found}
+
+
+@pytest.mark.parametrize(("table", "expected"), LEVELS.values(), ids=LEVELS)
+def test_levels(project: Project, table: str, expected: dict[str, str]) -> None:
+    project.write({"pyproject.toml": f"[tool.devlint.levels]\n{table}\n"})
+    project.write({"a.py": WARNING + 'd = torch.device("gpu")\n'})
+    assert levels(project) == expected
+    errors = "error" in expected.values()
+    assert project.concise("--fail-on=error").code == int(errors)
+
+
+def test_a_stronger_place_gives_levels_anew(project: Project) -> None:
+    base = 'levels = { DEV106 = "error", DEV304 = "off" }\n'
+    project.write({"base.toml": base, "a.py": WARNING + 'd = torch.device("gpu")\n'})
+    project.write({"devlint.toml": 'extend = "base.toml"\n'})
+    assert levels(project) == {"DEV106": "error"}
+    for text, expected in (
+        ('levels = { DEV1 = "warning" }', {"DEV106": "warning"}),
+        ('levels = { DEV3 = "warning" }', {"DEV106": "error", "DEV304": "warning"}),
+        ('levels = { DEV106 = "off" }', {}),
+        ('extend-select = ["DEV304"]', {"DEV106": "error", "DEV304": "error"}),
+        ('select = ["DEV3"]', {"DEV304": "error"}),
+    ):
+        project.write({"devlint.toml": f'extend = "base.toml"\n{text}\n'})
+        assert levels(project) == expected
+    assert levels(project, "--select=DEV3") == {"DEV304": "error"}
+
+
+def test_a_level_turns_no_rule_on_and_makes_a_note_of_a_selected_one_count(
+    project: Project,
+) -> None:
+    project.write({"a.py": NOTE, "devlint.toml": 'levels = { DEV102 = "error" }\n'})
+    assert levels(project) == {}
+    assert levels(project, "--select=DEV102") == {"DEV102": "error"}
+    assert levels(project, "--select=DEV102", "--isolated") == {"DEV102": "note"}
+
+
+def test_levels_hold_in_sarif_and_in_the_cache(project: Project) -> None:
+    project.write({"a.py": WARNING})
+    assert levels(project) == {"DEV106": "warning"}
+    project.run()
+    project.write({"devlint.toml": 'levels = { DEV106 = "error" }\n'})
+    for _ in range(2):
+        [run] = json.loads(project.run("--output-format=sarif").out)["runs"]
+        assert [each["level"] for each in run["results"]] == ["error"]
+
+
+def test_a_file_that_can_not_be_read_has_a_level_too(project: Project) -> None:
+    project.write({"a.py": "x = 1\n" * 50, "devlint.toml": 'levels = { DEV0 = "warning" }\n'})
+    assert levels(project, "--config=max-file-size=9") == {"DEV003": "warning"}
+    assert project.concise("--config=max-file-size=9", "--fail-on=error").code == 2

@@ -70,6 +70,28 @@ MISTAKES = {
         "devlint.toml: `fail-on` must be one of error, warning, never, not `'errors'`; "
         'did you mean "error"?',
     ),
+    "unknown level": (
+        "pyproject.toml",
+        '[tool.devlint.levels]\nDEV1 = "error"\nDEV2 = "warn"',
+        'pyproject.toml: `tool.devlint.levels."DEV2"` must be one of error, warning, off, not '
+        "`'warn'`",
+    ),
+    "mistyped level": (
+        "devlint.toml",
+        'levels = { DEV2 = "warnin" }',
+        "devlint.toml: `levels.\"DEV2\"` must be one of error, warning, off, not `'warnin'`; "
+        'did you mean "warning"?',
+    ),
+    "levels in a list": (
+        "devlint.toml",
+        'levels = ["DEV2"]',
+        "devlint.toml: `levels` must be a table of levels by rule, not `['DEV2']`",
+    ),
+    "level of an unknown rule": (
+        "devlint.toml",
+        'levels = { discarded-moves = "error" }',
+        'devlint.toml: unknown rule selector `discarded-moves`; did you mean "discarded-move"?',
+    ),
     "not a table": (
         "pyproject.toml",
         "[tool]\ndevlint = 3",

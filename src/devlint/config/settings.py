@@ -15,7 +15,7 @@ from typing import Any
 
 from devlint import files, policy
 from devlint.config.patterns import is_pattern, rebase
-from devlint.config.shapes import Shape, is_extension
+from devlint.config.shapes import LEVELS, Shape, is_extension
 
 DEFAULT_INCLUDE = ("*.py", "*.pyi", "*.ipynb")
 DEFAULT_EXCLUDE = (
@@ -51,6 +51,7 @@ class Selectors:
     select: tuple[str, ...] | None = None
     extend_select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
+    levels: tuple[tuple[str, str], ...] = ()
 
 
 Globs = tuple[str, ...]
@@ -84,6 +85,15 @@ class Settings:
     ignore: tuple[str, ...] = field(
         default=(),
         metadata=_key(Shape.STRINGS, "Rules to leave out. The longer prefix wins over `select`."),
+    )
+    levels: tuple[tuple[str, str], ...] = field(
+        default=(),
+        metadata=_key(
+            Shape.LEVELS,
+            "What the findings of rules count as: `error` or `warning`, or `off` to leave a rule "
+            'out, such as `{ DEV1 = "error", DEV104 = "off" }`. The longer prefix wins. No level '
+            "turns a rule on that is off by default: `extend-select` does.",
+        ),
     )
     per_file_ignores: IgnoresByGlob = field(
         default=(),
@@ -222,7 +232,7 @@ class Settings:
     )
 
     selectors: tuple[Selectors, ...] = ()
-    """`select`, `extend-select` and `ignore` of each layer, the strongest last."""
+    """`select`, `extend-select`, `ignore` and `levels` of each layer, the strongest last."""
     fix_selectors: tuple[Selectors, ...] = ()
     """The same of `fixable`, `extend-fixable` and `unfixable`."""
     ignores: IgnoresByGlob = ()
@@ -331,7 +341,7 @@ def _checked(
                 name, found = next(
                     item for item in value.items() if not shape.accepts(dict([item]))
                 )
-                where, wanted = f'{where}."{brief(name)}"', _OF_ENTRIES[shape].value
+                where, wanted = f'{where}."{brief(name)}"', _OF_ENTRIES[shape]
             hint = nearest(found, shape.words) if isinstance(found, str) else ""
             raise SettingsError(
                 f"{source}: `{where}` must be {wanted}, not {_describe(found)}{hint}"
@@ -365,8 +375,12 @@ def _odd_extension(where: str, table: Mapping[str, object]) -> str:
     raise AssertionError(where)
 
 
-_OF_ENTRIES = {Shape.TABLE_OF_STRINGS: Shape.STRINGS, Shape.SWITCHES: Shape.BOOLEAN}
-"""The shapes of tables, and those of what stands in them."""
+_OF_ENTRIES = {
+    Shape.TABLE_OF_STRINGS: Shape.STRINGS.value,
+    Shape.SWITCHES: Shape.BOOLEAN.value,
+    Shape.LEVELS: f"one of {', '.join(LEVELS)}",
+}
+"""The shapes of tables, and what stands in them, in words."""
 
 
 def merge(layers: Iterable[Layer], root: str = "") -> Settings:
@@ -377,13 +391,13 @@ def merge(layers: Iterable[Layer], root: str = "") -> Settings:
     ignores: IgnoresByGlob = ()
     for layer in layers:
         values = {key: _freeze(key, value, layer.base) for key, value in layer.values.items()}
-        for told, (afresh, more, less) in (
-            (selectors, ("select", "extend-select", "ignore")),
+        for told, (afresh, *others) in (
+            (selectors, ("select", "extend-select", "ignore", "levels")),
             (fix_selectors, ("fixable", "extend-fixable", "unfixable")),
         ):
-            if any(key in values for key in (afresh, more, less)):
-                chosen = values.get(afresh), values.get(more, ()), values.get(less, ())
-                told.append(Selectors(layer.source, *chosen))
+            if any(key in values for key in (afresh, *others)):
+                chosen = (values.get(key, ()) for key in others)
+                told.append(Selectors(layer.source, values.get(afresh), *chosen))
         if values.get("pedantic") and "min-confidence" in values:
             raise SettingsError(
                 f"{layer.source}: `pedantic` and `min-confidence` don't go together: say one"
@@ -401,7 +415,7 @@ def merge(layers: Iterable[Layer], root: str = "") -> Settings:
             elif key == "torchapi":
                 value = _dump({**json.loads(merged.get(key, "{}")), **json.loads(value)})
                 merged["torchapi_source"] = layer.source
-            elif key in ("policy", "extension"):
+            elif key in ("policy", "extension", "levels"):
                 value = tuple(sorted({**dict(merged.get(key, ())), **dict(value)}.items()))
             if key in PATTERNS and len(value) > MOST_PATTERNS:
                 raise SettingsError(
@@ -430,7 +444,7 @@ def _freeze(key: str, value: Any, base: str) -> Any:
         return value if value.startswith("/") or not base else f"{base}/{value}"
     if key == "torchapi":
         return _dump(value)
-    if key in ("policy", "extension"):
+    if key in ("policy", "extension", "levels"):
         return tuple(value.items())
     return tuple(value) if isinstance(value, list) else value
 

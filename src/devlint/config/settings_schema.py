@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from devlint.config.settings import file_keys
-from devlint.config.shapes import Shape
+from devlint.config.shapes import LEVELS, Shape
 from devlint.files import LANGUAGES, LARGEST_SOURCE
 from devlint.model.findings import FAIL_ON, OUTPUT_FORMATS
 from devlint.policy import reasons
@@ -35,6 +35,7 @@ _SHAPES: dict[Shape, dict[str, Any]] = {
             for name, reason in reasons().items()
         },
     },
+    Shape.LEVELS: {"type": "object", "additionalProperties": {"enum": list(LEVELS)}},
     Shape.EXTENSIONS: {
         "type": "object",
         "propertyNames": {"pattern": r"^[^./\\]+$"},

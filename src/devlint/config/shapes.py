@@ -5,7 +5,9 @@ from __future__ import annotations
 from enum import Enum
 
 from devlint.files import LANGUAGES, LARGEST_SOURCE
-from devlint.model.findings import FAIL_ON, OUTPUT_FORMATS
+from devlint.model.findings import FAIL_ON, OUTPUT_FORMATS, Level
+
+LEVELS = tuple(level.value for level in Level)
 
 
 class Shape(Enum):
@@ -20,14 +22,16 @@ class Shape(Enum):
     TABLE_OF_STRINGS = "a table of lists of strings"
     ROWS = "a table of tables"
     SWITCHES = "a table of true or false"
+    LEVELS = "a table of levels by rule"
     EXTENSIONS = 'a table of languages by extension, such as `{ md = "markdown" }`'
     FORMAT = "one of " + ", ".join(OUTPUT_FORMATS)
     FAILING = "one of " + ", ".join(FAIL_ON)
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The words that it takes, where these are few."""
-        return {Shape.FORMAT: OUTPUT_FORMATS, Shape.FAILING: FAIL_ON}.get(self, ())
+        """The words that it takes, or its entries, where these are few."""
+        found = {Shape.FORMAT: OUTPUT_FORMATS, Shape.FAILING: FAIL_ON, Shape.LEVELS: LEVELS}
+        return found.get(self, ())
 
     def accepts(self, value: object) -> bool:
         match self:
@@ -54,6 +58,10 @@ class Shape(Enum):
             case Shape.SWITCHES:
                 return isinstance(value, dict) and all(
                     isinstance(item, bool) for item in value.values()
+                )
+            case Shape.LEVELS:
+                return isinstance(value, dict) and all(
+                    isinstance(item, str) and item in LEVELS for item in value.values()
                 )
             case Shape.EXTENSIONS:
                 return isinstance(value, dict) and all(
