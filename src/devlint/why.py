@@ -161,7 +161,7 @@ def why(data: bytes, filename: str, settings: Settings, row: int, column: int | 
         content = content_of(part, filename, plan)
         facts, said = with_room(lambda: _said(content, path, plan, record, sieve))
         document = document_of(script, filename)
-        shown = tuple(_shown(said, document, filename, codes, row, settings.least_confidence))
+        shown = tuple(_shown(said, document, filename, codes, row, settings))
     found = tuple(dict.fromkeys((*shown, *_kept_back(record, facts), *dropped)))
     shown_rows = LineIndex(script.shown)
     return Why(
@@ -208,18 +208,18 @@ def _shown(
     filename: str,
     codes: frozenset[str],
     row: int,
-    least: int | None,
+    settings: Settings,
 ) -> Iterator[Judged]:
     """The findings of a line that are shown, and those that a setting or a comment withholds."""
     found = [locate(report, page, document, filename) for page, report in said]
-    kept = without_suppressed(in_order(found), document, codes)
+    kept = found if settings.ignore_noqa else without_suppressed(in_order(found), document, codes)
 
     def withheld_by(finding: Finding) -> str:
         if finding.code not in codes:
             return "not-selected"
         if finding not in kept:
             return "suppressed"
-        return "" if is_certain(finding.score, least) else LESS_CERTAIN
+        return "" if is_certain(finding.score, settings.least_confidence) else LESS_CERTAIN
 
     for each in in_order(found):
         if each.span.row == row:

@@ -93,6 +93,9 @@ MISTAKES = {
     ("--fail-on=eror",): (
         '--fail-on must be one of error, warning, never, not `eror`; did you mean "error"?'
     ),
+    ("--add-ignore", "--ignore-noqa"): (
+        "--add-ignore and --ignore-noqa don't go together: give one of them"
+    ),
     ("--add-ignore=a # b",): "the reason of --add-ignore can't contain `#`, which ends it",
     ("-", "a.py"): "`-` stands for standard input and can't be mixed with paths",
     ("--baseline", "no/such/folder"): "no/such/folder: No such file or directory",

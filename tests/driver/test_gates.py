@@ -136,3 +136,49 @@ def test_a_file_that_can_not_be_read_has_a_level_too(project: Project) -> None:
     project.write({"a.py": "x = 1\n" * 50, "devlint.toml": 'levels = { DEV0 = "warning" }\n'})
     assert levels(project, "--config=max-file-size=9") == {"DEV003": "warning"}
     assert project.concise("--config=max-file-size=9", "--fail-on=error").code == 2
+
+
+# --- comments aside ------------------------------------------------------------------------
+
+COMMENTED = {
+    "beside": 'import torch\n\nd = torch.device("gpu")  # devlint: ignore[DEV304] -- so\n',
+    "above": 'import torch\n\n# devlint: ignore[DEV304]\nd = torch.device("gpu")\n',
+    "file": '# devlint: file-ignore[DEV304]\nimport torch\n\nd = torch.device("gpu")\n',
+    "noqa": 'import torch\n\nd = torch.device("gpu")  # noqa: DEV304\n',
+    "bare": 'import torch\n\nd = torch.device("gpu")  # noqa\n',
+}
+
+
+@pytest.mark.parametrize("text", COMMENTED.values(), ids=COMMENTED)
+def test_comments_are_passed_over_where_that_is_asked_for(project: Project, text: str) -> None:
+    project.write({"a.py": text})
+    assert project.found() == []
+    assert project.found("--ignore-noqa") == ["a.py DEV304"]
+    assert project.found("--ignore-noqa", "--no-ignore-noqa") == []
+
+
+def test_comments_are_not_judged_either(project: Project) -> None:
+    project.write({"a.py": "x = 1  # devlint: ignore[DEV101]\n# devlint: ignoer[DEV1]\n"})
+    assert project.found() == ["a.py DEV002", "a.py DEV002"]
+    assert project.found("--ignore-noqa") == []
+
+
+def test_the_cache_knows_whether_comments_count(project: Project) -> None:
+    project.write({"a.py": COMMENTED["beside"]})
+    for _ in range(2):
+        assert project.run().code == 0
+        assert project.run("--ignore-noqa").code == 1
+
+
+def test_what_a_comment_suppresses_is_counted_as_withheld_without_it(project: Project) -> None:
+    less_certain = "import torch\n\nx = torch.ones(3)\nx.to('cuda')  # noqa: DEV302\n"
+    project.write({"a.py": less_certain})
+    options = ("-n", "--select=DEV302", "--min-confidence=100")
+    assert "less certain" not in project.run(*options).out
+    assert "1 less certain finding" in project.run(*options, "--ignore-noqa").out
+
+
+def test_why_passes_over_comments_too(project: Project) -> None:
+    project.write({"a.py": COMMENTED["beside"]})
+    assert "a comment suppresses it" in project.run("why", "a.py:3").out
+    assert "(shown)" in project.run("why", "a.py:3", "--config=ignore-noqa=true").out

@@ -48,6 +48,11 @@ MISTAKES = {
         "pyproject.toml: `tool.devlint.fix` is no key of a configuration file, which may be a "
         "stranger's: use --fix on the command line",
     ),
+    "a key that is asked for once": (
+        "devlint.toml",
+        "ignore-noqa = true",
+        "devlint.toml: `ignore-noqa` is no key of a configuration file: use --ignore-noqa on the ",
+    ),
     "a folder to write to": (
         "devlint.toml",
         'cache-dir = "/etc"',

@@ -205,6 +205,7 @@ def check_parser() -> Parser:
         )
     _boolean(group, "--pedantic", text=_doc("pedantic"))
     group.add_argument("--min-confidence", type=_percent, metavar="N", help=_doc("min-confidence"))
+    _boolean(group, "--ignore-noqa", text=_doc("ignore-noqa"))
     group = parser.add_argument_group("files")
     _list(group, "include", "PATTERNS")
     _list(group, "exclude", "PATTERNS")

@@ -208,6 +208,8 @@ def _check_adding(session: Session, reason: str) -> None:
     """Comments take the place of whatever else is done with findings."""
     if "#" in reason:
         raise UsageError("the reason of --add-ignore can't contain `#`, which ends it")
+    if session.settings.ignore_noqa:
+        raise UsageError("--add-ignore and --ignore-noqa don't go together: give one of them")
     given = vars(session.options)
     for name in ("fix", "fix_only", "diff", "baseline", "since"):
         if given[name]:

@@ -36,10 +36,10 @@ class SettingsError(Exception):
     """The user's settings can't be used; the text says where and why, on one line."""
 
 
-def _key(shape: Shape, doc: str, writes: bool = False) -> dict[str, Any]:
+def _key(shape: Shape, doc: str, writes: bool = False, in_files: bool = True) -> dict[str, Any]:
     """What is known of a key. One that decides what devlint `writes` is none of a configuration
-    file: that is part of what is linted."""
-    return {"shape": shape, "doc": doc, "writes": writes}
+    file: that is part of what is linted. What is asked for once is none `in_files` either."""
+    return {"shape": shape, "doc": doc, "writes": writes, "in_files": in_files and not writes}
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +194,14 @@ class Settings:
             "that are likelier true than false. It takes the place of `pedantic`, which shows all.",
         ),
     )
+    ignore_noqa: bool = field(
+        default=False,
+        metadata=_key(
+            Shape.BOOLEAN,
+            "Show findings also where a comment suppresses them, as if there were no comments.",
+            in_files=False,
+        ),
+    )
     output_format: str = field(
         default="full", metadata=_key(Shape.FORMAT, "How findings are written.")
     )
@@ -260,6 +268,7 @@ class Settings:
                 self.torchapi,
                 sorted(self.policy_off),
                 self.least_confidence,
+                self.ignore_noqa,
             )
         )
 
@@ -293,7 +302,7 @@ def keys() -> dict[str, Field[Any]]:
 
 def file_keys() -> dict[str, Field[Any]]:
     """Those of them that are keys of a configuration file."""
-    return {key: item for key, item in keys().items() if not item.metadata["writes"]}
+    return {key: item for key, item in keys().items() if item.metadata["in_files"]}
 
 
 def nearest(word: str, known: Iterable[str], alike: float = 0.6) -> str:
@@ -313,9 +322,10 @@ def check_file_layer(source: str, base: str, values: Mapping[str, object], prefi
     known = file_keys()
     for key in values:
         if key not in known and key in keys():
+            why = ", which may be a stranger's" if keys()[key].metadata["writes"] else ""
             raise SettingsError(
-                f"{source}: `{prefix}{key}` is no key of a configuration file, which may be a "
-                f"stranger's: use --{key} on the command line"
+                f"{source}: `{prefix}{key}` is no key of a configuration file{why}: use --{key} on "
+                "the command line"
             )
     return _checked(source, base, values, known, prefix)
 
