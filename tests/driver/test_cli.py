@@ -96,6 +96,12 @@ MISTAKES = {
     ("--add-ignore", "--ignore-noqa"): (
         "--add-ignore and --ignore-noqa don't go together: give one of them"
     ),
+    ("--silent", "--quiet"): "--silent and --quiet don't go together: give one of them",
+    ("-s", "-v"): "--silent and --verbose don't go together: give one of them",
+    ("--select=",): "argument --select: it names nothing, so nothing would be checked",
+    ("--select", " , "): "argument --select: it names nothing, so nothing would be checked",
+    ("--select=DEV1", "--select="): "argument --select: it names nothing, so nothing would be",
+    ("--include=",): "argument --include: it names nothing, so nothing would be checked",
     ("--add-ignore=a # b",): "the reason of --add-ignore can't contain `#`, which ends it",
     ("-", "a.py"): "`-` stands for standard input and can't be mixed with paths",
     ("--baseline", "no/such/folder"): "no/such/folder: No such file or directory",

@@ -182,3 +182,49 @@ def test_why_passes_over_comments_too(project: Project) -> None:
     project.write({"a.py": COMMENTED["beside"]})
     assert "a comment suppresses it" in project.run("why", "a.py:3").out
     assert "(shown)" in project.run("why", "a.py:3", "--config=ignore-noqa=true").out
+
+
+# --- silence -------------------------------------------------------------------------------
+
+
+def test_silence_leaves_the_exit_code(project: Project) -> None:
+    project.write({"bad.py": BAD_DEVICE, "broken.py": "def f(:\n", "clean.py": CLEAN})
+    project.write({"idle.py": "x = 1  # devlint: ignore[DEV101]\n"})
+    for words, code in (
+        (["clean.py"], 0),
+        (["bad.py"], 1),
+        (["-s", "bad.py", "--exit-zero"], 0),
+        (["bad.py", "broken.py"], 2),
+        (["missing.py"], 2),
+        (["--statistics", "bad.py"], 1),
+        (["--diff", "idle.py"], 1),
+        (["--baseline=base.json", "bad.py"], 0),
+        (["--fix-only", "idle.py"], 0),
+        (["--add-ignore", "bad.py"], 0),
+    ):
+        ran = project.run("--silent", *words)
+        assert (ran.code, ran.out, ran.err) == (code, "", ""), words
+
+
+def test_silence_keeps_files_and_fixed_text(project: Project) -> None:
+    project.write({"bad.py": BAD_DEVICE})
+    assert project.run("--silent", "--output-format=json", "-o", "out.json").out == ""
+    assert "DEV304" in project.read("out.json")
+    idle = b"x = 1  # devlint: ignore[DEV101]\n"
+    ran = project.spawn("--silent", "--fix", "-", stdin=idle)
+    assert (ran.code, ran.out, ran.err) == (0, "x = 1\n", "")
+    ran = project.spawn("--silent", "-", stdin=BAD_DEVICE.encode())
+    assert (ran.code, ran.out, ran.err) == (1, "", "")
+
+
+def test_silence_hides_no_mistake_in_what_was_asked_for(project: Project) -> None:
+    project.write({"a.py": CLEAN})
+    ran = project.run("--silent", "--select=DEV9")
+    assert "unknown rule selector `DEV9`" in ran.err
+    assert ran.code == 2
+
+
+def test_lists_that_add_or_take_away_may_be_empty(project: Project) -> None:
+    project.write({"build/a.py": BAD_DEVICE, "b.py": BAD_DEVICE})
+    assert project.found("--ignore=", "--extend-select=") == ["b.py DEV304"]
+    assert project.found("--exclude=") == ["b.py DEV304", "build/a.py DEV304"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from devlint.config.settings import brief, keys, nearest
@@ -119,6 +119,14 @@ def _commas(text: str) -> list[str]:
     return [item.strip() for item in text.split(",") if item.strip()]
 
 
+def _some(text: str) -> list[str]:
+    """The same, which can't be empty: nothing would be left to do, and no error would say so."""
+    found = _commas(text)
+    if not found:
+        raise argparse.ArgumentTypeError("it names nothing, so nothing would be checked")
+    return found
+
+
 def _pairs(text: str) -> list[tuple[str, str]]:
     pairs = []
     for item in _commas(text):
@@ -163,11 +171,8 @@ def _boolean(group: Any, *names: str, text: str) -> None:
     group.add_argument(*names, action=argparse.BooleanOptionalAction, default=None, help=text)
 
 
-def _list(group: Any, name: str, metavar: str) -> None:
-    text = keys()[name].metadata["doc"].replace("`", "")
-    group.add_argument(
-        f"--{name}", type=_commas, action="extend", metavar=metavar, help=text.replace("%", "%%")
-    )
+def _list(group: Any, name: str, metavar: str, read: Callable[[str], list[str]] = _commas) -> None:
+    group.add_argument(f"--{name}", type=read, action="extend", metavar=metavar, help=_doc(name))
 
 
 def _doc(name: str) -> str:
@@ -196,7 +201,7 @@ def check_parser() -> Parser:
         help="Files and folders; `.` without any, `-` for standard input.",
     )
     group = parser.add_argument_group("rules")
-    _list(group, "select", "RULES")
+    _list(group, "select", "RULES", _some)
     _list(group, "ignore", "RULES")
     _list(group, "extend-select", "RULES")
     for name in ("per-file-ignores", "extend-per-file-ignores"):
@@ -207,7 +212,7 @@ def check_parser() -> Parser:
     group.add_argument("--min-confidence", type=_percent, metavar="N", help=_doc("min-confidence"))
     _boolean(group, "--ignore-noqa", text=_doc("ignore-noqa"))
     group = parser.add_argument_group("files")
-    _list(group, "include", "PATTERNS")
+    _list(group, "include", "PATTERNS", _some)
     _list(group, "exclude", "PATTERNS")
     _list(group, "extend-exclude", "PATTERNS")
     _add_extension(group)
@@ -265,6 +270,13 @@ def _add_output(parser: Parser) -> None:
         help="When to use colour; `auto` heeds NO_COLOR, FORCE_COLOR and whether it is a terminal.",
     )
     _boolean(group, "-q", "--quiet", text="Print findings and errors only.")
+    _boolean(
+        group,
+        "-s",
+        "--silent",
+        text="Print nothing: the exit code tells. Mistakes in options and settings are told, and\n"
+        "--output-file is written.",
+    )
     _boolean(group, "-v", "--verbose", text="Also print what was done, and tracebacks of errors.")
     group.add_argument("--fail-on", choices=FAIL_ON, help=_doc("fail-on"))
     _boolean(group, "-e", "--exit-zero", text="The same as --fail-on never.")
@@ -415,7 +427,7 @@ def migrate_parser() -> Parser:
         "--color", choices=("auto", "always", "never"), default="auto", help="When to use colour."
     )
     _add_configuration(parser)
-    parser.set_defaults(output_file=None, quiet=False, verbose=False)
+    parser.set_defaults(output_file=None, quiet=False, verbose=False, silent=False)
     return parser
 
 

@@ -37,6 +37,11 @@ def check(options: argparse.Namespace) -> int:
         from devlint.cli.commands import version
 
         return version(options)
+    if options.silent:
+        for name in ("quiet", "verbose"):
+            if getattr(options, name):
+                raise UsageError(f"--silent and --{name} don't go together: give one of them")
+        options.quiet = True
     if options.exit_zero:
         if options.fail_on not in (None, "never"):
             raise UsageError("--exit-zero and --fail-on don't go together: give one of them")

@@ -76,6 +76,8 @@ class Session:
     def write(self, output: str | bytes) -> None:
         """Write to stdout, or to the file that --output-file names; bytes stay as they are."""
         target = self.options.output_file
+        if target is None and self.options.silent:
+            return
         try:
             if target is None:
                 stream = self.stream or sys.stdout
@@ -92,13 +94,13 @@ class Session:
 
     def tell(self, findings: Sequence[Finding]) -> None:
         """One line on stderr for each finding that isn't part of the output."""
-        for finding in findings:
+        for finding in () if self.options.silent else findings:
             place = f"{finding.filename}:{finding.span.place}"
             complain(f"{place}: {finding.code} {finding.message}")
 
     def finish(self, findings: Sequence[Finding], changed: bool = False) -> int:
         """Tell what failed, and return the exit code."""
-        for failure in self.failures:
+        for failure in () if self.options.silent else self.failures:
             place = f"{failure.filename}: " if failure.filename else ""
             complain(f"{place}{failure.reason}")
         if self.failures or self.unchecked:
