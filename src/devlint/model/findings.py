@@ -22,6 +22,9 @@ OUTPUT_FORMATS = (
     "github",
     "gitlab",
     "junit",
+    "pylint",
+    "azure",
+    "rdjson",
 )
 """What findings can be printed as; `devlint.report` has a module for each."""
 

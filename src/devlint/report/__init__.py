@@ -51,7 +51,7 @@ def statistics(output_format: str, findings: Sequence[Finding], color: bool = Fa
     """How often each rule fired, most frequent first; JSON for the JSON formats."""
     from devlint.report.counts import table
 
-    return table(findings, as_json=output_format in ("json", "json-lines"), color=color)
+    return table(findings, as_json=output_format in ("json", "json-lines", "rdjson"), color=color)
 
 
 def fixes(summary: Summary, only_shown: bool = False) -> str:
