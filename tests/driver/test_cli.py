@@ -299,6 +299,61 @@ def test_a_terminal_gets_color_unless_refused(project: Project) -> None:
     assert "\x1b[" not in terminal(project, "-n", TERM="dumb")[1]
 
 
+NEVER = {
+    "no colour": {"WT_SESSION": "x", "NO_COLOR": "1"},
+    "refused": {"VTE_VERSION": "7600", "FORCE_HYPERLINK": "0"},
+    "old": {"VTE_VERSION": "5000", "KONSOLE_VERSION": "190000"},
+    "none that is known": {"TERM_PROGRAM": "Apple_Terminal"},
+    "between": {"VTE_VERSION": "7600", "TERM": "tmux-256color"},
+    "no number": {"VTE_VERSION": "new"},
+}
+ALWAYS = {
+    "forced": {"FORCE_HYPERLINK": "1"},
+    "by its program": {"TERM_PROGRAM": "iTerm.app"},
+    "by its kind": {"TERM": "xterm-kitty"},
+    "by its release": {"VTE_VERSION": "7600"},
+    "by a name of its own": {"WT_SESSION": "x"},
+}
+KNOWN = (
+    "FORCE_HYPERLINK",
+    "TERM_PROGRAM",
+    "VTE_VERSION",
+    "KONSOLE_VERSION",
+    "WT_SESSION",
+    "DOMTERM",
+)
+
+
+@pytest.mark.parametrize(
+    ("env", "linked"),
+    [*((env, False) for env in NEVER.values()), *((env, True) for env in ALWAYS.values())],
+    ids=[*NEVER, *ALWAYS],
+)
+def test_codes_are_links_on_a_terminal_that_says_that_it_knows_them(
+    project: Project, monkeypatch: pytest.MonkeyPatch, env: dict[str, str], linked: bool
+) -> None:
+    for name in KNOWN:
+        monkeypatch.delenv(name, raising=False)
+    project.write({"a.py": BAD_DEVICE})
+    printed = terminal(project, "-n", **env)[1]
+    url = pages()["invalid-device"].url
+    assert (f"\x1b]8;;{url}\x1b\\" in printed) is linked
+    assert ("\x1b]8;;\x1b\\" in printed) is linked
+
+
+def test_there_are_no_links_in_pipes_and_files(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.write({"a.py": BAD_DEVICE})
+    monkeypatch.setenv("FORCE_HYPERLINK", "1")
+    ran = project.run("-n", "--color=always")
+    assert "\x1b[" in ran.out
+    assert "\x1b]8" not in ran.out
+    terminal(project, "-n", "--color=always", "-o", "out.txt")
+    assert "\x1b[" in project.read("out.txt")
+    assert "\x1b]8" not in project.read("out.txt")
+
+
 def test_a_progress_bar_on_a_terminal_in_a_long_run(project: Project) -> None:
     body = "".join(f"def f{i}(x):\n    return x.to('cuda') + {i}\n" for i in range(700))
     project.write({f"m{i}.py": f"import torch\n{body}" for i in range(40)})

@@ -26,7 +26,7 @@ COMMANDS = {
 EPILOG = """\
 exit codes: 0 nothing found, 1 findings, 2 devlint couldn't do its job, 130 interrupted
 environment: DEVLINT_CACHE_DIR, DEVLINT_NO_CACHE, DEVLINT_OUTPUT_FORMAT, DEVLINT_CONFIG,
-NO_COLOR, FORCE_COLOR"""
+NO_COLOR, FORCE_COLOR, FORCE_HYPERLINK"""
 
 
 GUARDS = ("off", "explain", "strict", "trace", "collect")

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from devlint.cli.session import Session
+from devlint.cli.terminal import knows_links
 from devlint.config.selection import FAILURES
 from devlint.config.settings import SettingsError
 from devlint.model.findings import Finding
@@ -43,7 +44,8 @@ def _rendered(session: Session, findings: list[Finding]) -> str:
     color = _wants_color(options)
     if options.statistics:
         return statistics(output_format, findings, color)
-    return render(output_format, findings, _summary(session), color, session.sources)
+    links = color and options.output_file is None and knows_links(session.stream or sys.stdout)
+    return render(output_format, findings, _summary(session), color, session.sources, links)
 
 
 def _summary(session: Session) -> Summary:
