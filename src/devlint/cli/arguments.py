@@ -19,6 +19,7 @@ COMMANDS = {
     "rule": "explain a rule",
     "config": "list the settings, or explain one",
     "clean": "delete the cache",
+    "generate-shell-completion": "print a script that completes command lines",
     "version": "print the version",
     "help": "print the help of a command",
 }
@@ -28,6 +29,8 @@ exit codes: 0 nothing found, 1 findings, 2 devlint couldn't do its job, 130 inte
 environment: DEVLINT_CACHE_DIR, DEVLINT_NO_CACHE, DEVLINT_OUTPUT_FORMAT, DEVLINT_CONFIG,
 NO_COLOR, FORCE_COLOR, FORCE_HYPERLINK"""
 
+
+SHELLS = ("bash", "zsh", "fish")
 
 GUARDS = ("off", "explain", "strict", "trace", "collect")
 """The modes of the guard."""
@@ -497,6 +500,17 @@ def clean_parser() -> Parser:
     return parser
 
 
+def completion_parser() -> Parser:
+    """`devlint generate-shell-completion`."""
+    parser = _parser(
+        "generate-shell-completion",
+        "Print a script for a shell that completes commands, options, rules and files. Its first\n"
+        "lines say where to put it. Needs shtab: pip install 'devlint[completion]'.",
+    )
+    parser.add_argument("shell", choices=SHELLS, metavar="SHELL", help=f"{', '.join(SHELLS)}.")
+    return parser
+
+
 def version_parser() -> Parser:
     """`devlint version`."""
     return _parser("version", "Print the version.")
@@ -504,7 +518,8 @@ def version_parser() -> Parser:
 
 def help_parser() -> Parser:
     """`devlint help`, and `devlint --help`."""
-    commands = "\n".join(f"  {name:<9}{text}" for name, text in COMMANDS.items())
+    width = max(map(len, COMMANDS)) + 2
+    commands = "\n".join(f"  {name:<{width}}{text}" for name, text in COMMANDS.items())
     description = (
         "Find device mistakes in PyTorch code without running it.\n\n"
         f"commands:\n{commands}\n\n"
@@ -527,6 +542,7 @@ PARSERS = {
     "rule": rule_parser,
     "config": config_parser,
     "clean": clean_parser,
+    "generate-shell-completion": completion_parser,
     "version": version_parser,
     "help": help_parser,
 }
