@@ -327,6 +327,13 @@ def _add_running(parser: Parser) -> None:
     group.add_argument(
         "-j", "--jobs", type=_jobs, metavar="N", help="Processes; by default one for each core."
     )
+    _boolean(
+        group,
+        "-w",
+        "--watch",
+        text="Lint again whenever a file changes, until Ctrl-C. Needs `pip install\n"
+        "'devlint[watch]'`.",
+    )
     group.add_argument("-V", "--version", action="store_true", help="Print the version, and stop.")
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from devlint import policy
 from devlint.cli.arguments import UsageError, environment_values, layer_values
@@ -27,6 +28,9 @@ from devlint.escaping import line
 from devlint.model.findings import Finding
 from devlint.writing import strangers_place
 
+if TYPE_CHECKING:
+    from devlint.cli.watching import Around
+
 _SETTING = re.compile(r"\s*[\w.\"'-]+\s*=")
 """How a setting begins that is given on the command line; a path with `=` starts with `./`."""
 
@@ -37,6 +41,15 @@ def check(options: argparse.Namespace) -> int:
         from devlint.cli.commands import version
 
         return version(options)
+    if options.watch:
+        from devlint.cli.watching import watch
+
+        return watch(options, lambda: configured(options, os.getcwd()), _check)
+    return _check(options)
+
+
+def _check(options: argparse.Namespace, around: Around | None = None) -> int:
+    """One run. `around` is told what findings hang on besides the linted files."""
     if options.silent:
         for name in ("quiet", "verbose"):
             if getattr(options, name):
@@ -92,6 +105,8 @@ def check(options: argparse.Namespace) -> int:
     languages = {each.shown: each.language for each in found.sources if each.settings.extension}
     session.sources = lambda filename: read_source(filename, languages.get(filename, ""))
     result = lint(session, found)
+    if around is not None:
+        around.note(result)
     if reason is not None:
         from devlint.cli.adding import add_ignores
 

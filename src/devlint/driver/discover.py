@@ -270,6 +270,11 @@ def _ignores_above(folder: str) -> tuple[_Ignore, ...]:
             found.append(_Ignore(folder))
 
 
+def forget_ignores() -> None:
+    """Read ignore files again: in a process that looks for files more than once."""
+    _read_ignore.cache_clear()
+
+
 @cache
 def _read_ignore(path: str, folder: str) -> tuple[Lines | None, str]:
     if os.path.islink(path) or files.leads_out(path, folder):  # git follows no such link either
