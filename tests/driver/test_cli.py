@@ -102,6 +102,14 @@ MISTAKES = {
     ("--select", " , "): "argument --select: it names nothing, so nothing would be checked",
     ("--select=DEV1", "--select="): "argument --select: it names nothing, so nothing would be",
     ("--include=",): "argument --include: it names nothing, so nothing would be checked",
+    ("--update-baseline",): "--update-baseline needs --baseline, which names the file",
+    ("--update-baseline", "-"): "--update-baseline needs --baseline, which names the file",
+    ("--update-baseline", "--baseline=b", "--since=HEAD"): (
+        "--update-baseline and --since don't go together: give one of them"
+    ),
+    ("--update-baseline", "--baseline=b", "--diff"): (
+        "--update-baseline and --diff don't go together: give one of them"
+    ),
     ("--add-ignore=a # b",): "the reason of --add-ignore can't contain `#`, which ends it",
     ("-", "a.py"): "`-` stands for standard input and can't be mixed with paths",
     ("--baseline", "no/such/folder"): "no/such/folder: No such file or directory",

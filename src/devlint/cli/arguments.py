@@ -300,6 +300,12 @@ def _add_adoption(parser: Parser) -> None:
         metavar="FILE",
         help="Report only findings that the file doesn't list. Where it doesn't exist, list all.",
     )
+    _boolean(
+        group,
+        "--update-baseline",
+        text="Let the file of --baseline list what is found now. Entries stay of files and rules\n"
+        "that aren't checked.",
+    )
     group.add_argument(
         "--since",
         metavar="REV",

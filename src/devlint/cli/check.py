@@ -50,15 +50,7 @@ def check(options: argparse.Namespace) -> int:
 
 def _check(options: argparse.Namespace, around: Around | None = None) -> int:
     """One run. `around` is told what findings hang on besides the linted files."""
-    if options.silent:
-        for name in ("quiet", "verbose"):
-            if getattr(options, name):
-                raise UsageError(f"--silent and --{name} don't go together: give one of them")
-        options.quiet = True
-    if options.exit_zero:
-        if options.fail_on not in (None, "never"):
-            raise UsageError("--exit-zero and --fail-on don't go together: give one of them")
-        options.fail_on = "never"
+    _settle(options)
     current = os.getcwd()
     configuration = configured(options, current)
     settings = configuration.for_folder(current)
@@ -118,6 +110,30 @@ def _check(options: argparse.Namespace, around: Around | None = None) -> int:
     return report(session, findings)
 
 
+def _settle(options: argparse.Namespace) -> None:
+    """Refuse options that contradict each other, and say of those that mean another what it is."""
+    for name in ("quiet", "verbose") if options.silent else ():
+        _apart(options, "silent", name)
+    if options.silent:
+        options.quiet = True
+    if options.exit_zero:
+        if options.fail_on not in (None, "never"):
+            _apart(options, "exit_zero", "fail_on")
+        options.fail_on = "never"
+    if options.update_baseline:
+        if options.baseline is None:
+            raise UsageError("--update-baseline needs --baseline, which names the file")
+        for name in ("since", "diff"):
+            _apart(options, "update_baseline", name)
+
+
+def _apart(options: argparse.Namespace, one: str, other: str) -> None:
+    """Raise `UsageError` where an option is given that contradicts another one."""
+    if getattr(options, other) not in (None, False):
+        names = " and ".join(f"--{name.replace('_', '-')}" for name in (one, other))
+        raise UsageError(f"{names} don't go together: give one of them")
+
+
 def lint(session: Session, found: Found) -> Result:
     """Lint what was found, with the cache and a progress bar."""
     options = session.options
@@ -129,7 +145,7 @@ def lint(session: Session, found: Found) -> Result:
             cache = stack.enter_context(Cache(folder, project, _warn(session)))
         bar = stack.enter_context(Bar(not options.quiet))
         result = run(found.sources, session.jobs, cache, bar.update)
-    session.files = result.files
+    session.files, session.linted = result.files, found.sources
     session.unchecked = result.unchecked
     session.coverage = result.coverage
     for counts in result.withheld_by.values():
@@ -230,11 +246,8 @@ def _check_adding(session: Session, reason: str) -> None:
         raise UsageError("the reason of --add-ignore can't contain `#`, which ends it")
     if session.settings.ignore_noqa:
         raise UsageError("--add-ignore and --ignore-noqa don't go together: give one of them")
-    given = vars(session.options)
     for name in ("fix", "fix_only", "diff", "baseline", "since"):
-        if given[name]:
-            option = name.replace("_", "-")
-            raise UsageError(f"--add-ignore and --{option} don't go together: give one of them")
+        _apart(session.options, "add_ignore", name)
 
 
 def _with_hint(failure: Failure, options: argparse.Namespace) -> Failure:

@@ -13,7 +13,7 @@ from devlint import files
 from devlint.cli import complain, say
 from devlint.config.configuration import Configuration
 from devlint.config.settings import Settings, SettingsError
-from devlint.driver.discover import Failure
+from devlint.driver.discover import Failure, Source
 from devlint.escaping import block
 from devlint.history.older import Older
 from devlint.model.findings import NOTHING_MEETS, Coverage, Finding, Level
@@ -43,6 +43,7 @@ class Session:
     """From which level on findings make the run fail: one of `FAIL_ON`."""
     started: float = field(default_factory=time.monotonic)
     files: int = 0
+    linted: Sequence[Source] = ()
     applied: list[Finding] = field(default_factory=list)
     """The findings that were fixed, or would be."""
     unchecked: int = 0

@@ -25,7 +25,7 @@ _SETTLED = 0.2
 """Seconds in which the thread begins to listen: what changes before is looked for after them."""
 _CLEAR = "\x1b[2J\x1b[3J\x1b[H"
 _ONCE = (
-    "stdin_filename", "fix", "fix_only", "diff", "add_ignore", "show_files",
+    "stdin_filename", "fix", "fix_only", "diff", "add_ignore", "update_baseline", "show_files",
     "show_settings", "dump_facts",
 )  # fmt: skip
 """What is asked for once, or writes the files that are watched."""
