@@ -219,7 +219,7 @@ def check_parser() -> Parser:
     _list(group, "exclude", "PATTERNS")
     _list(group, "extend-exclude", "PATTERNS")
     _add_extension(group)
-    for name in ("force-exclude", "respect-gitignore", "follow-imports"):
+    for name in ("default-exclude", "force-exclude", "respect-gitignore", "follow-imports"):
         _boolean(group, f"--{name}", text=_doc(name))
     group.add_argument(
         "--stdin-filename",

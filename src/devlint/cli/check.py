@@ -88,6 +88,9 @@ def _check(options: argparse.Namespace, around: Around | None = None) -> int:
         validate(settings, catalogue())  # a mistyped rule is an error also where nothing is linted
     if not found.sources and not found.failures:
         session.say(f"devlint: warning: no Python files found in {', '.join(paths)}")
+    excluded = [found.excluded] if found.excluded and not found.sources else []
+    for text in (*found.left_out, *excluded):
+        session.say(f"devlint: warning: {text}")
     if found.skipped:
         count = len(found.skipped)
         text = "a link that leads" if count == 1 else f"{count} links that lead"

@@ -15,7 +15,7 @@ from devlint.cli import complain, say
 from devlint.cli.arguments import UsageError
 from devlint.config.configuration import Configuration
 from devlint.config.settings import SettingsError
-from devlint.driver.discover import discover, forget_ignores
+from devlint.driver.discover import discover
 from devlint.driver.run import Result
 
 _AT_MOST = 10.0
@@ -155,12 +155,13 @@ def _watched(
 
 def _forget() -> None:
     """Drop what this process remembers of files without looking at them again."""
+    from devlint.driver import ignoring
     from devlint.plan import prepare
     from devlint.project.importing import forget_places
 
     prepare.cache_clear()
     forget_places()
-    forget_ignores()
+    ignoring.forget()
 
 
 def _clear_screen() -> None:

@@ -129,6 +129,14 @@ class Settings:
     extend_exclude: Globs = field(
         default=(), metadata=_key(Shape.STRINGS, "The same, added to `exclude`.")
     )
+    default_exclude: bool = field(
+        default=True,
+        metadata=_key(
+            Shape.BOOLEAN,
+            "Leave out what `exclude` has by default: version control, environments, caches, what "
+            "builds make.",
+        ),
+    )
     extension: tuple[tuple[str, str], ...] = field(
         default=(),
         metadata=_key(
@@ -432,6 +440,8 @@ def merge(layers: Iterable[Layer], root: str = "") -> Settings:
                     f"{layer.source}: `{key}` has more than {MOST_PATTERNS:,} patterns"
                 )
             merged[key] = value
+    if merged.get("default-exclude") is False:
+        merged.setdefault("exclude", ())
     arguments = {key.replace("-", "_"): value for key, value in merged.items()}
     return Settings(
         **arguments,
