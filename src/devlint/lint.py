@@ -11,7 +11,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from devlint import policy
-from devlint.config.selection import catalogue, codes_for, fixable
+from devlint.config.selection import catalogue, codes_for, fixable, levels
 from devlint.config.settings import Settings
 from devlint.files import (
     LARGEST_SOURCE,
@@ -103,11 +103,18 @@ def check(data: bytes, filename: str, settings: Settings) -> Checked:
     """The findings of one file as `check_source` gives them."""
     with policy.asking(settings.policy_off):
         checked = _check(data, filename, settings)
-    if settings.fix_selectors and any(finding.fix for finding in checked.findings):
+    return replace(checked, findings=_as_asked(checked.findings, settings))
+
+
+def _as_asked(findings: list[Finding], settings: Settings) -> list[Finding]:
+    """Findings with the levels and the fixes that the settings leave them."""
+    if settings.levels and findings:
+        given = levels(settings.selectors, catalogue())
+        findings = [replace(f, level=given.get(f.code, f.level)) for f in findings]
+    if settings.fix_selectors and any(finding.fix for finding in findings):
         codes = fixable(settings, catalogue())
-        findings = [f if f.code in codes else replace(f, fix=None) for f in checked.findings]
-        return replace(checked, findings=findings)
-    return checked
+        findings = [f if f.code in codes else replace(f, fix=None) for f in findings]
+    return findings
 
 
 def _check(data: bytes, filename: str, settings: Settings) -> Checked:
@@ -146,7 +153,8 @@ def _check_python(
         return Checked(unreadable(filename, too_large(settings), settings))
     searched = searchable(data) if script is None else searchable_text(script.text)
     relevant = plan.concerns(searched)
-    if not relevant and not mentions(data, PRAGMA_WORDS):
+    heed = not settings.ignore_noqa
+    if not relevant and not (heed and mentions(data, PRAGMA_WORDS)):
         error = None if script is not None else syntax_error(data)
         return Checked([] if error is None else _of_failure(error, filename, codes))
     consulted: set[str] = set()
@@ -156,10 +164,11 @@ def _check_python(
     try:
         script = decode(data) if script is None else script
         if not relevant or plan.project is None:
-            read = _read(script, filename, codes, plan if relevant else None, meetings, withheld_by)
+            asked = plan if relevant else None
+            read = _read(script, filename, codes, asked, heed, meetings, withheld_by)
             return Checked(read, coverage=meetings.coverage(), withheld_by=withheld_by)
         with plan.project.visit() as consulted:
-            findings = _read(script, filename, codes, plan, meetings, withheld_by)
+            findings = _read(script, filename, codes, plan, heed, meetings, withheld_by)
     except SourceError as error:
         findings = _of_failure(error, filename, codes)
     except TooManyStepsError:
@@ -174,11 +183,12 @@ def _read(
     filename: str,
     codes: frozenset[str],
     plan: Plan | None,
+    heed: bool,
     meetings: Meetings,
     withheld_by: Counter[str],
 ) -> list[Finding]:
-    """The findings of a file; those about comments alone without a plan. `withheld_by` is told how
-    many are withheld, and by what.
+    """The findings of a file; those about comments alone without a plan. `heed` says whether
+    comments suppress; `withheld_by` is told how many are withheld, and by what.
 
     LibCST reads it where something is reported, or a comment of ours is to be judged.
     """
@@ -195,7 +205,7 @@ def _read(
             return [*chain.from_iterable(every)]
 
         said = [] if plan is None else with_room(partial(said_of, plan))
-        has_own = has_own_pragmas(script.text)
+        has_own = heed and has_own_pragmas(script.text)
         if not has_own:
             withheld_by.update(row for _, _, row in withheld.values())
         if not said and not has_own:
@@ -203,6 +213,8 @@ def _read(
         document = document_of(script, filename)
         files = no_files if plan is None or plan.neighbours is None else plan.neighbours.file
         found = [locate(report, page, document, filename, files) for page, report in said]
+        if not heed:
+            return in_order(found)
         if not has_own or not withheld:
             return in_order(_after_pragmas(found, document, codes, filename))
         # A comment for what is withheld is of use where the row is off, or with `pedantic`.
@@ -239,7 +251,8 @@ def too_large(settings: Settings, filename: str = "") -> str:
 def unreadable(filename: str, reason: str, settings: Settings) -> list[Finding]:
     """The finding for a file that can't be read; none where the settings ignore it."""
     codes = codes_for(settings, filename, catalogue())
-    return list(_findings(Unreadable(Place(_START), reason), codes, None, filename))
+    found = _findings(Unreadable(Place(_START), reason), codes, None, filename)
+    return _as_asked(list(found), settings)
 
 
 def _of_failure(error: SourceError, filename: str, codes: frozenset[str]) -> list[Finding]:

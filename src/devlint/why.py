@@ -55,7 +55,7 @@ REASONS = {
     "guard": "it only runs where an accelerator was asked for, or is known to be there",
     "suppressed": "a comment suppresses it",
     "not-selected": "the rule is off for this file",
-    LESS_CERTAIN: "it is likelier false than true, by those judged like it: --pedantic shows it",
+    LESS_CERTAIN: "too few of those judged like it were true: --pedantic shows it",
     **{row.name: row.reason for row in rows().values()},
 }
 """What withholds a finding, in words: last the rows of policy on files, which a setting turns off.
@@ -161,7 +161,7 @@ def why(data: bytes, filename: str, settings: Settings, row: int, column: int | 
         content = content_of(part, filename, plan)
         facts, said = with_room(lambda: _said(content, path, plan, record, sieve))
         document = document_of(script, filename)
-        shown = tuple(_shown(said, document, filename, codes, row, settings.pedantic))
+        shown = tuple(_shown(said, document, filename, codes, row, settings))
     found = tuple(dict.fromkeys((*shown, *_kept_back(record, facts), *dropped)))
     shown_rows = LineIndex(script.shown)
     return Why(
@@ -199,7 +199,7 @@ def _said(
     if plan.project is not None:
         plan.project.recount()
     facts = interpret(content, plan.table, plan.device_types, path, plan.project, record)
-    return facts, judge(facts, path, _all(), replace(plan, pedantic=True), sieve)
+    return facts, judge(facts, path, _all(), replace(plan, least=0), sieve)
 
 
 def _shown(
@@ -208,18 +208,18 @@ def _shown(
     filename: str,
     codes: frozenset[str],
     row: int,
-    pedantic: bool,
+    settings: Settings,
 ) -> Iterator[Judged]:
     """The findings of a line that are shown, and those that a setting or a comment withholds."""
     found = [locate(report, page, document, filename) for page, report in said]
-    kept = without_suppressed(in_order(found), document, codes)
+    kept = found if settings.ignore_noqa else without_suppressed(in_order(found), document, codes)
 
     def withheld_by(finding: Finding) -> str:
         if finding.code not in codes:
             return "not-selected"
         if finding not in kept:
             return "suppressed"
-        return "" if pedantic or is_certain(finding.score) else LESS_CERTAIN
+        return "" if is_certain(finding.score, settings.least_confidence) else LESS_CERTAIN
 
     for each in in_order(found):
         if each.span.row == row:

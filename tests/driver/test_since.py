@@ -628,7 +628,17 @@ def test_where_there_is_no_last_line_it_is_said_beside(history: History, words: 
 def test_every_format_has_the_new_findings_only(history: History) -> None:
     history.commit({"a.py": NEW})
     history.write({"a.py": NEW + 'f = torch.device("gpu3")\n'})
-    for name in ("json", "json-lines", "sarif", "github", "gitlab", "junit"):
+    for name in (
+        "json",
+        "json-lines",
+        "sarif",
+        "github",
+        "gitlab",
+        "junit",
+        "pylint",
+        "azure",
+        "rdjson",
+    ):
         out = history.project.run("--since=HEAD", f"--output-format={name}").out
         assert "gpu3" in out, name
         assert '"gpu2"' not in out.replace("\\", ""), name

@@ -135,6 +135,10 @@ def _command(name: str) -> Callable[..., int]:
         from devlint.cli.crashes import explain
 
         return explain
+    if name == "generate-shell-completion":
+        from devlint.cli.completion import generate_shell_completion
+
+        return generate_shell_completion
     from devlint.cli import commands
 
     return {

@@ -8,7 +8,8 @@ import sys
 from devlint.cli.arguments import UsageError
 from devlint.cli.output import report, shown_diffs
 from devlint.cli.session import Session
-from devlint.driver.discover import Failure, Source, is_excluded
+from devlint.driver.discover import Failure, Source
+from devlint.driver.ignoring import is_excluded
 from devlint.driver.run import check_bytes
 from devlint.files import LARGEST_SOURCE, LONGEST_PATH, UNSEEN
 from devlint.model.codec import decode, decode_counts

@@ -69,20 +69,40 @@ def select(layers: tuple[Selectors, ...], rules: Catalogue) -> frozenset[str]:
 
     Within a layer the more specific selector wins (a name or a whole code over `DEV20` over
     `DEV2` over `ALL`), and `ignore` wins over `select` where they are equally so. A layer with
-    `select` starts afresh, another adds to the layers before. Raises `SettingsError` for an
-    unknown selector.
+    `select` starts afresh, another adds to the layers before. A level of `off` leaves rules out
+    until a layer gives them another level, or selects them. Raises `SettingsError` for an unknown
+    selector.
     """
-    chosen = rules.default | FAILURES
+    chosen, off = rules.default | FAILURES, frozenset[str]()
     for layer in layers:
-        wanted = [(item, True) for item in (*(layer.select or ()), *layer.extend_select)]
-        unwanted = [(item, False) for item in layer.ignore]
+        wanted = [(item, _ON) for item in (*(layer.select or ()), *layer.extend_select)]
+        unwanted = [(item, _IGNORED) for item in layer.ignore]
+        levels = [(item, level) for item, level in layer.levels]
         if layer.select is not None:
-            chosen = FAILURES
-        # A stable sort keeps `ignore` after `select` among equals.
-        for selector, on in sorted(wanted + unwanted, key=lambda item: _specificity(item[0])):
+            chosen, off = FAILURES, frozenset()
+        # A stable sort keeps what leaves out after `select` among equals.
+        order = sorted(wanted + unwanted + levels, key=lambda item: _specificity(item[0]))
+        for selector, what in order:
             codes = _codes(selector, rules, layer.source)
-            chosen = chosen | codes if on else chosen - codes
-    return chosen
+            off = off | codes if what == Level.OFF.value else off - codes
+            if what in (_ON, _IGNORED):
+                chosen = chosen | codes if what == _ON else chosen - codes
+    return chosen - off
+
+
+_ON, _IGNORED = "selected", "ignored"
+
+
+@cache
+def levels(layers: tuple[Selectors, ...], rules: Catalogue) -> Mapping[str, Level]:
+    """The level that the settings give to codes; the others have that of their page, or of what a
+    rule says. A stronger layer wins, and within one the more specific selector."""
+    found: dict[str, Level] = {}
+    for layer in layers:
+        for selector, level in sorted(layer.levels, key=lambda item: _specificity(item[0])):
+            for code in _codes(selector, rules, layer.source):
+                found[code] = Level(level)
+    return {code: level for code, level in found.items() if level is not Level.OFF}
 
 
 def _specificity(selector: str) -> int:

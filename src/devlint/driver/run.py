@@ -56,6 +56,9 @@ class Result:
     """What the findings of a file hang on besides, as `Outcome` has it: of the files with findings,
     by path, where nothing has changed meanwhile."""
 
+    hang_on: set[str] = field(default_factory=set)
+    """The same of all files, each once, without the paths."""
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -119,6 +122,7 @@ def run(
             _note_withheld(result, source, outcomes[source.path].withheld_by)
             continue
         covered.append(known.coverage)
+        result.hang_on.add(known.consulted or "{}")
         _note_withheld(result, source, known.withheld_by)
         found = decode(known.findings, source.shown)
         result.findings += found
@@ -322,6 +326,7 @@ def _collect(result: Result, source: Source, outcome: Outcome) -> None:
         if failure not in result.failures:
             result.failures.append(failure)
     result.unchecked += outcome.failed
+    result.hang_on.add(outcome.consulted or "{}")
     if outcome.findings:
         result.findings.extend(decode(outcome.findings, source.shown))
         if outcome.lasting:

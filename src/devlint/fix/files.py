@@ -120,10 +120,10 @@ def fix_bytes(data: bytes, source: Source, unsafe: bool, older: Told | None = No
     from devlint.lint import check_source
     from devlint.verdict.score import is_certain
 
-    pedantic = source.settings.pedantic
+    least = source.settings.least_confidence
 
     def shown(finding: Finding) -> bool:
-        return pedantic or is_certain(finding.score)
+        return is_certain(finding.score, least)
 
     def check(data: bytes, filename: str, settings: Settings) -> list[Finding]:
         found = check_source(data, filename, settings)

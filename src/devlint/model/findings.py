@@ -22,8 +22,15 @@ OUTPUT_FORMATS = (
     "github",
     "gitlab",
     "junit",
+    "pylint",
+    "azure",
+    "rdjson",
 )
 """What findings can be printed as; `devlint.report` has a module for each."""
+
+
+FAIL_ON = ("error", "warning", "never")
+"""From which level on findings make a run fail."""
 
 
 class Level(str, Enum):

@@ -235,6 +235,12 @@ def _root(folder: str) -> str | None:
     return next(marked, None if folder == top else os.path.join(top, package))
 
 
+def forget_places() -> None:
+    """Look again where projects begin: in a process that lints more than once."""
+    _places.cache_clear()
+    _root.cache_clear()
+
+
 def _is_marked(place: str) -> bool:
     return any(os.path.exists(os.path.join(place, mark)) for mark in _MARKS)
 

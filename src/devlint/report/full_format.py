@@ -11,6 +11,7 @@ from devlint.report.closing import closing
 from devlint.report.context import Context, severity
 from devlint.report.snippet import Label, draw, gap, gutter
 from devlint.report.text import Line, level_style, paint
+from devlint.rulebook import page_url
 
 
 def render(findings: Sequence[Finding], context: Context) -> str:
@@ -22,17 +23,20 @@ def render(findings: Sequence[Finding], context: Context) -> str:
             filename = finding.filename
             text = context.sources(filename)
             source = None if text is None else LineIndex(text)
-        lines += [*_diagnostic(finding, source), []]
+        lines += [*_diagnostic(finding, source, context.links), []]
     return paint([*lines, *closing(findings, context.summary)], context.color)
 
 
-def _diagnostic(finding: Finding, source: LineIndex | None) -> list[Line]:
+def _diagnostic(finding: Finding, source: LineIndex | None, links: bool) -> list[Line]:
     style = level_style(finding.level)
+    linked = f"{style} {page_url(finding.name)}" if links else style
     span = finding.span
     digits = _digits(finding)
     lines: list[Line] = [
         [
-            (f"{severity(finding.level)}[{finding.code}]", style),
+            (f"{severity(finding.level)}[", style),
+            (finding.code, linked),
+            ("]", style),
             (f" {finding.name}: {finding.message}", "strong"),
         ],
         [

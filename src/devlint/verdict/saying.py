@@ -81,10 +81,10 @@ def judge(
     gathered = list(_gathered(nearest))
     _tell(sieve, said, nearest, "same-cause")
     _tell(sieve, nearest, gathered, "another-place-of-the-same")
-    if plan.pedantic:
-        return gathered
-    # Last, so that without `pedantic` a part is shown of what is shown with it, and nothing else.
-    certain = [each for each in gathered if is_certain(score(each[0].code, each[1].sorts))]
+    # Last, so that a part is shown of what is shown with `pedantic`, and nothing else.
+    certain = [
+        each for each in gathered if is_certain(score(each[0].code, each[1].sorts), plan.least)
+    ]
     _tell(sieve, gathered, certain, LESS_CERTAIN)
     return certain
 
