@@ -293,9 +293,14 @@ def without_suppressed(
 
 
 @lru_cache(maxsize=1)
-def _known() -> Mapping[str, str]:
-    """Every code and every name, with its code."""
-    return {word: page.code for page in pages().values() for word in (page.code, page.name)}
+def _known() -> Mapping[str, tuple[str, ...]]:
+    """Every code and every name, with its code; what a rule was called that was split, with the
+    codes of its parts."""
+    found: dict[str, tuple[str, ...]] = {}
+    for page in pages().values():
+        for word in (page.code, page.name, *page.formerly):
+            found[word] = (*found.get(word, ()), page.code)
+    return found
 
 
 def in_order(found: Iterable[Finding]) -> list[Finding]:

@@ -314,3 +314,49 @@ def test_an_update_that_can_not_be_written_says_so(project: Project) -> None:
     assert ran.code == 2
     assert ran.err.startswith("devlint: sub/base.json: ")
     assert project.read("sub/base.json") == before
+
+
+# --- rules that were split --------------------------------------------------------------------
+
+SPLIT = """\
+import torch
+
+
+def chosen(gpu_id, device: str):
+    index = gpu_id or 1
+    return torch.device("cuda", index), device or "cuda" if torch.cuda.is_available() else "cpu"
+"""
+
+
+def test_the_code_and_the_name_of_a_rule_that_was_split_stand_for_its_parts(
+    project: Project,
+) -> None:
+    project.write({"a.py": SPLIT})
+    both = ["a.py DEV113", "a.py DEV114"]
+    assert project.found("--select=DEV112") == both
+    assert project.found("--select=lossy-device-default") == both
+    assert project.found("--select=DEV11", "--ignore=DEV112") == []
+    assert project.found("--select=DEV11", "--ignore=dev112") == []
+    ran = project.run("rule", "DEV112")
+    assert ran.code == 2
+    assert "`DEV112` was split: see DEV113 (device-index-taken-for-false), DEV114" in ran.err
+
+
+def test_comments_and_baselines_from_before_a_rule_was_split_count(project: Project) -> None:
+    words = "--select=DEV002,DEV11"
+    for comment in ("# devlint: ignore[DEV112]", "# devlint: ignore[lossy-device-default]"):
+        project.write({"a.py": SPLIT.replace("or 1", f"or 1  {comment}")})
+        assert project.found(words) == ["a.py DEV114"]
+    project.write({"a.py": SPLIT.replace("or 1", "or 1  # noqa: DEV112")})
+    assert project.found(words) == ["a.py DEV114"]
+    project.write({"a.py": "x = 1  # devlint: ignore[DEV112]\n"})
+    assert project.found(words) == ["a.py DEV002"]
+
+    project.write({"a.py": SPLIT})
+    project.run("--no-cache", words, "--baseline=b.json")
+    entries = json.loads(project.read("b.json"))["findings"]
+    assert {each["code"] for each in entries} == {"DEV113", "DEV114"}
+    old = [{**each, "code": "DEV112"} for each in entries]
+    project.write({"b.json": json.dumps({"version": 1, "findings": old})})
+    ran = project.run("--no-cache", words, "--baseline=b.json")
+    assert (ran.code, "match nothing" in ran.out + ran.err) == (0, False)

@@ -26,6 +26,8 @@ class Catalogue:
 
     names: Mapping[str, str] = field(hash=False)
     default: frozenset[str]
+    former: Mapping[str, frozenset[str]] = field(default_factory=dict, hash=False, compare=False)
+    """The codes of the rules that one was split into, by its former code and by its name."""
 
     def codes(self, selector: str) -> frozenset[str]:
         """The codes that a selector stands for, none where it is unknown."""
@@ -33,6 +35,8 @@ class Catalogue:
             return frozenset(self.names)
         if selector in self.names.values():
             return frozenset(code for code, name in self.names.items() if name == selector)
+        if (parts := self.former.get(selector) or self.former.get(selector.upper())) is not None:
+            return parts
         if not selector:
             return frozenset()
         return frozenset(code for code in self.names if code.startswith(selector.upper()))
@@ -57,9 +61,14 @@ def catalogue() -> Catalogue:
 def catalogue_of(pages: Iterable[Page]) -> Catalogue:
     """A catalogue of the given pages."""
     found = sorted(pages, key=lambda page: page.code)
+    former: dict[str, frozenset[str]] = {}
+    for page in found:
+        for word in page.formerly:
+            former[word] = former.get(word, frozenset()) | {page.code}
     return Catalogue(
         {page.code: page.name for page in found},
         frozenset(page.code for page in found if page.level is not Level.OFF),
+        former,
     )
 
 

@@ -7,7 +7,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -57,7 +57,7 @@ def new_findings(
     besides. Raises `BaselineError`."""
     known = Counter(entry.fingerprint for entry in _read(path)[1])
     fresh: list[Finding] = []
-    marks = fingerprints(findings, sources, _folder(path), before)
+    marks = fingerprints([*map(_as_listed, findings)], sources, _folder(path), before)
     for finding, mark in zip(findings, marks, strict=True):
         if known[mark] > 0:
             known[mark] -= 1
@@ -77,7 +77,8 @@ class Run:
     def judges(self, entry: Entry, folder: str) -> bool:
         """Whether the run would have found what an entry lists: it has checked the file by that
         rule, or there is no such file or rule any more."""
-        if entry.code not in catalogue().names:
+        named = catalogue().former.get(entry.code, frozenset({entry.code}))
+        if named.isdisjoint(catalogue().names):
             return True
         # The bytes of a name that are no UTF-8 are spelled out; a name may look like that as well.
         for name in {entry.path, _SPELLED.sub(lambda byte: chr(int(byte[1], 16)), entry.path)}:
@@ -85,7 +86,7 @@ class Run:
             source = self._by_path.get(path)
             if source is not None:
                 codes = codes_for(source.settings, source.path, catalogue())
-                return source.shown not in self.unchecked and entry.code in codes
+                return source.shown not in self.unchecked and named <= codes
             if os.path.lexists(path):
                 return False
         return True
@@ -134,11 +135,18 @@ def _compared(
 
 def _entries(path: Path, findings: Sequence[Finding], sources: Sources) -> list[Entry]:
     root = _folder(path)
-    marks = fingerprints(findings, sources, root)
+    marks = fingerprints([*map(_as_listed, findings)], sources, root)
     return [
         Entry(relative_path(finding.filename, root), finding.code, mark)
         for finding, mark in zip(findings, marks, strict=True)
     ]
+
+
+def _as_listed(finding: Finding) -> Finding:
+    """A finding by the code that its rule had before it was split, so that baselines of that time
+    go on listing it."""
+    former = next((old for old, new in catalogue().former.items() if finding.code in new), None)
+    return finding if former is None else replace(finding, code=former)
 
 
 def _text(entries: Iterable[Entry]) -> bytes:
