@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import subprocess
 import sys
@@ -9,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from devlint import __version__
+from devlint import __version__, lint
+from devlint.integrations.flake8_plugin import Plugin
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -142,15 +144,10 @@ def test_a_mistake_in_a_folder_costs_its_files_only(flake8: Flake8) -> None:
 def test_an_error_of_devlints_own_costs_one_file(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    from devlint import lint
-    from devlint.integrations.flake8_plugin import Plugin
-
     def broken(*_: object) -> None:
         raise ZeroDivisionError("by zero")
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(lint, "check", broken)
-    import ast
-
     [told] = Plugin(ast.parse(""), "a.py", ["x = 1\n"]).run()
     assert told[:3] == (1, 0, "DEV003 internal error: ZeroDivisionError: by zero")
