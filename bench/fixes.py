@@ -3,6 +3,7 @@
     python bench/fixes.py --jobs 2                          examples/ and the planted mistakes
     python bench/fixes.py --mirrors DIR --jobs 2            the files of the real bugs as well
     python bench/fixes.py --sets planted --mistakes bench/mistakes.md --show
+    python bench/fixes.py --sets planted --only GAN --lint  programs named so, without running any
     python bench/fixes.py --mirrors DIR --check             fails below the marks
 
 Counted are the findings of level error, as with `--pedantic`, but for files that can't be read.
@@ -26,7 +27,7 @@ import sys
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -75,11 +76,11 @@ class Ran:
 
     title: str
     findings: tuple[Judged, ...]
-    left: int
+    left: int = 0
     """Its findings once all fixes are applied."""
-    before: str
+    before: str = ""
     """How it ends as it is: the last line of its error; "" where it runs to its end."""
-    after: str
+    after: str = ""
 
 
 # --- findings ----------------------------------------------------------------------------------
@@ -152,6 +153,15 @@ def versions(wanted: Iterable[bugs.Bug]) -> list[recall.Version]:
 
 
 # --- programs ----------------------------------------------------------------------------------
+
+
+def only_linted(title: str, files: dict[str, str], count: int) -> Ran:
+    """Lint a program, and try the fixes of its findings, without running it."""
+    with tempfile.TemporaryDirectory() as scratch:
+        for name, text in files.items():
+            Path(scratch, name).write_text(text, "utf-8")
+        found = of_folder(Path(scratch))
+    return Ran(title, tuple(replace(each, place=f"{title}: {each.place}") for each in found))
 
 
 def ran(title: str, files: dict[str, str], count: int) -> Ran:
@@ -277,6 +287,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--sets", nargs="*", choices=SETS, default=list(SETS))
     parser.add_argument("--mistakes", nargs="*", type=Path, metavar="FILE")
+    parser.add_argument("--only", default="", metavar="WORD", help="programs with it in the title")
+    parser.add_argument("--lint", action="store_true", help="run no program")
     parser.add_argument("--mirrors", type=Path, help="the folder of the clones")
     parser.add_argument("--bugs", type=Path, default=bugs.BUGS)
     parser.add_argument("--jobs", type=int, default=1)
@@ -290,7 +302,7 @@ def main() -> int:
             name: str, found: Sequence[Judged], results: Sequence[Ran] = (), is_part: bool = False
         ) -> None:
             print(f"\n{name}\n{table(found)}")
-            if results:
+            if results and not options.lint:
                 print(outcomes(results))
             if options.show and (is_part or not results):
                 print(*misses(found), sep="\n")
@@ -307,7 +319,8 @@ def main() -> int:
         paths = options.mistakes or sorted(HERE.glob("mistakes*.md"))
         for path in paths if "planted" in options.sets else ():
             cases, without = programs(path)
-            results = pool.starmap(ran, cases, 1)
+            cases = [case for case in cases if options.only.lower() in case[0].lower()]
+            results = pool.starmap(only_linted if options.lint else ran, cases, 1)
             everything += results
             left_out += without
             name = f"{path.name}: {len(cases)} programs, {without} left out for want of packages"
