@@ -21,6 +21,7 @@ from devlint.flow.facts import (
     Operand,
     Origin,
     Role,
+    Sort,
     Symbol,
     asks_type,
     chooses_host,
@@ -64,8 +65,15 @@ def creation(operand: Operand) -> ir.Expr:
     return next(calls, operand.node)
 
 
-def root(odd: Operand) -> ir.Expr | None:
-    """The call that made a tensor where it is, or moved it there last."""
+_GIVING = (Sort.LOADED, Sort.ENCODED)
+
+
+def root(odd: Operand) -> ir.Node | None:
+    """The call that made a tensor where it is, or moved it there last; the loop or the call that
+    gave it, with others that belong to it."""
+    given = [step.node for step in odd.steps if step.sort in _GIVING]
+    if given and odd.origin in (Origin.LOADED, Origin.ENCODED):
+        return given[-1]
     placed = fresh(odd) or odd.origin is Origin.MOVED
     last = odd.trace[-1].node if odd.trace and placed else None
     return last if isinstance(last, ir.Call) else None

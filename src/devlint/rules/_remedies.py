@@ -1,31 +1,13 @@
-"""What the rules advise about two devices, and the edits that do it."""
+"""What the rules advise about two devices, and the expressions that name one of them."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from devlint.flow.facts import MOVES, Operand, Origin, Sort, Step, Symbol
+from devlint.flow.facts import MOVES, Operand, Origin, Sort, Symbol
 from devlint.model import ir
-from devlint.model.findings import (
-    Anchor,
-    Change,
-    Rewrite,
-    Safety,
-    insert_after,
-    insert_before,
-    insert_below,
-    replace_tail,
-)
-from devlint.rules._meetings import OPERATIONS, followed_by, fresh, is_own_place, named
-
-_ATOMS = (ir.Name, ir.Attribute, ir.Subscript, ir.Call)
-_CREATORS = frozenset({
-    "arange", "as_tensor", "empty", "eye", "full", "linspace", "logspace", "ones", "rand",
-    "randint", "randn", "randperm", "tensor", "tril_indices", "triu_indices", "zeros",
-})  # fmt: skip
-
-
-# --- in words ------------------------------------------------------------------------------
+from devlint.model.trees import descendants
+from devlint.rules._meetings import followed_by, fresh, is_own_place, named
 
 
 def device_of(partner: Operand, module: bool = False) -> str:
@@ -60,53 +42,32 @@ def _before_move(odd: Operand) -> Operand:
     return odd
 
 
-# --- fixes ---------------------------------------------------------------------------------
+# --- expressions for a device ----------------------------------------------------------------
 
 
-def suffix(node: ir.Expr, text: str) -> tuple[Rewrite, ...]:
-    """Put `text` (".cpu()") behind an expression, in parentheses where it needs them."""
-    if isinstance(node, _ATOMS):
-        return (insert_after(node, text),)
-    if isinstance(node, OPERATIONS):
-        return (insert_before(node, "("), insert_after(node, ")" + text))
-    return ()
+@dataclass(frozen=True, slots=True)
+class Words:
+    """An expression for a device, the names in it, and the call or tensor that it is taken from:
+    there is none elsewhere than in the function where that stands."""
+
+    text: str
+    names: tuple[str, ...]
+    told: ir.Expr | None = None
 
 
-def move_from_the_start(odd: Operand, partner: Operand, module: bool = False) -> Change | None:
-    """Move `odd` to where `partner` is where it comes from: a batch at the top of its loop, what a
-    call makes behind that call; or else where it is used. The device is in the words by which
-    `partner` was moved, where they can be typed there."""
-    if odd.node is partner.node:
-        return None
-    chosen: Change | None = None
-    for place in (_at_use, _at_start):
-        for device, told in reversed(devices_of(partner, module)):
-            rewrites = place(odd, device)
-            if rewrites:
-                made = rewrites[0].start.side == "end" and place is _at_start
-                moved = f"Move `{_root(odd.node) or odd}` to `{device}`"
-                message = f"Make it on `{device}`" if made else moved
-                together = () if told is None else (rewrites[0].start.node, told)
-                names = (first_name(device),)
-                chosen = Change(
-                    message, rewrites, Safety.UNSAFE, together, names=names, otherwise=chosen
-                )
-    return chosen
-
-
-def devices_of(partner: Operand, module: bool = False) -> list[tuple[str, ir.Expr | None]]:
-    """Expressions for the device of `partner`, the best first, each with the call that says it."""
-    found: list[tuple[str, ir.Expr | None]] = []
+def devices_of(partner: Operand, module: bool = False) -> list[Words]:
+    """Expressions for the device of `partner`, the best first."""
+    found: list[Words] = []
     placed = [step.node for step in partner.steps if step.sort in _PLACING]
     for call in placed[-1:]:
         said = _said(call)
         if said is not None and named(said) and isinstance(call, ir.Expr):
-            found.append((ir.render(said, 200), call))
+            found.append(Words(ir.render(said, 200), names_in(said), call))
     device = partner.device
     if isinstance(device, Symbol) and device.is_spelled:
-        found.append((device.label, None))
+        found.append(Words(device.label, (first_name(device.label),)))
     if text := device_of(partner, module):
-        found.append((text, None))
+        found.append(Words(text, names_in(partner.node)))
     return found
 
 
@@ -123,36 +84,14 @@ def _said(node: ir.Node) -> ir.Expr | None:
     return None
 
 
+def names_in(node: ir.Expr) -> tuple[str, ...]:
+    """The names that an expression uses."""
+    return tuple(each.id for each in descendants(node) if isinstance(each, ir.Name))
+
+
 def first_name(device: str) -> str:
     """`model` of `next(model.parameters()).device`."""
     return device.removeprefix("next(").partition(".")[0].partition("[")[0]
-
-
-def _at_use(odd: Operand, device: str) -> tuple[Rewrite, ...]:
-    return put_on(odd.node, device) if odd.kind.is_tensor_like else ()
-
-
-def _at_start(odd: Operand, device: str) -> tuple[Rewrite, ...]:
-    """Move it at the top of the loop that gives it, or behind the call that makes it."""
-    name = _root(odd.node)
-    for step in odd.steps:
-        match step:
-            case Step(sort=Sort.LOADED, node=loader) if name:
-                return (insert_below(loader, f"{name} = {name}.to({device})", name),)
-            case Step(sort=sort, node=ir.Call() as made) if sort in _MAKING:
-                return put_on(made, device)
-    return ()
-
-
-_MAKING = (Sort.ENCODED, Sort.HOST_DATA, Sort.FILE, Sort.DEFAULT)
-
-
-def _root(node: ir.Expr) -> str:
-    """The tensor of which an expression is made by methods and operators alone: `x` of
-    `x.float().unsqueeze(1)`."""
-    while isinstance(node, ir.Call) and isinstance(node.func, ir.Attribute):
-        node = node.func.value
-    return node.id if isinstance(node, ir.Name) else ""
 
 
 def own_device(operand: Operand) -> str:
@@ -162,32 +101,3 @@ def own_device(operand: Operand) -> str:
 
 def _whole(operand: Operand) -> str:
     return ir.render(operand.node, 200)
-
-
-def put_on(node: ir.Expr, device: str) -> tuple[Rewrite, ...]:
-    """Put what an expression gives on `device`: in its creation call, or by a move behind it."""
-    return put_in_creation(node, device) or suffix(node, f".to({device})")
-
-
-def put_in_creation(node: ir.Expr, device: str) -> tuple[Rewrite, ...]:
-    """`torch.ones(3)` -> `torch.ones(3, device=...)`."""
-    match node:
-        case ir.Call(func=ir.Attribute(value=ir.Name(id="torch"), attr=attr), args=args) if (
-            attr in _CREATORS
-            and args
-            and not any(arg.star == "**" or arg.keyword in ("device", "out") for arg in args)
-        ):
-            return (insert_after(args[-1], f", device={device}"),)
-    return ()
-
-
-def without(call: ir.Call, argument: ir.Argument) -> tuple[Rewrite, ...]:
-    """Take an argument out of a call, with the comma before or after it."""
-    if argument not in call.args:
-        return ()  # something unpacks it
-    index = call.args.index(argument)
-    if index:
-        return (replace_tail(call.args[index - 1], argument, ""),)
-    if len(call.args) > 1:
-        return (Rewrite(Anchor(argument, "start"), Anchor(call.args[1], "start"), ""),)
-    return (Rewrite(Anchor(argument, "start"), Anchor(argument, "end"), ""),)

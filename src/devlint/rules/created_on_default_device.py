@@ -38,7 +38,8 @@ from devlint.rules._meetings import (
     place,
     where,
 )
-from devlint.rules._remedies import devices_of, first_name, own_device, put_in_creation, put_on
+from devlint.rules._moving import put_in_creation, put_on
+from devlint.rules._remedies import devices_of, first_name, own_device
 
 
 @rule("created-on-default-device", on=Join)
@@ -169,8 +170,8 @@ def _make_it_there(
     if partner.device == THE_MODULE and this:
         chosen = _made_on(made, f"next({this}.parameters()).device", partner.node)
     module = partner.kind is Kind.MODULE
-    for device, told in reversed(devices_of(partner, module)):
-        chosen = _made_on(made, device, told, chosen)
+    for words in reversed(devices_of(partner, module)):
+        chosen = _made_on(made, words.text, words.told, chosen)
     if near is not None and odd.node is not near.node:
         if _is_argument(near) and (device := _expression(near)):
             chosen = _made_on(made, device, near.node, chosen)

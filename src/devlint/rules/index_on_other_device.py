@@ -19,7 +19,7 @@ from devlint.rules._meetings import (
     place,
     where,
 )
-from devlint.rules._remedies import suffix
+from devlint.rules._moving import suffix
 
 
 @rule("index-on-other-device", on=Indexing)

@@ -90,11 +90,12 @@ def _move(module: Operand, given: Operand) -> Change | None:
     if not isinstance(made, ir.Call):
         return None
     chosen: Change | None = None
-    for device, told in reversed(devices_of(given)):
-        rewrites = (insert_after(made, f".to({device})"),)
+    for words in reversed(devices_of(given)):
+        rewrites = (insert_after(made, f".to({words.text})"),)
+        together = () if words.told is None else (made, words.told)
         chosen = Change(
-            f"Move it to `{device}`", rewrites, Safety.UNSAFE, () if told is None else (made, told),
-            names=(first_name(device),), otherwise=chosen,
+            f"Move it to `{words.text}`", rewrites, Safety.UNSAFE, together,
+            names=words.names, otherwise=chosen,
         )  # fmt: skip
     alike = _as_partner(made, given)
     return chosen if alike is None else replace(alike, otherwise=chosen)

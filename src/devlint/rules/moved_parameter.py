@@ -8,7 +8,7 @@ from devlint.flow.facts import CPU, ApiCall, AttributeRead, AttributeWrite, Trai
 from devlint.model import ir
 from devlint.model.findings import Change, Report, Safety, replace_tail
 from devlint.rules import rule
-from devlint.rules._remedies import suffix
+from devlint.rules._moving import suffix
 
 _PLAIN = (ir.Name, ir.Attribute, ir.Constant)
 

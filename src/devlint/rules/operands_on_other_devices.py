@@ -8,7 +8,8 @@ from devlint.flow.facts import Join
 from devlint.model.findings import Report
 from devlint.rules import rule
 from devlint.rules._meetings import because, confidence, made_on_default, pairs, root, sentence
-from devlint.rules._remedies import move_from_the_start, remedy
+from devlint.rules._moving import move_from_the_start
+from devlint.rules._remedies import remedy
 
 
 @rule("operands-on-other-devices", on=Join)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cached_property
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Scope = ast.Module | Function
@@ -49,18 +50,60 @@ class Scopes:
         """Whether a compound statement begins on a row."""
         return any(hasattr(each, "body") for each in self._statements.get(row, ()))
 
-    def is_move(self, row: int, indent: str) -> bool:
-        """Whether all of a row is `x = x.to(...)`, as deep as it is indented."""
+    def binder(self, name: str, row: int) -> int | None:
+        """The row of the statement that gives a name the value that it has on a row: an assignment
+        to it, or the header of a loop over it. None where that isn't one statement."""
+        if any(first <= row <= last and name in names for first, last, names in self._inner):
+            return None
+        around = (each for first, last, each in self._functions if first <= row <= last)
+        *_, inner = self._tree, *sorted(around, key=lambda each: each.lineno)
+        for owner, above in _levels(inner, row):
+            for statement in reversed(above):
+                if _binds(statement, name):
+                    return statement.lineno if self._is_plain(statement, name) else None
+            if isinstance(owner, (ast.For, ast.AsyncFor)) and self.binds(owner.lineno, name):
+                return owner.lineno
+            if isinstance(owner, (ast.For, ast.AsyncFor, ast.While)) and _binds(owner, name):
+                return None  # the next round has another value
+        return None
+
+    def _is_plain(self, statement: ast.stmt, name: str) -> bool:
+        return isinstance(statement, ast.Assign) and self.binds(statement.lineno, name)
+
+    @cached_property
+    def _inner(self) -> list[tuple[int, int, set[str]]]:
+        """The names that comprehensions and lambdas bind, with their first and last rows."""
+        found = []
+        for node in ast.walk(self._tree):
+            if isinstance(node, ast.Lambda):
+                found.append((node.lineno, node.end_lineno or 0, {a.arg for a in node.args.args}))
+            elif isinstance(node, _COMPREHENSIONS):
+                names = {
+                    each.id
+                    for clause in node.generators
+                    for each in ast.walk(clause.target)
+                    if isinstance(each, ast.Name)
+                }
+                found.append((node.lineno, node.end_lineno or 0, names))
+        return found
+
+    def value_end(self, row: int, name: str) -> tuple[int, int] | None:
+        """Where the value of `name = value` ends on a row, as Python counts: the row, and the
+        bytes before its end. None where more is assigned, or `.to()` can't follow the value."""
         match self._statements.get(row):
-            case [
-                ast.Assign(
-                    targets=[ast.Name(id=name)],
-                    value=ast.Call(func=ast.Attribute(value=ast.Name(id=moved), attr="to")),
-                    end_lineno=last,
-                    col_offset=column,
-                )
-            ]:
-                return name == moved and last == row and column == len(indent.encode())
+            case [ast.Assign(targets=[ast.Name(id=target)], value=value)] if target == name:
+                if isinstance(value, (ast.Call, ast.Attribute, ast.Subscript)):
+                    return value.end_lineno or row, value.end_col_offset or 0
+        return None
+
+    def is_move(self, row: int, indent: str) -> bool:
+        """Whether all of a row is `x, y = x.to(...), y.to(...)`, as deep as it is indented."""
+        match self._statements.get(row):
+            case [ast.Assign(targets=[target], value=value, end_lineno=last, col_offset=column)]:
+                targets = target.elts if isinstance(target, ast.Tuple) else [target]
+                values = value.elts if isinstance(value, ast.Tuple) else [value]
+                moves = len(targets) == len(values) and all(map(_is_move, targets, values))
+                return moves and last == row and column == len(indent.encode())
         return False
 
     def _rows(self, scope: Scope) -> dict[str, int]:
@@ -71,6 +114,58 @@ class Scopes:
             for name, row in _bindings(scope):
                 found[name] = min(row, found.get(name, row))
         return found
+
+
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+def _is_move(target: ast.expr, value: ast.expr) -> bool:
+    match target, value:
+        case ast.Name(id=name), ast.Call(func=ast.Attribute(value=ast.Name(id=moved), attr="to")):
+            return name == moved
+    return False
+
+
+def _levels(scope: Scope, row: int) -> Iterator[tuple[ast.AST, list[ast.stmt]]]:
+    """The blocks around a row, from the inside out, each with the statement whose block it is, and
+    the statements in it that stand above the one with the row."""
+    found: list[tuple[ast.AST, list[ast.stmt]]] = []
+    owner: ast.AST = scope
+    while True:
+        for body in _bodies(owner):
+            at = [i for i, each in enumerate(body) if each.lineno <= row <= (each.end_lineno or 0)]
+            if at:
+                found.append((owner, body[: at[-1]]))
+                owner = body[at[-1]]
+                break
+        else:
+            return reversed(found)
+
+
+def _bodies(owner: ast.AST) -> Iterator[list[ast.stmt]]:
+    for field in ("body", "orelse", "finalbody"):
+        body = getattr(owner, field, None)
+        if isinstance(body, list):
+            yield body
+    for inner in (*getattr(owner, "handlers", ()), *getattr(owner, "cases", ())):
+        yield inner.body
+
+
+def _binds(statement: ast.AST, name: str) -> bool:
+    """Whether a statement, or one in it, binds a name, or changes what it stands for."""
+    for node in ast.walk(statement):
+        match node:
+            case ast.Name(id=found, ctx=ast.Store() | ast.Del()):
+                if found == name:
+                    return True
+            case (
+                ast.ExceptHandler(name=found)
+                | ast.alias(asname=found)
+                | ast.FunctionDef(name=found)
+            ):
+                if found == name:
+                    return True
+    return False
 
 
 def _bindings(scope: Scope) -> Iterator[tuple[str, int]]:

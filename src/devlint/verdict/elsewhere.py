@@ -45,7 +45,10 @@ def _of_this_file(fix: Change | None, is_here: Callable[[Located], bool]) -> Cha
     if fix is None:
         return None
     otherwise = _of_this_file(fix.otherwise, is_here)
-    return replace(fix, otherwise=otherwise) if all(map(is_here, _touched(fix))) else otherwise
+    also = [_of_this_file(each, is_here) for each in fix.also]
+    if None in also or not all(map(is_here, _touched(fix))):
+        return otherwise
+    return replace(fix, otherwise=otherwise, also=tuple(filter(None, also)))
 
 
 def _touched(fix: Change) -> Iterator[Located]:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from devlint.model.findings import Change, Edit, Finding, Fix, Hop, Report, Span, Step
+from devlint.model.findings import Change, Edit, Finding, Fix, Hop, Report, Rewrite, Span, Step
 from devlint.rulebook import Page
 from devlint.source.spots import File, path_of, span_of
 from devlint.verdict.score import score
@@ -72,23 +72,48 @@ def _step(hop: Hop, document: Document, files: Files) -> Step | None:
 
 
 def _fix(change: Change, document: Document) -> Fix | None:
-    edits = _edits(change, document)
-    if edits:
-        return Fix(change.message, change.safety, edits)
-    return None if change.otherwise is None else _fix(change.otherwise, document)
+    """The fix that can be made of those that a change offers."""
+    made = _made(change, document, [])
+    if not made:
+        return None
+    edits = _edits(made, document)
+    more = len(made) - 1
+    message = f"{made[0].message}, and so {more} more" if more else made[0].message
+    return Fix(message, made[0].safety, tuple(edits)) if edits else None
 
 
-def _edits(change: Change, document: Document) -> tuple[Edit, ...]:
-    """The edits of a fix; none where it can't be made there."""
+def _made(change: Change, document: Document, before: list[Change]) -> list[Change] | None:
+    """The first option that can be made, and those that go with it. What is done at one place
+    `before` isn't done there once more."""
+    taken = {_place(rewrite) for each in before for rewrite in each.rewrites}
+    for option in change.options():
+        if not _can_be_made(option, document):
+            continue
+        made: list[Change] | None = [*before, option]
+        is_done = taken.issuperset(map(_place, option.rewrites))
+        if is_done or (before and _edits([*before, option], document) == _edits(before, document)):
+            made = before
+        for other in option.also:
+            made = None if made is None else _made(other, document, made)
+        if made is not None:
+            return made
+    return None
+
+
+def _edits(made: list[Change], document: Document) -> list[Edit] | None:
+    return document.edits(rewrite for each in made for rewrite in each.rewrites)
+
+
+def _place(rewrite: Rewrite) -> tuple[object, ...]:
+    return rewrite.start, rewrite.end, rewrite.part
+
+
+def _can_be_made(change: Change, document: Document) -> bool:
     if not change.rewrites or not document.in_one_function(change.together):
-        return ()
+        return False
     starts = [document.locate(node).start for node in change.together]
     if change.in_order and starts != sorted(starts):
-        return ()
-    first = change.rewrites[0].start.node
-    if not all(document.is_bound(name, first) for name in change.names):
-        return ()
-    edits = [document.edit(rewrite) for rewrite in change.rewrites]
-    if None in edits:
-        return ()
-    return tuple(sorted(filter(None, edits), key=lambda edit: edit.span.start))
+        return False
+    if document.edits(change.rewrites) is None:
+        return False
+    return all(document.is_bound(name, change.rewrites[0]) for name in change.names)

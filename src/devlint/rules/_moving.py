@@ -1,0 +1,185 @@
+"""The edits that put a tensor on another device: where it comes from, or where it is used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from devlint.flow.facts import Operand, Sort, Step
+from devlint.model import ir
+from devlint.model.findings import (
+    Anchor,
+    Change,
+    Part,
+    Rewrite,
+    Safety,
+    insert_after,
+    insert_before,
+    move_below,
+    move_where_bound,
+    replace_tail,
+)
+from devlint.model.trees import descendants
+from devlint.rules._meetings import OPERATIONS
+from devlint.rules._remedies import Words, devices_of
+
+_ATOMS = (ir.Name, ir.Attribute, ir.Subscript, ir.Call)
+_CREATORS = frozenset({
+    "arange", "as_tensor", "empty", "eye", "full", "linspace", "logspace", "ones", "rand",
+    "randint", "randn", "randperm", "tensor", "tril_indices", "triu_indices", "zeros",
+})  # fmt: skip
+
+
+def move_from_the_start(odd: Operand, partner: Operand, module: bool = False) -> Change | None:
+    """Move `odd` to where `partner` is where it comes from: a batch at the top of its loop, what a
+    call makes behind that call, what has a name where it gets that; or else where it is used. The
+    device is in the words by which `partner` was moved, where they can be typed there."""
+    if odd.node is partner.node:
+        return None
+    chosen: Change | None = None
+    for place in (_at_use, _where_bound, _where_made, _below_loop):
+        chosen = _moved(odd, devices_of(partner, module), place, chosen)
+    return chosen
+
+
+Place = Callable[[Operand, str], tuple[Rewrite, ...]]
+
+
+def _moved(
+    odd: Operand, devices: list[Words], place: Place, chosen: Change | None
+) -> Change | None:
+    for words in reversed(devices):
+        rewrites = place(odd, words.text)
+        if not rewrites:
+            continue
+        if place is _where_made:
+            message = f"Make it on `{words.text}`"
+        else:
+            part = part_of(odd)
+            message = f"Move `{part.text if part else odd}` to `{words.text}`"
+        together = () if words.told is None else (rewrites[0].start.node, words.told)
+        chosen = Change(
+            message, rewrites, Safety.UNSAFE, together, names=words.names, otherwise=chosen
+        )
+    return chosen
+
+
+def move_where_used(
+    odd: Operand, devices: Iterable[Words], otherwise: Change | None
+) -> Change | None:
+    """Move `odd` where it gets its name, or else where it is used."""
+    for place in (_at_use, _where_bound):
+        otherwise = _moved(odd, list(devices), place, otherwise)
+    return otherwise
+
+
+# --- where -----------------------------------------------------------------------------------
+
+
+def _at_use(odd: Operand, device: str) -> tuple[Rewrite, ...]:
+    return put_on(odd.node, device) if odd.kind.is_tensor_like else ()
+
+
+def _where_bound(odd: Operand, device: str) -> tuple[Rewrite, ...]:
+    """Where the name gets its value by which it is used, or the dict of which it is a value."""
+    part = part_of(odd)
+    if (
+        part is None
+        or part.text != part.name
+        or any(isinstance(each, ir.Call) for each in descendants(odd.node))
+    ):
+        return ()  # what has the method may be no tensor
+    return (move_where_bound(odd.node, part, device),)
+
+
+def _where_made(odd: Operand, device: str) -> tuple[Rewrite, ...]:
+    """Behind the call that makes it."""
+    if isinstance(odd.node, ir.Unpacked):
+        return ()  # one of several
+    for step in odd.steps:
+        match step:
+            case Step(sort=sort, node=ir.Call() as made) if sort in _MAKING:
+                return put_on(made, device)
+    return ()
+
+
+_MAKING = (
+    Sort.ENCODED, Sort.HOST_DATA, Sort.FILE, Sort.DEFAULT, Sort.NUMBERS, Sort.HOST_GENERATOR,
+)  # fmt: skip
+
+
+def _below_loop(odd: Operand, device: str) -> tuple[Rewrite, ...]:
+    """At the top of the loop that gives it."""
+    part = part_of(odd)
+    for step in odd.steps:
+        if step.sort is Sort.LOADED and part is not None:
+            return (move_below(step.node, part, device),)
+    return ()
+
+
+def part_of(odd: Operand) -> Part | None:
+    """The tensor of which alone an expression is made, and the name that holds it: `x` of
+    `-x[:3].float() + 1`, `batch["x"]`, the dict of `**batch`."""
+    node = odd.node
+    match node:
+        case ir.Unpacked(argument=ir.Argument(star="**", value=ir.Name(id=name))):
+            return Part(name, name, each=True)
+    while True:
+        match node:
+            case ir.Call(func=ir.Attribute(value=inner)):
+                node = inner
+            case ir.Subscript(value=inner, index=ir.Slice()) | ir.Unary(operand=inner):
+                node = inner
+            case (
+                ir.Binary(left=inner, right=ir.Constant())
+                | ir.Binary(left=ir.Constant(), right=inner)
+            ):
+                node = inner
+            case _:
+                break
+    match node:
+        case ir.Name(id=name):
+            return Part(name, name)
+        case ir.Subscript(value=ir.Name(id=name), index=ir.Constant(value=str())):
+            return Part(name, ir.render(node, 200))
+    return None
+
+
+# --- how -------------------------------------------------------------------------------------
+
+
+def suffix(node: ir.Expr, text: str) -> tuple[Rewrite, ...]:
+    """Put `text` (".cpu()") behind an expression, in parentheses where it needs them."""
+    if isinstance(node, _ATOMS):
+        return (insert_after(node, text),)
+    if isinstance(node, OPERATIONS):
+        return (insert_before(node, "("), insert_after(node, ")" + text))
+    return ()
+
+
+def put_on(node: ir.Expr, device: str) -> tuple[Rewrite, ...]:
+    """Put what an expression gives on `device`: in its creation call, or by a move behind it."""
+    return put_in_creation(node, device) or suffix(node, f".to({device})")
+
+
+def put_in_creation(node: ir.Expr, device: str) -> tuple[Rewrite, ...]:
+    """`torch.ones(3)` -> `torch.ones(3, device=...)`."""
+    match node:
+        case ir.Call(func=ir.Attribute(value=ir.Name(id="torch"), attr=attr), args=args) if (
+            attr in _CREATORS
+            and args
+            and not any(arg.star == "**" or arg.keyword in ("device", "out") for arg in args)
+        ):
+            return (insert_after(args[-1], f", device={device}"),)
+    return ()
+
+
+def without(call: ir.Call, argument: ir.Argument) -> tuple[Rewrite, ...]:
+    """Take an argument out of a call, with the comma before or after it."""
+    if argument not in call.args:
+        return ()  # something unpacks it
+    index = call.args.index(argument)
+    if index:
+        return (replace_tail(call.args[index - 1], argument, ""),)
+    if len(call.args) > 1:
+        return (Rewrite(Anchor(argument, "start"), Anchor(call.args[1], "start"), ""),)
+    return (Rewrite(Anchor(argument, "start"), Anchor(argument, "end"), ""),)
