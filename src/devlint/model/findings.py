@@ -85,6 +85,17 @@ class Part:
     text: str
     each: bool = False
 
+    def line(self, device: str) -> str:
+        """The line that moves it."""
+        return f"{self.text} = {self.moved(device)}"
+
+    def moved(self, device: str) -> str:
+        """What stands for it once it is on another device."""
+        if not self.each:
+            return f"{self.text}.to({device})"
+        key, value = ("key", "value") if device.startswith(("k.", "v.")) else ("k", "v")
+        return f"{{{key}: {value}.to({device}) for {key}, {value} in {self.text}.items()}}"
+
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
@@ -110,7 +121,8 @@ class Change:
     would use a name where nothing binds it. `in_order`: nor is there one where they don't stand in
     that order; nor where one of `names`, which its text uses, isn't bound where the first rewrite
     starts; nor where there is none for one of the others that have to be made with it (`also`).
-    `otherwise` is the fix where this is none.
+    `otherwise` is the fix where this is none. `help` is the remedy in the same words. `is_guess`:
+    only linting the result tells whether it is right.
     """
 
     message: str
@@ -121,6 +133,8 @@ class Change:
     names: tuple[str, ...] = ()
     otherwise: Change | None = None
     also: tuple[Change, ...] = ()
+    help: str = ""
+    is_guess: bool = False
 
     def options(self) -> Iterator[Change]:
         """This fix, and those that are tried where it can't be made, in their order."""

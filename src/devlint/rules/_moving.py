@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from dataclasses import replace
 
-from devlint.flow.facts import Operand, Sort, Step
+from devlint.flow.facts import Operand, Sort, Step, Trait
 from devlint.model import ir
 from devlint.model.findings import (
     Anchor,
@@ -19,8 +20,8 @@ from devlint.model.findings import (
     replace_tail,
 )
 from devlint.model.trees import descendants
-from devlint.rules._meetings import OPERATIONS
-from devlint.rules._remedies import Words, devices_of
+from devlint.rules._meetings import OPERATIONS, followed_by
+from devlint.rules._remedies import IN_SCOPE, Words, before_move, devices_of
 
 _ATOMS = (ir.Name, ir.Attribute, ir.Subscript, ir.Call)
 _CREATORS = frozenset({
@@ -33,12 +34,28 @@ def move_from_the_start(odd: Operand, partner: Operand, module: bool = False) ->
     """Move `odd` to where `partner` is where it comes from: a batch at the top of its loop, what a
     call makes behind that call, what has a name where it gets that; or else where it is used. The
     device is in the words by which `partner` was moved, where they can be typed there."""
-    if odd.node is partner.node:
+    if odd.node is partner.node or odd.value.trait is Trait.OF_DISTRIBUTION:
         return None
-    chosen: Change | None = None
-    for place in (_at_use, _where_bound, _where_made, _below_loop):
-        chosen = _moved(odd, devices_of(partner, module), place, chosen)
-    return chosen
+    devices = devices_of(partner, module)
+    chosen = make_there(odd, devices, move_where_used(odd, devices))
+    return _moved(odd, devices, _below_loop, chosen)
+
+
+def make_there(odd: Operand, devices: list[Words], otherwise: Change | None) -> Change | None:
+    """Make `odd` on another device, or move it behind the call that makes it."""
+    return _moved(odd, [*devices, IN_SCOPE], _where_made, otherwise)
+
+
+def move_where_used(odd: Operand, devices: list[Words]) -> Change | None:
+    """Move `odd` where it gets its name, or else where it is used."""
+    return _moved(odd, devices, _where_bound, _moved(odd, devices, _at_use, None))
+
+
+def keep_target(odd: Operand, partner: Operand, devices: list[Words]) -> Change | None:
+    """Of what is written into: make it on another device, or move what is written to where it
+    is."""
+    written = _moved(partner, devices_of(odd), _at_use, None)
+    return make_there(odd, devices, _moved(odd, devices, _where_bound, written))
 
 
 Place = Callable[[Operand, str], tuple[Rewrite, ...]]
@@ -51,39 +68,43 @@ def _moved(
         rewrites = place(odd, words.text)
         if not rewrites:
             continue
-        if place is _where_made:
-            message = f"Make it on `{words.text}`"
-        else:
-            part = part_of(odd)
-            message = f"Move `{part.text if part else odd}` to `{words.text}`"
+        message, help = _in_words(odd, words.text, rewrites)
         together = () if words.told is None else (rewrites[0].start.node, words.told)
         chosen = Change(
-            message, rewrites, Safety.UNSAFE, together, names=words.names, otherwise=chosen
-        )
+            message, rewrites, Safety.UNSAFE, together,
+            names=words.names, otherwise=chosen, help=help, is_guess=words is IN_SCOPE,
+        )  # fmt: skip
     return chosen
 
 
-def move_where_used(
-    odd: Operand, devices: Iterable[Words], otherwise: Change | None
-) -> Change | None:
-    """Move `odd` where it gets its name, or else where it is used."""
-    for place in (_at_use, _where_bound):
-        otherwise = _moved(odd, list(devices), place, otherwise)
-    return otherwise
+def _in_words(odd: Operand, device: str, rewrites: tuple[Rewrite, ...]) -> tuple[str, str]:
+    """What a fix does, and how to do it."""
+    start, part = rewrites[0].start, rewrites[0].part
+    if part is not None:
+        return f"Move `{part.text}` to `{device}`", f"move it first: `{part.line(device)}`"
+    if isinstance(start.node, ir.Argument):
+        return f"Make it on `{device}`", f"make it there: `device={device}`"
+    moved = replace(odd, node=start.node) if isinstance(start.node, ir.Expr) else odd
+    return f"Move `{moved}` to `{device}`", f"move it: `{followed_by(moved, f'.to({device})')}`"
 
 
 # --- where -----------------------------------------------------------------------------------
 
 
 def _at_use(odd: Operand, device: str) -> tuple[Rewrite, ...]:
-    return put_on(odd.node, device) if odd.kind.is_tensor_like else ()
+    """Where it is used, by the move that stands there, if that goes to the wrong place."""
+    inner = before_move(odd).node
+    if inner is not odd.node:
+        return (replace_tail(inner, odd.node, f".to({device})"),)
+    return put_on(odd.node, device) if odd.kind.moves_by_to and not odd.among else ()
 
 
 def _where_bound(odd: Operand, device: str) -> tuple[Rewrite, ...]:
     """Where the name gets its value by which it is used, or the dict of which it is a value."""
     part = part_of(odd)
     if (
-        part is None
+        odd.among
+        or part is None
         or part.text != part.name
         or any(isinstance(each, ir.Call) for each in descendants(odd.node))
     ):

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 from devlint.flow.facts import MOVES, Operand, Origin, Sort, Symbol
 from devlint.model import ir
-from devlint.model.trees import descendants
-from devlint.rules._meetings import followed_by, fresh, is_own_place, named
+from devlint.model.trees import descendants, is_named
+from devlint.rules._meetings import followed_by, fresh, is_own_place
 
 
 def device_of(partner: Operand, module: bool = False) -> str:
@@ -15,9 +15,9 @@ def device_of(partner: Operand, module: bool = False) -> str:
     if module and isinstance(partner.device, Symbol) and not is_own_place(partner):
         if partner.device.is_spelled:
             return partner.device.label
-    if not named(partner.node):
+    if not is_named(partner.node):
         return ""
-    return f"next({_whole(partner)}.parameters()).device" if module else own_device(partner)
+    return f"next({_whole(partner)}.parameters()).device" if module else f"{_whole(partner)}.device"
 
 
 def remedy(odd: Operand, partner: Operand, module: bool = False) -> str:
@@ -27,12 +27,12 @@ def remedy(odd: Operand, partner: Operand, module: bool = False) -> str:
         return f"make it there: `device={target}`" if target else "make it there with `device=`"
     if not target:
         return f"move `{odd}` to the device of `{partner}`"
-    if not named(odd.node):
-        return f"move it: `{followed_by(_before_move(odd), f'.to({target})')}`"
+    if not is_named(odd.node):
+        return f"move it: `{followed_by(before_move(odd), f'.to({target})')}`"
     return f"move it first: `{odd} = {odd}.to({target})`"
 
 
-def _before_move(odd: Operand) -> Operand:
+def before_move(odd: Operand) -> Operand:
     """What is moved, of an expression that moves it to the wrong place: `x` of `x.cuda()`."""
     match odd.node:
         case ir.Call(func=ir.Attribute(value=inner, attr="to" | "cuda" | "cpu")) if (
@@ -55,19 +55,28 @@ class Words:
     told: ir.Expr | None = None
 
 
+IN_SCOPE = Words("device", ("device",))
+"""What may be the name of the right device where something is made: it is tried."""
+
+
 def devices_of(partner: Operand, module: bool = False) -> list[Words]:
     """Expressions for the device of `partner`, the best first."""
     found: list[Words] = []
     placed = [step.node for step in partner.steps if step.sort in _PLACING]
     for call in placed[-1:]:
         said = _said(call)
-        if said is not None and named(said) and isinstance(call, ir.Expr):
+        if said is not None and is_named(said) and isinstance(call, ir.Expr):
             found.append(Words(ir.render(said, 200), names_in(said), call))
     device = partner.device
     if isinstance(device, Symbol) and device.is_spelled:
         found.append(Words(device.label, (first_name(device.label),)))
-    if text := device_of(partner, module):
-        found.append(Words(text, names_in(partner.node)))
+    if is_named(partner.node):
+        text = f"next({_whole(partner)}.parameters())" if module else _whole(partner)
+        own = Words(f"{text}.device", names_in(partner.node), partner.node)
+        found = [*(words for words in found if words.text != own.text), own]
+    elif partner.near is not None:
+        text = f"{ir.render(partner.near, 200)}.device"
+        found.append(Words(text, names_in(partner.near), partner.node))
     return found
 
 
@@ -92,11 +101,6 @@ def names_in(node: ir.Expr) -> tuple[str, ...]:
 def first_name(device: str) -> str:
     """`model` of `next(model.parameters()).device`."""
     return device.removeprefix("next(").partition(".")[0].partition("[")[0]
-
-
-def own_device(operand: Operand) -> str:
-    """`x.device`, uncut."""
-    return f"{_whole(operand)}.device"
 
 
 def _whole(operand: Operand) -> str:

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from devlint.flow.facts import CPU, CUDA_AVAILABLE, Device, Draw, Known, Operand, Role, difference
 from devlint.model import ir
 from devlint.model.findings import Anchor, Change, Report, Rewrite, Safety, insert_after
+from devlint.model.trees import is_named
 from devlint.rules import rule
-from devlint.rules._meetings import confidence, device_at, named, place
+from devlint.rules._meetings import confidence, device_at, place
 
 _DEFAULT = "torch.Generator(device=torch.get_default_device())"
 
@@ -63,7 +64,7 @@ def _help(draw: Draw) -> str:
         return f"give it a generator of the default device: `generator={_DEFAULT}`"
     if not draw.tensors:
         return "make the generator on the default device: `torch.Generator()` where nothing sets it"
-    if draw.target is not None and draw.placed is None and named(draw.target.node):
+    if draw.target is not None and draw.placed is None and is_named(draw.target.node):
         return f"make the generator there: `torch.Generator(device={draw.target}.device)`"
     if isinstance(draw.generator.device, Known) and draw.generator.device.is_host:
         return "draw on the CPU and move what was drawn, or make the generator where the numbers go"
@@ -97,7 +98,7 @@ def _move_draw(draw: Draw, generator: Operand) -> Change | None:
 def _beside(draw: Draw, generator: Operand) -> Change | None:
     """`torch.rand(3, generator=g)` -> `torch.rand(3, generator=g, device=g.device)`."""
     makes = draw.target is None and not any(arg.star for arg in draw.node.args)
-    if not makes or not named(generator.node) or draw.op == "torch.normal":
+    if not makes or not is_named(generator.node) or draw.op == "torch.normal":
         return None
     device = f"{ir.render(generator.node, 200)}.device"
     rewrites = (insert_after(draw.node.args[-1], f", device={device}"),)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from devlint.flow.facts import ModuleCall, Operand, Origin, StrayPart, Symbol
 from devlint.model import ir
 from devlint.model.findings import Change, Hop, Level, Report, Safety, insert_after
+from devlint.model.trees import is_named
 from devlint.rules import rule
 from devlint.rules._meetings import (
     apart,
@@ -16,10 +17,9 @@ from devlint.rules._meetings import (
     followed_by,
     is_left,
     is_own_place,
-    named,
     place,
 )
-from devlint.rules._remedies import devices_of, first_name
+from devlint.rules._remedies import IN_SCOPE, devices_of, first_name
 
 
 @rule("module-left-behind", on=ModuleCall)
@@ -74,7 +74,7 @@ def _sentence(module: Operand, given: Operand) -> str:
 
 
 def _help(module: Operand, given: Operand) -> str:
-    if named(given.node) and named(module.node):
+    if is_named(given.node) and is_named(module.node):
         return f"move it first: `{module}.to({given}.device)`"
     if isinstance(given.device, Symbol) and given.device.is_spelled:
         return f"move it first: `{followed_by(module, f'.to({given.device.label})')}`"
@@ -90,12 +90,13 @@ def _move(module: Operand, given: Operand) -> Change | None:
     if not isinstance(made, ir.Call):
         return None
     chosen: Change | None = None
-    for words in reversed(devices_of(given)):
+    for words in reversed([*devices_of(given), IN_SCOPE]):
         rewrites = (insert_after(made, f".to({words.text})"),)
         together = () if words.told is None else (made, words.told)
+        help = f"move it where it is made: `.to({words.text})`"
         chosen = Change(
             f"Move it to `{words.text}`", rewrites, Safety.UNSAFE, together,
-            names=words.names, otherwise=chosen,
+            names=words.names, otherwise=chosen, help=help,
         )  # fmt: skip
     alike = _as_partner(made, given)
     return chosen if alike is None else replace(alike, otherwise=chosen)
@@ -117,13 +118,15 @@ def _as_partner(made: ir.Expr, partner: Operand) -> Change | None:
                     if not isinstance(argument.value, ir.Constant)
                 )
                 change = (insert_after(made, text),)
+                help = f"move it where it is made: `{text}`"
                 return Change(
-                    f"Move it: `{text}`", change, Safety.UNSAFE, (move, made), names=names
-                )
+                    f"Move it: `{text}`", change, Safety.UNSAFE, (move, made),
+                    names=names, help=help,
+                )  # fmt: skip
     return None
 
 
 def _is_plain(argument: ir.Argument) -> bool:
     constant = isinstance(argument.value, ir.Constant)
     plain = argument.keyword is None and not argument.star
-    return plain and (constant or named(argument.value))
+    return plain and (constant or is_named(argument.value))

@@ -91,20 +91,13 @@ def _indent(row: str) -> str:
 
 def _written(moves: list[tuple[Part, str]], indent: int) -> list[str]:
     """The lines that move parts: one for all names, if it isn't too long."""
-    written = [(part.text, _moved(part, device)) for part, device in moves]
+    written = [(part.text, part.moved(device)) for part, device in moves]
     names = [each for each, (part, _) in zip(written, moves, strict=True) if _is_name(part)]
     one = f"{', '.join(name for name, _ in names)} = {', '.join(value for _, value in names)}"
     if len(names) < 2 or indent + len(one) > _WIDEST:
-        return [f"{target} = {value}" for target, value in written]
-    return [one, *(f"{target} = {value}" for target, value in written if target not in dict(names))]
+        return [part.line(device) for part, device in moves]
+    return [one, *(part.line(device) for part, device in moves if not _is_name(part))]
 
 
 def _is_name(part: Part) -> bool:
     return part.text == part.name and not part.each
-
-
-def _moved(part: Part, device: str) -> str:
-    if not part.each:
-        return f"{part.text}.to({device})"
-    key, value = ("key", "value") if device.startswith(("k.", "v.")) else ("k", "v")
-    return f"{{{key}: {value}.to({device}) for {key}, {value} in {part.text}.items()}}"

@@ -37,6 +37,9 @@ def locate(
     else:
         span = document.locate(report.at)
         statement = document.statement_rows(span.row)
+    fix, remedy = None, ""
+    if report.fix is not None and document is not None:
+        fix, remedy = _fix(report.fix, document)
     return Finding(
         filename=filename,
         code=page.code,
@@ -45,8 +48,8 @@ def locate(
         level=report.level or page.level,
         span=span,
         trace=_trace(report, document, files),
-        fix=None if report.fix is None or document is None else _fix(report.fix, document),
-        help=report.help,
+        fix=fix,
+        help=remedy or report.help,
         statement=statement,
         confidence=report.confidence,
         sorts=report.sorts,
@@ -71,15 +74,15 @@ def _step(hop: Hop, document: Document, files: Files) -> Step | None:
     return None if span is None else Step(span, hop.message, path)
 
 
-def _fix(change: Change, document: Document) -> Fix | None:
-    """The fix that can be made of those that a change offers."""
+def _fix(change: Change, document: Document) -> tuple[Fix | None, str]:
+    """The fix that can be made of those that a change offers, and its words."""
     made = _made(change, document, [])
-    if not made:
-        return None
-    edits = _edits(made, document)
+    edits = _edits(made, document) if made else None
+    if not made or not edits:
+        return None, ""
     more = len(made) - 1
     message = f"{made[0].message}, and so {more} more" if more else made[0].message
-    return Fix(message, made[0].safety, tuple(edits)) if edits else None
+    return Fix(message, made[0].safety, tuple(edits)), made[0].help
 
 
 def _made(change: Change, document: Document, before: list[Change]) -> list[Change] | None:
@@ -87,12 +90,13 @@ def _made(change: Change, document: Document, before: list[Change]) -> list[Chan
     `before` isn't done there once more."""
     taken = {_place(rewrite) for each in before for rewrite in each.rewrites}
     for option in change.options():
-        if not _can_be_made(option, document):
-            continue
-        made: list[Change] | None = [*before, option]
-        is_done = taken.issuperset(map(_place, option.rewrites))
-        if is_done or (before and _edits([*before, option], document) == _edits(before, document)):
-            made = before
+        made: list[Change] | None = before
+        if not taken.issuperset(map(_place, option.rewrites)):
+            if not _can_be_made(option, document):
+                continue
+            made = [*before, option]
+            if before and _edits(made, document) == _edits(before, document):
+                made = before
         for other in option.also:
             made = None if made is None else _made(other, document, made)
         if made is not None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from devlint.model import ir
-from devlint.model.findings import Change, Hop, Located, Report, Rewrite
+from devlint.model.findings import Anchor, Change, Hop, Level, Located, Report, Rewrite
 from devlint.model.trees import key
 from devlint.rulebook import Page
 
@@ -16,26 +16,32 @@ Said = list[tuple[Page, Report]]
 def gathered(said: Said) -> Iterator[tuple[Page, Report]]:
     """What is said, and of what goes back to one root the report that stands there, else the first,
     which tells the other places."""
-    places: dict[Located, dict[Located, Report]] = {}
+    groups: dict[Located, list[Report]] = {}
     for _, report in said:
         if report.root is not None:
-            places.setdefault(report.root, {}).setdefault(report.at, report)
+            groups.setdefault(report.root, []).append(report)
     for page, report in said:
         if report.root is None:
             yield page, report
             continue
-        group = places[report.root]
-        first = group.get(report.root) or next(iter(group.values()))
+        group = groups[report.root]
+        first = min(
+            group, key=lambda each: (each.at is not each.root, each.level is not Level.ERROR)
+        )
         if report is first:
-            others = [each for each in group.values() if each is not first]
-            yield page, _with_others(first, others) if others else first
+            yield page, _with_others(first, [each for each in group if each is not first])
+
+
+def _is_further(report: Report) -> tuple[bool, bool]:
+    return report.at is not report.root, report.level is Level.WARNING
 
 
 def _with_others(first: Report, others: list[Report]) -> Report:
     """A report that tells of other places as well. A fix changes all of them, or there is none."""
-    also = (Hop(each.at, _words(first.at, each.at)) for each in others)
-    fix = _all_of(first.fix, [each.fix for each in others])
-    return replace(first, because=(*first.because, *also), fix=fix)
+    places = {each.at: Hop(each.at, _words(first.at, each.at)) for each in others}
+    places.pop(first.at, None)
+    fix = _all_of([first.fix, *(each.fix for each in others)])
+    return replace(first, because=(*first.because, *places.values()), fix=fix)
 
 
 def _words(first: Located, other: Located) -> str:
@@ -44,15 +50,27 @@ def _words(first: Located, other: Located) -> str:
     return "and here"
 
 
-def _all_of(first: Change | None, others: Sequence[Change | None]) -> Change | None:
-    """One fix that does what all of these do; None where one of them is missing."""
-    if first is None or None in others:
-        return None
-    also = tuple(_like(each, first) for each in others if each is not None)
+def _all_of(fixes: Sequence[Change | None]) -> Change | None:
+    """One fix that does what all of these do: at one place that all of them know, in the words of
+    any of them; or each at its own. None where one of them is missing."""
+    given = [each for each in fixes if each is not None]
+    if len(given) < len(fixes) or len(given) < 2:
+        return given[0] if len(given) == len(fixes) else None
+    common = set.intersection(*({*map(_places, each.options())} for each in given))
+    first, *others = given
+    also = tuple(_like(each, first) for each in others)
+    options = [replace(each, also=also) for each in first.options() if _places(each) not in common]
+    ranked = [each for fix in given for each in enumerate(fix.options())]
+    ranked.sort(key=lambda each: (each[1].is_guess, each[0]))
+    shared = [option for _, option in ranked if _places(option) in common]
     result: Change | None = None
-    for option in reversed(list(first.options())):
-        result = replace(option, also=also, otherwise=result)
+    for option in reversed([*shared, *options]):
+        result = replace(option, otherwise=result)
     return result
+
+
+def _places(change: Change) -> tuple[object, ...]:
+    return tuple((each.start, each.end, each.part) for each in change.rewrites)
 
 
 def _like(change: Change, first: Change) -> Change:
@@ -69,10 +87,10 @@ def _like(change: Change, first: Change) -> Change:
 
 
 def _lines(change: Change) -> Iterator[tuple[Change, Rewrite]]:
-    """The options of a fix that put one line below a statement."""
+    """The options of a fix that put a line at the top of a loop."""
     for option in change.options():
         match option.rewrites:
-            case (Rewrite(part=part) as rewrite,) if part is not None:
+            case (Rewrite(start=Anchor(side="below")) as rewrite,):
                 yield option, rewrite
 
 

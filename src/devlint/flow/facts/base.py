@@ -66,6 +66,11 @@ class Operand:
     """Its last move stands under an `if` (the other branch leaves it where it was)."""
     passed: bool = False
     """It is called by the name that a parameter has, of a function which a call leads to."""
+    among: bool = False
+    """It is one of several that the expression at its node gives."""
+    near: ir.Expr | None = None
+    """A part of it that has a name, and stands for a tensor that is where it is: `x` of `x.sum()`.
+    It is only looked for in facts about what meets."""
 
     def __str__(self) -> str:
         return ir.render(self.node)
