@@ -8,7 +8,7 @@
 
 Counted are the findings of level error, as with `--pedantic`, but for files that can't be read.
 A fix holds if it clears its finding and adds none: each is applied to its file alone, and the file
-is linted again, as `--fix --unsafe-fixes` does it.
+is linted again, as `--fix --unsafe-fixes` does it: with the fixes of what it uncovers.
 
 examples/ holds a project with bugs of every family. A planted mistake is one in a program of
 mistakes*.md (mistakes.py says where they come from); programs whose packages aren't installed are
@@ -37,9 +37,9 @@ import linting
 import recall
 import samples
 
+from devlint.applying import objection_to
 from devlint.config.selection import FAILURES
 from devlint.config.settings import Settings
-from devlint.fix.applying import fix_source
 from devlint.lint import check_source
 from devlint.model.findings import Finding, Level
 from devlint.plan import prepare
@@ -106,10 +106,7 @@ def judged(path: Path, shown: str) -> list[Judged]:
         place = f"{shown}:{finding.span.row}"
         if finding.fix is None or not finding.fix.edits:
             return Judged(place, finding.code, finding.message)
-        result = fix_source(
-            data, str(path), SETTINGS, True, check, shown=lambda each: each is finding
-        )
-        dropped = "" if result.applied else result.dropped[0].reason
+        dropped = objection_to(finding, data, str(path), SETTINGS, check)
         return Judged(place, finding.code, finding.message, True, dropped)
 
     return [judge(each) for each in check(data, str(path), SETTINGS) if counts(each)]

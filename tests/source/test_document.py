@@ -2,6 +2,7 @@
 
 import codecs
 import sys
+from typing import Literal
 
 import pytest
 
@@ -448,12 +449,12 @@ def test_a_line_below_moves_that_are_there() -> None:
     assert below(code, "y") == code.replace("    f", "    y = y.to(d)\n    f")
 
 
-def where_bound(code: str, *names: str) -> str | None:
+def where_bound(code: str, *names: str, side: Literal["binding", "loop"] = "binding") -> str | None:
     """The code with a move of what names stand for in the call of `use`, where they get it."""
     document = read(code)
     nodes = [each for statement in lower(code, "x.py").body for each in descendants(statement)]
     (use,) = (n for n in nodes if isinstance(n, ir.Call) and ir.render(n.func) == "use")
-    moves = [move_where_bound(use, Part(name, name), "d") for name in names]
+    moves = [move_where_bound(use, Part(name, name), "d", side) for name in names]
     edits = document.edits(moves)
     return None if edits is None else apply_edits(code, edits)
 
@@ -483,6 +484,13 @@ def where_bound(code: str, *names: str) -> str | None:
 )  # fmt: skip
 def test_a_move_where_a_name_gets_its_value(code: str, found: str | None) -> None:
     assert where_bound(code, "x") == found
+
+
+def test_a_move_in_a_loop_alone() -> None:
+    loop = "for x in f():\n    use(x)\n"
+    moved = loop.replace("    use", "    x = x.to(d)\n    use")
+    assert where_bound(loop, "x", side="loop") == moved
+    assert where_bound("x = f()\nuse(x)\n", "x", side="loop") is None
 
 
 def test_what_is_bound_at_one_place_is_moved_by_one_line() -> None:

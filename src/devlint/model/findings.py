@@ -63,14 +63,15 @@ class Located(Protocol):
 
 # --- what rules yield ----------------------------------------------------------------------
 
-Side = Literal["start", "end", "below", "binding"]
+Side = Literal["start", "end", "below", "binding", "loop"]
 
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
     """A place in the source: the start or the end of a node, or the first row below its statement:
     where that is the header of a loop, the first row of the body. Or the row below what binds the
-    name by which a node calls something, wherever that stands above it."""
+    name by which a node calls something, wherever that stands above it; or below that only where it
+    is the header of a loop."""
 
     node: Located
     side: Side
@@ -202,9 +203,11 @@ def move_below(node: Located, part: Part, device: str) -> Rewrite:
     return Rewrite(Anchor(node, "below"), Anchor(node, "below"), device, part)
 
 
-def move_where_bound(use: Located, part: Part, device: str) -> Rewrite:
-    """Move a part where the name gets its value that is used at a node."""
-    return Rewrite(Anchor(use, "binding"), Anchor(use, "binding"), device, part)
+def move_where_bound(
+    use: Located, part: Part, device: str, side: Literal["binding", "loop"] = "binding"
+) -> Rewrite:
+    """Move a part where the name gets its value that is used at a node, if that is a loop."""
+    return Rewrite(Anchor(use, side), Anchor(use, side), device, part)
 
 
 def add_statement(beside: Located, text: str, *, after: bool = False) -> Rewrite:

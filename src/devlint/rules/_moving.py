@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from devlint.flow.facts import Operand, Sort, Step, Trait
+from devlint.flow.facts import MOVES, Operand, Sort, Step, Trait
 from devlint.model import ir
 from devlint.model.findings import (
     Anchor,
@@ -21,7 +21,7 @@ from devlint.model.findings import (
 )
 from devlint.model.trees import descendants
 from devlint.rules._meetings import OPERATIONS, followed_by
-from devlint.rules._remedies import IN_SCOPE, Words, before_move, devices_of
+from devlint.rules._remedies import IN_SCOPE, Words, before_move, devices_of, moved_by
 
 _ATOMS = (ir.Name, ir.Attribute, ir.Subscript, ir.Call)
 _CREATORS = frozenset({
@@ -43,7 +43,8 @@ def move_from_the_start(odd: Operand, partner: Operand, module: bool = False) ->
 
 def make_there(odd: Operand, devices: list[Words], otherwise: Change | None) -> Change | None:
     """Make `odd` on another device, or move it behind the call that makes it."""
-    return _moved(odd, [*devices, IN_SCOPE], _where_made, otherwise)
+    made = _moved(odd, [*devices, IN_SCOPE], _where_made, otherwise)
+    return _moved(odd, devices, _in_loop, made)
 
 
 def move_where_used(odd: Operand, devices: list[Words]) -> Change | None:
@@ -112,14 +113,25 @@ def _where_bound(odd: Operand, device: str) -> tuple[Rewrite, ...]:
     return (move_where_bound(odd.node, part, device),)
 
 
+def _in_loop(odd: Operand, device: str) -> tuple[Rewrite, ...]:
+    """The same, where that is a loop: over a list, say, in which others are made elsewhere."""
+    bound = _where_bound(odd, device)
+    part = bound[0].part if bound else None
+    return () if part is None else (move_where_bound(odd.node, part, device, "loop"),)
+
+
 def _where_made(odd: Operand, device: str) -> tuple[Rewrite, ...]:
-    """Behind the call that makes it."""
+    """Behind the call that makes it, or by the move that takes it to the wrong place."""
     if isinstance(odd.node, ir.Unpacked):
         return ()  # one of several
-    for step in odd.steps:
+    for step in reversed(odd.steps):
         match step:
+            case Step(sort=Sort.MOVE_HOST, node=move) if (inner := moved_by(move)) is not None:
+                return (replace_tail(inner, move, f".to({device})"),)
             case Step(sort=sort, node=ir.Call() as made) if sort in _MAKING:
                 return put_on(made, device)
+            case Step(sort=sort) if sort in MOVES:
+                return ()
     return ()
 
 

@@ -34,12 +34,16 @@ def remedy(odd: Operand, partner: Operand, module: bool = False) -> str:
 
 def before_move(odd: Operand) -> Operand:
     """What is moved, of an expression that moves it to the wrong place: `x` of `x.cuda()`."""
-    match odd.node:
-        case ir.Call(func=ir.Attribute(value=inner, attr="to" | "cuda" | "cpu")) if (
-            odd.origin is Origin.MOVED
-        ):
-            return replace(odd, node=inner)
-    return odd
+    inner = moved_by(odd.node) if odd.origin is Origin.MOVED else None
+    return odd if inner is None else replace(odd, node=inner)
+
+
+def moved_by(node: ir.Node) -> ir.Expr | None:
+    """`x` of `x.to(...)`, `x.cuda()` and `x.cpu()`."""
+    match node:
+        case ir.Call(func=ir.Attribute(value=inner, attr="to" | "cuda" | "cpu")):
+            return inner
+    return None
 
 
 # --- expressions for a device ----------------------------------------------------------------

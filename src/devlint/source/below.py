@@ -28,8 +28,10 @@ class Lines:
         row; None where that binds no such name."""
         assert rewrite.part is not None
         name = rewrite.part.name
-        if rewrite.start.side == "binding":
-            return self.scopes.binder(name, row)
+        if rewrite.start.side != "below":
+            found = self.scopes.binder(name, row)
+            loops = rewrite.start.side == "loop"
+            return None if loops and found and not self.scopes.is_header(found) else found
         first, _ = self.statement_rows(row)
         return first if self.scopes.binds(first, name) else None
 
@@ -47,7 +49,7 @@ class Lines:
                 moved.setdefault(after, f".to({rewrite.text})")
                 continue
             below = self._below(above)
-            if below is None or (rewrite.start.side == "binding" and below[0] > self._start(row)):
+            if below is None or (rewrite.start.side != "below" and below[0] > self._start(row)):
                 return None
             lines.setdefault(below, {}).setdefault(part, rewrite.text)
         found = [Edit(self.index.span(after, after), text) for after, text in moved.items()]
