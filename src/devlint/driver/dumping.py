@@ -73,7 +73,7 @@ class _Writer:
         record: Record = {"type": type(fact).__name__}
         record.update(self.place(fact.node))
         for field in fields(fact):
-            if field.name != "node":
+            if field.name not in ("node", "here"):
                 record.update(_said(field.name, self.written(getattr(fact, field.name))))
         return record
 

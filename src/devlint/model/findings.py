@@ -118,18 +118,21 @@ class Rewrite:
 class Change:
     """A fix, in terms of nodes: what it does, in a few words, and its rewrites.
 
-    Where the nodes of `together` don't stand in the body of one function there is no fix: it
-    would use a name where nothing binds it. `in_order`: nor is there one where they don't stand in
-    that order; nor where one of `names`, which its text uses, isn't bound where the first rewrite
-    starts; nor where there is none for one of the others that have to be made with it (`also`).
-    `otherwise` is the fix where this is none. `help` is the remedy in the same words. `is_guess`:
-    only linting the result tells whether it is right.
+    It uses `names`. There is none where one of them isn't bound where the first rewrite starts, or
+    doesn't stand for one thing at all nodes of `together`; without names, where those don't stand
+    in the body of one function. Nor is there one where the nodes of `kin` don't stand in methods of
+    one class; nor above `after` in its function; `in_order`: nor where those of `together` don't
+    stand in that order; nor where there is none for one of the others that have to be made with it
+    (`also`). `otherwise` is the fix where this is none. `help` is the remedy in the same words.
+    `is_guess`: only linting the result tells whether it is right.
     """
 
     message: str
     rewrites: tuple[Rewrite, ...]
     safety: Safety
     together: tuple[Located, ...] = ()
+    kin: tuple[Located, ...] = ()
+    after: Located | None = None
     in_order: bool = False
     names: tuple[str, ...] = ()
     otherwise: Change | None = None

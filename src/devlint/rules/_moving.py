@@ -41,9 +41,16 @@ def move_from_the_start(odd: Operand, partner: Operand, module: bool = False) ->
     return _moved(odd, devices, _below_loop, chosen)
 
 
+def with_guess(devices: list[Words]) -> list[Words]:
+    """The name `device`, should it be bound there, before what asks a module."""
+    plain = [words for words in devices if not words.of_module]
+    return [*plain, IN_SCOPE, *(words for words in devices if words.of_module)]
+
+
 def make_there(odd: Operand, devices: list[Words], otherwise: Change | None) -> Change | None:
     """Make `odd` on another device, or move it behind the call that makes it."""
-    made = _moved(odd, [*devices, IN_SCOPE], _where_made, otherwise)
+    called = _moved(odd, devices, _where_called, otherwise)
+    made = _moved(odd, with_guess(devices), _where_made, called)
     return _moved(odd, devices, _in_loop, made)
 
 
@@ -70,9 +77,11 @@ def _moved(
         if not rewrites:
             continue
         message, help = _in_words(odd, words.text, rewrites)
-        together = () if words.told is None else (rewrites[0].start.node, words.told)
+        at = rewrites[0].start.node
+        together = () if words.told is None else (at, words.told)
+        kin = () if words.kin is None else (at, words.kin)
         chosen = Change(
-            message, rewrites, Safety.UNSAFE, together,
+            message, rewrites, Safety.UNSAFE, together, kin, words.after,
             names=words.names, otherwise=chosen, help=help, is_guess=words is IN_SCOPE,
         )  # fmt: skip
     return chosen
@@ -133,6 +142,12 @@ def _where_made(odd: Operand, device: str) -> tuple[Rewrite, ...]:
             case Step(sort=sort) if sort in MOVES:
                 return ()
     return ()
+
+
+def _where_called(odd: Operand, device: str) -> tuple[Rewrite, ...]:
+    """Behind the call of another file's function that makes it."""
+    calls = [step.node for step in odd.steps if step.sort is Sort.MADE_BY_CALL]
+    return suffix(calls[0], f".to({device})") if calls and isinstance(calls[0], ir.Expr) else ()
 
 
 _MAKING = (

@@ -52,11 +52,15 @@ def moved_by(node: ir.Node) -> ir.Expr | None:
 @dataclass(frozen=True, slots=True)
 class Words:
     """An expression for a device, the names in it, and the call or tensor that it is taken from:
-    there is none elsewhere than in the function where that stands."""
+    its names mean the same there; or there is none but in methods of the class of `kin`. It says
+    the right one below `after`, where that was moved."""
 
     text: str
     names: tuple[str, ...]
-    told: ir.Expr | None = None
+    told: ir.Node | None = None
+    kin: ir.Node | None = None
+    of_module: bool = False
+    after: ir.Node | None = None
 
 
 IN_SCOPE = Words("device", ("device",))
@@ -67,21 +71,27 @@ def devices_of(partner: Operand, module: bool = False) -> list[Words]:
     """Expressions for the device of `partner`, the best first."""
     found: list[Words] = []
     placed = [step.node for step in partner.steps if step.sort in _PLACING]
+    moved = placed[-1] if placed else None
     for call in placed[-1:]:
         said = _said(call)
         if said is not None and is_named(said) and isinstance(call, ir.Expr):
             found.append(Words(ir.render(said, 200), names_in(said), call))
+    if partner.said is not None:
+        found.append(Words(ir.render(partner.said, 200), names_in(partner.said)))
     device = partner.device
     if isinstance(device, Symbol) and device.is_spelled:
         found.append(Words(device.label, (first_name(device.label),)))
     if is_named(partner.node):
         text = f"next({_whole(partner)}.parameters())" if module else _whole(partner)
-        own = Words(f"{text}.device", names_in(partner.node), partner.node)
+        own = Words(
+            f"{text}.device", names_in(partner.node), partner.node, of_module=module, after=moved
+        )
         found = [*(words for words in found if words.text != own.text), own]
-    elif partner.near is not None:
+    if partner.near is not None:
         text = f"{ir.render(partner.near, 200)}.device"
-        found.append(Words(text, names_in(partner.near), partner.node))
-    return found
+        told = next(each for each in descendants(partner.near) if each.origin is not None)
+        found.append(Words(text, names_in(partner.near), told, after=moved))
+    return list({words.text: words for words in reversed(found)}.values())[::-1]
 
 
 _PLACING = (*MOVES, Sort.NAMED, Sort.CHOSEN, Sort.STORED)

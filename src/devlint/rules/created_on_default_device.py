@@ -176,7 +176,9 @@ def _make_it_there(
             devices = [own, *(words for words in devices if words.told is not near.node)]
     this = fact.context.receiver
     if partner.device == THE_MODULE and this:
-        devices.append(Words(f"next({this}.parameters()).device", (this,), partner.node))
+        devices.append(
+            Words(f"next({this}.parameters()).device", (this,), kin=partner.node, of_module=True)
+        )
     if isinstance(fact, Join) and fact.inplace and odd is fact.placed[0]:
         return keep_target(odd, partner, devices)
     return make_there(odd, devices, move_where_used(odd, devices))

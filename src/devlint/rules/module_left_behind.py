@@ -19,7 +19,7 @@ from devlint.rules._meetings import (
     is_own_place,
     place,
 )
-from devlint.rules._moving import suffix
+from devlint.rules._moving import suffix, with_guess
 from devlint.rules._remedies import IN_SCOPE, Words, devices_of, names_in
 
 
@@ -96,7 +96,7 @@ def _move(call: ModuleCall, module: Operand, given: Operand) -> Change | None:
     chosen = _as_partner(made, given, constant=True)
     if call.holder is None:
         chosen = _behind(call.node.func, devices, chosen)
-    chosen = _behind(made, [*devices, IN_SCOPE], chosen)
+    chosen = _behind(made, with_guess(devices), chosen)
     return _first(_as_partner(made, given), chosen)
 
 
@@ -108,7 +108,8 @@ def _behind(node: ir.Expr, devices: list[Words], chosen: Change | None) -> Chang
         if rewrites:
             together = () if words.told is None else (node, words.told)
             chosen = Change(
-                f"Move it to `{words.text}`", rewrites, Safety.UNSAFE, together, names=words.names,
+                f"Move it to `{words.text}`", rewrites, Safety.UNSAFE, together,
+                after=words.after, names=words.names,
                 otherwise=chosen, help=_words(node, text), is_guess=words is IN_SCOPE,
             )  # fmt: skip
     return chosen

@@ -82,12 +82,23 @@ class Document:
         """Whether nodes stand in the body of one function, or all outside of functions."""
         return len({self.exact.body_around(node) for node in nodes}) <= 1
 
+    def scopes_of(self, names: Iterable[str], node: Located) -> list[object]:
+        """What binds each of some names where a node stands: a function, the file, or nothing."""
+        row = self.locate(node).row
+        return [self.scopes.scope_of(name, row) for name in names]
+
+    def in_one_class(self, nodes: Iterable[Located]) -> bool:
+        """Whether nodes stand in methods of one class."""
+        return len({self.scopes.class_around(self.locate(node).row) for node in nodes}) <= 1
+
     def is_bound(self, name: str, rewrite: Rewrite) -> bool:
         """Whether a name can be typed where a rewrite starts."""
+        return self.scopes.is_bound(name, self.row_of(rewrite))
+
+    def row_of(self, rewrite: Rewrite) -> int:
+        """The row of a rewrite, or the one below which its line is put."""
         row = self.locate(rewrite.start.node).row
-        if rewrite.part is not None:
-            row = self._lines.row_above(rewrite, row) or row
-        return self.scopes.is_bound(name, row)
+        return row if rewrite.part is None else self._lines.row_above(rewrite, row) or row
 
     @cached_property
     def scopes(self) -> Scopes:

@@ -16,24 +16,50 @@ class Scopes:
     def __init__(self, tree: ast.Module) -> None:
         self._tree = tree
         self._functions: list[tuple[int, int, Function]] = []
+        self._classes: list[tuple[int, int]] = []
         self._statements: dict[int, list[ast.stmt]] = {}
         self._bound: dict[Scope, dict[str, int]] = {}
         for node in ast.walk(tree):
             if isinstance(node, ast.stmt):
                 self._statements.setdefault(node.lineno, []).append(node)
+            if isinstance(node, ast.ClassDef):
+                self._classes.append((node.lineno, node.end_lineno or 0))
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 self._functions.append((node.body[0].lineno, node.end_lineno or 0, node))
+
+    def class_around(self, row: int) -> int | None:
+        """The row of the innermost class around a row, if any."""
+        around = (row_of for row_of, last in self._classes if row_of <= row <= last)
+        return max(around, default=None)
 
     def is_bound(self, name: str, row: int) -> bool:
         """Whether a name is bound on a row, by what stands above it in its function: as a
         parameter, or by a statement. What the functions and the file around bind is bound when
         their functions run."""
-        around = (each for first, last, each in self._functions if first <= row <= last)
-        *outer, inner = self._tree, *sorted(around, key=lambda each: each.lineno)
+        inner, *outer = self._around(row)
+        if self._is_bound_within(name, row):
+            return True
         own = self._rows(inner).get(name)
         if own is not None:
             return own < row
         return any(name in self._rows(scope) for scope in outer)
+
+    def scope_of(self, name: str, row: int) -> object:
+        """The function that binds a name which stands on a row, or the file; None where none does.
+        What a comprehension or a lambda binds is its function's."""
+        scopes = self._around(row)
+        if self._is_bound_within(name, row):
+            return scopes[0]
+        return next((each for each in scopes if name in self._rows(each)), None)
+
+    def _around(self, row: int) -> list[Scope]:
+        """The functions around a row, from the inside out, and the file."""
+        around = (each for first, last, each in self._functions if first <= row <= last)
+        return [*sorted(around, key=lambda each: -each.lineno), self._tree]
+
+    def _is_bound_within(self, name: str, row: int) -> bool:
+        """Whether a comprehension or a lambda on a row binds a name."""
+        return any(first <= row <= last and name in names for first, last, names in self._inner)
 
     def binds(self, row: int, name: str) -> bool:
         """Whether a statement that begins on a row assigns to a name, or is a loop over it."""
@@ -53,11 +79,9 @@ class Scopes:
     def binder(self, name: str, row: int) -> int | None:
         """The row of the statement that gives a name the value that it has on a row: an assignment
         to it, or the header of a loop over it. None where that isn't one statement."""
-        if any(first <= row <= last and name in names for first, last, names in self._inner):
+        if self._is_bound_within(name, row):
             return None
-        around = (each for first, last, each in self._functions if first <= row <= last)
-        *_, inner = self._tree, *sorted(around, key=lambda each: each.lineno)
-        for owner, above in _levels(inner, row):
+        for owner, above in _levels(self._around(row)[0], row):
             for statement in reversed(above):
                 if _binds(statement, name):
                     return statement.lineno if self._is_plain(statement, name) else None

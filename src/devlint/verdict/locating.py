@@ -113,7 +113,9 @@ def _place(rewrite: Rewrite) -> tuple[object, ...]:
 
 
 def _can_be_made(change: Change, document: Document) -> bool:
-    if not change.rewrites or not document.in_one_function(change.together):
+    if not change.rewrites or not _mean_the_same(change, document):
+        return False
+    if not document.in_one_class(change.kin) or _is_too_early(change, document):
         return False
     starts = [document.locate(node).start for node in change.together]
     if change.in_order and starts != sorted(starts):
@@ -121,3 +123,22 @@ def _can_be_made(change: Change, document: Document) -> bool:
     if document.edits(change.rewrites) is None:
         return False
     return all(document.is_bound(name, change.rewrites[0]) for name in change.names)
+
+
+def _is_too_early(change: Change, document: Document) -> bool:
+    """Whether a fix would stand above what has to be done before, in the same function."""
+    after, first = change.after, change.rewrites[0]
+    if after is None or path_of(after.origin) not in (None, os.path.abspath(document.filename)):
+        return False
+    if not document.in_one_function((first.start.node, after)):
+        return False
+    return document.row_of(first) < document.locate(after).row
+
+
+def _mean_the_same(change: Change, document: Document) -> bool:
+    """Whether the names of a fix stand for one thing at all of the nodes that have to be together;
+    one without names may use any name of theirs."""
+    if not change.names:
+        return document.in_one_function(change.together)
+    scopes = [document.scopes_of(change.names, node) for node in change.together]
+    return all(each == scopes[0] for each in scopes)
