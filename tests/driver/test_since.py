@@ -599,7 +599,7 @@ def test_it_is_no_key_of_a_configuration(history: History) -> None:
 def test_the_last_line_counts_what_is_left_out(history: History) -> None:
     history.commit({"a.py": NEW, "b.py": OLD})
     history.write({"b.py": NEW})
-    found = "Found 1 error in 1 file. 1 fixable with --fix --unsafe-fixes."
+    found = "Found 1 error in 1 file."
     closing = "3 findings that `HEAD` has too aren't shown.\n"
     for output_format in ("full", "concise", "grouped"):
         ran = history.project.run("--since=HEAD", f"--output-format={output_format}")

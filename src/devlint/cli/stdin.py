@@ -58,8 +58,8 @@ def check_stdin(session: Session) -> int:
 
 
 def _fix(session: Session, source: Source, data: bytes) -> int:
-    from devlint.fix.applying import unified_diff
     from devlint.fix.files import fix_bytes, renamed
+    from devlint.fix.patches import unified_diff
 
     fixed = fix_bytes(data, source, session.settings.unsafe_fixes)
     session.applied = renamed(fixed.applied, source.shown)

@@ -284,6 +284,10 @@ def check_bytes(data: bytes, source: Source) -> Outcome:
     began = time.time_ns()
     try:
         checked = check(data, source.path, source.settings)
+        if any(finding.fix for finding in checked.findings):
+            checked = replace(
+                checked, findings=_with_fixes_that_hold(checked.findings, data, source)
+            )
     except Exception as error:  # a bug of devlint's must not end the run over other files
         import traceback
 
@@ -303,6 +307,21 @@ def check_bytes(data: bytes, source: Source) -> Outcome:
         refused=checked.refused,
         raced=any(_changed(path) >= began - _TICK for path in contents),
     )
+
+
+def _with_fixes_that_hold(findings: list[Finding], data: bytes, source: Source) -> list[Finding]:
+    """Findings, with those of their fixes that are applied where that is asked for."""
+    from devlint.applying import offered
+    from devlint.lint import check_source
+    from devlint.verdict.score import is_certain
+
+    least = source.settings.least_confidence
+    everything = replace(source.settings, pedantic=True)
+
+    def shown(finding: Finding) -> bool:
+        return is_certain(finding.score, least)
+
+    return offered(findings, data, source.path, everything, check_source, shown, source.language)
 
 
 def _changed(path: str) -> int:

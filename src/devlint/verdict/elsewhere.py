@@ -22,7 +22,7 @@ def nodes_of(report: Report) -> Iterator[Located]:
 
 def brought_home(report: Report, fact: Located, here: str, told: Told) -> Report | None:
     """A report of this file that may point at another one, where a tensor or a module was made: it
-    points at what is nearest here then, and offers no fix. None where nothing is here, and where
+    points at what is nearest here then. None where nothing is here, and where
     the other file is told the same of what it does itself."""
 
     def is_here(node: Located) -> bool:
@@ -37,7 +37,7 @@ def brought_home(report: Report, fact: Located, here: str, told: Told) -> Report
     at = next(filter(is_here, nearest), None)
     if at is None:
         return None
-    return replace(report, at=at, message=report.from_afar or report.message, fix=None)
+    return replace(report, at=at, message=report.from_afar or report.message, fix=fix)
 
 
 def _of_this_file(fix: Change | None, is_here: Callable[[Located], bool]) -> Change | None:
@@ -45,11 +45,15 @@ def _of_this_file(fix: Change | None, is_here: Callable[[Located], bool]) -> Cha
     if fix is None:
         return None
     otherwise = _of_this_file(fix.otherwise, is_here)
-    return replace(fix, otherwise=otherwise) if all(map(is_here, _touched(fix))) else otherwise
+    also = [_of_this_file(each, is_here) for each in fix.also]
+    if None in also or not all(map(is_here, _touched(fix))):
+        return otherwise
+    return replace(fix, otherwise=otherwise, also=tuple(filter(None, also)))
 
 
 def _touched(fix: Change) -> Iterator[Located]:
     yield from fix.together
+    yield from fix.kin
     for rewrite in fix.rewrites:
         yield from (rewrite.start.node, rewrite.end.node)
 
