@@ -22,6 +22,7 @@ OUTPUT_FORMATS = (
     "github",
     "gitlab",
     "junit",
+    "html",
 )
 """What findings can be printed as; `devlint.report` has a module for each."""
 
