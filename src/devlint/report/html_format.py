@@ -15,7 +15,7 @@ from devlint.report.closing import aside, clean, covered, fixed_lines, kinds, pl
 from devlint.report.context import Context, count_fixable, severity
 from devlint.report.html.excerpt import chip, excerpt
 from devlint.report.html.markup import code, prose, text
-from devlint.report.html.page import page
+from devlint.report.html.page import BUTTONS, GAP, page
 from devlint.rulebook import page_url
 
 
@@ -65,13 +65,6 @@ def _header(findings: Sequence[Finding], context: Context) -> str:
         f"{text(__version__)}</p>{BUTTONS}</div>\n"
         f'<ul class="counts" aria-label="Findings by level">{counts}</ul>\n{said}</header>\n'
     )
-
-
-BUTTONS = (
-    '<div class="buttons" hidden><button type="button" id="theme">Dark</button>'
-    '<button type="button" id="show-help" aria-haspopup="dialog">Keys</button></div>'
-)
-"""What needs the script, which shows it."""
 
 
 def _filters(findings: Sequence[Finding], context: Context) -> str:
@@ -217,13 +210,14 @@ def _fix(fix: Fix, source: LineIndex | None, path: str, finding: Finding) -> str
         if hunk.cell and hunk.cell != cell:
             rows.append(f'<div class="row gap">{text(path)}, cell {hunk.cell}</div>\n')
         elif rows:
-            rows.append('<div class="row gap"><span class="no">⋯</span></div>\n')
+            rows.append(GAP)
         cell = hunk.cell
         for row in hunk.rows:
             word, css = ("removed", "del") if row.sign == "-" else ("added", "ins")
             rows.append(
-                f'<div class="row {css}"><span class="no">{row.row}</span><span class="sign" '
-                f'aria-label="{word}">{row.sign}</span>'
+                f'<div class="row {css}"><span class="no">{row.row}</span>'
+                f'<span class="sign" aria-hidden="true">{row.sign}</span>'
+                f'<span class="sr">{word}: </span>'
                 f'<code class="src">{code(row.text, around=row.column)}</code></div>\n'
             )
     shown = f'<div class="excerpt" role="group" aria-label="The fix">\n{"".join(rows)}</div>\n'

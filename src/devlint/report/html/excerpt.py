@@ -162,11 +162,13 @@ def _number(lane: int) -> str:
 def _row(part: Block, row: int, cells: Sequence[Cell]) -> Iterator[str]:
     line = part.source.row_text(row) if row <= part.source.rows else ""
     marks = list(_marks(part.notes, row, line))
+    own = next((note.span.row for note in part.notes if note.css == "hit"), 0)
     drawn_cells = "".join(_cell(cell, number) for number, cell in enumerate(cells, start=1))
+    heard = '<span class="sr">reported: </span>' if row == own else ""
     hit = " hit" if any(name == "hit" for _, _, name in marks) else ""
     yield (
         f'<div class="row{hit}">{_lanes(drawn_cells)}<span class="no">{row - part.above}</span>'
-        f'<code class="src">{code(line, marks)}</code></div>\n'
+        f'{heard}<code class="src">{code(line, marks)}</code></div>\n'
     )
     below = "".join(map(_passing_below, cells))
     for note in part.notes:

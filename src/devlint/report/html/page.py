@@ -17,6 +17,15 @@ from devlint.report.html.markup import text
 
 _FOLDER = Path(__file__).parent
 
+BUTTONS = (
+    '<div class="buttons" hidden><button type="button" id="theme">Dark</button>'
+    '<button type="button" id="show-help" aria-haspopup="dialog">Keys</button></div>'
+)
+"""What needs the script, which shows it."""
+
+GAP = '<div class="row gap"><span class="no">\N{MIDLINE HORIZONTAL ELLIPSIS}</span></div>\n'
+"""In the place of rows that are left out."""
+
 
 def page(title: str, body: str, css_class: str) -> str:
     """A whole page around what stands in its body."""
