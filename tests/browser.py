@@ -8,7 +8,6 @@ import os
 import shutil
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,7 +17,7 @@ CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
 )
 WITHOUT = "there is no Chromium on this machine: the page isn't opened in a browser"
-_SECONDS = 60
+_CODES = {"Escape": 27, "Tab": 9}
 
 
 class Browser:
@@ -29,7 +28,7 @@ class Browser:
         self._buffer, self._number, self._session = b"", 0, ""
         self.console: list[str] = []
         self.requests: list[str] = []
-        self._events: list[dict[str, Any]] = []
+        self._loaded = False
         target = self.send("Target.createTarget", url="about:blank")["targetId"]
         attached = self.send("Target.attachToTarget", targetId=target, flatten=True)
         self._session = attached["sessionId"]
@@ -73,8 +72,8 @@ class Browser:
                 self.requests.append(said["request"]["url"])
             case "Page.javascriptDialogOpening":
                 self.console.append(f"dialog: {said['message']}")
-            case str() as name:
-                self._events.append({"name": name})
+            case "Page.loadEventFired":
+                self._loaded = True
 
     def open(self, path: Path, width: int = 1280, height: int = 900, **features: str) -> float:
         """Open a file, and return after how many milliseconds it was loaded. `features` are those
@@ -84,17 +83,19 @@ class Browser:
             {"name": name.replace("_", "-"), "value": value} for name, value in features.items()
         ]
         self.send("Emulation.setEmulatedMedia", features=media)
-        self.console.clear()
-        self.requests.clear()
-        self._events.clear()
-        self.send("Page.navigate", url=path.as_uri())
-        until = time.monotonic() + _SECONDS
-        while not any(event["name"] == "Page.loadEventFired" for event in self._events):
-            assert time.monotonic() < until
-            self._read()
+        self.load(path)
         self.js("new Promise(done => requestAnimationFrame(() => setTimeout(done)))")
         taken: float = self.js("performance.now()")
         return taken
+
+    def load(self, path: Path) -> None:
+        """Go to a file, and wait until it is loaded."""
+        self.console.clear()
+        self.requests.clear()
+        self._loaded = False
+        self.send("Page.navigate", url=path.as_uri())
+        while not self._loaded:
+            self._read()
 
     def resize(self, width: int, height: int) -> None:
         self.send(
@@ -112,8 +113,10 @@ class Browser:
 
     def press(self, key: str) -> None:
         """Press a key, as a user does."""
-        text = {"text": key} if len(key) == 1 else {}
-        self.send("Input.dispatchKeyEvent", type="keyDown", key=key, **text)
+        more: dict[str, Any] = (
+            {"windowsVirtualKeyCode": _CODES[key]} if key in _CODES else {"text": key}
+        )
+        self.send("Input.dispatchKeyEvent", type="keyDown", key=key, **more)
         self.send("Input.dispatchKeyEvent", type="keyUp", key=key)
 
     def screenshot(self, path: Path) -> None:

@@ -7,11 +7,12 @@ from base64 import b64encode
 from dataclasses import dataclass, field
 from hashlib import sha256
 from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hostile.evil import evil_strings, harmless
+from hostile.evil import as_name, evil_strings, harmless
 from report.sample import HARDCODED, MISMATCH, SOURCE, Trouble, finding, insertion, span
 
 from devlint.api import check_text
@@ -390,7 +391,7 @@ def test_the_page_has_landmarks_headings_and_labels() -> None:
     within = {id(n) for label in page.all("label") for n in label.all()}
     assert all(n.attributes["id"] in labelled or id(n) in within for n in fields)
     levels = [int(node.tag[1]) for node in page.all() if re.fullmatch(r"h\d", node.tag)]
-    assert all(after - before <= 1 for before, after in zip(levels, levels[1:], strict=False))
+    assert all(after - before <= 1 for before, after in pairwise(levels))
 
 
 def test_without_a_script_all_is_visible_and_no_filter() -> None:
@@ -442,8 +443,10 @@ def hostile(evil: str) -> str:
     """A page in which a string stands wherever one can."""
     text = f"x = '{evil}'\ny = 1\n"
     odd = finding(
-        text, "y = 1", Step(span(text, "x"), evil, "", evil, evil), Step(span(text, "x"), "", evil),
-        code=evil, name=evil, message=evil, help=evil, filename=f"/a/{evil}/b.py", sorts=(evil,),
+        text, "y = 1", Step(span(text, "x"), evil, "", evil, evil),
+        Step(span(text, "x"), "", as_name(evil)),
+        code=evil, name=evil, message=evil, help=evil, sorts=(evil,),
+        filename=f"/a/{as_name(evil)}/b.py",
         fix=insertion(text, "y = 1", f" {evil}"),
     )  # fmt: skip
     summary = Summary(failures=(Trouble(evil, evil),), since=evil, older={(evil, "", ""): 1})

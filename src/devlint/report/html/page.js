@@ -85,6 +85,15 @@
     apply();
   }
 
+  // Screen readers are told of what is drawn: all is, as soon as there is time for it.
+  const idly = window.requestIdleCallback || ((work) => setTimeout(work, 50));
+  const waiting = all("article.finding");
+  const draw = () => {
+    waiting.splice(0, 25).forEach((finding) => finding.classList.add("drawn"));
+    if (waiting.length) idly(draw);
+  };
+  addEventListener("load", () => idly(draw));
+
   // --- keys
 
   const help = one("help");
