@@ -388,7 +388,7 @@ def run_parser() -> Parser:
     parser.add_argument(
         "--report",
         metavar="FOLDER",
-        help="Write the copies between devices as JSON and as a picture.",
+        help="Write the copies between devices as JSON and as a page to look at.",
     )
     parser.add_argument(
         "-o", "--output-file", metavar="FILE", help="Write what --guard collect has found."

@@ -25,6 +25,7 @@ OUTPUT_FORMATS = (
     "pylint",
     "azure",
     "rdjson",
+    "html",
 )
 """What findings can be printed as; `devlint.report` has a module for each."""
 
@@ -157,11 +158,15 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """One step of a reason: what happened at a node. `sort` names what kind of step it is."""
+    """One step of a reason: what happened at a node. `sort` names what kind of step it is. `value`
+    is what it happened to, as the source calls it where things go wrong, and `device` where that
+    is from then on: both "" where that isn't what the step is about."""
 
     node: Located
     message: str
     sort: str = field(default="", compare=False)
+    value: str = field(default="", compare=False)
+    device: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,11 +318,14 @@ class Fix:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One hop of a trace, located. `filename` is "" where it is in the finding's own file."""
+    """One hop of a trace, located. `filename` is "" where it is in the finding's own file; `value`
+    and `device` are those of the `Hop`."""
 
     span: Span
     message: str
     filename: str = ""
+    value: str = ""
+    device: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,10 +68,10 @@ def _step(hop: Hop, document: Document, files: Files) -> Step | None:
     """A hop in this file, or in one that was followed; None where that can't be read any more."""
     path = path_of(hop.node.origin)
     if path is None or path == os.path.abspath(document.filename):
-        return Step(document.locate(hop.node), hop.message)
+        return Step(document.locate(hop.node), hop.message, "", hop.value, hop.device)
     file = files(path)
     span = None if file is None else span_of(hop.node.origin, file)
-    return None if span is None else Step(span, hop.message, path)
+    return None if span is None else Step(span, hop.message, path, hop.value, hop.device)
 
 
 def _fix(change: Change, document: Document) -> tuple[Fix | None, str]:

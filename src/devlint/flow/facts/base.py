@@ -99,7 +99,7 @@ class Operand:
     @property
     def trace(self) -> tuple[Hop, ...]:
         """How it came to be where it is, oldest step first."""
-        return hops(self.value.trace)
+        return hops(self.value.trace, str(self))
 
 
 @dataclass(frozen=True, slots=True)
