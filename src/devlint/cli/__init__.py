@@ -135,6 +135,10 @@ def _command(name: str) -> Callable[..., int]:
         from devlint.cli.crashes import explain
 
         return explain
+    if name == "server":
+        from devlint.cli.server import server
+
+        return server
     from devlint.cli import commands
 
     return {

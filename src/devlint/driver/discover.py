@@ -215,6 +215,11 @@ def is_excluded(path: str, settings: Settings) -> bool:
     return False
 
 
+def forget() -> None:
+    """Read ignore files anew, which a process that goes on may outlive."""
+    _read_ignore.cache_clear()
+
+
 def is_ignored(path: str, top: str) -> bool:
     """Whether git ignores an absolute path, or a folder around it that lies below another one."""
     ignores = _ignores_above(path)
