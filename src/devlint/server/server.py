@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 import logging
 import os
 import sys
@@ -174,6 +175,7 @@ class Server(LanguageServer):
         if outcome is None or now != target:
             return  # what has changed meanwhile waits already
         self._publish_all(target, outcome)
+        await self._thread.collect()
 
     def _publish_all(self, target: Target, outcome: Outcome) -> None:
         if outcome.problem:
@@ -347,6 +349,8 @@ def serve(configure: Callable[[], Configuration]) -> int:
     has asked to shut down before, else 1."""
     logging.getLogger("pygls").setLevel(logging.CRITICAL)  # what matters, the editor is told
     server = Server(configure)
+    gc.disable()  # `Thread.collect` does its work
+    gc.freeze()
     # Whatever else is printed is no message of the protocol; and pygls closes its stream.
     output = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     try:
