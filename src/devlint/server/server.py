@@ -301,10 +301,12 @@ class Server(LanguageServer):
         self._ask_all()
 
     async def _did_change_configuration(self, params: lsp.DidChangeConfigurationParams) -> None:
-        given = params.settings
+        before, given = self._options, params.settings
         if isinstance(given, dict) and SECTION in given:
             self._set_options(given)
         await self._ask_for_options()
+        if before != self._options and self._client.refreshes_hints:
+            self.workspace_inlay_hint_refresh(None)
 
     async def _ask_for_options(self) -> None:
         if self._client.configures:
@@ -314,12 +316,9 @@ class Server(LanguageServer):
                 self._set_options(given[0])
 
     def _set_options(self, given: object) -> None:
-        before = self._options
         self._options, problems = read_options(given)
         for problem in problems:
             self._show(problem, lsp.MessageType.Warning)
-        if before != self._options and self._client.refreshes_hints:
-            self.workspace_inlay_hint_refresh(None)
 
     def _ask_all(self) -> None:
         for target in [*self._opened.targets()]:

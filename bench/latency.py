@@ -1,7 +1,7 @@
 """How soon the server tells an editor what it finds, from a change on.
 
-    python bench/server.py                    a file of 1,000 lines, made of examples/
-    python bench/server.py train.py model.py  files of your own, each as it lies in its project
+    python bench/latency.py                    a file of 1,000 lines, made of examples/
+    python bench/latency.py train.py model.py  files of your own, each as it lies in its project
 
 Each file is opened over the standard streams, as an editor does, and a comment is typed into its
 middle, letter by letter, each after the diagnostics of the one before. What is measured is the time
