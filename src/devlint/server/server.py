@@ -17,17 +17,17 @@ from pygls.lsp.server import LanguageServer
 from devlint import __version__
 from devlint.config.configuration import FILENAMES, Configuration
 from devlint.escaping import line
-from devlint.server import actions, telling
+from devlint.server import actions
+from devlint.server.answers import Answers
 from devlint.server.checking import Checker, Outcome
-from devlint.server.client import Client, abilities
-from devlint.server.diagnostics import Diagnostics, overlaps
-from devlint.server.documents import Document, Units
+from devlint.server.client import abilities
+from devlint.server.diagnostics import Diagnostics
+from devlint.server.documents import Units
 from devlint.server.opened import Opened, path_of
-from devlint.server.options import SECTION, Options, read_options
+from devlint.server.options import SECTION, read_options
 from devlint.server.protocol import TextProtocol
 from devlint.server.targets import Target
 from devlint.server.thread import Thread
-from devlint.server.values import at
 from devlint.server.worker import DEBOUNCE, Schedule, Stop
 
 T = TypeVar("T")
@@ -51,10 +51,9 @@ class Server(LanguageServer):
             max_workers=1,
         )
         self.was_shut_down = False
-        self._client = Client()
-        self._options = Options()
         self._opened = Opened()
         self._checker = Checker(configure)
+        self._answers = Answers(self._opened, self._checker, self._do)
         self._thread = Thread()
         self._schedule = Schedule(self._lint)
         for name, handler, options in self._handlers():
@@ -68,9 +67,9 @@ class Server(LanguageServer):
             (lsp.SHUTDOWN, self._shut_down, None),
             (lsp.TEXT_DOCUMENT_DID_SAVE, self._did_save, None),
             (lsp.NOTEBOOK_DOCUMENT_DID_SAVE, self._did_save_notebook, None),
-            (lsp.TEXT_DOCUMENT_HOVER, self._hover, None),
-            (lsp.TEXT_DOCUMENT_INLAY_HINT, self._inlay_hints, None),
-            (lsp.TEXT_DOCUMENT_CODE_ACTION, self._code_actions, kinds),
+            (lsp.TEXT_DOCUMENT_HOVER, self._answers.hover, None),
+            (lsp.TEXT_DOCUMENT_INLAY_HINT, self._answers.inlay_hints, None),
+            (lsp.TEXT_DOCUMENT_CODE_ACTION, self._answers.code_actions, kinds),
             (lsp.CODE_ACTION_RESOLVE, self._resolve, None),
             (lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES, self._did_change_files, None),
             (lsp.WORKSPACE_DID_CHANGE_CONFIGURATION, self._did_change_configuration, None),
@@ -80,13 +79,13 @@ class Server(LanguageServer):
     # --- start and end
 
     def _initialize(self, params: lsp.InitializeParams) -> None:
-        self._client = abilities(params.capabilities)
+        self._answers.client = abilities(params.capabilities)
         self._opened.units = Units(_encoding(self.workspace.position_encoding))
         self._opened.folder = self._first_folder() or os.getcwd()
         self._set_options(params.initialization_options)
 
     async def _initialized(self, _: lsp.InitializedParams) -> None:
-        if self._client.watches:
+        if self._answers.client.watches:
             watchers = [lsp.FileSystemWatcher(glob) for glob in _WATCHED]
             options = lsp.DidChangeWatchedFilesRegistrationOptions(watchers)
             method = lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES
@@ -180,7 +179,7 @@ class Server(LanguageServer):
     def _publish_all(self, target: Target, outcome: Outcome) -> None:
         if outcome.problem:
             self._log(outcome.problem)
-        made = Diagnostics(target, self._opened, self._client.related)
+        made = Diagnostics(target, self._opened, self._answers.client.related)
         found = made.by_document(self._checker.shown(outcome))
         for document in target.documents:
             self._publish(document.uri, found[document.uri], document.version)
@@ -196,96 +195,11 @@ class Server(LanguageServer):
             self._show(problem, lsp.MessageType.Error)
         return result
 
-    # --- what is asked for
-
-    async def _hover(self, params: lsp.HoverParams) -> lsp.Hover | None:
-        found = self._opened.around(params.text_document.uri)
-        if found is None:
-            return None
-        target, document = found
-        place = lsp.Range(params.position, params.position)
-        row, column = document.place(params.position, self._opened.units)
-        texts, own_row = self._opened.unsaved(), target.row(document, row)
-        values = await self._do(self._checker.values, target, texts)
-        value = None if own_row is None else at(values, own_row, column)
-        told = [] if value is None else [telling.value_text(value, target)]
-        page = telling.page_at(document.index.row_text(row), column)
-        names = [] if page is None else [page.name]
-        outcome = await self._do(self._checker.current, target, texts)
-        made = Diagnostics(target, self._opened, False)
-        for finding in self._checker.shown(outcome):
-            diagnostic = made.of(finding, document)
-            if diagnostic is not None and overlaps(diagnostic.range, place):
-                names.append(finding.name)
-        told += map(telling.page_of, dict.fromkeys(names))
-        text = "\n\n---\n\n".join(filter(None, told))
-        kind = lsp.MarkupKind.Markdown if self._client.markdown else lsp.MarkupKind.PlainText
-        return lsp.Hover(lsp.MarkupContent(kind, text)) if text else None
-
-    async def _inlay_hints(self, params: lsp.InlayHintParams) -> list[lsp.InlayHint]:
-        found = self._opened.around(params.text_document.uri)
-        if found is None or not self._options.inlay_hints:
-            return []
-        target, document = found
-        first = target.row(document, params.range.start.line + 1)
-        last = min(params.range.end.line + 1, document.index.rows)
-        if first is None:
-            return []
-        values = await self._do(self._checker.values, target, self._opened.unsaved())
-        hints: list[lsp.InlayHint] = []
-        rows = range(first, first + last - params.range.start.line)
-        for value, place in telling.hints(values, rows):
-            spot = target.spot(value.span)
-            if spot is not None and spot[0] == document:
-                at_end = document.range(spot[1], spot[2], self._opened.units).end
-                hints.append(lsp.InlayHint(at_end, f": {place}", lsp.InlayHintKind.Type))
-        return hints
-
-    async def _code_actions(self, params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
-        found = self._opened.around(params.text_document.uri)
-        if found is None:
-            return []
-        target, document = found
-        offers = await self._offers(target, document, params.range)
-        made: list[lsp.CodeAction] = []
-        for offer in offers:
-            if actions.wanted(offer, params.context.only):
-                action = offer.action(document.uri)
-                if not self._client.resolves:
-                    await self._complete(action, offer, target)
-                    if action.edit is None:
-                        continue
-                made.append(action)
-        return made
-
     async def _resolve(self, action: lsp.CodeAction) -> lsp.CodeAction:
-        data = action.data if isinstance(action.data, dict) else {}
-        found = self._opened.around(str(data.get("uri")))
-        if found is not None:
-            target, document = found
-            for offer in await self._offers(target, document, None):
-                if offer.is_of(data):
-                    reason = await self._complete(action, offer, target)
-                    if reason:
-                        self._show(reason, lsp.MessageType.Info)
-                    break
+        reason = await self._answers.resolve(action)
+        if reason:
+            self._show(reason, lsp.MessageType.Info)
         return action
-
-    async def _offers(
-        self, target: Target, document: Document, near: lsp.Range | None
-    ) -> list[actions.Offer]:
-        outcome = await self._do(self._checker.current, target, self._opened.unsaved())
-        made = Diagnostics(target, self._opened, self._client.related)
-        return [*actions.offers(outcome, self._checker.shown(outcome), document, near, made)]
-
-    async def _complete(self, action: lsp.CodeAction, offer: actions.Offer, target: Target) -> str:
-        """Give an action its edit, or say why it has none."""
-        texts = self._opened.unsaved()
-        data, reason = await self._do(actions.changed, offer, target, self._checker, texts)
-        if data is not None:
-            units, versions = self._opened.units, self._client.versions
-            action.edit = actions.workspace_edit(target, data, units, versions)
-        return reason
 
     # --- settings
 
@@ -301,22 +215,22 @@ class Server(LanguageServer):
         self._ask_all()
 
     async def _did_change_configuration(self, params: lsp.DidChangeConfigurationParams) -> None:
-        before, given = self._options, params.settings
+        before, given = self._answers.options, params.settings
         if isinstance(given, dict) and SECTION in given:
             self._set_options(given)
         await self._ask_for_options()
-        if before != self._options and self._client.refreshes_hints:
+        if before != self._answers.options and self._answers.client.refreshes_hints:
             self.workspace_inlay_hint_refresh(None)
 
     async def _ask_for_options(self) -> None:
-        if self._client.configures:
+        if self._answers.client.configures:
             item = lsp.ConfigurationItem(section=SECTION)
             given = await self.workspace_configuration_async(lsp.ConfigurationParams([item]))
             if given and given[0]:
                 self._set_options(given[0])
 
     def _set_options(self, given: object) -> None:
-        self._options, problems = read_options(given)
+        self._answers.options, problems = read_options(given)
         for problem in problems:
             self._show(problem, lsp.MessageType.Warning)
 
