@@ -167,8 +167,8 @@ def why(data: bytes, filename: str, settings: Settings, row: int, column: int | 
     return Why(
         Place(path, row),
         shown_rows.row_text(row).strip() if row <= shown_rows.rows else "",
-        _distinct(_values(record, row, column)),
-        _distinct(_contracts(record)),
+        distinct(_values(record, row, column)),
+        distinct(_contracts(record)),
         tuple(record.callers.items()),
         _with_names(found, record, part, filename, settings),
         tuple(dict.fromkeys(advice(record, content.module, settings.follow_imports))),
@@ -189,7 +189,7 @@ def _all() -> frozenset[str]:
     return catalogue().codes("ALL")
 
 
-_DULL = ("library", "function", "class", "method", "none", "dtype", "bool", "number", "string")
+DULL = ("library", "function", "class", "method", "none", "dtype", "bool", "number", "string")
 """Kinds of which nobody asks where they are."""
 
 
@@ -304,15 +304,15 @@ def _is_at(node: ir.Node, row: int, column: int | None) -> bool:
 def _values(record: Record, row: int, column: int | None) -> Iterator[Known]:
     for seen in record.seen.values():
         if _is_at(seen.operand.node, row, column):
-            known = _known(seen.operand, seen.site)
-            if known.kind not in _DULL:
+            known = known_of(seen.operand, seen.site)
+            if known.kind not in DULL:
                 yield known
 
 
 _View = TypeVar("_View", Known, Contract)
 
 
-def _distinct(views: Iterable[_View]) -> tuple[_View, ...]:
+def distinct(views: Iterable[_View]) -> tuple[_View, ...]:
     """Each once; what a call sees as the function does on its own isn't said again."""
     found = tuple(dict.fromkeys(views))
     own = {each for each in found if not each.called_from}
@@ -321,7 +321,7 @@ def _distinct(views: Iterable[_View]) -> tuple[_View, ...]:
     )
 
 
-def _known(operand: Operand, site: Sequence[ir.Node]) -> Known:
+def known_of(operand: Operand, site: Sequence[ir.Node]) -> Known:
     steps = tuple(step for hop in operand.trace if (step := _step(hop)) is not None)
     kind = operand.type_name if operand.kind is not Kind.UNKNOWN else "unknown"
     return Known(str(operand), kind, _place(operand.device), steps, _calls(site))
@@ -350,7 +350,7 @@ def _contracts(record: Record) -> Iterator[Contract]:
     for meeting in record.meetings.values():
         operands = [each for each in meeting.operands if each.kind not in _NO_TENSORS]
         if len(operands) > 1:
-            known = tuple(_known(each, ()) for each in operands)
+            known = tuple(known_of(each, ()) for each in operands)
             yield Contract(meeting.op, known, meeting.outcome, _calls(meeting.site))
 
 

@@ -16,6 +16,7 @@ COMMANDS = {
     "migrate": "make a project that needs CUDA run on any accelerator, or on none",
     "why": "show what is known at a line, and why it is reported or isn't",
     "explain": "explain the device errors in a traceback or a log",
+    "server": "lint for an editor, by the Language Server Protocol",
     "rule": "explain a rule",
     "config": "list the settings, or explain one",
     "clean": "delete the cache",
@@ -482,6 +483,21 @@ def why_parser() -> Parser:
     return parser
 
 
+def server_parser() -> Parser:
+    """`devlint server`."""
+    parser = _parser(
+        "server",
+        "Serve an editor, by the Language Server Protocol on standard input and output: findings\n"
+        "as you type, fixes, what is known of a value, devices as hints. The editor starts it.\n"
+        "It needs `pip install 'devlint[lsp]'`.",
+        "exit codes: 0 where the editor has ended it, 1 where the editor was gone before, 2 where\n"
+        "  it can't start or go on",
+    )
+    parser.usage = "devlint server [OPTIONS]"
+    _add_configuration(parser)
+    return parser
+
+
 def rule_parser() -> Parser:
     """`devlint rule`."""
     parser = _parser("rule", "Explain a rule: what it finds, why that matters, with examples.")
@@ -552,6 +568,7 @@ PARSERS = {
     "migrate": migrate_parser,
     "why": why_parser,
     "explain": explain_parser,
+    "server": server_parser,
     "rule": rule_parser,
     "config": config_parser,
     "clean": clean_parser,
