@@ -115,9 +115,9 @@ def main() -> int:
             median = statistics.median(seconds)
             slow = slow or (rows <= 1.1 * ROWS and median > MOST_SECONDS)
             print(
-                f"{path.name}: {rows:,} lines, {findings} findings, opened in {1000 * opened:.0f} ms; after a change "
-                f"{1000 * median:.0f} ms, at most {1000 * max(seconds):.0f} ms, "
-                f"{1000 * used:.0f} ms of the processor"
+                f"{path.name}: {rows:,} lines, {findings} findings, opened in "
+                f"{1000 * opened:.0f} ms; after a change {1000 * median:.0f} ms, "
+                f"at most {1000 * max(seconds):.0f} ms, {1000 * used:.0f} ms of the processor"
             )
     return int(slow)
 
