@@ -1,6 +1,6 @@
 """How soon the server tells an editor what it finds, from a change on.
 
-    python bench/latency.py                    a file of 1,000 lines, made of examples/
+    python bench/latency.py                    files of 1,000 lines, made of examples/
     python bench/latency.py train.py model.py  files of your own, each as it lies in its project
 
 Each file is opened over the standard streams, as an editor does, and a comment is typed into its
@@ -37,12 +37,13 @@ _OWN_IMPORT = re.compile(r"^from (?:digits|\.).*\n", re.MULTILINE)
 _MAIN = re.compile(r"^if __name__ .*", re.MULTILINE | re.DOTALL)
 
 
-def program() -> str:
-    """The example with its mistakes, and several times without, with other names each time."""
+def program(first: str) -> str:
+    """One of the examples, and several times the one without mistakes, with other names each
+    time."""
     rows: list[str] = []
     copy = 0
     while len(rows) < ROWS:
-        folder = EXAMPLES / ("digits_fixed" if copy else "digits")
+        folder = EXAMPLES / ("digits_fixed" if copy else first)
         files = [path.read_text() for path in sorted(folder.glob("[!_]*.py"))]
         text = "\n\n".join(_MAIN.sub("", _OWN_IMPORT.sub("", each)) for each in files)
         names = re.compile(rf"\b({'|'.join(sorted(set(_NAME.findall(text))))})\b")
@@ -60,9 +61,9 @@ def processor_seconds(process: int) -> float:
     return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
 
 
-async def measured(path: Path) -> tuple[float, list[float], float]:
-    """The seconds from opening a file to its diagnostics, from each change, and those of the
-    processor for a change."""
+async def measured(path: Path) -> tuple[int, float, list[float], float]:
+    """How many findings a file has, the seconds from opening it to its diagnostics, from each
+    change, and those of the processor for a change."""
     client = LanguageClient("bench", "1")
     published: asyncio.Queue[lsp.PublishDiagnosticsParams] = asyncio.Queue()
     client.feature(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)(lambda found: published.put_nowait(found))
@@ -75,7 +76,7 @@ async def measured(path: Path) -> tuple[float, list[float], float]:
     began = time.perf_counter()
     item = lsp.TextDocumentItem(uri, "python", 0, text)
     client.text_document_did_open(lsp.DidOpenTextDocumentParams(item))
-    await published.get()
+    findings = len((await published.get()).diagnostics)
     opened = time.perf_counter() - began
     seconds: list[float] = []
     server = client._server.pid if client._server is not None else 0
@@ -94,7 +95,7 @@ async def measured(path: Path) -> tuple[float, list[float], float]:
     await client.shutdown_async(None)
     client.exit(None)
     await client.stop()
-    return opened, seconds, used
+    return findings, opened, seconds, used
 
 
 def main() -> int:
@@ -104,18 +105,19 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         paths = [path.resolve() for path in options.paths]
         if not paths:
-            paths = [Path(folder) / "program.py"]
-            paths[0].write_text(program())
+            for first in ("digits", "digits_fixed"):
+                paths.append(Path(folder) / f"{first}.py")
+                paths[-1].write_text(program(first))
         slow = False
         for path in paths:
             rows = path.read_text().count("\n")
-            opened, seconds, used = asyncio.run(measured(path))
+            findings, opened, seconds, used = asyncio.run(measured(path))
             median = statistics.median(seconds)
             slow = slow or (rows <= 1.1 * ROWS and median > MOST_SECONDS)
             print(
-                f"{path.name}: {rows:,} lines, opened in {1000 * opened:.0f} ms; after a change "
-                f"{1000 * median:.0f} ms, at most {1000 * max(seconds):.0f} ms, "
-                f"{1000 * used:.0f} ms of the processor"
+                f"{path.name}: {rows:,} lines, {findings} findings, opened in "
+                f"{1000 * opened:.0f} ms; after a change {1000 * median:.0f} ms, "
+                f"at most {1000 * max(seconds):.0f} ms, {1000 * used:.0f} ms of the processor"
             )
     return int(slow)
 

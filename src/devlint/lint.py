@@ -42,10 +42,12 @@ from devlint.rulebook import Page, pages
 from devlint.source.encoding import decode, searchable, searchable_text
 from devlint.source.errors import SourceError
 from devlint.source.lower import lower
-from devlint.source.pragmas import has_own_pragmas, read_pragmas
+from devlint.source.pragmas import has_own_pragmas, read_pragmas, rows_of_own
 from devlint.source.reading import document_of, mentions, read_script, syntax_error
 from devlint.source.room import with_room
 from devlint.source.script import Part, Script
+from devlint.source.sparse import sparse
+from devlint.verdict.elsewhere import rows_of
 from devlint.verdict.locating import locate, no_files
 from devlint.verdict.saying import Said, rules_for, say
 
@@ -210,7 +212,8 @@ def _read(
             withheld_by.update(row for _, _, row in withheld.values())
         if not said and not has_own:
             return []
-        document = document_of(script, filename)
+        reports = [report for _, report, *_ in (*said, *(withheld.values() if has_own else ()))]
+        document = document_of(script, filename, _read_for(reports, contents, script, filename))
         files = no_files if plan is None or plan.neighbours is None else plan.neighbours.file
         found = [locate(report, page, document, filename, files) for page, report in said]
         if not heed:
@@ -230,6 +233,18 @@ def _read(
         return [each for each in kept if (each.code, each.span) not in rows]
     except SourceError as error:
         return _of_failure(error, filename, codes)
+
+
+def _read_for(
+    reports: list[Report], contents: list[Text], script: Script, filename: str
+) -> str | None:
+    """What LibCST reads of a text for what is reported of it, and for its comments; None for all,
+    where there is more than one module."""
+    if len(contents) != 1 or script.parts[0].rows is not None:
+        return None
+    path = os.path.abspath(filename)
+    rows = {row for report in reports for row in rows_of(report, path)}
+    return sparse(script.text, contents[0].module, rows.union(rows_of_own(script.text)))
 
 
 def content_of(part: Part, filename: str, plan: Plan | None) -> Text:

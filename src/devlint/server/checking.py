@@ -90,21 +90,21 @@ class Checker:
 
     def lint(self, target: Target, texts: Texts, stop: Stop) -> Outcome | None:
         """Lint something; None where that was stopped."""
-        settings = self._of(target)
         found = Outcome(target)
         self._values.pop(target.uri, None)  # other files may have changed as well
-        if settings is not None:
-            try:
+        try:
+            settings = self._of(target)
+            if settings is not None:
                 with unsaved(texts), stoppable(stop):
                     everything = replace(settings, pedantic=True)
                     checked = check(target.data, target.path, everything)
                 found = Outcome(target, tuple(checked.findings), checked.consulted)
-            except StoppedError:
-                return None
-            except SettingsError as error:
-                self._tell(error)
-            except Exception as error:  # a bug of devlint's must not end the server
-                found = Outcome(target, problem=_told(target, error))
+        except StoppedError:
+            return None
+        except SettingsError as error:
+            self._tell(error)
+        except Exception as error:  # a bug of devlint's must not end the server
+            found = Outcome(target, problem=_told(target, error))
         self._outcomes[target.uri] = found
         return found
 

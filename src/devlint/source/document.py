@@ -47,6 +47,8 @@ class Document:
     text: str
     tree: cst.Module
     script: Script
+    read: str
+    """What LibCST has read: the text, or that with blanks where nobody asks for anything."""
 
     @cached_property
     def index(self) -> LineIndex:
@@ -61,7 +63,8 @@ class Document:
         the recursion through its own functions, and no setting changes that.
         """
         try:
-            return with_room(lambda: Exact(self.tree, self.index))
+            index = self.index if self.read is self.text else LineIndex(self.read)
+            return with_room(lambda: Exact(self.tree, index))
         except RecursionError:
             span = self.index.span(0, 0)
             raise SourceError("nested too deeply", span, "syntax") from None
@@ -219,14 +222,20 @@ class Document:
 # --- parsing -------------------------------------------------------------------------------
 
 
-def parse(script: Script, filename: str) -> Document:
-    """The document of a text that the running Python can parse. Raises `SourceError` for what is
-    too long for LibCST, and for the little that it refuses."""
+def parse(script: Script, filename: str, read: str | None = None) -> Document:
+    """The document of a text that the running Python can parse, `read` in its place by LibCST.
+    Raises `SourceError` for what is too long for LibCST, and for the little that it refuses."""
     text = script.text
     excess = too_long(text)
     if excess is not None:
         raise too_long_error(text, excess)
     deep = is_deep(text.encode("utf-8", "surrogatepass"))
+    if read is not None and read != text and not deep:
+        try:
+            tree = cst.parse_module(read)
+        except (cst.ParserSyntaxError, cst.CSTValidationError, cst.CSTLogicError):
+            return parse(script, filename)
+        return Document(filename, text, tree, script, read)
     try:
         tree = in_large_stack(lambda: cst.parse_module(text)) if deep else cst.parse_module(text)
     except (cst.ParserSyntaxError, cst.CSTValidationError, cst.CSTLogicError) as error:
@@ -236,4 +245,4 @@ def parse(script: Script, filename: str) -> Document:
             start = index.offset(error.raw_line, error.raw_column + 1)
         reason = "valid for this Python, but LibCST, which devlint reads files with, refuses it"
         raise SourceError(reason, index.span(start, start), "unreadable") from None
-    return Document(filename, text, tree, script)
+    return Document(filename, text, tree, script, text)

@@ -19,6 +19,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from devlint.model.findings import Finding, Span
+from devlint.model.spans import LineIndex
 
 if TYPE_CHECKING:
     from devlint.source.document import Comment, Document
@@ -322,6 +323,17 @@ def has_own_pragmas(text: str) -> bool:
     Where it hasn't, comments only matter to what is found.
     """
     return _OURS.search(text) is not None
+
+
+def rows_of_own(text: str) -> Iterator[int]:
+    """The rows of such comments, and those of the code below them, which they may speak of."""
+    index = LineIndex(text)
+    for found in _OURS.finditer(text):
+        row, _ = index.place(found.start())
+        yield row
+        while row < index.rows and index.row_text(row + 1).lstrip()[:1] in ("", "#"):
+            row += 1
+        yield row + 1
 
 
 def read_pragmas(document: Document, known: Mapping[str, Collection[str]]) -> Pragmas:

@@ -20,6 +20,18 @@ def nodes_of(report: Report) -> Iterator[Located]:
     yield from (hop.node for hop in report.because)
 
 
+def rows_of(report: Report, here: str) -> Iterator[int]:
+    """The rows of a file in which something stands that a report points at, or that its fixes
+    change."""
+    nodes, fix = [*nodes_of(report)], report.fix
+    while fix is not None:
+        nodes += _touched(fix)
+        fix = fix.otherwise
+    for node in nodes:
+        if path_of(node.origin) == here:
+            yield from range(node.origin[1], node.origin[3] + 1)  # type: ignore[index]
+
+
 def brought_home(report: Report, fact: Located, here: str, told: Told) -> Report | None:
     """A report of this file that may point at another one, where a tensor or a module was made: it
     points at what is nearest here then. None where nothing is here, and where
