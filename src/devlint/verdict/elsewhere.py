@@ -23,10 +23,9 @@ def nodes_of(report: Report) -> Iterator[Located]:
 def rows_of(report: Report, here: str) -> Iterator[int]:
     """The rows of a file in which something stands that a report points at, or that its fixes
     change."""
-    nodes, fix = [*nodes_of(report)], report.fix
-    while fix is not None:
-        nodes += _touched(fix)
-        fix = fix.otherwise
+    nodes = [*nodes_of(report)]
+    if report.fix is not None:
+        nodes += _asked(report.fix)
     for node in nodes:
         if path_of(node.origin) == here:
             yield from range(node.origin[1], node.origin[3] + 1)  # type: ignore[index]
@@ -61,6 +60,16 @@ def _of_this_file(fix: Change | None, is_here: Callable[[Located], bool]) -> Cha
     if None in also or not all(map(is_here, _touched(fix))):
         return otherwise
     return replace(fix, otherwise=otherwise, also=tuple(filter(None, also)))
+
+
+def _asked(fix: Change) -> Iterator[Located]:
+    """All nodes that may be asked for where a fix is located."""
+    for option in fix.options():
+        yield from _touched(option)
+        if option.after is not None:
+            yield option.after
+        for other in option.also:
+            yield from _asked(other)
 
 
 def _touched(fix: Change) -> Iterator[Located]:
