@@ -26,6 +26,11 @@ COMMAND = Path(sys.executable).with_name("devlint" + (".exe" if os.name == "nt" 
 WORDS = ("--config", 'ignore=["DEV103"]')
 """Tests name devices as nobody should."""
 
+GPU = 'import torch\n\nx = torch.ones(3, device="cuda")\ny = x.numpy()\n'
+"""DEV205 in row 4, with a safe fix."""
+BOTH = f'{GPU}z = x + torch.ones(3)\nd = torch.device("gpu")\nw = 1  # devlint: ignore[DEV101]\n'
+"""DEV205, DEV202 and DEV304 with unsafe ones, DEV002 with a safe one."""
+
 UTF16 = lsp.PositionEncodingKind.Utf16
 
 
