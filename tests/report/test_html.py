@@ -229,6 +229,17 @@ def test_a_lane_that_goes_up_has_the_last_device_where_it_ends() -> None:
     assert drawn(article)[7] == [("u-cpu d-cuda", "1")]
 
 
+def test_a_step_that_tells_no_place_takes_it_from_the_others() -> None:
+    told = laned(
+        ("torch.zeros(3)", "made by this call", "y", ""),
+        ('torch.ones(3, device="cuda")', "made", "y", "cpu"),
+        ("x.cuda(1)", "pinned", "y", ""),
+    )
+    assert [stop.device for stop in lanes(told)[0].stops] == ["cpu"] * 3
+    unknown = laned(("torch.zeros(3)", "given", "y", ""))
+    assert [each.text for each in read(unknown).all("span", "chip")] == ["unknown", "unknown"]
+
+
 def test_where_a_finding_is_the_making_lanes_meet_at_the_last_step() -> None:
     made = 'torch.ones(3, device="cuda")'
     odd = finding(
@@ -405,7 +416,7 @@ def test_all_that_others_wrote_is_escaped(evil: str) -> None:
     for tag in ("script", "style", "meta", "a", "article", "section", "h2", "h3", "li"):
         assert len(page.all(tag)) == len(plain.all(tag))
     assert harmless(shown.replace("\t", " "))
-    assert shown.encode()
+    assert shown.isascii()
 
 
 def test_long_lines_are_cut() -> None:

@@ -318,3 +318,9 @@ def test_a_page_of_500_findings_opens_quickly(tab: Browser, tmp_path: Path) -> N
     assert tab.js("document.getElementById('count').textContent") == (
         f"{len(many)} of {len(many)} shown"
     )
+    # What is read stays where it is while the others are drawn.
+    top = "document.getElementById('f300').getBoundingClientRect().top"
+    tab.js("document.getElementById('f300').scrollIntoView()")
+    before = tab.js(top)
+    tab.js(DRAWN)
+    assert abs(tab.js(top) - before) < 20

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -78,13 +78,20 @@ def label(device: str) -> str:
 
 def lanes(finding: Finding) -> list[Lane]:
     """The lanes of a finding, in the order in which its trace tells of them."""
-    steps: dict[str, list[Stop]] = {}
+    steps: dict[str, list[Step]] = {}
     for step in finding.trace:
         if step.value:
-            stops = steps.setdefault(step.value, [])
-            before = stops[-1].device if stops else ""
-            stops.append(Stop(step, step.device or before))
-    return [Lane(value, tuple(stops)) for value, stops in steps.items()][:MOST]
+            steps.setdefault(step.value, []).append(step)
+    return [Lane(value, tuple(_stops(of_it))) for value, of_it in steps.items()][:MOST]
+
+
+def _stops(steps: Sequence[Step]) -> Iterator[Stop]:
+    """What a step doesn't tell is as the one before left it; before the first that tells a place,
+    as that one says: a call that makes something is told before what it does."""
+    device = next((step.device for step in steps if step.device), "")
+    for step in steps:
+        device = step.device or device
+        yield Stop(step, device)
 
 
 def clash(found: Sequence[Lane]) -> bool:

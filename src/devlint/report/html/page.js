@@ -86,13 +86,17 @@
   }
 
   // Screen readers are told of what is drawn: all is, as soon as there is time for it.
-  const idly = window.requestIdleCallback || ((work) => setTimeout(work, 50));
   const waiting = all("article.finding");
   const draw = () => {
+    // What is read stays where it is while others above it get their heights.
+    const top = (stop) => stop.getBoundingClientRect().top;
+    const read = scrollY > 0 && stops.find((stop) => !stop.hidden && top(stop) > 0);
+    const before = read && top(read);
     waiting.splice(0, 25).forEach((finding) => finding.classList.add("drawn"));
-    if (waiting.length) idly(draw);
+    if (read) scrollBy({ top: top(read) - before, behavior: "instant" });
+    if (waiting.length) setTimeout(draw, 30);
   };
-  addEventListener("load", () => idly(draw));
+  addEventListener("load", () => setTimeout(draw, 30));
 
   // --- keys
 

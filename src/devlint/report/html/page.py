@@ -28,7 +28,8 @@ GAP = '<div class="row gap"><span class="no">\N{MIDLINE HORIZONTAL ELLIPSIS}</sp
 
 
 def page(title: str, body: str, css_class: str) -> str:
-    """A whole page around what stands in its body."""
+    """A whole page around what stands in its body. It is ASCII: whichever encoding it is written
+    in, a browser reads the same."""
     style, script = _file("page.css"), _file("page.js")
     policy = (
         f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; "
@@ -36,11 +37,11 @@ def page(title: str, body: str, css_class: str) -> str:
     )
     return Template(_file("page.html")).substitute(
         policy=policy,
-        title=text(title),
+        title=_ascii(text(title)),
         version=text(__version__),
         style=style,
         script=script,
-        body=body,
+        body=_ascii(body),
         css_class=css_class,
     )
 
@@ -48,6 +49,10 @@ def page(title: str, body: str, css_class: str) -> str:
 @cache
 def _file(name: str) -> str:
     return (_FOLDER / name).read_text("utf-8")
+
+
+def _ascii(html: str) -> str:
+    return html.encode("ascii", "xmlcharrefreplace").decode()
 
 
 def _hash(inline: str) -> str:
