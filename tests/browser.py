@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import select
 import shutil
 import subprocess
 import tempfile
@@ -17,6 +18,7 @@ CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
 )
 WITHOUT = "there is no Chromium on this machine: the page isn't opened in a browser"
+_SECONDS = 120
 _CODES = {"Escape": 27, "Tab": 9}
 
 
@@ -51,6 +53,7 @@ class Browser:
 
     def _read(self) -> dict[str, Any]:
         while b"\0" not in self._buffer:
+            assert select.select([self._answers], [], [], _SECONDS)[0], "Chromium doesn't answer"
             piece = os.read(self._answers, 1 << 20)
             assert piece, "Chromium has ended"
             self._buffer += piece

@@ -15,6 +15,7 @@ from hostile.evil import as_name, evil_strings, harmless
 from report.sample import HARDCODED, MISMATCH, SOURCE, Trouble, finding, insertion, span
 
 from devlint.api import check_text
+from devlint.cli import main
 from devlint.model.findings import CellSpan, Confidence, Coverage, Finding, Level, Span, Step
 from devlint.report import Summary, render
 from devlint.report.html.lanes import MOST, kind, lanes
@@ -289,6 +290,59 @@ def test_the_linter_says_what_moves_and_where_to() -> None:
         ("table", ["cpu"]),
         ("labels", ["cpu", "`device`"]),
     ]
+
+
+# --- by the command
+
+MOVED = "import torch\n\nx = torch.ones(3).cuda()\ny = x + torch.zeros(3)\n"
+
+
+def test_the_command_writes_a_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "pkg").mkdir()
+    (tmp_path / "pkg" / "a.py").write_text(MOVED, "utf-8")
+    monkeypatch.chdir(tmp_path)
+    command = ["check", "--isolated", "--no-cache", "--output-format", "html"]
+    assert main([*command, str(tmp_path)]) == 1
+    printed = capsys.readouterr().out
+    assert main([*command, "-o", "report.html", str(tmp_path)]) == 1
+    assert capsys.readouterr().out == ""
+    assert (tmp_path / "report.html").read_text("utf-8") == printed
+    page = Reader(printed).top
+    assert "DEV202" in [article.attributes["data-rule"] for article in page.all("article")]
+    assert page.all("nav")[0].all("a")[0].text == "pkg/a.py"
+    assert str(tmp_path) not in printed
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (
+            ["--output-format", "html", "-o", "none/report.html"],
+            "none/report.html: can't be written",
+        ),
+        (["--output-format", "html", "-o", "folder"], "folder: can't be written"),
+        (["--output-format", "htm"], "invalid choice: 'htm'"),
+    ],
+)
+def test_a_mistake_is_told_and_nothing_is_lost(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    options: list[str],
+    said: str,
+) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "kept").write_text("kept", "utf-8")
+    (tmp_path / "a.py").write_text(MOVED, "utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert main(["check", "--isolated", "--no-cache", "a.py", *options]) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert said in shown.err
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["a.py", "folder", "kept"]
+    assert (tmp_path / "a.py").read_text("utf-8") == MOVED
 
 
 # --- what it is made of
