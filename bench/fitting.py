@@ -36,7 +36,7 @@ OTHERS = {
     "collective-device": ("DEV210",),
     "cuda-context-on-cpu": ("DEV108", "DEV306"),
     "current-device-kernel": ("DEV108",),
-    "default-arg-device": ("DEV103", "DEV104", "DEV112"),
+    "default-arg-device": ("DEV103", "DEV104", "DEV116"),
     "device-object-misuse": ("DEV306",),
     "device-type-string": ("DEV107", "DEV306"),
     "dispatch-moved": ("DEV308",),
@@ -48,7 +48,7 @@ OTHERS = {
     "stale-device-attr": ("DEV405",),
     "type-as-device": ("DEV105", "DEV202", "DEV203"),
     "undefined-device": ("DEV110", "DEV304"),
-    "wrong-device-choice": ("DEV106", "DEV110", "DEV112"),
+    "wrong-device-choice": ("DEV106", "DEV110", "DEV113", "DEV114", "DEV115", "DEV116", "DEV117"),
     "wrong-target-method": ("DEV101", "DEV110"),
 }
 """The codes that name a bug of the class "other", by what it is."""

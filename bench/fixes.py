@@ -3,11 +3,12 @@
     python bench/fixes.py --jobs 2                          examples/ and the planted mistakes
     python bench/fixes.py --mirrors DIR --jobs 2            the files of the real bugs as well
     python bench/fixes.py --sets planted --mistakes bench/mistakes.md --show
+    python bench/fixes.py --sets planted --only GAN --lint  programs named so, without running any
     python bench/fixes.py --mirrors DIR --check             fails below the marks
 
 Counted are the findings of level error, as with `--pedantic`, but for files that can't be read.
 A fix holds if it clears its finding and adds none: each is applied to its file alone, and the file
-is linted again, as `--fix --unsafe-fixes` does it.
+is linted again, as `--fix --unsafe-fixes` does it: with the fixes of what it uncovers.
 
 examples/ holds a project with bugs of every family. A planted mistake is one in a program of
 mistakes*.md (mistakes.py says where they come from); programs whose packages aren't installed are
@@ -26,7 +27,7 @@ import sys
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -36,9 +37,9 @@ import linting
 import recall
 import samples
 
+from devlint.applying import objection_to
 from devlint.config.selection import FAILURES
 from devlint.config.settings import Settings
-from devlint.fix.applying import fix_source
 from devlint.lint import check_source
 from devlint.model.findings import Finding, Level
 from devlint.plan import prepare
@@ -75,11 +76,11 @@ class Ran:
 
     title: str
     findings: tuple[Judged, ...]
-    left: int
+    left: int = 0
     """Its findings once all fixes are applied."""
-    before: str
+    before: str = ""
     """How it ends as it is: the last line of its error; "" where it runs to its end."""
-    after: str
+    after: str = ""
 
 
 # --- findings ----------------------------------------------------------------------------------
@@ -105,10 +106,7 @@ def judged(path: Path, shown: str) -> list[Judged]:
         place = f"{shown}:{finding.span.row}"
         if finding.fix is None or not finding.fix.edits:
             return Judged(place, finding.code, finding.message)
-        result = fix_source(
-            data, str(path), SETTINGS, True, check, shown=lambda each: each is finding
-        )
-        dropped = "" if result.applied else result.dropped[0].reason
+        dropped = objection_to(finding, data, str(path), SETTINGS, check)
         return Judged(place, finding.code, finding.message, True, dropped)
 
     return [judge(each) for each in check(data, str(path), SETTINGS) if counts(each)]
@@ -152,6 +150,15 @@ def versions(wanted: Iterable[bugs.Bug]) -> list[recall.Version]:
 
 
 # --- programs ----------------------------------------------------------------------------------
+
+
+def only_linted(title: str, files: dict[str, str], count: int) -> Ran:
+    """Lint a program, and try the fixes of its findings, without running it."""
+    with tempfile.TemporaryDirectory() as scratch:
+        for name, text in files.items():
+            Path(scratch, name).write_text(text, "utf-8")
+        found = of_folder(Path(scratch))
+    return Ran(title, tuple(replace(each, place=f"{title}: {each.place}") for each in found))
 
 
 def ran(title: str, files: dict[str, str], count: int) -> Ran:
@@ -277,6 +284,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--sets", nargs="*", choices=SETS, default=list(SETS))
     parser.add_argument("--mistakes", nargs="*", type=Path, metavar="FILE")
+    parser.add_argument("--only", default="", metavar="WORD", help="programs with it in the title")
+    parser.add_argument("--lint", action="store_true", help="run no program")
     parser.add_argument("--mirrors", type=Path, help="the folder of the clones")
     parser.add_argument("--bugs", type=Path, default=bugs.BUGS)
     parser.add_argument("--jobs", type=int, default=1)
@@ -290,7 +299,7 @@ def main() -> int:
             name: str, found: Sequence[Judged], results: Sequence[Ran] = (), is_part: bool = False
         ) -> None:
             print(f"\n{name}\n{table(found)}")
-            if results:
+            if results and not options.lint:
                 print(outcomes(results))
             if options.show and (is_part or not results):
                 print(*misses(found), sep="\n")
@@ -307,7 +316,8 @@ def main() -> int:
         paths = options.mistakes or sorted(HERE.glob("mistakes*.md"))
         for path in paths if "planted" in options.sets else ():
             cases, without = programs(path)
-            results = pool.starmap(ran, cases, 1)
+            cases = [case for case in cases if options.only.lower() in case[0].lower()]
+            results = pool.starmap(only_linted if options.lint else ran, cases, 1)
             everything += results
             left_out += without
             name = f"{path.name}: {len(cases)} programs, {without} left out for want of packages"

@@ -27,8 +27,9 @@ from typing import Any
 import pytest
 
 from devlint import torchapi
+from devlint.applying import FixResult, fix_source
 from devlint.config.settings import Settings, check_layer, merge
-from devlint.fix.applying import FixResult, fix_source, unified_diff
+from devlint.fix.patches import unified_diff
 from devlint.flow import facts
 from devlint.flow.interpreter import interpret
 from devlint.flow.surroundings import Text

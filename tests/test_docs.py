@@ -34,6 +34,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 FENCE = re.compile(r"^(?P<indent> *)```(?P<language>\w*)[^\n]*\n(?P<text>.*?)^ *```$", re.M | re.S)
 PLUGIN = (ROOT / "src/devlint/integrations/pytest_plugin.py").read_text()
+FOR_EDITORS = frozenset({"json", "lua", "lisp", "elisp", "vim"})
+"""Configurations of editors, which those read."""
 OTHERS = frozenset({"git", "pip", "torchrun", "cat", "patch", "mypy", "export", "xargs", "kubectl"})
 """Commands of others, which are taken at their word."""
 
@@ -66,7 +68,7 @@ def of(language: str) -> Any:
 
 
 def test_every_block_has_a_language_that_is_tried() -> None:
-    known = {"console", "python", "toml", "yaml", "text"}
+    known = {"console", "python", "toml", "yaml", "text"} | FOR_EDITORS
     assert [each for each in BLOCKS if each.language not in known] == []
 
 
@@ -207,6 +209,8 @@ def test_code_runs(block: Block, monkeypatch: pytest.MonkeyPatch) -> None:
 @of("toml")
 def test_settings_are_taken(block: Block) -> None:
     table = tomllib.loads(block.text)
+    if "language-server" in table:
+        return  # that of an editor
     values = table.get("tool", {}).get("devlint", {}) if "tool" in table else table
     check_layer(block.page, os.sep, values)
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from devlint.fix.applying import FixResult, fix_source, unified_diff
+from devlint.applying import FixResult, fix_source
+from devlint.fix.patches import unified_diff
 from devlint.model.findings import Edit, Finding, Fix, Level, Safety
 from devlint.model.spans import LineIndex
 from devlint.source.encoding import decode
@@ -125,6 +126,28 @@ def test_a_fix_that_brings_a_new_finding_is_dropped() -> None:
     result = fix("x\nbad\n", worse, ("DEV2", "worse", None, SAFE))
     assert result.data == b"x\nbad\n"
     assert reasons(result) == ["DEV2 would appear in row 2: DEV2"]
+
+
+def test_a_fix_that_uncovers_the_next_mistake_is_applied_with_its_fix() -> None:
+    first = ("DEV1", "bad", replaced_by("worse"), SAFE)
+    second = ("DEV2", "worse", replaced_by("dire(x)"), SAFE)
+    third = ("DEV1", r"dire\(x\)", replaced_by("good"), SAFE)
+    result = fix("a\nbad + bad\n", first, second, third)
+    assert result.data == b"a\ngood + good\n"
+    assert [each.code for each in result.applied] == ["DEV1", "DEV2", "DEV1"] * 2
+    unsafe = (*second[:3], UNSAFE)
+    result = fix("a\nbad + bad\n", first, unsafe, third)
+    assert result.data == b"a\nbad + bad\n"
+    assert reasons(result) == ["DEV2 would appear in row 2: DEV2"] * 2
+    assert fix("bad\n", first, unsafe, third, unsafe=True).data == b"good\n"
+
+
+def test_a_chain_of_fixes_that_leads_nowhere_is_dropped_whole() -> None:
+    first = ("DEV1", "bad", replaced_by("worse"), SAFE)
+    back = ("DEV2", "worse", replaced_by("bad"), SAFE)
+    assert fix("bad = 1\n", first, back).data == b"bad = 1\n"
+    longer = ("DEV2", "worse+", lambda m: [(m.end(), m.end(), "e")], SAFE)
+    assert reasons(fix("bad = 1\n", first, longer)) == ["DEV2 would appear in row 1: DEV2"]
 
 
 def test_a_fix_that_breaks_the_syntax_is_dropped_though_no_rule_tells() -> None:

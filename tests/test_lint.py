@@ -35,9 +35,9 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the files that LibCST reads."""
     names: list[str] = []
 
-    def reads(script: Script, filename: str) -> Document:
+    def reads(script: Script, filename: str, text: str | None = None) -> Document:
         names.append(filename)
-        return document_of(script, filename)
+        return document_of(script, filename, text)
 
     monkeypatch.setattr(lint, "document_of", reads)
     return names

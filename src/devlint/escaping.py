@@ -107,6 +107,16 @@ def workflow_property(text: str) -> str:
     return workflow_data(text).replace(":", "%3A").replace(",", "%2C")
 
 
+def azure_data(text: str) -> str:
+    """The text of one of Azure Pipelines' logging commands."""
+    return shown(text.replace("%", "%AZP25").replace("\r", "%0D").replace("\n", "%0A"))
+
+
+def azure_property(text: str) -> str:
+    """The value of a property of such a command."""
+    return azure_data(text).replace(";", "%3B").replace("]", "%5D")
+
+
 def unlinked(text: str) -> str:
     """A message in SARIF, where `[text](target)` is a link.
 

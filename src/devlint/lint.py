@@ -11,7 +11,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from devlint import policy
-from devlint.config.selection import catalogue, codes_for, fixable
+from devlint.config.selection import catalogue, codes_for, fixable, levels
 from devlint.config.settings import Settings
 from devlint.files import (
     LARGEST_SOURCE,
@@ -42,10 +42,12 @@ from devlint.rulebook import Page, pages
 from devlint.source.encoding import decode, searchable, searchable_text
 from devlint.source.errors import SourceError
 from devlint.source.lower import lower
-from devlint.source.pragmas import has_own_pragmas, read_pragmas
+from devlint.source.pragmas import has_own_pragmas, read_pragmas, rows_of_own
 from devlint.source.reading import document_of, mentions, read_script, syntax_error
 from devlint.source.room import with_room
 from devlint.source.script import Part, Script
+from devlint.source.sparse import sparse
+from devlint.verdict.elsewhere import rows_of
 from devlint.verdict.locating import locate, no_files
 from devlint.verdict.saying import Said, rules_for, say
 
@@ -103,11 +105,18 @@ def check(data: bytes, filename: str, settings: Settings) -> Checked:
     """The findings of one file as `check_source` gives them."""
     with policy.asking(settings.policy_off):
         checked = _check(data, filename, settings)
-    if settings.fix_selectors and any(finding.fix for finding in checked.findings):
+    return replace(checked, findings=_as_asked(checked.findings, settings))
+
+
+def _as_asked(findings: list[Finding], settings: Settings) -> list[Finding]:
+    """Findings with the levels and the fixes that the settings leave them."""
+    if settings.levels and findings:
+        given = levels(settings.selectors, catalogue())
+        findings = [replace(f, level=given.get(f.code, f.level)) for f in findings]
+    if settings.fix_selectors and any(finding.fix for finding in findings):
         codes = fixable(settings, catalogue())
-        findings = [f if f.code in codes else replace(f, fix=None) for f in checked.findings]
-        return replace(checked, findings=findings)
-    return checked
+        findings = [f if f.code in codes else replace(f, fix=None) for f in findings]
+    return findings
 
 
 def _check(data: bytes, filename: str, settings: Settings) -> Checked:
@@ -146,7 +155,8 @@ def _check_python(
         return Checked(unreadable(filename, too_large(settings), settings))
     searched = searchable(data) if script is None else searchable_text(script.text)
     relevant = plan.concerns(searched)
-    if not relevant and not mentions(data, PRAGMA_WORDS):
+    heed = not settings.ignore_noqa
+    if not relevant and not (heed and mentions(data, PRAGMA_WORDS)):
         error = None if script is not None else syntax_error(data)
         return Checked([] if error is None else _of_failure(error, filename, codes))
     consulted: set[str] = set()
@@ -156,10 +166,11 @@ def _check_python(
     try:
         script = decode(data) if script is None else script
         if not relevant or plan.project is None:
-            read = _read(script, filename, codes, plan if relevant else None, meetings, withheld_by)
+            asked = plan if relevant else None
+            read = _read(script, filename, codes, asked, heed, meetings, withheld_by)
             return Checked(read, coverage=meetings.coverage(), withheld_by=withheld_by)
         with plan.project.visit() as consulted:
-            findings = _read(script, filename, codes, plan, meetings, withheld_by)
+            findings = _read(script, filename, codes, plan, heed, meetings, withheld_by)
     except SourceError as error:
         findings = _of_failure(error, filename, codes)
     except TooManyStepsError:
@@ -174,11 +185,12 @@ def _read(
     filename: str,
     codes: frozenset[str],
     plan: Plan | None,
+    heed: bool,
     meetings: Meetings,
     withheld_by: Counter[str],
 ) -> list[Finding]:
-    """The findings of a file; those about comments alone without a plan. `withheld_by` is told how
-    many are withheld, and by what.
+    """The findings of a file; those about comments alone without a plan. `heed` says whether
+    comments suppress; `withheld_by` is told how many are withheld, and by what.
 
     LibCST reads it where something is reported, or a comment of ours is to be judged.
     """
@@ -195,14 +207,17 @@ def _read(
             return [*chain.from_iterable(every)]
 
         said = [] if plan is None else with_room(partial(said_of, plan))
-        has_own = has_own_pragmas(script.text)
+        has_own = heed and has_own_pragmas(script.text)
         if not has_own:
             withheld_by.update(row for _, _, row in withheld.values())
         if not said and not has_own:
             return []
-        document = document_of(script, filename)
+        reports = [report for _, report, *_ in (*said, *(withheld.values() if has_own else ()))]
+        document = document_of(script, filename, _read_for(reports, contents, script, filename))
         files = no_files if plan is None or plan.neighbours is None else plan.neighbours.file
         found = [locate(report, page, document, filename, files) for page, report in said]
+        if not heed:
+            return in_order(found)
         if not has_own or not withheld:
             return in_order(_after_pragmas(found, document, codes, filename))
         # A comment for what is withheld is of use where the row is off, or with `pedantic`.
@@ -218,6 +233,18 @@ def _read(
         return [each for each in kept if (each.code, each.span) not in rows]
     except SourceError as error:
         return _of_failure(error, filename, codes)
+
+
+def _read_for(
+    reports: list[Report], contents: list[Text], script: Script, filename: str
+) -> str | None:
+    """What LibCST reads of a text for what is reported of it, and for its comments; None for all,
+    where there is more than one module."""
+    if len(contents) != 1 or script.parts[0].rows is not None:
+        return None
+    path = os.path.abspath(filename)
+    rows = {row for report in reports for row in rows_of(report, path)}
+    return sparse(script.text, contents[0].module, rows.union(rows_of_own(script.text)))
 
 
 def content_of(part: Part, filename: str, plan: Plan | None) -> Text:
@@ -239,7 +266,8 @@ def too_large(settings: Settings, filename: str = "") -> str:
 def unreadable(filename: str, reason: str, settings: Settings) -> list[Finding]:
     """The finding for a file that can't be read; none where the settings ignore it."""
     codes = codes_for(settings, filename, catalogue())
-    return list(_findings(Unreadable(Place(_START), reason), codes, None, filename))
+    found = _findings(Unreadable(Place(_START), reason), codes, None, filename)
+    return _as_asked(list(found), settings)
 
 
 def _of_failure(error: SourceError, filename: str, codes: frozenset[str]) -> list[Finding]:
@@ -280,9 +308,14 @@ def without_suppressed(
 
 
 @lru_cache(maxsize=1)
-def _known() -> Mapping[str, str]:
-    """Every code and every name, with its code."""
-    return {word: page.code for page in pages().values() for word in (page.code, page.name)}
+def _known() -> Mapping[str, tuple[str, ...]]:
+    """Every code and every name, with its code; what a rule was called that was split, with the
+    codes of its parts."""
+    found: dict[str, tuple[str, ...]] = {}
+    for page in pages().values():
+        for word in (page.code, page.name, *page.formerly):
+            found[word] = (*found.get(word, ()), page.code)
+    return found
 
 
 def in_order(found: Iterable[Finding]) -> list[Finding]:

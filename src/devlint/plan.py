@@ -53,8 +53,8 @@ class Plan:
     """The files that imports lead to; None where they aren't followed."""
     policy_off: frozenset[str] = frozenset()
     """The rows of policy that are turned off."""
-    pedantic: bool = False
-    """Whether what is less certain is reported as well."""
+    least: int | None = None
+    """The least score of what is reported; None for the one that holds by default."""
 
     def concerns(self, data: bytes) -> bool:
         """Whether a file may hold something that a rule reads."""
@@ -82,9 +82,9 @@ def prepare(settings: Settings) -> Plan:
             raise SettingsError(f"{settings.torchapi_source}: `torchapi`: {error}") from error
         words = frozenset(name.partition(".")[0].encode() for name in rows)
     device_types = frozenset(settings.device_types)
-    off, pedantic = settings.policy_off, settings.pedantic
+    off, least = settings.policy_off, settings.least_confidence
     if not settings.follow_imports:
-        return Plan(table, words, device_types, None, None, off, pedantic)
+        return Plan(table, words, device_types, None, None, off, least)
     neighbours = Neighbours(settings.max_file_size)
     project = new_project(neighbours, table, device_types)
-    return Plan(table, words, device_types, neighbours, project, off, pedantic)
+    return Plan(table, words, device_types, neighbours, project, off, least)

@@ -36,7 +36,7 @@ Fixability = Literal["never", "sometimes", "always"]
 BlockKind = Literal["error", "fixed", "ok", ""]
 
 _REQUIRED_KEYS = ("code", "name", "summary", "level", "fix", "since")
-_OPTIONAL_KEYS = ("tags", "applies")
+_OPTIONAL_KEYS = ("tags", "applies", "formerly")
 _MARK = "+++"
 _CODE = re.compile(r"DEV\d{3}")
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
@@ -111,6 +111,8 @@ class Page:
     body_row: int
     tags: tuple[str, ...] = ()
     applies: Mapping[str, object] = field(default_factory=dict)
+    formerly: tuple[str, ...] = ()
+    """The code and the name of a rule that was split into this one and others."""
 
     @property
     def url(self) -> str:
@@ -164,6 +166,12 @@ def find(code_or_name: str) -> Page | None:
         return page
     code = code_or_name.upper()
     return next((page for page in known.values() if page.code == code), None)
+
+
+def parts_of(code_or_name: str) -> list[Page]:
+    """The pages of the rules that a rule was split into, by its former code or name."""
+    words = (code_or_name.lower(), code_or_name.upper())
+    return [page for page in pages().values() if not set(page.formerly).isdisjoint(words)]
 
 
 def read_page(path: Path) -> Page:
@@ -239,6 +247,9 @@ def _page(front: _Front, body: str, body_row: int) -> Page:
     applies = front.table.get("applies", {})
     if not isinstance(applies, dict):
         raise front.fail("applies", f"`applies` must be a table, not {applies!r}")
+    formerly = front.table.get("formerly", [])
+    if not isinstance(formerly, list) or not all(isinstance(word, str) for word in formerly):
+        raise front.fail("formerly", f"`formerly` must be a list of strings, not {formerly!r}")
     return Page(
         path=front.path,
         code=front.string("code", _CODE, "DEV and three digits"),
@@ -251,6 +262,7 @@ def _page(front: _Front, body: str, body_row: int) -> Page:
         body_row=body_row,
         tags=tuple(tags),
         applies=MappingProxyType(applies),
+        formerly=tuple(formerly),
     )
 
 

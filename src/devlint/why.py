@@ -55,7 +55,7 @@ REASONS = {
     "guard": "it only runs where an accelerator was asked for, or is known to be there",
     "suppressed": "a comment suppresses it",
     "not-selected": "the rule is off for this file",
-    LESS_CERTAIN: "it is likelier false than true, by those judged like it: --pedantic shows it",
+    LESS_CERTAIN: "too few of those judged like it were true: --pedantic shows it",
     **{row.name: row.reason for row in rows().values()},
 }
 """What withholds a finding, in words: last the rows of policy on files, which a setting turns off.
@@ -161,14 +161,14 @@ def why(data: bytes, filename: str, settings: Settings, row: int, column: int | 
         content = content_of(part, filename, plan)
         facts, said = with_room(lambda: _said(content, path, plan, record, sieve))
         document = document_of(script, filename)
-        shown = tuple(_shown(said, document, filename, codes, row, settings.pedantic))
+        shown = tuple(_shown(said, document, filename, codes, row, settings))
     found = tuple(dict.fromkeys((*shown, *_kept_back(record, facts), *dropped)))
     shown_rows = LineIndex(script.shown)
     return Why(
         Place(path, row),
         shown_rows.row_text(row).strip() if row <= shown_rows.rows else "",
-        _distinct(_values(record, row, column)),
-        _distinct(_contracts(record)),
+        distinct(_values(record, row, column)),
+        distinct(_contracts(record)),
         tuple(record.callers.items()),
         _with_names(found, record, part, filename, settings),
         tuple(dict.fromkeys(advice(record, content.module, settings.follow_imports))),
@@ -189,7 +189,7 @@ def _all() -> frozenset[str]:
     return catalogue().codes("ALL")
 
 
-_DULL = ("library", "function", "class", "method", "none", "dtype", "bool", "number", "string")
+DULL = ("library", "function", "class", "method", "none", "dtype", "bool", "number", "string")
 """Kinds of which nobody asks where they are."""
 
 
@@ -199,7 +199,7 @@ def _said(
     if plan.project is not None:
         plan.project.recount()
     facts = interpret(content, plan.table, plan.device_types, path, plan.project, record)
-    return facts, judge(facts, path, _all(), replace(plan, pedantic=True), sieve)
+    return facts, judge(facts, path, _all(), replace(plan, least=0), sieve)
 
 
 def _shown(
@@ -208,18 +208,18 @@ def _shown(
     filename: str,
     codes: frozenset[str],
     row: int,
-    pedantic: bool,
+    settings: Settings,
 ) -> Iterator[Judged]:
     """The findings of a line that are shown, and those that a setting or a comment withholds."""
     found = [locate(report, page, document, filename) for page, report in said]
-    kept = without_suppressed(in_order(found), document, codes)
+    kept = found if settings.ignore_noqa else without_suppressed(in_order(found), document, codes)
 
     def withheld_by(finding: Finding) -> str:
         if finding.code not in codes:
             return "not-selected"
         if finding not in kept:
             return "suppressed"
-        return "" if pedantic or is_certain(finding.score) else LESS_CERTAIN
+        return "" if is_certain(finding.score, settings.least_confidence) else LESS_CERTAIN
 
     for each in in_order(found):
         if each.span.row == row:
@@ -304,15 +304,15 @@ def _is_at(node: ir.Node, row: int, column: int | None) -> bool:
 def _values(record: Record, row: int, column: int | None) -> Iterator[Known]:
     for seen in record.seen.values():
         if _is_at(seen.operand.node, row, column):
-            known = _known(seen.operand, seen.site)
-            if known.kind not in _DULL:
+            known = known_of(seen.operand, seen.site)
+            if known.kind not in DULL:
                 yield known
 
 
 _View = TypeVar("_View", Known, Contract)
 
 
-def _distinct(views: Iterable[_View]) -> tuple[_View, ...]:
+def distinct(views: Iterable[_View]) -> tuple[_View, ...]:
     """Each once; what a call sees as the function does on its own isn't said again."""
     found = tuple(dict.fromkeys(views))
     own = {each for each in found if not each.called_from}
@@ -321,7 +321,7 @@ def _distinct(views: Iterable[_View]) -> tuple[_View, ...]:
     )
 
 
-def _known(operand: Operand, site: Sequence[ir.Node]) -> Known:
+def known_of(operand: Operand, site: Sequence[ir.Node]) -> Known:
     steps = tuple(step for hop in operand.trace if (step := _step(hop)) is not None)
     kind = operand.type_name if operand.kind is not Kind.UNKNOWN else "unknown"
     return Known(str(operand), kind, _place(operand.device), steps, _calls(site))
@@ -350,7 +350,7 @@ def _contracts(record: Record) -> Iterator[Contract]:
     for meeting in record.meetings.values():
         operands = [each for each in meeting.operands if each.kind not in _NO_TENSORS]
         if len(operands) > 1:
-            known = tuple(_known(each, ()) for each in operands)
+            known = tuple(known_of(each, ()) for each in operands)
             yield Contract(meeting.op, known, meeting.outcome, _calls(meeting.site))
 
 

@@ -162,3 +162,201 @@ def test_what_is_no_baseline(project: Project, text: str) -> None:
     ran = project.run("--baseline", "base.json")
     assert ran.err == "devlint: base.json: this is no baseline of devlint\n"
     assert ran.code == 2
+
+
+# --- what isn't there any more -------------------------------------------------------------
+
+WITH = ("-n", "--baseline=base.json")
+UPDATE = (*WITH, "--update-baseline")
+TWO = BAD_DEVICE + f"e = {GPU}\n"
+LOAD = 'import torch\n\nw = torch.load("w.pt")\n'
+"""DEV106."""
+
+
+def listed(project: Project) -> list[str]:
+    found = json.loads(project.read("base.json"))["findings"]
+    return [f"{entry['path']} {entry['code']}" for entry in found]
+
+
+def test_obsolete_entries_are_told(project: Project) -> None:
+    project.write({"a.py": TWO, "sub/b.py": BAD_DEVICE})
+    project.run(*WITH)
+    assert project.run(*WITH).err == ""
+    before = project.read("base.json")
+    project.write({"a.py": BAD_DEVICE})
+    ran = project.run(*WITH)
+    told = "base.json: 1 entry matches nothing any more: --update-baseline removes it.\n"
+    assert (ran.code, ran.err) == (0, told)
+    (project.folder / "sub" / "b.py").unlink()
+    ran = project.run(*WITH)
+    told = "base.json: 2 entries match nothing any more: --update-baseline removes them.\n"
+    assert (ran.code, ran.err) == (0, told)
+    assert project.run(*WITH, "-q").err == ""
+    assert project.read("base.json") == before
+
+
+def test_an_update_lists_what_is_found_now(project: Project) -> None:
+    project.write({"a.py": TWO, "b.py": BAD_DEVICE, "c.py": CLEAN})
+    project.run(*WITH)
+    project.write({"a.py": BAD_DEVICE, "c.py": LOAD})
+    (project.folder / "b.py").unlink()
+    ran = project.run(*UPDATE)
+    assert (ran.code, ran.err) == (0, "Updated base.json: 1 added, 2 removed.\n")
+    assert listed(project) == ["a.py DEV304", "c.py DEV106"]
+    again = project.read("base.json")
+    ran = project.run(*UPDATE)
+    assert ran.err == "base.json lists what is found: nothing to update.\n"
+    assert project.read("base.json") == again
+    assert project.run(*WITH).code == 0
+    project.write({"d.py": BAD_DEVICE})
+    assert project.run(*WITH).code == 1
+
+
+def test_an_update_is_what_a_new_baseline_would_be(project: Project) -> None:
+    project.write({"a.py": BAD_DEVICE, "b.py": LOAD})
+    project.run(*WITH)
+    project.write({"a.py": LOAD, "c.py": TWO})
+    project.run(*UPDATE)
+    project.run("-n", "--baseline=other.json")
+    assert project.read("base.json") == project.read("other.json")
+
+
+def test_an_update_without_a_baseline_writes_one(project: Project) -> None:
+    project.write({"a.py": BAD_DEVICE})
+    assert project.run(*UPDATE).err == "Wrote a baseline of 1 finding to base.json.\n"
+
+
+NOT_CHECKED = {
+    "files that aren't linted": (["a.py"], {}),
+    "files that are excluded": (["--extend-exclude=b.py", "."], {}),
+    "rules that aren't selected": (["--select=DEV1"], {}),
+    "rules that are left out": (["--ignore=DEV3"], {}),
+    "rules that are left out of a file": (["--per-file-ignores=*.py:DEV3"], {}),
+    "files that don't parse": ([], {"b.py": "def f(:\n"}),
+    "files that are too large": (["--config=max-file-size=40"], {}),
+}
+
+
+@pytest.mark.parametrize(("options", "files"), NOT_CHECKED.values(), ids=NOT_CHECKED)
+def test_entries_stay_of_what_the_run_does_not_check(
+    project: Project, options: list[str], files: dict[str, str | bytes]
+) -> None:
+    project.write({"a.py": CLEAN, "b.py": TWO})
+    project.run(*WITH)
+    before = project.read("base.json")
+    project.write(files)
+    assert "any more" not in project.run(*WITH, *options).err
+    project.run(*UPDATE, *options)
+    assert project.read("base.json") == before
+
+
+def test_entries_of_what_is_withheld_stay(project: Project) -> None:
+    loose = "import torch\n\nx = torch.ones(3)\nx.to('cuda')\n"
+    project.write({"a.py": loose})
+    pedantic = ("--select=DEV302", "--pedantic")
+    project.run(*WITH, *pedantic)
+    assert listed(project) == ["a.py DEV302"]
+    strict = ("--select=DEV302", "--min-confidence=100")
+    assert project.run(*WITH, *strict).err == ""
+    assert "nothing to update" in project.run(*UPDATE, *strict).err
+
+
+def test_entries_of_a_rule_that_there_is_no_more_go(project: Project) -> None:
+    project.write({"a.py": CLEAN})
+    entry = {"path": "other.py", "code": "DEV999", "fingerprint": "0" * 32}
+    project.write({"other.py": CLEAN, "base.json": json.dumps({"version": 1, "findings": [entry]})})
+    assert "1 entry matches nothing" in project.run(*WITH, "a.py").err
+    assert project.run(*UPDATE, "a.py").err == "Updated base.json: 0 added, 1 removed.\n"
+
+
+@pytest.mark.parametrize("name", ["caf\udce9.py", "caf\\udce9.py"])
+def test_entries_of_files_with_odd_names_stay(project: Project, name: str) -> None:
+    project.write({"a.py": CLEAN, name: BAD_DEVICE})
+    project.run(*WITH)
+    before = project.read("base.json")
+    assert project.run(*WITH).err == project.run(*WITH, "a.py").err == ""
+    project.run(*UPDATE, "a.py")
+    assert project.read("base.json") == before
+    project.write({name: CLEAN})
+    assert "1 entry matches nothing" in project.run(*WITH).err
+
+
+def test_what_a_fix_has_repaired_is_obsolete(project: Project) -> None:
+    project.write({"a.py": "x = 1  # devlint: ignore[DEV101]\n"})
+    project.run(*WITH)
+    assert "1 entry matches nothing" in project.run(*WITH, "--fix").err
+    project.run(*UPDATE)
+    assert listed(project) == []
+
+
+def test_an_update_of_what_is_no_baseline_leaves_it(project: Project) -> None:
+    project.write({"a.py": BAD_DEVICE, "base.json": '{"version": 1, "findings": [{}]}'})
+    ran = project.run(*UPDATE)
+    assert (ran.code, ran.err) == (2, "devlint: base.json: this is no baseline of devlint\n")
+    assert project.read("base.json") == '{"version": 1, "findings": [{}]}'
+    project.write({"base.json": '{"version": 2, "findings": []}'})
+    ran = project.run(*UPDATE)
+    assert ran.err == "devlint: base.json: made by another version of devlint; write it anew\n"
+
+
+def test_an_update_that_can_not_be_written_says_so(project: Project) -> None:
+    project.write({"sub/a.py": BAD_DEVICE})
+    project.run("-n", "--baseline=sub/base.json")
+    before = project.read("sub/base.json")
+    project.write({"sub/a.py": LOAD})
+    (project.folder / "sub").chmod(0o555)
+    try:
+        ran = project.spawn(
+            "-n", "--baseline=sub/base.json", "--update-baseline", unprivileged=True
+        )
+    finally:
+        (project.folder / "sub").chmod(0o755)
+    assert ran.code == 2
+    assert ran.err.startswith("devlint: sub/base.json: ")
+    assert project.read("sub/base.json") == before
+
+
+# --- rules that were split --------------------------------------------------------------------
+
+SPLIT = """\
+import torch
+
+
+def chosen(gpu_id, device: str):
+    index = gpu_id or 1
+    return torch.device("cuda", index), device or "cuda" if torch.cuda.is_available() else "cpu"
+"""
+
+
+def test_the_code_and_the_name_of_a_rule_that_was_split_stand_for_its_parts(
+    project: Project,
+) -> None:
+    project.write({"a.py": SPLIT})
+    both = ["a.py DEV113", "a.py DEV114"]
+    assert project.found("--select=DEV112") == both
+    assert project.found("--select=lossy-device-default") == both
+    assert project.found("--select=DEV11", "--ignore=DEV112") == []
+    assert project.found("--select=DEV11", "--ignore=dev112") == []
+    ran = project.run("rule", "DEV112")
+    assert ran.code == 2
+    assert "`DEV112` was split: see DEV113 (device-index-taken-for-false), DEV114" in ran.err
+
+
+def test_comments_and_baselines_from_before_a_rule_was_split_count(project: Project) -> None:
+    words = "--select=DEV002,DEV11"
+    for comment in ("# devlint: ignore[DEV112]", "# devlint: ignore[lossy-device-default]"):
+        project.write({"a.py": SPLIT.replace("or 1", f"or 1  {comment}")})
+        assert project.found(words) == ["a.py DEV114"]
+    project.write({"a.py": SPLIT.replace("or 1", "or 1  # noqa: DEV112")})
+    assert project.found(words) == ["a.py DEV114"]
+    project.write({"a.py": "x = 1  # devlint: ignore[DEV112]\n"})
+    assert project.found(words) == ["a.py DEV002"]
+
+    project.write({"a.py": SPLIT})
+    project.run("--no-cache", words, "--baseline=b.json")
+    entries = json.loads(project.read("b.json"))["findings"]
+    assert {each["code"] for each in entries} == {"DEV113", "DEV114"}
+    old = [{**each, "code": "DEV112"} for each in entries]
+    project.write({"b.json": json.dumps({"version": 1, "findings": old})})
+    ran = project.run("--no-cache", words, "--baseline=b.json")
+    assert (ran.code, "match nothing" in ran.out + ran.err) == (0, False)

@@ -57,6 +57,11 @@ MISTAKES = {
     ("--select",): "argument --select: expected one argument",
     ("--jobs", "0"): "argument -j/--jobs: `0` is not a number of processes above zero",
     ("--jobs", "many"): "argument -j/--jobs: `many` is not a number of processes above zero",
+    ("--output-format", "jsn"): "--output-format must be one of full, concise, grouped, json, ",
+    ("--color=allways",): (
+        '--color must be one of auto, always, never, not `allways`; did you mean "always"?'
+    ),
+    ("help", "chekc"): "COMMAND must be one of check, run, migrate, ",
     ("--per-file-ignores", "a.py"): (
         "argument --per-file-ignores: `a.py` is not of the form PATTERN:CODE"
     ),
@@ -82,6 +87,29 @@ MISTAKES = {
         "--stdin-filename stands for standard input and can't be mixed with paths"
     ),
     ("--exclude", "!"): "the command line: `exclude`: `!` is no pattern",
+    ("--exit-zero", "--fail-on=error"): (
+        "--exit-zero and --fail-on don't go together: give one of them"
+    ),
+    ("--fail-on=eror",): (
+        '--fail-on must be one of error, warning, never, not `eror`; did you mean "error"?'
+    ),
+    ("--add-ignore", "--ignore-noqa"): (
+        "--add-ignore and --ignore-noqa don't go together: give one of them"
+    ),
+    ("--silent", "--quiet"): "--silent and --quiet don't go together: give one of them",
+    ("-s", "-v"): "--silent and --verbose don't go together: give one of them",
+    ("--select=",): "argument --select: it names nothing, so nothing would be checked",
+    ("--select", " , "): "argument --select: it names nothing, so nothing would be checked",
+    ("--select=DEV1", "--select="): "argument --select: it names nothing, so nothing would be",
+    ("--include=",): "argument --include: it names nothing, so nothing would be checked",
+    ("--update-baseline",): "--update-baseline needs --baseline, which names the file",
+    ("--update-baseline", "-"): "--update-baseline needs --baseline, which names the file",
+    ("--update-baseline", "--baseline=b", "--since=HEAD"): (
+        "--update-baseline and --since don't go together: give one of them"
+    ),
+    ("--update-baseline", "--baseline=b", "--diff"): (
+        "--update-baseline and --diff don't go together: give one of them"
+    ),
     ("--add-ignore=a # b",): "the reason of --add-ignore can't contain `#`, which ends it",
     ("-", "a.py"): "`-` stands for standard input and can't be mixed with paths",
     ("--baseline", "no/such/folder"): "no/such/folder: No such file or directory",
@@ -98,6 +126,23 @@ def test_a_mistake_is_one_plain_line(
     assert ran.err.startswith(f"devlint: {message}")
     assert ran.err.count("\n") == 1
     assert ran.code == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["--output-format", "jsn"], 'not `jsn`; did you mean "json"?'),
+        (["--config", "output-format='github '"], "not `'github '`; did you mean \"github\"?"),
+        (["--output-format", "xml"], "not `xml`"),
+        (["rule", "--all", "--output-format", "markdwon"], 'did you mean "markdown"?'),
+        (["help", "chekc"], 'did you mean "check"?'),
+    ],
+    ids=lambda item: " ".join(item) if isinstance(item, list) else "",
+)
+def test_a_mistyped_word_gets_the_nearest(project: Project, words: list[str], hint: str) -> None:
+    ran = project.run(*words)
+    assert ran.err.endswith(f"{hint}\n")
+    assert (ran.code, ran.out) == (2, "")
 
 
 def test_a_mistyped_rule_is_an_error_where_nothing_is_linted(project: Project) -> None:
@@ -260,6 +305,61 @@ def test_a_terminal_gets_color_unless_refused(project: Project) -> None:
     assert "\x1b[" in terminal(project, "-n")[1]
     assert "\x1b[" not in terminal(project, "-n", NO_COLOR="1")[1]
     assert "\x1b[" not in terminal(project, "-n", TERM="dumb")[1]
+
+
+NEVER = {
+    "no colour": {"WT_SESSION": "x", "NO_COLOR": "1"},
+    "refused": {"VTE_VERSION": "7600", "FORCE_HYPERLINK": "0"},
+    "old": {"VTE_VERSION": "5000", "KONSOLE_VERSION": "190000"},
+    "none that is known": {"TERM_PROGRAM": "Apple_Terminal"},
+    "between": {"VTE_VERSION": "7600", "TERM": "tmux-256color"},
+    "no number": {"VTE_VERSION": "new"},
+}
+ALWAYS = {
+    "forced": {"FORCE_HYPERLINK": "1"},
+    "by its program": {"TERM_PROGRAM": "iTerm.app"},
+    "by its kind": {"TERM": "xterm-kitty"},
+    "by its release": {"VTE_VERSION": "7600"},
+    "by a name of its own": {"WT_SESSION": "x"},
+}
+KNOWN = (
+    "FORCE_HYPERLINK",
+    "TERM_PROGRAM",
+    "VTE_VERSION",
+    "KONSOLE_VERSION",
+    "WT_SESSION",
+    "DOMTERM",
+)
+
+
+@pytest.mark.parametrize(
+    ("env", "linked"),
+    [*((env, False) for env in NEVER.values()), *((env, True) for env in ALWAYS.values())],
+    ids=[*NEVER, *ALWAYS],
+)
+def test_codes_are_links_on_a_terminal_that_says_that_it_knows_them(
+    project: Project, monkeypatch: pytest.MonkeyPatch, env: dict[str, str], linked: bool
+) -> None:
+    for name in KNOWN:
+        monkeypatch.delenv(name, raising=False)
+    project.write({"a.py": BAD_DEVICE})
+    printed = terminal(project, "-n", **env)[1]
+    url = pages()["invalid-device"].url
+    assert (f"\x1b]8;;{url}\x1b\\" in printed) is linked
+    assert ("\x1b]8;;\x1b\\" in printed) is linked
+
+
+def test_there_are_no_links_in_pipes_and_files(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.write({"a.py": BAD_DEVICE})
+    monkeypatch.setenv("FORCE_HYPERLINK", "1")
+    ran = project.run("-n", "--color=always")
+    assert "\x1b[" in ran.out
+    assert "\x1b]8" not in ran.out
+    terminal(project, "-n", "--color=always", "-o", "out.txt")
+    assert "\x1b[" in project.read("out.txt")
+    assert "\x1b]8" not in project.read("out.txt")
 
 
 def test_a_progress_bar_on_a_terminal_in_a_long_run(project: Project) -> None:

@@ -171,6 +171,90 @@ def test_a_folder_without_python_files_is_a_warning(project: Project) -> None:
     assert ran.code == 0
 
 
+# --- what somebody may miss ----------------------------------------------------------------
+
+INSTALLED = ".venv/lib/python3.12/site-packages"
+LINTS = "--no-default-exclude lints it"
+
+
+def warnings(project: Project, *args: str) -> list[str]:
+    """What is said on standard error, without the start of each line."""
+    lines = project.run("-n", *args).err.splitlines()
+    assert all(line.startswith("devlint: warning: ") for line in lines)
+    return [line.removeprefix("devlint: warning: ") for line in lines]
+
+
+def test_a_folder_in_which_all_is_left_out_says_so(project: Project) -> None:
+    project.write(files(f"{INSTALLED}/a.py"))
+    told = f"{INSTALLED} is left out, by the default pattern `site-packages`: {LINTS}"
+    for folder in (".venv", ".venv/lib"):
+        assert warnings(project, folder) == [f"no Python files found in {folder}", told]
+    assert warnings(project, INSTALLED) == []
+    assert warnings(project) == [
+        "no Python files found in .",
+        f".venv is left out, by the default pattern `.venv`: {LINTS}",
+    ]
+    assert listed(project, "--no-default-exclude") == [f"{INSTALLED}/a.py"]
+    assert listed(project, "--no-default-exclude", ".venv") == [f"{INSTALLED}/a.py"]
+
+
+def test_so_does_a_part_of_an_environment(project: Project) -> None:
+    project.write(files(".venv/bin/activate_this.py", f"{INSTALLED}/a.py", "src/b.py"))
+    [told] = warnings(project, ".venv", "src")
+    assert told == f"{INSTALLED} is left out, by the default pattern `site-packages`: {LINTS}"
+    assert warnings(project) == warnings(project, "src") == []
+
+
+def test_several_are_counted_and_what_holds_nothing_is_not_told(project: Project) -> None:
+    project.write(files("x/build/a.py", "x/dist/b.py", "x/a.txt", "x/.git/c", "x/node_modules/d"))
+    [_, told] = warnings(project, "x")
+    assert told == f"x/build (and 1 more) is left out, by the default pattern `build`: {LINTS}"
+    project.write(files("y/.git/c", "y/__pycache__/d.pyc"))
+    assert warnings(project, "y") == ["no Python files found in y"]
+
+
+@pytest.mark.parametrize(
+    ("options", "by"),
+    [
+        (["--exclude=gen"], "by `exclude`"),
+        (["--extend-exclude=gen"], "by `extend-exclude`"),
+        (["--exclude=a.py", "--extend-exclude=x"], "by `exclude`"),
+    ],
+)
+def test_patterns_of_the_user_are_called_by_their_key(
+    project: Project, options: list[str], by: str
+) -> None:
+    project.write(files("src/gen/a.py"))
+    place = "src/gen" if "a.py" not in options[0] else "src/gen/a.py"
+    assert warnings(project, *options, "src")[1:] == [f"{place} is left out, {by}"]
+
+
+def test_what_git_ignores_is_told_too(repository: Project) -> None:
+    assert warnings(repository, "out")[1:] == [
+        "out/x.py is left out, as git ignores it: --no-respect-gitignore lints it"
+    ]
+
+
+def test_what_force_exclude_leaves_out_is_told_where_nothing_is_left(project: Project) -> None:
+    project.write(files("build/a.py", "gen/b.py", "c.py"))
+    options = ("--force-exclude", "--extend-exclude=gen")
+    told = f"build is left out, by the default pattern `build`: {LINTS}"
+    for path in ("build", "build/a.py"):
+        assert warnings(project, *options, path, "gen")[1:] == [told]
+    assert warnings(project, *options, "gen/b.py")[1:] == ["gen is left out, by `extend-exclude`"]
+    assert warnings(project, *options, "build/a.py", "c.py") == []
+
+
+def test_the_defaults_are_a_key_and_a_list_of_ones_own_stays(project: Project) -> None:
+    project.write(files("build/a.py", "gen/b.py", "c.py"))
+    project.write({"devlint.toml": "default-exclude = false\n"})
+    assert listed(project) == ["build/a.py", "c.py", "gen/b.py"]
+    assert listed(project, "--default-exclude") == ["c.py", "gen/b.py"]
+    assert listed(project, "--extend-exclude=gen") == ["build/a.py", "c.py"]
+    project.write({"devlint.toml": 'exclude = ["gen"]\n'})
+    assert listed(project, "--no-default-exclude") == ["build/a.py", "c.py"]
+
+
 def test_a_deep_tree(project: Project) -> None:
     deep = "d/" * 300 + "a.py"
     project.write(files(deep))

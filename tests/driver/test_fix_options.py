@@ -117,3 +117,17 @@ def test_a_diff_has_colour_where_it_is_read(project: Project) -> None:
     patch = subprocess.run(["git", "apply", "-p0", "out.patch"], cwd=project.folder)
     assert patch.returncode == 0
     assert project.read("b.py") == "x = 1\n"
+
+
+def test_only_fixes_that_hold_are_offered_and_counted(project: Project) -> None:
+    project.write({"a.py": "import torch\n\nx = torch.zeros(3, device='gpu:1')\n"})
+    before = project.read("a.py")
+    words = ("--select=DEV304", "--no-cache")
+    ran = project.run(*words)
+    assert "= fix:" in ran.out
+    assert ran.out.endswith("Found 1 error in 1 file. 1 fixable with --fix --unsafe-fixes.\n")
+    ran = project.run(*words, "--extend-select=DEV104")  # the fix would bring one of these
+    assert "= fix:" not in ran.out
+    assert ran.out.endswith("Found 1 error in 1 file.\n")
+    project.run(*words, "--extend-select=DEV104", "--fix", "--unsafe-fixes")
+    assert project.read("a.py") == before

@@ -170,6 +170,11 @@ def test_every_format_says_the_line_of_the_file(page: Project) -> None:
     [edit] = found["fix"]["edits"]
     assert edit["location"] == {"row": 13, "column": 20}
     assert "line=14,endLine=14,col=11," in of("github")
+    assert "linenumber=14;columnnumber=11;" in of("azure")
+    assert of("pylint").startswith("a.md:14: [DEV202] ")
+    [diagnostic] = json.loads(of("rdjson"))["diagnostics"]
+    assert diagnostic["location"]["range"]["start"] == {"line": 14, "column": 11}
+    assert diagnostic["suggestions"][0]["range"]["start"] == {"line": 13, "column": 20}
     [issue] = json.loads(of("gitlab"))
     assert issue["location"]["lines"] == {"begin": 14, "end": 14}
     case = ElementTree.fromstring(of("junit")).find(".//testcase")

@@ -64,6 +64,12 @@ def test_every_format_says_the_cell(told: Project) -> None:
     assert [edit["cell"] for edit in found["fix"]["edits"]] == [4]
     assert f"line={row},endLine={row},col=14," in of("github")
     assert "::a.ipynb:cell 4:2:9: DEV202" in of("github")
+    assert f"linenumber={row};columnnumber=14;code=DEV202;]cell 4, line 2: `y`" in of("azure")
+    assert of("pylint").startswith(f"a.ipynb:{row}: [DEV202] cell 4, line 2: `y` is on cpu")
+    [diagnostic] = json.loads(of("rdjson"))["diagnostics"]
+    assert diagnostic["location"]["range"] == {"start": {"line": row}, "end": {"line": row}}
+    assert diagnostic["message"].startswith("cell 4, line 2: `y` is on cpu")
+    assert "suggestions" not in diagnostic
     [issue] = json.loads(of("gitlab"))
     assert issue["description"].startswith("DEV202: cell 4, line 2: ")
     assert issue["location"]["lines"] == {"begin": row, "end": row}

@@ -80,6 +80,98 @@ def test_findings_depend_on_it() -> None:
     assert settings().decisive() != settings(pedantic=True).decisive()
 
 
+# --- a number instead ----------------------------------------------------------------------
+
+SURE, UNSURE = "a.py DEV101", "a.py DEV302"
+
+
+def number_of(text: str) -> int:
+    """The score of what is less certain in a text."""
+    found = check(text.encode(), "a.py", settings(pedantic=True)).findings
+    return min(finding.score for finding in found)
+
+
+def test_what_scores_as_much_is_shown(mixed: Project) -> None:
+    least = number_of(DISCARDED)
+    assert mixed.found("--min-confidence", str(least)) == [UNSURE, SURE]
+    assert mixed.found("--min-confidence", str(least + 1)) == [SURE]
+    assert mixed.found("--min-confidence=0") == mixed.found("--pedantic")
+    assert mixed.found("--min-confidence=100") == [SURE]
+    assert mixed.found("--config", f"min-confidence = {least}") == [UNSURE, SURE]
+
+
+def test_it_may_withhold_more_than_the_default_does(
+    mixed: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(score, "THRESHOLD", 0)
+    assert mixed.found() == [UNSURE, SURE]
+    ran = mixed.run("--no-cache", "--min-confidence=100", "--output-format=concise")
+    assert "DEV302" not in ran.out
+    assert ran.out.splitlines()[-1].endswith(COUNTED)
+
+
+@pytest.mark.parametrize(
+    ("in_file", "options", "shown"),
+    [
+        ("pedantic = true", ["--min-confidence=100"], [SURE]),
+        ("min-confidence = 100", ["--pedantic"], [UNSURE, SURE]),
+        ("min-confidence = 0", ["--no-pedantic"], [UNSURE, SURE]),
+        ("min-confidence = 0", ["--min-confidence=100"], [SURE]),
+    ],
+)
+def test_the_stronger_of_two_places_wins(
+    mixed: Project, in_file: str, options: list[str], shown: list[str]
+) -> None:
+    mixed.write({"pyproject.toml": f"{mixed.read('pyproject.toml')}{in_file}\n"})
+    assert mixed.found(*options) == shown
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--pedantic", "--min-confidence=80"], "the command line: `pedantic` and `min-"),
+        (["--min-confidence=101"], "argument --min-confidence: `101` is not a number from 0 to"),
+        (["--min-confidence=-1"], "argument --min-confidence: `-1` is not a number from 0 to"),
+        (["--min-confidence=much"], "argument --min-confidence: `much` is not a number from"),
+        (
+            ["--config", "min-confidence = 1000"],
+            "--config min-confidence = 1000: `min-confidence` must be a number from 0 to 100, not",
+        ),
+        (
+            ["--config", "min-confidence = true"],
+            "--config min-confidence = true: `min-confidence` must be a number from 0 to 100, not",
+        ),
+    ],
+)
+def test_what_is_no_such_number(mixed: Project, options: list[str], message: str) -> None:
+    ran = mixed.run(*options)
+    assert ran.err.startswith(f"devlint: {message}")
+    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
+
+
+def test_comments_and_baselines_forget_nothing_that_a_number_withholds(mixed: Project) -> None:
+    most = "--min-confidence=100"
+    assert "Wrote a baseline of 2 " in mixed.run("--no-cache", "--baseline=known.json", most).err
+    assert mixed.run("--no-cache", "--baseline=known.json", "--pedantic").code == 0
+    text = DISCARDED.replace("')", "')  # devlint: ignore[DEV302] -- so")
+    assert codes(text, **{"min-confidence": 100}) == []
+    assert codes(text, pedantic=True) == []
+
+
+def test_a_number_decides_what_is_fixed_too(mixed: Project) -> None:
+    before = mixed.read("a.py")
+    mixed.run("--no-cache", "--fix", "--min-confidence=100")
+    assert mixed.read("a.py") == before
+    mixed.run("--no-cache", "--fix", f"--min-confidence={number_of(DISCARDED)}")
+    assert "x = x.to(" in mixed.read("a.py")
+
+
+def test_findings_depend_on_the_number() -> None:
+    numbers = [settings(**{"min-confidence": each}).decisive() for each in (0, 50, 100)]
+    assert len({*numbers, settings().decisive()}) == 4
+    assert numbers[0] == settings(pedantic=True).decisive()
+
+
 # --- what is said of it --------------------------------------------------------------------
 
 

@@ -48,6 +48,11 @@ MISTAKES = {
         "pyproject.toml: `tool.devlint.fix` is no key of a configuration file, which may be a "
         "stranger's: use --fix on the command line",
     ),
+    "a key that is asked for once": (
+        "devlint.toml",
+        "ignore-noqa = true",
+        "devlint.toml: `ignore-noqa` is no key of a configuration file: use --ignore-noqa on the ",
+    ),
     "a folder to write to": (
         "devlint.toml",
         'cache-dir = "/etc"',
@@ -62,7 +67,35 @@ MISTAKES = {
         "devlint.toml",
         'output-format = "xml"',
         "devlint.toml: `output-format` must be one of full, concise, grouped, json, json-lines, "
-        "sarif, github, gitlab, junit, not `'xml'`",
+        "sarif, github, gitlab, junit, pylint, azure, rdjson, not `'xml'`",
+    ),
+    "unknown level to fail on": (
+        "devlint.toml",
+        'fail-on = "errors"',
+        "devlint.toml: `fail-on` must be one of error, warning, never, not `'errors'`; "
+        'did you mean "error"?',
+    ),
+    "unknown level": (
+        "pyproject.toml",
+        '[tool.devlint.levels]\nDEV1 = "error"\nDEV2 = "warn"',
+        'pyproject.toml: `tool.devlint.levels."DEV2"` must be one of error, warning, off, not '
+        "`'warn'`",
+    ),
+    "mistyped level": (
+        "devlint.toml",
+        'levels = { DEV2 = "warnin" }',
+        "devlint.toml: `levels.\"DEV2\"` must be one of error, warning, off, not `'warnin'`; "
+        'did you mean "warning"?',
+    ),
+    "levels in a list": (
+        "devlint.toml",
+        'levels = ["DEV2"]',
+        "devlint.toml: `levels` must be a table of levels by rule, not `['DEV2']`",
+    ),
+    "level of an unknown rule": (
+        "devlint.toml",
+        'levels = { discarded-moves = "error" }',
+        'devlint.toml: unknown rule selector `discarded-moves`; did you mean "discarded-move"?',
     ),
     "not a table": (
         "pyproject.toml",

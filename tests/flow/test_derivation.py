@@ -12,7 +12,7 @@ import pytest
 from literate import Case, file_cases
 
 from devlint import torchapi
-from devlint.config.settings import check_layer, merge
+from devlint.config.settings import Settings, check_layer, merge
 from devlint.flow.domain.derivation import Sort, Step, first, is_making, shown, steps
 from devlint.flow.domain.lattice import CPU, CUDA
 from devlint.flow.domain.wording import hops
@@ -62,9 +62,13 @@ def test_steps_that_are_not_shown_do_not_make_a_module_a_moved_one() -> None:
 # --- what findings tell ----------------------------------------------------------------------
 
 
+def _only(code: str) -> Settings:
+    return merge([check_layer("", "", {"select": [code], "pedantic": True})])
+
+
 def derivation(source: str, code: str) -> set[str]:
     """The sorts of the only finding of a rule."""
-    found = check_source(source.encode(), "example.py", SETTINGS)
+    found = check_source(source.encode(), "example.py", _only(code))
     (finding,) = (each for each in found if each.code == code)
     assert list(finding.sorts) == sorted(set(finding.sorts))
     return set(finding.sorts)

@@ -10,6 +10,7 @@ import pytest
 from devlint.config.settings import Settings
 from devlint.lint import check, check_source
 from devlint.model.findings import Finding
+from devlint.model.spans import apply_edits
 
 ENGINE = """
     def evaluate(model, loader):
@@ -116,9 +117,17 @@ def test_the_way_there_is_shown(tmp_path: Path) -> None:
     assert [edit.content for edit in finding.fix.edits] == [", device=device"]
 
 
-def test_no_fix_changes_the_other_file(tmp_path: Path) -> None:
+def test_the_fix_changes_the_call_and_not_the_other_file(tmp_path: Path) -> None:
     write(tmp_path, train("to_array(model(x))"))
-    assert [(each.code, each.fix) for each in lint(tmp_path, "train.py")] == [("DEV205", None)]
+    (finding,) = lint(tmp_path, "train.py")
+    assert finding.code == "DEV205"
+    assert finding.fix is not None
+    (edit,) = finding.fix.edits
+    text = (tmp_path / "train.py").read_text("utf-8")
+    assert (text[: edit.span.start].endswith("to_array(model(x)"), edit.content) == (
+        True,
+        ".detach().cpu()",
+    )
 
 
 def test_once_for_each_place(tmp_path: Path) -> None:
@@ -505,15 +514,40 @@ MADE = """
 @pytest.mark.parametrize(
     ("lines", "code", "message", "fixed"),
     [
-        (("return x + mask(3)",), "DEV203:7", "this tensor is made on cpu here, but meets", True),
-        (("m = mask(3)", "return x + m"), "DEV203:7", "`m` is made on cpu here, but meets", True),
-        (("a, b = pair(3)", "return x + a"), "DEV203:8", "`a` is made on cpu, but meets", False),
-        (("h = Holder()", "return x + h.mask"), "DEV203:8", "made on cpu, but meets", False),
-        (("m = torch.ones(3)", "return x + same(m)"), "DEV203:7", "is made on cpu here, but", True),
+        (
+            ("return x + mask(3)",),
+            "DEV203:7",
+            "this tensor is made on cpu here, but meets",
+            "mask(3).to(x.device)",
+        ),
+        (
+            ("m = mask(3)", "return x + m"),
+            "DEV203:7",
+            "`m` is made on cpu here, but meets",
+            "mask(3).to(x.device)",
+        ),
+        (
+            ("a, b = pair(3)", "return x + a"),
+            "DEV203:8",
+            "`a` is made on cpu, but meets",
+            "a = a.to(x.device)",
+        ),
+        (
+            ("h = Holder()", "return x + h.mask"),
+            "DEV203:8",
+            "made on cpu, but meets",
+            "h.mask.to(x.device)",
+        ),
+        (
+            ("m = torch.ones(3)", "return x + same(m)"),
+            "DEV203:7",
+            "is made on cpu here, but",
+            "device=x.device",
+        ),
     ],
 )
 def test_a_tensor_that_another_file_makes(
-    tmp_path: Path, lines: tuple[str, ...], code: str, message: str, fixed: bool
+    tmp_path: Path, lines: tuple[str, ...], code: str, message: str, fixed: str
 ) -> None:
     use = """
         import torch
@@ -527,7 +561,8 @@ def test_a_tensor_that_another_file_makes(
     (finding,) = lint(tmp_path, "use.py")
     assert f"{finding.code}:{finding.span.row}" == code
     assert message in finding.message
-    assert (finding.fix is not None) is fixed
+    assert finding.fix is not None
+    assert fixed in apply_edits((tmp_path / "use.py").read_text("utf-8"), finding.fix.edits)
 
 
 def test_what_an_inherited_method_uses(tmp_path: Path) -> None:

@@ -192,6 +192,48 @@ def _kept(text: str) -> str:
 
 
 @evil_strings
+def test_azure_gets_one_command_a_finding(evil: str) -> None:
+    text = printed("azure", evil)
+    first, second = [_of_azure(row) for row in re.split(r"\r\n|\r|\n", text) if row]
+    assert first[0]["sourcepath"] == second[0]["sourcepath"] == _kept(as_name(evil))
+    assert (first[0]["code"], second[0]["type"]) == ("DEV202", "error")
+    assert first[1] == second[1] == _kept(f"{evil} end")
+    assert harmless(text.replace("##vso[task.logissue ", "task.logissue "))
+
+
+def _of_azure(row: str) -> tuple[dict[str, str], str]:
+    """A logging command as Azure's agent reads it."""
+    head, _, data = row.removeprefix("##vso[task.logissue ").partition("]")
+    pairs = (pair.split("=", 1) for pair in head.split(";") if pair)
+    escapes = {"%3B": ";", "%5D": "]", "%0D": "\r", "%0A": "\n", "%AZP25": "%"}
+
+    def read(text: str) -> str:
+        for escape, character in escapes.items():
+            text = text.replace(escape, character)
+        return text
+
+    return {key: read(value) for key, value in pairs}, read(data)
+
+
+@evil_strings
+def test_pylint_gets_one_line_a_finding(evil: str) -> None:
+    text = printed("pylint", evil)
+    assert harmless(text)
+    row = found(evil).span.row
+    assert text == f"{line(f'{as_name(evil)}:{row}: [DEV202] {evil} end')}\n"
+
+
+@evil_strings
+def test_rdjson_keeps_what_is_said(evil: str) -> None:
+    text = printed("rdjson", evil)
+    assert harmless(text)
+    [found] = json.loads(text)["diagnostics"]
+    assert found["location"]["path"] == readable(as_name(evil))
+    assert found["message"] == readable(f"{evil} end\n{evil} end")
+    assert found["suggestions"][0]["text"] == readable(f"{evil}\n{evil}")
+
+
+@evil_strings
 def test_gitlab_gets_no_links_and_no_html(evil: str) -> None:
     [issue] = json.loads(printed("gitlab", evil))
     assert issue["location"]["path"] == readable(as_name(evil))

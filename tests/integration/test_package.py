@@ -31,7 +31,8 @@ def test_the_wheel_carries_every_page_and_every_table(wheel: Path) -> None:
         names = set(archive.namelist())
     pages = {f"devlint/_rules/{page.name}" for page in (ROOT / "rules").glob("*.md")}
     package = ROOT / "src"
-    tables = {path.relative_to(package).as_posix() for path in package.rglob("*.toml")}
+    data = (path for kind in ("toml", "css", "js", "html") for path in package.rglob(f"*.{kind}"))
+    tables = {path.relative_to(package).as_posix() for path in data}
     modules = {path.relative_to(package).as_posix() for path in package.rglob("*.py")}
     assert pages
     assert tables

@@ -14,7 +14,16 @@ from report.sample import HARDCODED, MISMATCH, SOURCE, Trouble, finding, span
 from report.sarif_schema import SARIF
 
 from devlint import rulebook
-from devlint.model.findings import OUTPUT_FORMATS, Confidence, Finding, Fix, Level, Safety, Step
+from devlint.model.findings import (
+    OUTPUT_FORMATS,
+    Confidence,
+    Edit,
+    Finding,
+    Fix,
+    Level,
+    Safety,
+    Step,
+)
 from devlint.report import Summary, render, statistics
 from devlint.report.linehash import line_hashes
 
@@ -74,6 +83,7 @@ def test_json() -> None:
             "level": "error",
             "confidence": 100,
             "message": "`y` is on cpu but `x` is on cuda",
+            "help": "make `y` where `x` is",
             "url": f"{rulebook.RULES_URL}/operands-on-other-devices.md",
             "trace": [
                 {
@@ -99,6 +109,7 @@ def test_json() -> None:
                 },
             ],
             "derivation": ["source.default-device", "source.named"],
+            "fixable": False,
             "fix": {
                 "applicability": "unsafe",
                 "message": "move it",
@@ -116,7 +127,9 @@ def test_json() -> None:
 
 
 def test_json_without_a_fix_or_findings() -> None:
-    assert json.loads(shown("json", finding(SOURCE, "x")))[0]["fix"] is None
+    bare, safe = json.loads(shown("json", finding(SOURCE, "x"), HARDCODED))
+    assert (bare["fix"], bare["fixable"], bare["help"]) == (None, False, None)
+    assert (safe["fix"]["applicability"], safe["fixable"]) == ("safe", True)
     assert json.loads(shown("json")) == []
     assert shown("json-lines") == ""
 
@@ -348,6 +361,174 @@ def test_junit_tells_of_failures() -> None:
     assert error.get("message") == r"broken \x00"
 
 
+# --- pylint, Azure, Reviewdog --------------------------------------------------------------
+
+
+def test_pylint() -> None:
+    assert shown("pylint", HARDCODED, MISMATCH).splitlines() == [
+        "train.py:8: [DEV202] `y` is on cpu but `x` is on cuda",
+        "train.py:9: [DEV104] the index 1 is fixed",
+    ]
+    assert shown("pylint") == ""
+
+
+def test_azure() -> None:
+    assert shown("azure", MISMATCH, HARDCODED).splitlines() == [
+        "##vso[task.logissue type=error;sourcepath=train.py;linenumber=8;columnnumber=5;"
+        "code=DEV202;]`y` is on cpu but `x` is on cuda",
+        "##vso[task.logissue type=warning;sourcepath=train.py;linenumber=9;columnnumber=1;"
+        "code=DEV104;]the index 1 is fixed",
+    ]
+    [note] = shown("azure", finding(SOURCE, "x", level=Level.OFF)).splitlines()
+    assert note.startswith("##vso[task.logissue type=warning;")
+
+
+def test_azure_escapes() -> None:
+    odd = finding(SOURCE, "x", message="100%\nnext]; so", filename="a;b]c%.py")
+    [line] = shown("azure", odd).splitlines()
+    head, _, message = line.partition("]")
+    assert ";sourcepath=a%3Bb%5Dc%AZP25.py;linenumber=3;" in head
+    assert message == "100%AZP25%0Anext]; so"
+
+
+def test_azure_tells_of_failures() -> None:
+    troubles = (Trouble("", "broken"), Trouble("a.py", "gone"))
+    assert shown("azure", failures=troubles).splitlines() == [
+        "##vso[task.logissue type=error;]broken",
+        "##vso[task.logissue type=error;sourcepath=a.py;]gone",
+    ]
+
+
+_POSITION = {
+    "type": "object",
+    "properties": {
+        "line": {"type": "integer", "minimum": 1},
+        "column": {"type": "integer", "minimum": 1},
+    },
+    "additionalProperties": False,
+}
+_RANGE = {
+    "type": "object",
+    "properties": {"start": _POSITION, "end": _POSITION},
+    "required": ["start"],
+    "additionalProperties": False,
+}
+_LINK = {
+    "type": "object",
+    "properties": {key: {"type": "string"} for key in ("name", "value", "url")},
+    "additionalProperties": False,
+}
+RDF = {
+    "type": "object",
+    "properties": {
+        "source": _LINK,
+        "severity": {"enum": ["UNKNOWN_SEVERITY", "ERROR", "WARNING", "INFO"]},
+        "diagnostics": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "message": {"type": "string"},
+                    "location": {
+                        "type": "object",
+                        "properties": {"path": {"type": "string"}, "range": _RANGE},
+                        "required": ["path"],
+                        "additionalProperties": False,
+                    },
+                    "severity": {"enum": ["UNKNOWN_SEVERITY", "ERROR", "WARNING", "INFO"]},
+                    "source": _LINK,
+                    "code": _LINK,
+                    "suggestions": {
+                        "type": "array",
+                        "items": {
+                            "type": "object",
+                            "properties": {"range": _RANGE, "text": {"type": "string"}},
+                            "required": ["range", "text"],
+                            "additionalProperties": False,
+                        },
+                    },
+                },
+                "required": ["message", "location"],
+                "additionalProperties": False,
+            },
+        },
+    },
+    "required": ["diagnostics"],
+    "additionalProperties": False,
+}
+"""What Reviewdog reads: it refuses fields that it doesn't know."""
+
+
+def rdjson(*findings: Finding, text: str = SOURCE) -> list[dict[str, Any]]:
+    printed = render("rdjson", list(findings), Summary(), False, lambda _: text)
+    result: dict[str, Any] = json.loads(printed)
+    jsonschema.validate(result, RDF)
+    assert result["source"]["name"] == "devlint"
+    found: list[dict[str, Any]] = result["diagnostics"]
+    return found
+
+
+def test_rdjson() -> None:
+    first, second = rdjson(HARDCODED, MISMATCH)
+    assert first == {
+        "message": "`y` is on cpu but `x` is on cuda\nmake `y` where `x` is",
+        "location": {
+            "path": "train.py",
+            "range": {"start": {"line": 8, "column": 5}, "end": {"line": 8, "column": 10}},
+        },
+        "severity": "ERROR",
+        "code": {
+            "value": "DEV202",
+            "url": f"{rulebook.RULES_URL}/operands-on-other-devices.md",
+        },
+        "suggestions": [
+            {
+                "range": {"start": {"line": 8, "column": 10}, "end": {"line": 8, "column": 10}},
+                "text": ".to(x.device)",
+            }
+        ],
+    }
+    assert second["severity"] == "WARNING"
+    assert second["suggestions"][0]["text"] == ""
+    [note] = rdjson(finding(SOURCE, "x", level=Level.OFF))
+    assert note["severity"] == "INFO"
+    assert "suggestions" not in note
+    assert rdjson() == []
+
+
+def test_rdjson_counts_bytes() -> None:
+    text = "\u00e4 = '\u4e2d\U0001f600'; x.cuda(1)\n"
+    fix = Fix("drop it", Safety.SAFE, (Edit(span(text, "1"), ""),))
+    [found] = rdjson(finding(text, "x.cuda(1)", fix=fix), text=text)
+    before = len(text[: text.index("x.cuda")].encode())
+    assert found["location"]["range"]["start"]["column"] == before + 1
+    assert found["location"]["range"]["end"]["column"] == before + 10
+    assert found["suggestions"][0]["range"]["start"]["column"] == before + 8
+
+
+def test_rdjson_makes_one_suggestion_of_all_edits_of_a_fix() -> None:
+    edits = (Edit(span(SOURCE, "torch.ones"), "ONES"), Edit(span(SOURCE, "x + y"), "x - y"))
+    fix = Fix("both", Safety.UNSAFE, edits)
+    [found] = rdjson(finding(SOURCE, "x", fix=fix))
+    [suggestion] = found["suggestions"]
+    assert suggestion["range"] == {
+        "start": {"line": 3, "column": 5},
+        "end": {"line": 8, "column": 10},
+    }
+    start, end = SOURCE.index("torch.ones"), SOURCE.index("x + y") + len("x + y")
+    expected = SOURCE[start:end].replace("torch.ones", "ONES").replace("x + y", "x - y")
+    assert suggestion["text"] == expected
+
+
+def test_rdjson_without_the_source_says_lines_only() -> None:
+    printed = render("rdjson", [MISMATCH], Summary(), False, lambda _: None)
+    [found] = json.loads(printed)["diagnostics"]
+    assert found["location"]["range"] == {"start": {"line": 8}, "end": {"line": 8}}
+    assert "suggestions" not in found
+    [changed] = rdjson(MISMATCH, text="import torch\n")
+    assert "suggestions" not in changed
+
+
 @pytest.mark.parametrize("output_format", OUTPUT_FORMATS)
 def test_no_format_stumbles_over_odd_characters(output_format: str) -> None:
     odd = finding(
@@ -362,12 +543,14 @@ def test_no_format_stumbles_over_odd_characters(output_format: str) -> None:
     text = shown(output_format, odd, failures=(Trouble("ü\udcff.py", NASTY),))
     assert "\x00" not in text
     assert "\x1b" not in text
-    if output_format.startswith("json") or output_format in ("sarif", "gitlab"):
+    if output_format.startswith("json") or output_format in ("sarif", "gitlab", "rdjson"):
         json.loads(text)
     if output_format == "junit":
         ElementTree.fromstring(text)
-    if output_format in ("concise", "github"):
+    if output_format in ("concise", "github", "azure"):
         assert len(text.splitlines()) == 2
+    if output_format == "pylint":
+        assert len(text.splitlines()) == 1
 
 
 # --- statistics ----------------------------------------------------------------------------

@@ -7,6 +7,7 @@ import pytest
 from devlint.config.settings import Settings
 from devlint.lint import check_source
 from devlint.model.findings import Finding, Level
+from devlint.model.spans import apply_edits
 
 HEAD = """\
 import torch
@@ -73,22 +74,44 @@ def found(code: str) -> list[Finding]:
 
 
 @pytest.mark.parametrize(
-    ("code", "fixable"),
+    ("code", "fixed"),
     [
-        pytest.param(HELPER, False, id="helper"),
-        pytest.param(OUTSIDE, False, id="module level"),
-        pytest.param(INSIDE, True, id="same function"),
-        pytest.param(FIX_AT_THE_SECOND_MEETING, True, id="second meeting"),
+        pytest.param(HELPER, "make(3).to(x.device)", id="helper"),
+        pytest.param(OUTSIDE, "ONES.to(x.device)", id="module level"),
+        pytest.param(INSIDE, "torch.ones(3, device=x.device)", id="same function"),
+        pytest.param(
+            FIX_AT_THE_SECOND_MEETING, "torch.ones(3, device=x.device)", id="second meeting"
+        ),
     ],
 )
 def test_one_finding_where_it_is_made_with_a_fix_where_the_name_is_bound(
-    code: str, fixable: bool
+    code: str, fixed: str
 ) -> None:
     (finding,) = found(code)
     assert (HEAD + code).splitlines()[finding.span.row - 1].endswith("# made")
-    assert (finding.fix is not None) is fixable
+    assert finding.fix is not None
+    new = apply_edits(HEAD + code, finding.fix.edits)
+    assert set(new.splitlines()) - set((HEAD + code).splitlines()) == {
+        line for line in new.splitlines() if fixed in line
+    }
     assert finding.trace[-1].message == "they meet here"
     assert finding.trace[-1].span.row > finding.span.row
+
+
+def test_what_is_one_of_several_is_not_moved_where_it_is_used() -> None:
+    states = """\
+def states(n):
+    return torch.zeros(1, n, 4), torch.zeros(1, n, 4)
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rnn = nn.LSTM(4, 4)
+
+    def forward(self, x):
+        return self.rnn(x.relu(), states(3))
+"""
+    assert [finding.fix for finding in found(states)] == [None, None]
 
 
 def test_the_gravest_meeting_counts() -> None:

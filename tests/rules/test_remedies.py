@@ -63,10 +63,7 @@ def test_a_result_that_is_thrown_away(body: str, remedy: str) -> None:
 
 def test_a_tensor_that_is_made_for_a_layer() -> None:
     finding = lint("return self.layer(torch.ones(1, 2))", "DEV203")
-    assert finding.help == (
-        "make it on the device of the module, as `device=next(self.parameters()).device`, "
-        "or move it before they meet"
-    )
+    assert finding.help == "make it there: `device=next(self.layer.parameters()).device`"
 
 
 def test_a_tensor_is_not_called_by_the_name_of_a_parameter() -> None:

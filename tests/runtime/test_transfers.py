@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import linecache
 import re
-import sys
 import threading
-import warnings
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import pytest
 import torch
@@ -21,6 +20,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from devlint import emulate
+from devlint.runtime import run_report
+from devlint.runtime.run_report import write_report
 from devlint.runtime.timeline import BUCKETS, Timeline
 from devlint.runtime.transfers import TransferLog
 from devlint.runtime.waits import CHECKS
@@ -176,7 +177,7 @@ def test_neither(name: str) -> None:
     assert log.table() == "No copies between devices, and no waiting for one.\n"
     record = log.as_record()
     assert record.pop("timeline")["rows"] == {}
-    assert record == {"waits": 0, "copies": 0, "bytes": {}, "lines": []}
+    assert record == {"waits": 0, "copies": 0, "bytes": {}, "steps": 0, "lines": []}
 
 
 def test_what_looks_at_values_is_taken_from_the_documentation() -> None:
@@ -276,6 +277,8 @@ def test_the_record_is_json(trained: TransferLog) -> None:
         "waits": 1000,
         "copies": 0,
         "bytes": 0,
+        "again": 0,
+        "in_steps": {"waits": 0, "copies": 0, "bytes": 0},
         "what": {"item": 1000},
     }
 
@@ -446,130 +449,75 @@ def test_what_names_and_lines_hold_is_escaped(
     )
 
 
+# --- steps
+
+
+def test_what_a_line_does_a_step_is_counted_behind_the_first() -> None:
+    log = TransferLog()
+    with emulate("cuda", transfers=log):
+        x = torch.ones(3)
+        for step in range(4):
+            x = x.cuda() + step
+            x = x.cpu()
+            if step == 0:
+                x.cuda()  # not in each step
+            log.stepped()
+        x.cuda()
+        x.cuda()
+    record = log.as_record()
+    assert record["steps"] == 3
+    by_line = [(line["copies"], line["in_steps"]["copies"]) for line in record["lines"]]
+    assert sorted(by_line) == [(1, 0), (1, 0), (1, 0), (4, 3), (4, 3)]
+    assert all(
+        line["in_steps"]["bytes"] == line["in_steps"]["copies"] * 12 for line in record["lines"]
+    )
+
+
+def test_without_steps_nothing_is_counted_a_step(trained: TransferLog) -> None:
+    record = trained.as_record()
+    assert record["steps"] == 0
+    assert all(set(line["in_steps"].values()) == {0} for line in record["lines"])
+
+
+def test_a_copy_of_what_has_not_changed_is_told() -> None:
+    log = TransferLog()
+    with emulate("cuda", transfers=log):
+        same, written = torch.ones(3), torch.ones(3)
+        for _ in range(5):
+            same.cuda()
+        for _ in range(5):
+            written.add_(1).cuda()
+        for _ in range(5):
+            torch.ones(3).cuda()
+        with torch.inference_mode():
+            for _ in range(5):
+                torch.ones(3).cuda()
+    again = {line["source"]: line["again"] for line in log.as_record()["lines"]}
+    assert again == {"same.cuda()": 4, "written.add_(1).cuda()": 0, "torch.ones(3).cuda()": 0}
+
+
+def test_no_tensor_is_kept_alive_by_the_log() -> None:
+    log = TransferLog()
+    with emulate("cuda", transfers=log):
+        held = [torch.ones(3) for _ in range(100)]
+        for each in held:
+            each.cuda()
+        gone = [weakref.ref(each) for each in held]
+        del each, held
+        gc.collect()
+    assert all(each() is None for each in gone)
+    (line,) = log.lines
+    assert len(line.seen) < 100
+
+
 # --- the report
 
 
-@pytest.fixture
-def picture() -> Any:
-    pytest.importorskip("matplotlib")
-    from devlint.runtime import picture
-
-    return picture
-
-
-def many(count: int, source: str = "loss.item()") -> dict[str, Any]:
-    """A record of so many lines; some names are long, and some letters are in no font."""
-    lines = [
-        {
-            "file": f"/a/long/way/down/to/a/file_{index}.py", "line": index + 1, "function": "f",
-            "source": source, "waits": 1000 // (index + 1), "copies": 1,
-            "bytes": index % 3 * 5_000_000, "what": {},
-        }
-        for index in range(count)
-    ]  # fmt: skip
-    rows = {"host to device": [2**20, 0, 7], "waits": [3, 0, 1]} if count else {}
-    return {
-        "waits": sum(line["waits"] for line in lines),
-        "copies": count,
-        "bytes": {"host to device": sum(line["bytes"] for line in lines)} if count else {},
-        "timeline": {
-            "started": "2025-01-02T03:04:05+00:00", "seconds": 2.5, "bucket_seconds": 1.0,
-            "rows": rows,
-        },
-        "lines": lines,
-    }  # fmt: skip
-
-
-RECORDS = {
-    "nothing": many(0),
-    "one line": many(1),
-    "many lines": many(200),
-    "formulas that are none": many(3, r"x = '$\frac{1}{'  # 数 $"),
-    "no source": many(2, ""),
-    "controls": many(2, "x = '\x1b[31m\x0c\udcff\u202e'"),
-}
-
-
-@pytest.mark.parametrize("name", RECORDS)
-@pytest.mark.parametrize("suffix", [".svg", ".png"])
-def test_a_picture_of_any_record(name: str, suffix: str, picture: Any, tmp_path: Path) -> None:
-    path = tmp_path / f"picture{suffix}"
-    had_pyplot = "matplotlib.pyplot" in sys.modules
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        picture.draw(RECORDS[name], path)
-    if suffix == ".png":
-        assert path.read_bytes().startswith(b"\x89PNG")
-    else:
-        assert ElementTree.fromstring(path.read_bytes()).tag.endswith("svg")
-    assert ("matplotlib.pyplot" in sys.modules) == had_pyplot
-
-
-def drawn(record: dict[str, Any], picture: Any, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """All that is written in a picture. Nothing of it may lie on something else of it."""
-    from matplotlib.figure import Figure
-    from matplotlib.text import Text
-
-    figures: list[Any] = []
-    monkeypatch.setattr(Figure, "savefig", lambda figure, *args, **kw: figures.append(figure))
-    picture.draw(record, Path("x.png"))
-    (figure,) = figures
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # letters that are in no font
-        figure.draw_without_rendering()
-    texts = [t for t in figure.findobj(Text) if t.get_visible() and t.get_text().strip()]
-    boxes = [text.get_window_extent() for text in texts]
-    for index, box in enumerate(boxes):
-        assert figure.bbox.padded(1).contains(box.x0, box.y0), texts[index].get_text()
-        assert figure.bbox.padded(1).contains(box.x1, box.y1), texts[index].get_text()
-        for other, its in zip(texts[:index], boxes[:index], strict=True):
-            covers = box.padded(-1).overlaps(its.padded(-1))
-            assert not covers, (texts[index].get_text(), other.get_text())
-    return [text.get_text() for text in texts]
-
-
-@pytest.mark.parametrize("name", RECORDS)
-def test_nothing_lies_on_anything(name: str, picture: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    texts = drawn(RECORDS[name], picture, monkeypatch)
-    if name == "nothing":
-        assert texts == ["No copies between devices, and no waiting for one."]
-
-
-def test_a_picture_names_the_worst_lines(picture: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    texts = drawn(many(200), picture, monkeypatch)
-    labels = [text for text in texts if "loss.item()" in text]
-    assert len(labels) == 20
-    assert labels[0] == ".../file_0.py:1  loss.item()"
-    assert {"1,000", "host to device", "By line, 180 others not shown"} <= set(texts)
-    assert any(text.startswith("seconds since 2025-01-02 03:04:05") for text in texts)
-
-
-def test_settings_of_the_program_are_left_alone(picture: Any, tmp_path: Path) -> None:
-    import matplotlib as mpl
-
-    with mpl.rc_context({"text.usetex": True, "font.size": 40}):
-        before = dict(mpl.rcParams)
-        picture.draw(many(2), tmp_path / "x.svg")
-        assert dict(mpl.rcParams) == before
-
-
-def test_without_matplotlib_one_line_says_what_to_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from devlint.runtime.picture import write_report
-
-    for name in ("matplotlib", "matplotlib.style", "matplotlib.figure"):
-        monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(ModuleNotFoundError, match=r"^a picture needs .*'devlint\[report\]'$"):
-        write_report(TransferLog(), tmp_path / "report")
-    assert [path.name for path in (tmp_path / "report").iterdir()] == ["transfers.json"]
-
-
-def test_a_report_is_two_files(picture: Any, tmp_path: Path, trained: TransferLog) -> None:
+def test_a_report_is_two_files(tmp_path: Path, trained: TransferLog) -> None:
     folder = tmp_path / "a" / "report"
     for _ in range(2):
-        picture.write_report(trained, folder)
-    assert sorted(path.name for path in folder.iterdir()) == ["transfers.json", "transfers.svg"]
+        write_report(trained, folder, tmp_path)
+    assert sorted(path.name for path in folder.iterdir()) == ["report.html", "transfers.json"]
     record = json.loads((folder / "transfers.json").read_text("utf-8"))
     expected = trained.as_record()
     assert record["lines"] == expected["lines"]
@@ -581,25 +529,24 @@ def test_a_report_is_two_files(picture: Any, tmp_path: Path, trained: TransferLo
 
 
 def test_a_report_that_fails_leaves_what_was_there(
-    picture: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "transfers.svg").write_text("before", "utf-8")
+    (tmp_path / "report.html").write_text("before", "utf-8")
 
-    def fail(record: object, path: Path) -> None:
-        path.write_text("half", "utf-8")
+    def fail(record: object, root: Path) -> str:
         raise OSError("no space")
 
-    monkeypatch.setattr(picture, "draw", fail)
+    monkeypatch.setattr(run_report, "run_page", fail)
     with pytest.raises(OSError, match="no space"):
-        picture.write_report(TransferLog(), tmp_path)
-    assert (tmp_path / "transfers.svg").read_text("utf-8") == "before"
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["transfers.json", "transfers.svg"]
+        write_report(TransferLog(), tmp_path, tmp_path)
+    assert (tmp_path / "report.html").read_text("utf-8") == "before"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["report.html", "transfers.json"]
 
 
-def test_a_folder_that_cannot_be_made(picture: Any, tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(OSError):
-        picture.write_report(TransferLog(), tmp_path / "file" / "report")
+        write_report(TransferLog(), tmp_path / "file" / "report", tmp_path)
 
 
 def test_without_a_log_nothing_is_noted() -> None:

@@ -2,6 +2,7 @@
 
 import codecs
 import sys
+from typing import Literal
 
 import pytest
 
@@ -10,12 +11,14 @@ from devlint.lint import Place
 from devlint.model import ir
 from devlint.model.findings import (
     Anchor,
+    Part,
     Rewrite,
     Span,
     add_statement,
     insert_after,
     insert_before,
-    insert_below,
+    move_below,
+    move_where_bound,
     replace,
     replace_tail,
 )
@@ -329,9 +332,7 @@ def rewritten(code: str, make: object) -> str:
     assert callable(make)
     rewrite = make(statement.value)
     assert isinstance(rewrite, Rewrite)
-    edit = document.edit(rewrite)
-    assert edit is not None
-    return apply_edits(code, [edit])
+    return apply_edits(code, document.edits([rewrite]) or [])
 
 
 @pytest.mark.parametrize(
@@ -383,8 +384,8 @@ def test_a_statement_is_put_on_a_row_of_its_own(code: str, after: bool, expected
     (statement,) = lower(code, "x.py").body
     if isinstance(statement, ir.If):
         statement = statement.body[0]
-    edit = document.edit(add_statement(statement, "y = 2", after=after))
-    assert apply_edits(code, [edit]) == expected
+    edits = document.edits([add_statement(statement, "y = 2", after=after)])
+    assert apply_edits(code, edits or []) == expected
 
 
 @pytest.mark.parametrize(
@@ -420,22 +421,22 @@ if z:
 
 
 def below(code: str, name: str) -> str | None:
-    """The code with `name = 1` below the statement in which a name stands first."""
+    """The code with a move of a name below the statement in which it stands first."""
     document = read(code)
     nodes = [each for statement in lower(code, "x.py").body for each in descendants(statement)]
     named = [each for each in nodes if isinstance(each, ir.Name) and each.id == name]
     found = min(named, key=first_row)
-    edit = document.edit(insert_below(found, f"{name} = 1", name))
-    return None if edit is None else apply_edits(code, [edit])
+    edits = document.edits([move_below(found, Part(name, name), "d")])
+    return None if edits is None else apply_edits(code, edits)
 
 
 @pytest.mark.parametrize(
     ("name", "found"),
     [
-        ("x", LOOPS.replace("# each\n", "# each\n\tx = 1\n")),
+        ("x", LOOPS.replace("# each\n", "# each\n\tx = x.to(d)\n")),
         ("y", None),
-        ("z", LOOPS.replace("z = rows\n", "z = rows\nz = 1\n")),
-        ("w", LOOPS + "\n    w = 1"),
+        ("z", LOOPS.replace("z = rows\n", "z = rows\nz = z.to(d)\n")),
+        ("w", LOOPS + "\n    w = w.to(d)"),
         ("rows", None),
     ],
 )
@@ -445,4 +446,58 @@ def test_a_line_below_what_binds_a_name(name: str, found: str | None) -> None:
 
 def test_a_line_below_moves_that_are_there() -> None:
     code = "for x, y in rows:\n    x = x.to(0)\n    f(x)\n"
-    assert below(code, "y") == code.replace("    f", "    y = 1\n    f")
+    assert below(code, "y") == code.replace("    f", "    y = y.to(d)\n    f")
+
+
+def where_bound(code: str, *names: str, side: Literal["binding", "loop"] = "binding") -> str | None:
+    """The code with a move of what names stand for in the call of `use`, where they get it."""
+    document = read(code)
+    nodes = [each for statement in lower(code, "x.py").body for each in descendants(statement)]
+    (use,) = (n for n in nodes if isinstance(n, ir.Call) and ir.render(n.func) == "use")
+    moves = [move_where_bound(use, Part(name, name), "d", side) for name in names]
+    edits = document.edits(moves)
+    return None if edits is None else apply_edits(code, edits)
+
+
+@pytest.mark.parametrize(
+    ("code", "found"),
+    [
+        ("x = f()\nuse(x)\n", "x = f().to(d)\nuse(x)\n"),
+        ("x = f() + 1\nuse(x)\n", "x = f() + 1\nx = x.to(d)\nuse(x)\n"),
+        ("x = f('\u00e9')\nuse(x)\n", "x = f('\u00e9').to(d)\nuse(x)\n"),
+        ("x = f(\n    1,\n)\nif a:\n    use(x)\n", "x = f(\n    1,\n).to(d)\nif a:\n    use(x)\n"),
+        ("x = f()\nx = g()\nuse(x)\n", "x = f()\nx = g().to(d)\nuse(x)\n"),
+        ("x = f()\nif a:\n    x = g()\nuse(x)\n", None),
+        ("x = f()\nfor a in b:\n    use(x)\n    x = a\n", None),
+        ("x = f()\nfor a in b:\n    use(x)\n", "x = f().to(d)\nfor a in b:\n    use(x)\n"),
+        ("for x in f():\n    use(x)\n", "for x in f():\n    x = x.to(d)\n    use(x)\n"),
+        ("x = f()\nb = [use(x) for x in c]\n", None),
+        ("x = f()\nb = lambda x: use(x)\n", None),
+        ("x = f(); use(x)\n", None),
+        ("x = 1 + 2; use(x)\n", None),
+        ("def f(x):\n    use(x)\n", None),
+        ("x = 1\ndef f():\n    use(x)\n", None),
+        ("with f() as x:\n    use(x)\n", None),
+        ("try:\n    x = f()\n    use(x)\nfinally:\n    pass\n",
+         "try:\n    x = f().to(d)\n    use(x)\nfinally:\n    pass\n"),
+    ],
+)  # fmt: skip
+def test_a_move_where_a_name_gets_its_value(code: str, found: str | None) -> None:
+    assert where_bound(code, "x") == found
+
+
+def test_a_move_in_a_loop_alone() -> None:
+    loop = "for x in f():\n    use(x)\n"
+    moved = loop.replace("    use", "    x = x.to(d)\n    use")
+    assert where_bound(loop, "x", side="loop") == moved
+    assert where_bound("x = f()\nuse(x)\n", "x", side="loop") is None
+
+
+def test_what_is_bound_at_one_place_is_moved_by_one_line() -> None:
+    code = "x, y = f()\nuse(x, y)\n"
+    moved = "x, y = x.to(d), y.to(d)\n"
+    assert where_bound(code, "x", "y") == code.replace("use", f"{moved}use")
+    assert where_bound(code, "x", "y", "x") == code.replace("use", f"{moved}use")
+    long = code.replace("x", "x" * 30).replace("y", "y" * 30)
+    lines = f"{'x' * 30} = {'x' * 30}.to(d)\n{'y' * 30} = {'y' * 30}.to(d)\n"
+    assert where_bound(long, "x" * 30, "y" * 30) == long.replace("use", f"{lines}use")

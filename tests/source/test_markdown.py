@@ -8,8 +8,9 @@ from dataclasses import replace
 
 import pytest
 
+from devlint.applying import FixResult, fix_source
 from devlint.config.settings import Settings
-from devlint.fix.applying import FixResult, fix_source, unified_diff
+from devlint.fix.patches import unified_diff
 from devlint.lint import check_source
 from devlint.model.findings import Edit, Finding
 from devlint.source.blocks import OWN_EXAMPLES

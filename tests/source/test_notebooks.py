@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from cells import code, notebook, text
 
+from devlint.applying import FixResult, fix_source
 from devlint.config.settings import Settings
-from devlint.fix.applying import FixResult, fix_source, unified_diff
+from devlint.fix.patches import unified_diff
 from devlint.lint import check_source
 from devlint.model.findings import Edit, Finding
 from devlint.model.spans import LineIndex

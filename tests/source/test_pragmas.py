@@ -139,8 +139,8 @@ def test_idle_suppressions_and_their_removal(code: str, codes: tuple[str, ...], 
     (found,) = idle(code)
     assert found.codes == codes
     assert document.text[found.origin.start] == "#"
-    edit = document.edit(Rewrite(Anchor(found, "start"), Anchor(found, "end"), found.remaining))
-    assert apply_edits(code, [edit]) == after
+    rewrite = Rewrite(Anchor(found, "start"), Anchor(found, "end"), found.remaining)
+    assert apply_edits(code, document.edits([rewrite]) or []) == after
 
 
 def test_one_of_two_comments_for_a_finding_is_not_idle() -> None:

@@ -135,6 +135,14 @@ def _command(name: str) -> Callable[..., int]:
         from devlint.cli.crashes import explain
 
         return explain
+    if name == "generate-shell-completion":
+        from devlint.cli.completion import generate_shell_completion
+
+        return generate_shell_completion
+    if name == "server":
+        from devlint.cli.server import server
+
+        return server
     from devlint.cli import commands
 
     return {

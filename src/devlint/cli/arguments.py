@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from devlint.config.settings import keys, nearest
-from devlint.model.findings import OUTPUT_FORMATS
+from devlint.config.settings import brief, keys, nearest
+from devlint.model.findings import FAIL_ON, OUTPUT_FORMATS
 
 COMMANDS = {
     "check": "lint files and folders (the default)",
@@ -16,9 +16,11 @@ COMMANDS = {
     "migrate": "make a project that needs CUDA run on any accelerator, or on none",
     "why": "show what is known at a line, and why it is reported or isn't",
     "explain": "explain the device errors in a traceback or a log",
+    "server": "lint for an editor, by the Language Server Protocol",
     "rule": "explain a rule",
     "config": "list the settings, or explain one",
     "clean": "delete the cache",
+    "generate-shell-completion": "print a script that completes command lines",
     "version": "print the version",
     "help": "print the help of a command",
 }
@@ -26,8 +28,10 @@ COMMANDS = {
 EPILOG = """\
 exit codes: 0 nothing found, 1 findings, 2 devlint couldn't do its job, 130 interrupted
 environment: DEVLINT_CACHE_DIR, DEVLINT_NO_CACHE, DEVLINT_OUTPUT_FORMAT, DEVLINT_CONFIG,
-NO_COLOR, FORCE_COLOR"""
+NO_COLOR, FORCE_COLOR, FORCE_HYPERLINK"""
 
+
+SHELLS = ("bash", "zsh", "fish")
 
 GUARDS = ("off", "explain", "strict", "trace", "collect")
 """The modes of the guard."""
@@ -42,6 +46,16 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(message)
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Tell the nearest of the words that an option takes, as settings do."""
+        if action.choices is None or value in action.choices:
+            return
+        name = "/".join(action.option_strings) or action.metavar or action.dest
+        known = list(map(str, action.choices))
+        raise UsageError(
+            f"{name} must be one of {', '.join(known)}, not `{brief(value)}`{nearest(value, known)}"
+        )
 
 
 def parse(command: str, argv: Sequence[str]) -> argparse.Namespace:
@@ -109,6 +123,14 @@ def _commas(text: str) -> list[str]:
     return [item.strip() for item in text.split(",") if item.strip()]
 
 
+def _some(text: str) -> list[str]:
+    """The same, which can't be empty: nothing would be left to do, and no error would say so."""
+    found = _commas(text)
+    if not found:
+        raise argparse.ArgumentTypeError("it names nothing, so nothing would be checked")
+    return found
+
+
 def _pairs(text: str) -> list[tuple[str, str]]:
     pairs = []
     for item in _commas(text):
@@ -137,6 +159,12 @@ def _jobs(text: str) -> int:
     return int(text)
 
 
+def _percent(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) > 100:
+        raise argparse.ArgumentTypeError(f"`{text}` is not a number from 0 to 100")
+    return int(text)
+
+
 def _seed(text: str) -> int:
     if not text.isascii() or not text.isdigit() or int(text) >= 2**32:
         raise argparse.ArgumentTypeError(f"`{text}` is not a number from 0 to {2**32 - 1}")
@@ -147,11 +175,8 @@ def _boolean(group: Any, *names: str, text: str) -> None:
     group.add_argument(*names, action=argparse.BooleanOptionalAction, default=None, help=text)
 
 
-def _list(group: Any, name: str, metavar: str) -> None:
-    text = keys()[name].metadata["doc"].replace("`", "")
-    group.add_argument(
-        f"--{name}", type=_commas, action="extend", metavar=metavar, help=text.replace("%", "%%")
-    )
+def _list(group: Any, name: str, metavar: str, read: Callable[[str], list[str]] = _commas) -> None:
+    group.add_argument(f"--{name}", type=read, action="extend", metavar=metavar, help=_doc(name))
 
 
 def _doc(name: str) -> str:
@@ -180,7 +205,7 @@ def check_parser() -> Parser:
         help="Files and folders; `.` without any, `-` for standard input.",
     )
     group = parser.add_argument_group("rules")
-    _list(group, "select", "RULES")
+    _list(group, "select", "RULES", _some)
     _list(group, "ignore", "RULES")
     _list(group, "extend-select", "RULES")
     for name in ("per-file-ignores", "extend-per-file-ignores"):
@@ -188,12 +213,14 @@ def check_parser() -> Parser:
             f"--{name}", type=_pairs, action="extend", metavar="PATTERN:RULE", help=_doc(name)
         )
     _boolean(group, "--pedantic", text=_doc("pedantic"))
+    group.add_argument("--min-confidence", type=_percent, metavar="N", help=_doc("min-confidence"))
+    _boolean(group, "--ignore-noqa", text=_doc("ignore-noqa"))
     group = parser.add_argument_group("files")
-    _list(group, "include", "PATTERNS")
+    _list(group, "include", "PATTERNS", _some)
     _list(group, "exclude", "PATTERNS")
     _list(group, "extend-exclude", "PATTERNS")
     _add_extension(group)
-    for name in ("force-exclude", "respect-gitignore", "follow-imports"):
+    for name in ("default-exclude", "force-exclude", "respect-gitignore", "follow-imports"):
         _boolean(group, f"--{name}", text=_doc(name))
     group.add_argument(
         "--stdin-filename",
@@ -247,8 +274,16 @@ def _add_output(parser: Parser) -> None:
         help="When to use colour; `auto` heeds NO_COLOR, FORCE_COLOR and whether it is a terminal.",
     )
     _boolean(group, "-q", "--quiet", text="Print findings and errors only.")
+    _boolean(
+        group,
+        "-s",
+        "--silent",
+        text="Print nothing: the exit code tells. Mistakes in options and settings are told, and\n"
+        "--output-file is written.",
+    )
     _boolean(group, "-v", "--verbose", text="Also print what was done, and tracebacks of errors.")
-    _boolean(group, "-e", "--exit-zero", text="Exit with 0 also where there are findings.")
+    group.add_argument("--fail-on", choices=FAIL_ON, help=_doc("fail-on"))
+    _boolean(group, "-e", "--exit-zero", text="The same as --fail-on never.")
     _boolean(group, "--show-files", text="Print the files that would be linted, and stop.")
     _boolean(group, "--show-settings", text="Print the settings of the first file, and stop.")
     _boolean(group, "--dump-facts", text=argparse.SUPPRESS)
@@ -265,6 +300,12 @@ def _add_adoption(parser: Parser) -> None:
         "--baseline",
         metavar="FILE",
         help="Report only findings that the file doesn't list. Where it doesn't exist, list all.",
+    )
+    _boolean(
+        group,
+        "--update-baseline",
+        text="Let the file of --baseline list what is found now. Entries stay of files and rules\n"
+        "that aren't checked.",
     )
     group.add_argument(
         "--since",
@@ -292,6 +333,13 @@ def _add_running(parser: Parser) -> None:
     group.add_argument("--cache-dir", metavar="FOLDER", help=_doc("cache-dir"))
     group.add_argument(
         "-j", "--jobs", type=_jobs, metavar="N", help="Processes; by default one for each core."
+    )
+    _boolean(
+        group,
+        "-w",
+        "--watch",
+        text="Lint again whenever a file changes, until Ctrl-C. Needs `pip install\n"
+        "'devlint[watch]'`.",
     )
     group.add_argument("-V", "--version", action="store_true", help="Print the version, and stop.")
 
@@ -341,7 +389,7 @@ def run_parser() -> Parser:
     parser.add_argument(
         "--report",
         metavar="FOLDER",
-        help="Write the copies between devices as JSON and as a picture.",
+        help="Write the copies between devices as JSON and as a page to look at.",
     )
     parser.add_argument(
         "-o", "--output-file", metavar="FILE", help="Write what --guard collect has found."
@@ -396,7 +444,7 @@ def migrate_parser() -> Parser:
         "--color", choices=("auto", "always", "never"), default="auto", help="When to use colour."
     )
     _add_configuration(parser)
-    parser.set_defaults(output_file=None, quiet=False, verbose=False, exit_zero=False)
+    parser.set_defaults(output_file=None, quiet=False, verbose=False, silent=False)
     return parser
 
 
@@ -435,6 +483,21 @@ def why_parser() -> Parser:
     return parser
 
 
+def server_parser() -> Parser:
+    """`devlint server`."""
+    parser = _parser(
+        "server",
+        "Serve an editor, by the Language Server Protocol on standard input and output: findings\n"
+        "as you type, fixes, what is known of a value, devices as hints. The editor starts it.\n"
+        "It needs `pip install 'devlint[lsp]'`.",
+        "exit codes: 0 where the editor has ended it, 1 where the editor was gone before, 2 where\n"
+        "  it can't start or go on",
+    )
+    parser.usage = "devlint server [OPTIONS]"
+    _add_configuration(parser)
+    return parser
+
+
 def rule_parser() -> Parser:
     """`devlint rule`."""
     parser = _parser("rule", "Explain a rule: what it finds, why that matters, with examples.")
@@ -466,6 +529,17 @@ def clean_parser() -> Parser:
     return parser
 
 
+def completion_parser() -> Parser:
+    """`devlint generate-shell-completion`."""
+    parser = _parser(
+        "generate-shell-completion",
+        "Print a script for a shell that completes commands, options, rules and files. Its first\n"
+        "lines say where to put it. Needs shtab: pip install 'devlint[completion]'.",
+    )
+    parser.add_argument("shell", choices=SHELLS, metavar="SHELL", help=f"{', '.join(SHELLS)}.")
+    return parser
+
+
 def version_parser() -> Parser:
     """`devlint version`."""
     return _parser("version", "Print the version.")
@@ -473,7 +547,8 @@ def version_parser() -> Parser:
 
 def help_parser() -> Parser:
     """`devlint help`, and `devlint --help`."""
-    commands = "\n".join(f"  {name:<9}{text}" for name, text in COMMANDS.items())
+    width = max(map(len, COMMANDS)) + 2
+    commands = "\n".join(f"  {name:<{width}}{text}" for name, text in COMMANDS.items())
     description = (
         "Find device mistakes in PyTorch code without running it.\n\n"
         f"commands:\n{commands}\n\n"
@@ -493,9 +568,11 @@ PARSERS = {
     "migrate": migrate_parser,
     "why": why_parser,
     "explain": explain_parser,
+    "server": server_parser,
     "rule": rule_parser,
     "config": config_parser,
     "clean": clean_parser,
+    "generate-shell-completion": completion_parser,
     "version": version_parser,
     "help": help_parser,
 }

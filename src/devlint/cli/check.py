@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from devlint import policy
 from devlint.cli.arguments import UsageError, environment_values, layer_values
@@ -27,6 +28,9 @@ from devlint.escaping import line
 from devlint.model.findings import Finding
 from devlint.writing import strangers_place
 
+if TYPE_CHECKING:
+    from devlint.cli.watching import Around
+
 _SETTING = re.compile(r"\s*[\w.\"'-]+\s*=")
 """How a setting begins that is given on the command line; a path with `=` starts with `./`."""
 
@@ -37,6 +41,16 @@ def check(options: argparse.Namespace) -> int:
         from devlint.cli.commands import version
 
         return version(options)
+    if options.watch:
+        from devlint.cli.watching import watch
+
+        return watch(options, lambda: configured(options, os.getcwd()), _check)
+    return _check(options)
+
+
+def _check(options: argparse.Namespace, around: Around | None = None) -> int:
+    """One run. `around` is told what findings hang on besides the linted files."""
+    _settle(options)
     current = os.getcwd()
     configuration = configured(options, current)
     settings = configuration.for_folder(current)
@@ -44,7 +58,7 @@ def check(options: argparse.Namespace) -> int:
     for place in (options.output_file, options.baseline, settings.cache_dir):
         if place and (problem := strangers_place(place, trees)):
             raise SettingsError(f"{place}: {problem}")
-    session = Session(options, configuration, settings, options.jobs or _cores())
+    session = Session(options, configuration, settings, options.jobs or _cores(), settings.fail_on)
     if "-" in options.paths or options.stdin_filename is not None:
         from devlint.cli.stdin import check_stdin
 
@@ -74,6 +88,9 @@ def check(options: argparse.Namespace) -> int:
         validate(settings, catalogue())  # a mistyped rule is an error also where nothing is linted
     if not found.sources and not found.failures:
         session.say(f"devlint: warning: no Python files found in {', '.join(paths)}")
+    excluded = [found.excluded] if found.excluded and not found.sources else []
+    for text in (*found.left_out, *excluded):
+        session.say(f"devlint: warning: {text}")
     if found.skipped:
         count = len(found.skipped)
         text = "a link that leads" if count == 1 else f"{count} links that lead"
@@ -83,6 +100,8 @@ def check(options: argparse.Namespace) -> int:
     languages = {each.shown: each.language for each in found.sources if each.settings.extension}
     session.sources = lambda filename: read_source(filename, languages.get(filename, ""))
     result = lint(session, found)
+    if around is not None:
+        around.note(result)
     if reason is not None:
         from devlint.cli.adding import add_ignores
 
@@ -92,6 +111,30 @@ def check(options: argparse.Namespace) -> int:
         findings = new_findings(session, since, paths, found, result)
     findings = fix(session, found.sources, findings)
     return report(session, findings)
+
+
+def _settle(options: argparse.Namespace) -> None:
+    """Refuse options that contradict each other, and say of those that mean another what it is."""
+    for name in ("quiet", "verbose") if options.silent else ():
+        _apart(options, "silent", name)
+    if options.silent:
+        options.quiet = True
+    if options.exit_zero:
+        if options.fail_on not in (None, "never"):
+            _apart(options, "exit_zero", "fail_on")
+        options.fail_on = "never"
+    if options.update_baseline:
+        if options.baseline is None:
+            raise UsageError("--update-baseline needs --baseline, which names the file")
+        for name in ("since", "diff"):
+            _apart(options, "update_baseline", name)
+
+
+def _apart(options: argparse.Namespace, one: str, other: str) -> None:
+    """Raise `UsageError` where an option is given that contradicts another one."""
+    if getattr(options, other) not in (None, False):
+        names = " and ".join(f"--{name.replace('_', '-')}" for name in (one, other))
+        raise UsageError(f"{names} don't go together: give one of them")
 
 
 def lint(session: Session, found: Found) -> Result:
@@ -105,7 +148,7 @@ def lint(session: Session, found: Found) -> Result:
             cache = stack.enter_context(Cache(folder, project, _warn(session)))
         bar = stack.enter_context(Bar(not options.quiet))
         result = run(found.sources, session.jobs, cache, bar.update)
-    session.files = result.files
+    session.files, session.linted = result.files, found.sources
     session.unchecked = result.unchecked
     session.coverage = result.coverage
     for counts in result.withheld_by.values():
@@ -204,11 +247,10 @@ def _check_adding(session: Session, reason: str) -> None:
     """Comments take the place of whatever else is done with findings."""
     if "#" in reason:
         raise UsageError("the reason of --add-ignore can't contain `#`, which ends it")
-    given = vars(session.options)
+    if session.settings.ignore_noqa:
+        raise UsageError("--add-ignore and --ignore-noqa don't go together: give one of them")
     for name in ("fix", "fix_only", "diff", "baseline", "since"):
-        if given[name]:
-            option = name.replace("_", "-")
-            raise UsageError(f"--add-ignore and --{option} don't go together: give one of them")
+        _apart(session.options, "add_ignore", name)
 
 
 def _with_hint(failure: Failure, options: argparse.Namespace) -> Failure:

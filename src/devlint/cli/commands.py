@@ -26,6 +26,9 @@ def rule(options: argparse.Namespace) -> int:
         raise UsageError("name one rule by code or name, or use --all")
     known = list(rulebook.pages().values())
     page = None if options.all else rulebook.find(options.rule)
+    if page is None and not options.all and (parts := rulebook.parts_of(options.rule)):
+        codes = ", ".join(f"{part.code} ({part.name})" for part in parts)
+        raise UsageError(f"`{options.rule}` was split: see {codes}")
     if page is None and not options.all:
         hint = catalogue().suggestion(options.rule)
         raise UsageError(f"there is no rule `{options.rule}`{hint}")

@@ -79,11 +79,11 @@ def key_as_text(key: str) -> str:
     field = keys()[key]
     option = (
         ""
-        if key in ("extend", "max-file-size", "device-types", "torchapi", "policy")
+        if key in ("extend", "max-file-size", "device-types", "torchapi", "policy", "levels")
         else f"--{key}"
     )
     lines = [key, "", field.metadata["doc"], "", f"Type: {field.metadata['shape'].value}"]
-    is_table = field.metadata["shape"] in (Shape.ROWS, Shape.SWITCHES)
+    is_table = field.metadata["shape"] in (Shape.ROWS, Shape.SWITCHES, Shape.LEVELS)
     default = {} if is_table else _plain(field.default)
     lines.append(f"Default: {_toml(default)}")
     if option:
@@ -107,7 +107,7 @@ def settings_as_text(settings: Settings, filename: str) -> str:
             value = json.loads(value or "{}")
         if key == "policy":
             value = {name: dict(value).get(name, True) for name in policy.names()}
-        if key == "extension":
+        if key in ("extension", "levels"):
             value = dict(value)
         if key.endswith("per-file-ignores"):
             value = {glob: list(codes) for glob, codes in value}

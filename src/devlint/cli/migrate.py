@@ -76,7 +76,7 @@ def _program(text: str) -> Command:
 
 
 def _show(session: Session, migration: Migration) -> int:
-    from devlint.fix.applying import unified_diff
+    from devlint.fix.patches import unified_diff
 
     diffs = [
         unified_diff(each.old, each.new, each.source.shown, each.source.language)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from devlint.cli.session import Session
+from devlint.cli.terminal import knows_links
 from devlint.config.selection import FAILURES
 from devlint.config.settings import SettingsError
 from devlint.model.findings import Finding
@@ -43,7 +44,8 @@ def _rendered(session: Session, findings: list[Finding]) -> str:
     color = _wants_color(options)
     if options.statistics:
         return statistics(output_format, findings, color)
-    return render(output_format, findings, _summary(session), color, session.sources)
+    links = color and options.output_file is None and knows_links(session.stream or sys.stdout)
+    return render(output_format, findings, _summary(session), color, session.sources, links)
 
 
 def _summary(session: Session) -> Summary:
@@ -102,20 +104,45 @@ def _after_baseline(session: Session, findings: list[Finding]) -> list[Finding]:
         if not os.path.lexists(path):
             if session.older is not None:
                 raise SettingsError(f"{path}: there is no such baseline: write it without --since")
-            # A row that is turned off later, a finding that scores more by then, and `pedantic`
-            # must not make findings new that were there before.
-            listed = {(each.filename, each.code, each.span): each for each in others}
-            for each in session.unsifted():
-                if each.code not in FAILURES:
-                    listed.setdefault((each.filename, each.code, each.span), each)
-            baseline.write(path, list(listed.values()), session.sources)
+            listed = _with_withheld(session, others)
+            baseline.write(path, listed, session.sources)
             count = len(listed)
             session.say(f"Wrote a baseline of {count} finding{'s' * (count != 1)} to {path}.")
             return failures
+        unchecked = {each.filename for each in failures}
+        unchecked |= {each.filename for each in session.failures}
+        run = baseline.Run(session.linted, unchecked)
+        if session.options.update_baseline:
+            listed = _with_withheld(session, others)
+            new, gone = baseline.update(path, listed, session.sources, run)
+            session.say(_updated(path, new, gone))
+            return failures
+        if session.older is None and baseline.obsolete(path, others, session.sources, run):
+            listed = _with_withheld(session, others)
+            if gone := baseline.obsolete(path, listed, session.sources, run):
+                some = "1 entry matches" if gone == 1 else f"{gone} entries match"
+                them = "it" if gone == 1 else "them"
+                session.say(f"{path}: {some} nothing any more: --update-baseline removes {them}.")
         before = {} if session.older is None else session.older.counts
         return failures + baseline.new_findings(path, others, session.sources, before)
     except baseline.BaselineError as error:
         raise SettingsError(str(error)) from error
+
+
+def _with_withheld(session: Session, findings: Sequence[Finding]) -> list[Finding]:
+    """The findings, and those that are withheld: a row that is turned off later, a finding that
+    scores more by then, and `pedantic` must not make findings new that were there before."""
+    listed = {(each.filename, each.code, each.span): each for each in findings}
+    for each in session.unsifted():
+        if each.code not in FAILURES:
+            listed.setdefault((each.filename, each.code, each.span), each)
+    return list(listed.values())
+
+
+def _updated(path: Path, new: int, gone: int) -> str:
+    if not new and not gone:
+        return f"{path} lists what is found: nothing to update."
+    return f"Updated {path}: {new} added, {gone} removed."
 
 
 def _wants_color(options: argparse.Namespace) -> bool:

@@ -13,10 +13,10 @@ from devlint import files
 from devlint.cli import complain, say
 from devlint.config.configuration import Configuration
 from devlint.config.settings import Settings, SettingsError
-from devlint.driver.discover import Failure
+from devlint.driver.discover import Failure, Source
 from devlint.escaping import block
 from devlint.history.older import Older
-from devlint.model.findings import NOTHING_MEETS, Coverage, Finding
+from devlint.model.findings import NOTHING_MEETS, Coverage, Finding, Level
 from devlint.report import Sources
 
 
@@ -39,8 +39,11 @@ class Session:
     settings: Settings
     """Those of the current folder: they decide about output, fixes and the cache."""
     jobs: int
+    fail_on: str = "warning"
+    """From which level on findings make the run fail: one of `FAIL_ON`."""
     started: float = field(default_factory=time.monotonic)
     files: int = 0
+    linted: Sequence[Source] = ()
     applied: list[Finding] = field(default_factory=list)
     """The findings that were fixed, or would be."""
     unchecked: int = 0
@@ -74,6 +77,8 @@ class Session:
     def write(self, output: str | bytes) -> None:
         """Write to stdout, or to the file that --output-file names; bytes stay as they are."""
         target = self.options.output_file
+        if target is None and self.options.silent:
+            return
         try:
             if target is None:
                 stream = self.stream or sys.stdout
@@ -90,18 +95,23 @@ class Session:
 
     def tell(self, findings: Sequence[Finding]) -> None:
         """One line on stderr for each finding that isn't part of the output."""
-        for finding in findings:
+        for finding in () if self.options.silent else findings:
             place = f"{finding.filename}:{finding.span.place}"
             complain(f"{place}: {finding.code} {finding.message}")
 
     def finish(self, findings: Sequence[Finding], changed: bool = False) -> int:
         """Tell what failed, and return the exit code."""
-        for failure in self.failures:
+        for failure in () if self.options.silent else self.failures:
             place = f"{failure.filename}: " if failure.filename else ""
             complain(f"{place}{failure.reason}")
         if self.failures or self.unchecked:
             return 2
-        return int(bool(findings or changed) and not self.options.exit_zero)
+        failing = [each for each in findings if self._fails(each)]
+        return int(bool(failing or changed) and self.fail_on != "never")
+
+    def _fails(self, finding: Finding) -> bool:
+        """Whether a finding is grave enough to make the run fail."""
+        return self.fail_on == "warning" or finding.level is Level.ERROR
 
 
 def _encoded(text: str) -> bytes:

@@ -8,7 +8,8 @@ import sys
 from devlint.cli.arguments import UsageError
 from devlint.cli.output import report, shown_diffs
 from devlint.cli.session import Session
-from devlint.driver.discover import Failure, Source, is_excluded
+from devlint.driver.discover import Failure, Source
+from devlint.driver.ignoring import is_excluded
 from devlint.driver.run import check_bytes
 from devlint.files import LARGEST_SOURCE, LONGEST_PATH, UNSEEN
 from devlint.model.codec import decode, decode_counts
@@ -57,8 +58,8 @@ def check_stdin(session: Session) -> int:
 
 
 def _fix(session: Session, source: Source, data: bytes) -> int:
-    from devlint.fix.applying import unified_diff
     from devlint.fix.files import fix_bytes, renamed
+    from devlint.fix.patches import unified_diff
 
     fixed = fix_bytes(data, source, session.settings.unsafe_fixes)
     session.applied = renamed(fixed.applied, source.shown)

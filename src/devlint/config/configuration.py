@@ -55,6 +55,8 @@ class Configuration:
         self._by_file: dict[str, Settings] = {}
         self._by_folder: dict[str, Settings] = {}
         self._fixed: Settings | None = None
+        self.read: set[str] = set()
+        """The configuration files that were read, those that others inherit from among them."""
         if explicit is not None:
             self._fixed = self._read(os.path.abspath(explicit))
         elif isolated:
@@ -84,7 +86,7 @@ class Configuration:
     def _read(self, path: str) -> Settings:
         settings = self._by_file.get(path)
         if settings is None:
-            settings = self._merge(_layers(path, ()), os.path.dirname(path))
+            settings = self._merge(_layers(path, (), self.read), os.path.dirname(path))
             self._by_file[path] = settings
         return settings
 
@@ -140,8 +142,10 @@ def _repository(folder: str) -> str:
     return place
 
 
-def _layers(path: str, children: tuple[str, ...]) -> list[Layer]:
-    """The file's keys as the last layer, after those of the files it inherits from."""
+def _layers(path: str, children: tuple[str, ...], read: set[str]) -> list[Layer]:
+    """The file's keys as the last layer, after those of the files it inherits from. `read` is told
+    which files these are."""
+    read.add(path)
     if path in children:
         chain = " -> ".join(_shown(item) for item in (*children, path))
         raise SettingsError(f"{_shown(path)}: `extend` goes in a circle: {chain}")
@@ -160,7 +164,7 @@ def _layers(path: str, children: tuple[str, ...]) -> list[Layer]:
     parent = os.path.normpath(os.path.join(layer.base, os.path.expanduser(str(extend))))
     if not os.path.exists(parent) or os.path.isdir(parent):
         raise SettingsError(f"{_shown(path)}: `{prefix}extend`: there is no file {_shown(parent)}")
-    return [*_layers(parent, (*children, path)), layer]
+    return [*_layers(parent, (*children, path), read), layer]
 
 
 def _parse(path: str) -> dict[str, Any]:

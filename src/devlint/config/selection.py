@@ -26,6 +26,8 @@ class Catalogue:
 
     names: Mapping[str, str] = field(hash=False)
     default: frozenset[str]
+    former: Mapping[str, frozenset[str]] = field(default_factory=dict, hash=False, compare=False)
+    """The codes of the rules that one was split into, by its former code and by its name."""
 
     def codes(self, selector: str) -> frozenset[str]:
         """The codes that a selector stands for, none where it is unknown."""
@@ -33,6 +35,8 @@ class Catalogue:
             return frozenset(self.names)
         if selector in self.names.values():
             return frozenset(code for code, name in self.names.items() if name == selector)
+        if (parts := self.former.get(selector) or self.former.get(selector.upper())) is not None:
+            return parts
         if not selector:
             return frozenset()
         return frozenset(code for code in self.names if code.startswith(selector.upper()))
@@ -57,9 +61,14 @@ def catalogue() -> Catalogue:
 def catalogue_of(pages: Iterable[Page]) -> Catalogue:
     """A catalogue of the given pages."""
     found = sorted(pages, key=lambda page: page.code)
+    former: dict[str, frozenset[str]] = {}
+    for page in found:
+        for word in page.formerly:
+            former[word] = former.get(word, frozenset()) | {page.code}
     return Catalogue(
         {page.code: page.name for page in found},
         frozenset(page.code for page in found if page.level is not Level.OFF),
+        former,
     )
 
 
@@ -69,20 +78,40 @@ def select(layers: tuple[Selectors, ...], rules: Catalogue) -> frozenset[str]:
 
     Within a layer the more specific selector wins (a name or a whole code over `DEV20` over
     `DEV2` over `ALL`), and `ignore` wins over `select` where they are equally so. A layer with
-    `select` starts afresh, another adds to the layers before. Raises `SettingsError` for an
-    unknown selector.
+    `select` starts afresh, another adds to the layers before. A level of `off` leaves rules out
+    until a layer gives them another level, or selects them. Raises `SettingsError` for an unknown
+    selector.
     """
-    chosen = rules.default | FAILURES
+    chosen, off = rules.default | FAILURES, frozenset[str]()
     for layer in layers:
-        wanted = [(item, True) for item in (*(layer.select or ()), *layer.extend_select)]
-        unwanted = [(item, False) for item in layer.ignore]
+        wanted = [(item, _ON) for item in (*(layer.select or ()), *layer.extend_select)]
+        unwanted = [(item, _IGNORED) for item in layer.ignore]
+        levels = [(item, level) for item, level in layer.levels]
         if layer.select is not None:
-            chosen = FAILURES
-        # A stable sort keeps `ignore` after `select` among equals.
-        for selector, on in sorted(wanted + unwanted, key=lambda item: _specificity(item[0])):
+            chosen, off = FAILURES, frozenset()
+        # A stable sort keeps what leaves out after `select` among equals.
+        order = sorted(wanted + unwanted + levels, key=lambda item: _specificity(item[0]))
+        for selector, what in order:
             codes = _codes(selector, rules, layer.source)
-            chosen = chosen | codes if on else chosen - codes
-    return chosen
+            off = off | codes if what == Level.OFF.value else off - codes
+            if what in (_ON, _IGNORED):
+                chosen = chosen | codes if what == _ON else chosen - codes
+    return chosen - off
+
+
+_ON, _IGNORED = "selected", "ignored"
+
+
+@cache
+def levels(layers: tuple[Selectors, ...], rules: Catalogue) -> Mapping[str, Level]:
+    """The level that the settings give to codes; the others have that of their page, or of what a
+    rule says. A stronger layer wins, and within one the more specific selector."""
+    found: dict[str, Level] = {}
+    for layer in layers:
+        for selector, level in sorted(layer.levels, key=lambda item: _specificity(item[0])):
+            for code in _codes(selector, rules, layer.source):
+                found[code] = Level(level)
+    return {code: level for code, level in found.items() if level is not Level.OFF}
 
 
 def _specificity(selector: str) -> int:

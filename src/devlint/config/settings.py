@@ -15,7 +15,7 @@ from typing import Any
 
 from devlint import files, policy
 from devlint.config.patterns import is_pattern, rebase
-from devlint.config.shapes import Shape, is_extension
+from devlint.config.shapes import LEVELS, Shape, is_extension
 
 DEFAULT_INCLUDE = ("*.py", "*.pyi", "*.ipynb")
 DEFAULT_EXCLUDE = (
@@ -36,10 +36,10 @@ class SettingsError(Exception):
     """The user's settings can't be used; the text says where and why, on one line."""
 
 
-def _key(shape: Shape, doc: str, writes: bool = False) -> dict[str, Any]:
+def _key(shape: Shape, doc: str, writes: bool = False, in_files: bool = True) -> dict[str, Any]:
     """What is known of a key. One that decides what devlint `writes` is none of a configuration
-    file: that is part of what is linted."""
-    return {"shape": shape, "doc": doc, "writes": writes}
+    file: that is part of what is linted. What is asked for once is none `in_files` either."""
+    return {"shape": shape, "doc": doc, "writes": writes, "in_files": in_files and not writes}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,7 @@ class Selectors:
     select: tuple[str, ...] | None = None
     extend_select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
+    levels: tuple[tuple[str, str], ...] = ()
 
 
 Globs = tuple[str, ...]
@@ -85,6 +86,15 @@ class Settings:
         default=(),
         metadata=_key(Shape.STRINGS, "Rules to leave out. The longer prefix wins over `select`."),
     )
+    levels: tuple[tuple[str, str], ...] = field(
+        default=(),
+        metadata=_key(
+            Shape.LEVELS,
+            "What the findings of rules count as: `error` or `warning`, or `off` to leave a rule "
+            'out, such as `{ DEV1 = "error", DEV104 = "off" }`. The longer prefix wins. No level '
+            "turns a rule on that is off by default: `extend-select` does.",
+        ),
+    )
     per_file_ignores: IgnoresByGlob = field(
         default=(),
         metadata=_key(
@@ -118,6 +128,14 @@ class Settings:
     )
     extend_exclude: Globs = field(
         default=(), metadata=_key(Shape.STRINGS, "The same, added to `exclude`.")
+    )
+    default_exclude: bool = field(
+        default=True,
+        metadata=_key(
+            Shape.BOOLEAN,
+            "Leave out what `exclude` has by default: version control, environments, caches, what "
+            "builds make.",
+        ),
     )
     extension: tuple[tuple[str, str], ...] = field(
         default=(),
@@ -176,8 +194,32 @@ class Settings:
             "Show less certain findings too, which are likelier false than true.",
         ),
     )
+    min_confidence: int | None = field(
+        default=None,
+        metadata=_key(
+            Shape.PERCENT,
+            "Show the findings whose confidence is at least that, from 0 to 100; by default those "
+            "that are likelier true than false. It takes the place of `pedantic`, which shows all.",
+        ),
+    )
+    ignore_noqa: bool = field(
+        default=False,
+        metadata=_key(
+            Shape.BOOLEAN,
+            "Show findings also where a comment suppresses them, as if there were no comments.",
+            in_files=False,
+        ),
+    )
     output_format: str = field(
         default="full", metadata=_key(Shape.FORMAT, "How findings are written.")
+    )
+    fail_on: str = field(
+        default="warning",
+        metadata=_key(
+            Shape.FAILING,
+            "From which level on findings make the exit code 1: `error`, `warning` for all that "
+            "are shown, or `never`. What can't be checked makes it 2 in any case.",
+        ),
     )
     show_fixes: bool = field(
         default=False,
@@ -206,7 +248,7 @@ class Settings:
     )
 
     selectors: tuple[Selectors, ...] = ()
-    """`select`, `extend-select` and `ignore` of each layer, the strongest last."""
+    """`select`, `extend-select`, `ignore` and `levels` of each layer, the strongest last."""
     fix_selectors: tuple[Selectors, ...] = ()
     """The same of `fixable`, `extend-fixable` and `unfixable`."""
     ignores: IgnoresByGlob = ()
@@ -233,9 +275,15 @@ class Settings:
                 self.device_types,
                 self.torchapi,
                 sorted(self.policy_off),
-                self.pedantic,
+                self.least_confidence,
+                self.ignore_noqa,
             )
         )
+
+    @property
+    def least_confidence(self) -> int | None:
+        """The least score of what is shown; None for the one that devlint takes by itself."""
+        return 0 if self.pedantic else self.min_confidence
 
     @property
     def policy_off(self) -> frozenset[str]:
@@ -262,7 +310,7 @@ def keys() -> dict[str, Field[Any]]:
 
 def file_keys() -> dict[str, Field[Any]]:
     """Those of them that are keys of a configuration file."""
-    return {key: item for key, item in keys().items() if not item.metadata["writes"]}
+    return {key: item for key, item in keys().items() if item.metadata["in_files"]}
 
 
 def nearest(word: str, known: Iterable[str], alike: float = 0.6) -> str:
@@ -282,9 +330,10 @@ def check_file_layer(source: str, base: str, values: Mapping[str, object], prefi
     known = file_keys()
     for key in values:
         if key not in known and key in keys():
+            why = ", which may be a stranger's" if keys()[key].metadata["writes"] else ""
             raise SettingsError(
-                f"{source}: `{prefix}{key}` is no key of a configuration file, which may be a "
-                f"stranger's: use --{key} on the command line"
+                f"{source}: `{prefix}{key}` is no key of a configuration file{why}: use --{key} on "
+                "the command line"
             )
     return _checked(source, base, values, known, prefix)
 
@@ -310,8 +359,11 @@ def _checked(
                 name, found = next(
                     item for item in value.items() if not shape.accepts(dict([item]))
                 )
-                where, wanted = f'{where}."{brief(name)}"', _OF_ENTRIES[shape].value
-            raise SettingsError(f"{source}: `{where}` must be {wanted}, not {_describe(found)}")
+                where, wanted = f'{where}."{brief(name)}"', _OF_ENTRIES[shape]
+            hint = nearest(found, shape.words) if isinstance(found, str) else ""
+            raise SettingsError(
+                f"{source}: `{where}` must be {wanted}, not {_describe(found)}{hint}"
+            )
         if key in PATTERNS and isinstance(value, (list, dict)):
             for pattern in value:
                 if not is_pattern(pattern):
@@ -341,8 +393,12 @@ def _odd_extension(where: str, table: Mapping[str, object]) -> str:
     raise AssertionError(where)
 
 
-_OF_ENTRIES = {Shape.TABLE_OF_STRINGS: Shape.STRINGS, Shape.SWITCHES: Shape.BOOLEAN}
-"""The shapes of tables, and those of what stands in them."""
+_OF_ENTRIES = {
+    Shape.TABLE_OF_STRINGS: Shape.STRINGS.value,
+    Shape.SWITCHES: Shape.BOOLEAN.value,
+    Shape.LEVELS: f"one of {', '.join(LEVELS)}",
+}
+"""The shapes of tables, and what stands in them, in words."""
 
 
 def merge(layers: Iterable[Layer], root: str = "") -> Settings:
@@ -353,13 +409,21 @@ def merge(layers: Iterable[Layer], root: str = "") -> Settings:
     ignores: IgnoresByGlob = ()
     for layer in layers:
         values = {key: _freeze(key, value, layer.base) for key, value in layer.values.items()}
-        for told, (afresh, more, less) in (
-            (selectors, ("select", "extend-select", "ignore")),
+        for told, (afresh, *others) in (
+            (selectors, ("select", "extend-select", "ignore", "levels")),
             (fix_selectors, ("fixable", "extend-fixable", "unfixable")),
         ):
-            if any(key in values for key in (afresh, more, less)):
-                chosen = values.get(afresh), values.get(more, ()), values.get(less, ())
-                told.append(Selectors(layer.source, *chosen))
+            if any(key in values for key in (afresh, *others)):
+                chosen = (values.get(key, ()) for key in others)
+                told.append(Selectors(layer.source, values.get(afresh), *chosen))
+        if values.get("pedantic") and "min-confidence" in values:
+            raise SettingsError(
+                f"{layer.source}: `pedantic` and `min-confidence` don't go together: say one"
+            )
+        if values.get("pedantic"):  # each takes the place of what a weaker layer says of both
+            merged.pop("min-confidence", None)
+        elif "min-confidence" in values:
+            merged["pedantic"] = False
         if "per-file-ignores" in values:
             ignores = values["per-file-ignores"]
         ignores += values.get("extend-per-file-ignores", ())
@@ -369,13 +433,15 @@ def merge(layers: Iterable[Layer], root: str = "") -> Settings:
             elif key == "torchapi":
                 value = _dump({**json.loads(merged.get(key, "{}")), **json.loads(value)})
                 merged["torchapi_source"] = layer.source
-            elif key in ("policy", "extension"):
+            elif key in ("policy", "extension", "levels"):
                 value = tuple(sorted({**dict(merged.get(key, ())), **dict(value)}.items()))
             if key in PATTERNS and len(value) > MOST_PATTERNS:
                 raise SettingsError(
                     f"{layer.source}: `{key}` has more than {MOST_PATTERNS:,} patterns"
                 )
             merged[key] = value
+    if merged.get("default-exclude") is False:
+        merged.setdefault("exclude", ())
     arguments = {key.replace("-", "_"): value for key, value in merged.items()}
     return Settings(
         **arguments,
@@ -398,7 +464,7 @@ def _freeze(key: str, value: Any, base: str) -> Any:
         return value if value.startswith("/") or not base else f"{base}/{value}"
     if key == "torchapi":
         return _dump(value)
-    if key in ("policy", "extension"):
+    if key in ("policy", "extension", "levels"):
         return tuple(value.items())
     return tuple(value) if isinstance(value, list) else value
 

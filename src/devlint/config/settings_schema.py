@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from devlint.config.settings import file_keys
-from devlint.config.shapes import Shape
+from devlint.config.shapes import LEVELS, Shape
 from devlint.files import LANGUAGES, LARGEST_SOURCE
-from devlint.model.findings import OUTPUT_FORMATS
+from devlint.model.findings import FAIL_ON, OUTPUT_FORMATS
 from devlint.policy import reasons
 
 _STRINGS: dict[str, Any] = {"type": "array", "items": {"type": "string"}}
@@ -22,6 +22,7 @@ _SHAPES: dict[Shape, dict[str, Any]] = {
     Shape.STRING: {"type": "string"},
     Shape.BOOLEAN: {"type": "boolean"},
     Shape.SIZE: {"type": "integer", "minimum": 1, "maximum": LARGEST_SOURCE},
+    Shape.PERCENT: {"type": "integer", "minimum": 0, "maximum": 100},
     Shape.STRINGS: _STRINGS,
     Shape.DEVICE_TYPES: _STRINGS,
     Shape.TABLE_OF_STRINGS: {"type": "object", "additionalProperties": _STRINGS},
@@ -34,12 +35,14 @@ _SHAPES: dict[Shape, dict[str, Any]] = {
             for name, reason in reasons().items()
         },
     },
+    Shape.LEVELS: {"type": "object", "additionalProperties": {"enum": list(LEVELS)}},
     Shape.EXTENSIONS: {
         "type": "object",
         "propertyNames": {"pattern": r"^[^./\\]+$"},
         "additionalProperties": {"enum": list(LANGUAGES)},
     },
     Shape.FORMAT: {"enum": list(OUTPUT_FORMATS)},
+    Shape.FAILING: {"enum": list(FAIL_ON)},
 }
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from enum import Enum
 
 from devlint.files import LANGUAGES, LARGEST_SOURCE
-from devlint.model.findings import OUTPUT_FORMATS
+from devlint.model.findings import FAIL_ON, OUTPUT_FORMATS, Level
+
+LEVELS = tuple(level.value for level in Level)
 
 
 class Shape(Enum):
@@ -14,13 +16,22 @@ class Shape(Enum):
     STRING = "a string"
     BOOLEAN = "true or false"
     SIZE = f"a number of bytes from 1 to {LARGEST_SOURCE:,}"
+    PERCENT = "a number from 0 to 100"
     STRINGS = "a list of strings"
     DEVICE_TYPES = 'a list of device types such as "npu", without an index'
     TABLE_OF_STRINGS = "a table of lists of strings"
     ROWS = "a table of tables"
     SWITCHES = "a table of true or false"
+    LEVELS = "a table of levels by rule"
     EXTENSIONS = 'a table of languages by extension, such as `{ md = "markdown" }`'
     FORMAT = "one of " + ", ".join(OUTPUT_FORMATS)
+    FAILING = "one of " + ", ".join(FAIL_ON)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words that it takes, or its entries, where these are few."""
+        found = {Shape.FORMAT: OUTPUT_FORMATS, Shape.FAILING: FAIL_ON, Shape.LEVELS: LEVELS}
+        return found.get(self, ())
 
     def accepts(self, value: object) -> bool:
         match self:
@@ -28,10 +39,10 @@ class Shape(Enum):
                 return isinstance(value, str)
             case Shape.BOOLEAN:
                 return isinstance(value, bool)
-            case Shape.SIZE:
+            case Shape.SIZE | Shape.PERCENT:
                 if not isinstance(value, int) or isinstance(value, bool):
                     return False
-                return 0 < value <= LARGEST_SOURCE
+                return 0 < value <= LARGEST_SOURCE if self is Shape.SIZE else 0 <= value <= 100
             case Shape.STRINGS:
                 return isinstance(value, list) and all(isinstance(item, str) for item in value)
             case Shape.DEVICE_TYPES:
@@ -48,12 +59,16 @@ class Shape(Enum):
                 return isinstance(value, dict) and all(
                     isinstance(item, bool) for item in value.values()
                 )
+            case Shape.LEVELS:
+                return isinstance(value, dict) and all(
+                    isinstance(item, str) and item in LEVELS for item in value.values()
+                )
             case Shape.EXTENSIONS:
                 return isinstance(value, dict) and all(
                     is_extension(name) and language in LANGUAGES for name, language in value.items()
                 )
-            case Shape.FORMAT:
-                return value in OUTPUT_FORMATS
+            case Shape.FORMAT | Shape.FAILING:
+                return value in self.words
 
 
 def is_extension(text: str) -> bool:

@@ -6,17 +6,22 @@ import os
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cache
 
 from devlint import files
 from devlint.config.configuration import Configuration
-from devlint.config.globs import Lines
-from devlint.config.patterns import as_pattern_path, compile_lines, matcher
+from devlint.config.patterns import matcher
 from devlint.config.settings import Settings
+from devlint.driver.ignoring import (
+    BY_GIT,
+    Ignore,
+    by_pattern,
+    excluding,
+    holds_any,
+    ignored,
+    ignores_above,
+)
 from devlint.files import Look, look
 
-_MOST_TRIED = 2000
-"""Lines of an ignore file that each path below is compared with, one by one."""
 _NEITHER = "it is neither a file nor a folder"
 
 
@@ -52,6 +57,10 @@ class Found:
     notes: list[str] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
     """Links that aren't followed though they lead to files."""
+    left_out: list[str] = field(default_factory=list)
+    """What is left out of a folder that was named, and why, where somebody may miss it."""
+    excluded: str = ""
+    """The same of the first that `force-exclude` leaves out of what was named."""
 
 
 def discover(paths: tuple[str, ...], configuration: Configuration) -> Found:
@@ -93,6 +102,9 @@ class _Walk:
         self._found = found
         self._current = os.path.join(os.getcwd(), "")
         self._top = ""
+        self._left_out: list[tuple[str, bool, Settings]] = []
+        """What patterns or git leave out of the folder that was named last, and whether these are
+        folders."""
         self.linked: dict[str, Source] = {}
         """What links lead to, by the path of the link."""
 
@@ -102,21 +114,48 @@ class _Walk:
 
     def named(self, path: str, status: os.stat_result) -> None:
         settings = self._configuration.for_folder(os.path.dirname(path))
-        if settings.force_exclude and is_excluded(path, settings):
+        if self._is_left_out(path, settings):
             return
         self._found.sources.append(Source(path, self.shown(path), settings, look(status)))
 
     def folder(self, path: str) -> None:
         settings = self._configuration.for_folder(path)
-        if settings.force_exclude and is_excluded(path, settings):
+        if self._is_left_out(path, settings):
             return
         self._top = path
-        ignores = _ignores_above(path) if settings.respect_gitignore else ()
+        self._left_out.clear()
+        before = len(self._found.sources)
+        ignores = ignores_above(path) if settings.respect_gitignore else ()
         for ignore in ignores:
             self._check(ignore)
         self._walk(path, ignores)
+        # Whoever names a folder of an environment, or one in which there is nothing, may miss what
+        # isn't looked at.
+        if len(self._found.sources) == before or excluding(path, settings) is not None:
+            self._tell_left_out()
 
-    def _walk(self, top: str, ignores: tuple[_Ignore, ...]) -> None:
+    def _is_left_out(self, path: str, settings: Settings) -> bool:
+        """Whether what was named is excluded, and that counts."""
+        found = excluding(path, settings) if settings.force_exclude else None
+        if found is not None and not self._found.excluded:
+            place, by = found
+            self._found.excluded = f"{self.shown(place)} is left out, {by}"
+        return found is not None
+
+    def _tell_left_out(self) -> None:
+        missed = [
+            (path, is_folder, settings)
+            for path, is_folder, settings in self._left_out
+            if not is_folder or holds_any(path, settings)
+        ]
+        if not missed:
+            return
+        path, is_folder, settings = missed[0]
+        by = by_pattern(path, os.path.basename(path), is_folder, settings) or BY_GIT
+        more = f" (and {len(missed) - 1} more)" if len(missed) > 1 else ""
+        self._found.left_out.append(f"{self.shown(path)}{more} is left out, {by}")
+
+    def _walk(self, top: str, ignores: tuple[Ignore, ...]) -> None:
         # A list of what is still to visit: a tree may be deeper than Python's recursion limit.
         pending = [(top, ignores)]
         while pending:
@@ -132,12 +171,12 @@ class _Walk:
             names = {entry.name for entry in entries}
             settings = self._configuration.for_folder(folder, names)
             if settings.respect_gitignore and ".gitignore" in names:
-                ignores = (_Ignore(folder), *ignores)
+                ignores = (Ignore(folder), *ignores)
                 self._check(ignores[0])
             pending.extend((path, ignores) for path in self._folders(entries, settings, ignores))
 
     def _folders(
-        self, entries: list[os.DirEntry[str]], settings: Settings, ignores: tuple[_Ignore, ...]
+        self, entries: list[os.DirEntry[str]], settings: Settings, ignores: tuple[Ignore, ...]
     ) -> Iterator[str]:
         """Add a folder's files; the folders in it to visit."""
         include, extensions = matcher(settings.include), dict(settings.extension)
@@ -152,13 +191,13 @@ class _Walk:
                 include.matches(path, name) or files.suffix(name) in extensions
             ):
                 continue
-            if exclude.matches(path, name, is_folder):
-                continue
-            if extended is not None and extended.matches(path, name, is_folder):
-                continue
-            if ignores and _ignored(path, is_folder, ignores):
-                continue
-            if is_folder:
+            if (
+                exclude.matches(path, name, is_folder)
+                or (extended is not None and extended.matches(path, name, is_folder))
+                or (ignores and ignored(path, is_folder, ignores))
+            ):
+                self._left_out.append((path, is_folder, settings))
+            elif is_folder:
                 yield path
             else:
                 self._file(entry, settings)
@@ -188,99 +227,8 @@ class _Walk:
         else:
             self._found.failures.append(Failure(shown, _NEITHER))
 
-    def _check(self, ignore: _Ignore) -> None:
+    def _check(self, ignore: Ignore) -> None:
         """Tell, once, of an ignore file that can't be read."""
         failure = Failure(self.shown(ignore.path), ignore.problem)
         if ignore.problem and failure not in self._found.failures:
             self._found.failures.append(failure)
-
-
-def is_excluded(path: str, settings: Settings) -> bool:
-    """Whether an absolute path, or a folder that it lies in, is excluded or ignored by git.
-
-    Folders above the project (or above the current folder) don't count.
-    """
-    top = os.path.join(settings.root or os.getcwd(), "")
-    place = top.rstrip(os.sep) if path.startswith(top) else ""
-    parts = path.removeprefix(top).split(os.sep)
-    ignores = _ignores_above(path) if settings.respect_gitignore else ()
-    for index, name in enumerate(parts):
-        place = f"{place}{os.sep}{name}" if place or index else name
-        is_folder = index < len(parts) - 1 or os.path.isdir(place)
-        for patterns in (settings.exclude, settings.extend_exclude):
-            if patterns and matcher(patterns).matches(place, name, is_folder):
-                return True
-        if ignores and _ignored(place, is_folder, ignores):
-            return True
-    return False
-
-
-def is_ignored(path: str, top: str) -> bool:
-    """Whether git ignores an absolute path, or a folder around it that lies below another one."""
-    ignores = _ignores_above(path)
-    place = path
-    while ignores and files.is_below(place, top) and place != top:
-        if _ignored(place, place != path, ignores):
-            return True
-        place = os.path.dirname(place)
-    return False
-
-
-class _Ignore:
-    """The patterns of one `.gitignore` (or `.git/info/exclude`), for the paths below a folder.
-    `problem` says why there are none, where that is none of git's reasons."""
-
-    def __init__(self, folder: str, filename: str = ".gitignore") -> None:
-        self._base = os.path.join(folder, "")
-        self.path = os.path.join(folder, filename)
-        self._lines, self.problem = _read_ignore(self.path, folder)
-
-    def decides(self, path: str, is_folder: bool) -> bool | None:
-        """True where the path is ignored, False where it is taken back in, None otherwise."""
-        if self._lines is None or not path.startswith(self._base):
-            return None
-        below = as_pattern_path(path[len(self._base) :])
-        return self._lines.decide(below + "/" if is_folder else below)
-
-
-def _ignored(path: str, is_folder: bool, ignores: tuple[_Ignore, ...]) -> bool:
-    """What the nearest file with an opinion says."""
-    for ignore in ignores:
-        verdict = ignore.decides(path, is_folder)
-        if verdict is not None:
-            return verdict
-    return False
-
-
-def _ignores_above(folder: str) -> tuple[_Ignore, ...]:
-    """The ignore files of the folders above, up to the root of the repository; nearest first.
-
-    None outside of a repository: git reads none there either.
-    """
-    found: list[_Ignore] = []
-    while True:
-        if os.path.exists(os.path.join(folder, ".git")):
-            found.append(_Ignore(folder, os.path.join(".git", "info", "exclude")))
-            return tuple(found)
-        above = os.path.dirname(folder)
-        if above == folder:
-            return ()
-        folder = above
-        if os.path.isfile(os.path.join(folder, ".gitignore")):
-            found.append(_Ignore(folder))
-
-
-@cache
-def _read_ignore(path: str, folder: str) -> tuple[Lines | None, str]:
-    if os.path.islink(path) or files.leads_out(path, folder):  # git follows no such link either
-        return None, ""
-    try:
-        text = files.read(path, files.CEILING).decode("utf-8-sig", "surrogateescape")
-    except (files.NotPlainError, files.TooLargeError) as error:
-        return None, "" if os.path.isdir(path) else files.reason(error)
-    except OSError:
-        return None, ""
-    lines = compile_lines(tuple(line.removesuffix("\r") for line in text.split("\n")))
-    if lines is not None and lines.tried > _MOST_TRIED:
-        return None, f"it has more than {_MOST_TRIED:,} patterns with wildcards"
-    return lines, ""

@@ -77,7 +77,7 @@ class _Writer:
         record: Record = {"type": type(fact).__name__}
         record.update(self.place(fact.node))
         for field in fields(fact):
-            if field.name != "node":
+            if field.name not in ("node", "here"):
                 record.update(_said(field.name, self.written(getattr(fact, field.name))))
         return record
 
@@ -122,6 +122,7 @@ class _Writer:
         record.update(_said("type_name", operand.type_name))
         for flag in _FLAGS:
             record.update(_said(flag, getattr(operand, flag)))
+        record.update(_said("near", "" if operand.near is None else ir.render(operand.near)))
         record.update(_said("scalar", value.scalar))
         record.update(_said("grad", value.grad))
         record.update(_said("trait", self.written(value.trait)))

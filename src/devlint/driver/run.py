@@ -56,6 +56,9 @@ class Result:
     """What the findings of a file hang on besides, as `Outcome` has it: of the files with findings,
     by path, where nothing has changed meanwhile."""
 
+    hang_on: set[str] = field(default_factory=set)
+    """The same of all files, each once, without the paths."""
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -119,6 +122,7 @@ def run(
             _note_withheld(result, source, outcomes[source.path].withheld_by)
             continue
         covered.append(known.coverage)
+        result.hang_on.add(known.consulted or "{}")
         _note_withheld(result, source, known.withheld_by)
         found = decode(known.findings, source.shown)
         result.findings += found
@@ -280,6 +284,10 @@ def check_bytes(data: bytes, source: Source) -> Outcome:
     began = time.time_ns()
     try:
         checked = check(data, source.path, source.settings)
+        if any(finding.fix for finding in checked.findings):
+            checked = replace(
+                checked, findings=_with_fixes_that_hold(checked.findings, data, source)
+            )
     except Exception as error:  # a bug of devlint's must not end the run over other files
         import traceback
 
@@ -299,6 +307,21 @@ def check_bytes(data: bytes, source: Source) -> Outcome:
         refused=checked.refused,
         raced=any(_changed(path) >= began - _TICK for path in contents),
     )
+
+
+def _with_fixes_that_hold(findings: list[Finding], data: bytes, source: Source) -> list[Finding]:
+    """Findings, with those of their fixes that are applied where that is asked for."""
+    from devlint.applying import offered
+    from devlint.lint import check_source
+    from devlint.verdict.score import is_certain
+
+    least = source.settings.least_confidence
+    everything = replace(source.settings, pedantic=True)
+
+    def shown(finding: Finding) -> bool:
+        return is_certain(finding.score, least)
+
+    return offered(findings, data, source.path, everything, check_source, shown, source.language)
 
 
 def _changed(path: str) -> int:
@@ -322,6 +345,7 @@ def _collect(result: Result, source: Source, outcome: Outcome) -> None:
         if failure not in result.failures:
             result.failures.append(failure)
     result.unchecked += outcome.failed
+    result.hang_on.add(outcome.consulted or "{}")
     if outcome.findings:
         result.findings.extend(decode(outcome.findings, source.shown))
         if outcome.lasting:

@@ -55,7 +55,7 @@ def fix_all(
     Those that are `older` stay as they are, by the names of files in messages.
     """
     from devlint.driver.pool import Died, each
-    from devlint.fix.applying import unified_diff
+    from devlint.fix.patches import unified_diff
     from devlint.writing import rewrite
 
     by_file: dict[str, list[Finding]] = {}
@@ -116,14 +116,14 @@ def _fix_file(task: _Task) -> _Outcome:
 
 def fix_bytes(data: bytes, source: Source, unsafe: bool, older: Told | None = None) -> _Outcome:
     """Fix the content of a file, but for what is older, and what isn't shown."""
-    from devlint.fix.applying import fix_source
+    from devlint.applying import fix_source
     from devlint.lint import check_source
     from devlint.verdict.score import is_certain
 
-    pedantic = source.settings.pedantic
+    least = source.settings.least_confidence
 
     def shown(finding: Finding) -> bool:
-        return pedantic or is_certain(finding.score)
+        return is_certain(finding.score, least)
 
     def check(data: bytes, filename: str, settings: Settings) -> list[Finding]:
         found = check_source(data, filename, settings)

@@ -47,6 +47,20 @@ def suppress(data: bytes, source: Source, reason: str) -> Suppressed:
     return Suppressed(data, len(before) - len(after), tuple(after))
 
 
+def suppress_one(data: bytes, source: Source, finding: Finding) -> bytes | None:
+    """The file with a comment that suppresses a finding, and others of its rule in the same
+    statement; None where there is no place for one."""
+    if is_about_file(finding):
+        return None
+    before = check_source(data, source.path, source.settings)
+    group = finding.statement, [finding.code]
+    for placement in (_on_last_row, _on_first_row, _above):
+        changed = _with_comments(data, source, "", placement, [group])
+        if changed is not None and _is_better(before, changed, source):
+            return changed
+    return None
+
+
 def _attempt(data: bytes, source: Source, reason: str, placement: Placement) -> bytes:
     """Put comments in one kind of place: all at once, or one by one where that goes wrong."""
     findings = check_source(data, source.path, source.settings)
@@ -66,7 +80,7 @@ def _attempt(data: bytes, source: Source, reason: str, placement: Placement) -> 
 
 def _by_statement(findings: Sequence[Finding]) -> list[tuple[Rows, list[str]]]:
     """The codes found in each statement, in the order of the file."""
-    wanted = [item for item in findings if not _is_about_file(item)]
+    wanted = [item for item in findings if not is_about_file(item)]
     wanted.sort(key=lambda finding: finding.statement)
     return [
         (rows, sorted({finding.code for finding in group}))
@@ -74,7 +88,8 @@ def _by_statement(findings: Sequence[Finding]) -> list[tuple[Rows, list[str]]]:
     ]
 
 
-def _is_about_file(finding: Finding) -> bool:
+def is_about_file(finding: Finding) -> bool:
+    """Whether a finding is about the file itself or its comments, and no comment suppresses it."""
     return finding.code in FAILURES or finding.name == UNUSED_SUPPRESSION
 
 

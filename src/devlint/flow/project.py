@@ -16,7 +16,7 @@ from devlint.flow.domain.paths import Ref
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.values import Kind, Value
 from devlint.flow.frames.files import File
-from devlint.flow.frames.world import Heard, Parameter, TooManyStepsError, World
+from devlint.flow.frames.world import Heard, Parameter, UnfinishedError, World
 from devlint.flow.guests import Guest
 from devlint.flow.surroundings import Surroundings, Text, Watch, runs_on_host
 from devlint.flow.syntax.walk import uncalled
@@ -73,7 +73,7 @@ class Project:
         with self._watch.watched(settled=True) as consulted:
             try:
                 yield consulted
-            except TooManyStepsError:  # what was half found out isn't kept for the next file
+            except UnfinishedError:  # what was half found out isn't kept for the next file
                 self._guests.clear()
                 self.heap.clear()
                 self._size = 0

@@ -113,7 +113,7 @@ class Watch:
 
     def recount(self) -> None:
         """Count steps from now on: nothing has been done yet."""
-        self.steps.taken = 0
+        self.steps.restart()
         self._counted.clear()
 
     @contextmanager

@@ -19,7 +19,8 @@ from devlint.config.patterns import below, matcher
 from devlint.config.selection import FAILURES
 from devlint.config.settings import Settings
 from devlint.driver.cache import content as content_of
-from devlint.driver.discover import Source, is_excluded, is_ignored
+from devlint.driver.discover import Source
+from devlint.driver.ignoring import is_excluded, is_ignored
 from devlint.driver.run import Progress, Result, run
 from devlint.files import UNSEEN
 from devlint.history.checkout import Checkout, check_out, content, place

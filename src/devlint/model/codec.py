@@ -50,7 +50,7 @@ def _read(filename: str, *row: Any) -> Finding:
         message=message,
         level=Level(level),
         span=_read_span(span),
-        trace=tuple(Step(_read_span(place), words, _shown(path)) for place, words, path in trace),
+        trace=tuple(_read_step(*step) for step in trace),
         fix=None if fix is None else _read_fix(*fix),
         help=remedy,
         statement=(statement[0], statement[1]),
@@ -72,7 +72,7 @@ def _finding(finding: Finding) -> list[Any]:
         finding.message,
         finding.level.value,
         _span(finding.span),
-        [[_span(step.span), step.message, step.filename] for step in finding.trace],
+        [_step(step) for step in finding.trace],
         None if finding.fix is None else _fix(finding.fix),
         finding.help,
         finding.statement,
@@ -80,6 +80,14 @@ def _finding(finding: Finding) -> list[Any]:
         finding.sorts,
         finding.score,
     ]
+
+
+def _step(step: Step) -> list[Any]:
+    return [_span(step.span), step.message, step.filename, step.value, step.device]
+
+
+def _read_step(span: list[int], message: str, path: str, value: str, device: str) -> Step:
+    return Step(_read_span(span), message, _shown(path), value, device)
 
 
 def _fix(fix: Fix) -> list[Any]:

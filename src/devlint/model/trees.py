@@ -99,6 +99,21 @@ def dotted_name(node: ir.Node) -> str:
     return ""
 
 
+def is_named(node: ir.Node) -> bool:
+    """Whether an expression can be written twice without doing anything twice: `x`, `self.x`,
+    `batch.x`, `rows[name]`."""
+    while True:
+        match node:
+            case ir.Name():
+                return True
+            case ir.Attribute(value=inner):
+                node = inner
+            case ir.Subscript(value=inner, index=ir.Constant() | ir.Name()):
+                node = inner
+            case _:
+                return False
+
+
 def last_name(node: ir.Node) -> str:
     """`c` of `c`, `b.c` and `b["c"]`."""
     if isinstance(node, ir.Name):

@@ -147,6 +147,12 @@ def surroundings_of(path: str, below: str = "") -> str:
     return repr(((places, own), root and root.removeprefix(below)))
 
 
+def forget() -> None:
+    """Look anew where projects begin, and what their packages are."""
+    _places.cache_clear()
+    _root.cache_clear()
+
+
 def is_strangers(path: str) -> bool:
     """Whether a path is a link that leads out of its project: there is no module of it."""
     return os.path.islink(path) and leads_out(path, _boundary(os.path.dirname(path)))
@@ -233,6 +239,12 @@ def _root(folder: str) -> str | None:
     marked = (place for place in map(os.path.dirname, places) if _is_marked(place))
     package = os.path.relpath(folder, top).split(os.sep)[0]
     return next(marked, None if folder == top else os.path.join(top, package))
+
+
+def forget_places() -> None:
+    """Look again where projects begin: in a process that lints more than once."""
+    _places.cache_clear()
+    _root.cache_clear()
 
 
 def _is_marked(place: str) -> bool:

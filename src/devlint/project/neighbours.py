@@ -8,7 +8,9 @@ import re
 from array import array
 from bisect import bisect_left
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 
 from devlint import files
@@ -35,6 +37,20 @@ _PLACED = re.compile(
 """An attribute that seems to be bound, or moved; who calls its own object otherwise is asked more
 closely for nothing."""
 _HASH = 0xFFFF_FFFF
+
+
+_Unsaved = ContextVar[Mapping[str, bytes]]
+_unsaved: _Unsaved = ContextVar("unsaved", default={})  # noqa: B039
+
+
+@contextmanager
+def unsaved(texts: Mapping[str, bytes]) -> Iterator[None]:
+    """Take these contents, by paths, for those of the files."""
+    token = _unsaved.set(texts)
+    try:
+        yield
+    finally:
+        _unsaved.reset(token)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +93,7 @@ class Neighbours(Finder):
         if path.endswith(os.sep):
             return None  # a package without `__init__.py` is a folder, and says nothing itself
         try:
-            return self.content(path, read_script(files.read(path, self._largest), path).text)
+            return self.content(path, read_script(self._data(path), path).text)
         except files.NotPlainError as error:
             self.refused[path] = files.reason(error)
             return None
@@ -165,9 +181,18 @@ class Neighbours(Finder):
 
     def _bytes(self, path: str) -> bytes:
         try:
-            return files.read(path, self._largest)
+            return self._data(path)
         except OSError:
             return b""
+
+    def _data(self, path: str) -> bytes:
+        """What a file holds, or its text in an editor. Raises `OSError`."""
+        data = _unsaved.get().get(path)
+        if data is None:
+            return files.read(path, self._largest)
+        if len(data) > self._largest:
+            raise files.TooLargeError(path, self._largest)
+        return data
 
     def stamp(self, path: str) -> object:
         """What changes when a file does: its time and size; None where there is no such file, or
@@ -181,6 +206,9 @@ class Neighbours(Finder):
 
 def _version(path: str) -> tuple[int, int, int] | None:
     """The version of a file, its size last; None where there is none."""
+    data = _unsaved.get().get(path)
+    if data is not None:
+        return -1, hash(data), len(data)
     try:
         return files.version(os.stat(path))
     except OSError:

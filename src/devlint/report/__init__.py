@@ -32,18 +32,19 @@ def render(
     summary: Summary,
     color: bool,
     sources: Sources,
+    links: bool = False,
 ) -> str:
     """Findings in one of `OUTPUT_FORMATS`, sorted by place, ending in a newline unless empty.
 
     `sources` gives a file's text, or None where it is gone. Only formats that a terminal shows
-    heed `color`. Raises `ValueError` for an unknown format.
+    heed `color`, and with it `links`. Raises `ValueError` for an unknown format.
     """
     if output_format not in OUTPUT_FORMATS:
         known = ", ".join(OUTPUT_FORMATS)
         raise ValueError(f"unknown output format {output_format!r}; known are {known}")
     module = importlib.import_module(f"{__name__}.{output_format.replace('-', '_')}_format")
     ordered = sorted(findings, key=_place)
-    text: str = module.render(ordered, Context(summary, color, sources))
+    text: str = module.render(ordered, Context(summary, color, sources, links))
     return text
 
 
@@ -51,7 +52,7 @@ def statistics(output_format: str, findings: Sequence[Finding], color: bool = Fa
     """How often each rule fired, most frequent first; JSON for the JSON formats."""
     from devlint.report.counts import table
 
-    return table(findings, as_json=output_format in ("json", "json-lines"), color=color)
+    return table(findings, as_json=output_format in ("json", "json-lines", "rdjson"), color=color)
 
 
 def fixes(summary: Summary, only_shown: bool = False) -> str:

@@ -14,25 +14,25 @@ def closing(findings: Sequence[Finding], summary: Summary) -> list[Line]:
     """What was found and fixed, in one line; none where the run is to be quiet."""
     if not summary.closing:
         return []
-    covered = [*fixed_lines(summary.fixes), []] if summary.fixes else []
+    above = [*fixed_lines(summary.fixes), []] if summary.fixes else []
     if summary.coverage.meetings:
-        covered.append([(_covered(summary.coverage), "")])
+        above.append([(covered(summary.coverage), "")])
     text = f"Fixed {plural(summary.fixed, 'finding')}. " if summary.fixed else ""
     if not findings:
-        return [*covered, [(f"{text}{_clean(summary)}{_aside(summary)}", "")]]
+        return [*above, [(f"{text}{clean(summary)}{aside(summary)}", "")]]
     files = plural(len({finding.filename for finding in findings}), "file")
-    text += f"Found {_kinds(findings)} in {files}."
+    text += f"Found {kinds(findings)} in {files}."
     safe, unsafe = count_fixable(findings)
     if safe:
         more = f" ({unsafe} more with --unsafe-fixes)" if unsafe else ""
         text += f" [*] {safe} fixable with --fix{more}."
     elif unsafe:
         text += f" {unsafe} fixable with --fix --unsafe-fixes."
-    return [*covered, [(f"{text}{_aside(summary)}", "")]]
+    return [*above, [(f"{text}{aside(summary)}", "")]]
 
 
-def _kinds(findings: Sequence[Finding]) -> str:
-    """`2 errors, 1 warning`."""
+def kinds(findings: Sequence[Finding]) -> str:
+    """`2 errors, 1 warning`; "" for none."""
     errors = sum(finding.level is Level.ERROR for finding in findings)
     warnings = sum(finding.level is Level.WARNING for finding in findings)
     notes = len(findings) - errors - warnings
@@ -45,7 +45,7 @@ def fixed_lines(fixed: Sequence[Finding], verb: str = "Fixed") -> list[Line]:
     by_file: dict[str, Counter[tuple[str, str]]] = {}
     for finding in fixed:
         by_file.setdefault(finding.filename, Counter())[finding.code, finding.name] += 1
-    lines: list[Line] = [[(f"{verb} {_kinds(fixed)}:", "")]]
+    lines: list[Line] = [[(f"{verb} {kinds(fixed)}:", "")]]
     for filename, rules in sorted(by_file.items()):
         lines.append([("- ", ""), (filename, "strong"), (":", "")])
         width = len(str(max(rules.values())))
@@ -55,7 +55,7 @@ def fixed_lines(fixed: Sequence[Finding], verb: str = "Fixed") -> list[Line]:
     return lines
 
 
-def _aside(summary: Summary) -> str:
+def aside(summary: Summary) -> str:
     """What isn't shown, as sentences."""
     rows, uncertain = withheld(summary)
     return left_out(summary) + _by_policy(rows) + _less_certain(uncertain)
@@ -79,7 +79,7 @@ def _less_certain(count: int) -> str:
 _MOST_CAUSES = 3
 
 
-def _covered(coverage: Coverage) -> str:
+def covered(coverage: Coverage) -> str:
     """How much was decided: what is silent may be clean, or unknown."""
     unknown = coverage.meetings - coverage.decided
     verb = "is" if coverage.decided == 1 else "are"
@@ -99,7 +99,8 @@ def left_out(summary: Summary) -> str:
     return f" {plural(count, 'finding')} that `{summary.since}` has too {verb} shown."
 
 
-def _clean(summary: Summary) -> str:
+def clean(summary: Summary) -> str:
+    """A sentence on a run that found nothing."""
     if summary.failures:
         problems = plural(len(summary.failures), "problem")
         if not summary.files:

@@ -59,11 +59,13 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The run, whether to use colour, and where to get the source from."""
+    """The run, whether to use colour, where to get the source from, and whether what shows the
+    output knows links."""
 
     summary: Summary
     color: bool
     sources: Sources
+    links: bool = False
 
     def relative_path(self, filename: str) -> str:
         """A path below the root with forward slashes; an absolute one where it isn't below."""

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from devlint.model.findings import Confidence, Edit, Finding, Fix, Safety, Span
-from devlint.model.spans import LineIndex, apply_edits
-from devlint.report.cells import AROUND, excerpt
+from devlint.model.findings import Confidence, Finding, Fix, Safety
+from devlint.model.spans import LineIndex
+from devlint.report.cells import excerpt
+from devlint.report.changes import cell_of, hunks
 from devlint.report.closing import closing
 from devlint.report.context import Context, severity
 from devlint.report.snippet import Label, draw, gap, gutter
 from devlint.report.text import Line, level_style, paint
+from devlint.rulebook import page_url
 
 
 def render(findings: Sequence[Finding], context: Context) -> str:
@@ -22,17 +24,20 @@ def render(findings: Sequence[Finding], context: Context) -> str:
             filename = finding.filename
             text = context.sources(filename)
             source = None if text is None else LineIndex(text)
-        lines += [*_diagnostic(finding, source), []]
+        lines += [*_diagnostic(finding, source, context.links), []]
     return paint([*lines, *closing(findings, context.summary)], context.color)
 
 
-def _diagnostic(finding: Finding, source: LineIndex | None) -> list[Line]:
+def _diagnostic(finding: Finding, source: LineIndex | None, links: bool) -> list[Line]:
     style = level_style(finding.level)
+    linked = f"{style} {page_url(finding.name)}" if links else style
     span = finding.span
     digits = _digits(finding)
     lines: list[Line] = [
         [
-            (f"{severity(finding.level)}[{finding.code}]", style),
+            (f"{severity(finding.level)}[", style),
+            (finding.code, linked),
+            ("]", style),
             (f" {finding.name}: {finding.message}", "strong"),
         ],
         [
@@ -67,7 +72,7 @@ def _by_cell(labels: Sequence[Label]) -> list[list[Label]]:
     """Labels of one cell of a notebook each, the primary one's first; all of another file."""
     groups: dict[int, list[Label]] = {}
     for label in labels:
-        groups.setdefault(_number(label.span), []).append(label)
+        groups.setdefault(cell_of(label.span), []).append(label)
     first, *others = groups
     return [groups[number] for number in (first, *sorted(others))]
 
@@ -105,76 +110,15 @@ def _notes(finding: Finding, digits: int) -> list[Line]:
 def _diff(source: LineIndex, fix: Fix, digits: int, finding: Finding) -> list[Line]:
     """The lines that a fix removes and adds, each with its row before or after the fix."""
     lines: list[Line] = []
-    moved, cell = 0, _number(finding.span)
-    for hunk in _hunks(fix.edits):
-        at = hunk[0].span
-        above = at.row - at.own_row
-        if _number(at) != cell:
-            moved, cell = 0, _number(at)
+    cell = cell_of(finding.span)
+    for hunk in hunks(source, fix):
+        if hunk.cell != cell:
+            cell = hunk.cell
             lines += [_elsewhere(f"{finding.filename}:cell {cell}", digits), gutter(digits)]
         else:
             lines.append(gap(digits) if lines else gutter(digits))
-        first, last = hunk[0].span.row, hunk[-1].span.end_row
-        start = max(source.row_bounds(first)[0], hunk[0].span.start - AROUND)
-        end = min(source.row_bounds(last)[1], hunk[-1].span.end + AROUND)
-        block = source.text[start:end]
-        try:
-            changed = apply_edits(block, [_shifted(edit, start) for edit in hunk])
-        except ValueError:  # the file has changed since it was linted
-            return []
-        old, new = _rows(block), _rows(changed)
-        same = _common(old, new)
-        tail = _common(old[same:][::-1], new[same:][::-1])
-        column = 1 + _common("".join(old[same : same + 1]), "".join(new[same : same + 1]))
-        for sign, style, row, rows in (
-            ("-", "removed", first - above + same, old[same : len(old) - tail]),
-            ("+", "added", first - above + same + moved, new[same : len(new) - tail]),
-        ):
-            for number, line in enumerate(rows, start=row):
-                lines.append(
-                    [(f"{number:>{digits}} ", "gutter"), (f"{sign} {excerpt(line, column)}", style)]
-                )
-        moved += len(new) - len(old)
+        for row in hunk.rows:
+            shown = f"{row.sign} {excerpt(row.text, row.column)}"
+            style = "removed" if row.sign == "-" else "added"
+            lines.append([(f"{row.row:>{digits}} ", "gutter"), (shown, style)])
     return lines
-
-
-def _number(span: Span) -> int:
-    """The number of a span's cell; 0 in what is no notebook."""
-    return 0 if span.cell is None else span.cell.number
-
-
-def _common(old: Sequence[str], new: Sequence[str]) -> int:
-    """How many items two sequences share at their start."""
-    pairs = enumerate(zip(old, new, strict=False))
-    return next((index for index, (a, b) in pairs if a != b), min(len(old), len(new)))
-
-
-def _rows(block: str) -> list[str]:
-    """The rows of a block; none where nothing is left of it."""
-    index = LineIndex(block)
-    return [index.row_text(row) for row in range(1, index.rows + 1)] if block else []
-
-
-def _hunks(edits: Sequence[Edit]) -> list[list[Edit]]:
-    """Edits grouped so that those of one group touch the same or neighbouring lines."""
-    hunks: list[list[Edit]] = []
-    for edit in sorted(edits, key=lambda edit: edit.span.start):
-        last = hunks[-1][-1].span if hunks else None
-        if (
-            last is not None
-            and edit.span.row <= last.end_row + 1
-            and _number(edit.span) == _number(last)
-        ):
-            hunks[-1].append(edit)
-        else:
-            hunks.append([edit])
-    return hunks
-
-
-def _shifted(edit: Edit, offset: int) -> Edit:
-    span = edit.span
-    moved = Span(
-        span.start - offset, span.end - offset,
-        span.row, span.column, span.end_row, span.end_column,
-    )  # fmt: skip
-    return Edit(moved, edit.content)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from devlint.escaping import json_text
-from devlint.model.findings import Finding, Span
+from devlint.model.findings import Finding, Safety, Span
 from devlint.report.context import Context, severity
 from devlint.rulebook import page_url
 
@@ -16,7 +16,7 @@ def render(findings: Sequence[Finding], context: Context) -> str:
 
 def as_object(finding: Finding) -> dict[str, object]:
     """A finding as plain values; rows and columns are 1-based, ends exclusive. In a notebook, rows
-    are those of the cell."""
+    are those of the cell. `fixable` is what `--fix` repairs by itself."""
     fix = finding.fix
     return {
         "filename": finding.filename,
@@ -28,6 +28,7 @@ def as_object(finding: Finding) -> dict[str, object]:
         "level": severity(finding.level),
         "confidence": finding.score,
         "message": finding.message,
+        "help": finding.help or None,
         "url": page_url(finding.name),
         "trace": [
             {
@@ -40,6 +41,7 @@ def as_object(finding: Finding) -> dict[str, object]:
             for step in finding.trace
         ],
         "derivation": list(finding.sorts),
+        "fixable": fix is not None and fix.safety is Safety.SAFE,
         "fix": None
         if fix is None
         else {

@@ -14,7 +14,7 @@ from devlint.model.findings import Level
 from devlint.report.context import severity
 
 Segment = tuple[str, str]
-"""A text and the name of its style; "" is plain."""
+"""A text and the name of its style; "" is plain. `style URL` is a link to an address as well."""
 
 Line = list[Segment]
 
@@ -63,14 +63,17 @@ def paint(lines: Iterable[Line], color: bool) -> str:
     from rich.style import Style
 
     styles = {name: Style.parse(style) for name, style in PALETTE.items()}
-    return "".join(
-        "".join(
-            styles[style].render(text, color_system=ColorSystem.STANDARD) if style else text
-            for text, style in _trimmed(line)
-        )
-        + "\n"
-        for line in lines
-    )
+
+    def painted(text: str, style: str) -> str:
+        name, _, url = style.partition(" ")
+        shown = styles[name].render(text, color_system=ColorSystem.STANDARD) if name else text
+        return f"{_LINK}{url}{_END}{shown}{_LINK}{_END}" if url else shown
+
+    return "".join("".join(painted(*part) for part in _trimmed(line)) + "\n" for line in lines)
+
+
+_LINK, _END = "\x1b]8;;", "\x1b\\"
+"""What a terminal takes for the start of a link, and without an address for its end."""
 
 
 def _escaped(line: Line) -> Line:

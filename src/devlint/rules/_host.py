@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from devlint.flow.facts import HostRead, Known, Origin, Role, Symbol, may_be_accelerator
 from devlint.model import ir
-from devlint.model.findings import Change, Safety, insert_after
+from devlint.model.findings import Change, Safety, insert_after, insert_before
+from devlint.model.trees import is_named
 
 
 def is_told(read: HostRead) -> bool:
@@ -27,9 +28,12 @@ def missing(read: HostRead) -> str:
 
 def copied(read: HostRead) -> Change | None:
     """Copy the tensor to the host first: that is the tensor itself where it is there."""
+    calls, node = missing(read), read.receiver.node
+    if read.container and is_named(node):
+        rewrites = (insert_before(node, f"[each{calls} for each in "), insert_after(node, "]"))
+        return Change(f"Insert `{calls}` for each", rewrites, Safety.UNSAFE)
     if read.container or not isinstance(
         read.receiver.node, (ir.Name, ir.Attribute, ir.Subscript, ir.Call)
     ):
         return None
-    calls = missing(read)
-    return Change(f"Insert `{calls}`", (insert_after(read.receiver.node, calls),), Safety.SAFE)
+    return Change(f"Insert `{calls}`", (insert_after(node, calls),), Safety.SAFE)

@@ -21,6 +21,7 @@ from devlint.flow.facts import (
     Operand,
     Origin,
     Role,
+    Sort,
     Symbol,
     asks_type,
     chooses_host,
@@ -38,7 +39,7 @@ from devlint.model.findings import (
     Confidence,
     Hop,
 )
-from devlint.model.trees import key
+from devlint.model.trees import is_named, key
 
 _OF_ATTRIBUTES = (Origin.ATTRIBUTE, Origin.STALE)
 _UNCUT = 10_000  # characters: more than any expression that is worth reading
@@ -64,8 +65,15 @@ def creation(operand: Operand) -> ir.Expr:
     return next(calls, operand.node)
 
 
-def root(odd: Operand) -> ir.Expr | None:
-    """The call that made a tensor where it is, or moved it there last."""
+_GIVING = (Sort.LOADED, Sort.ENCODED)
+
+
+def root(odd: Operand) -> ir.Node | None:
+    """The call that made a tensor where it is, or moved it there last; the loop or the call that
+    gave it, with others that belong to it."""
+    given = [step.node for step in odd.steps if step.sort in _GIVING]
+    if given and odd.origin in (Origin.LOADED, Origin.ENCODED):
+        return given[-1]
     placed = fresh(odd) or odd.origin is Origin.MOVED
     last = odd.trace[-1].node if odd.trace and placed else None
     return last if isinstance(last, ir.Call) else None
@@ -172,7 +180,7 @@ def _trust(operand: Operand) -> tuple[bool, bool, bool, bool]:
     """How well an operand tells where the others should be: the best comes first."""
     usual = left_out(operand.device)
     might = may_be_accelerator(operand.device)
-    return not may_be_accelerator(usual), not might, may_be_host(usual), not named(operand.node)
+    return not may_be_accelerator(usual), not might, may_be_host(usual), not is_named(operand.node)
 
 
 def device_at(device: Device, when: tuple[tuple[str, bool], ...]) -> Device:
@@ -236,13 +244,6 @@ def because(odd: Operand, partner: Operand) -> tuple[Hop, ...]:
 def distinct(hops: Iterable[Hop]) -> tuple[Hop, ...]:
     """The hops, each once."""
     return tuple(dict.fromkeys(hops))
-
-
-def named(node: ir.Expr) -> bool:
-    """Whether it can be written twice without doing anything twice: `x`, `self.x`, `batch.x`."""
-    while isinstance(node, ir.Attribute):
-        node = node.value
-    return isinstance(node, ir.Name)
 
 
 def is_own_place(operand: Operand) -> bool:

@@ -8,7 +8,7 @@ from devlint.flow.facts import CPU, UNKNOWN, Move, Origin
 from devlint.model import ir
 from devlint.model.findings import Change, Report, Rewrite, Safety, replace_tail
 from devlint.rules import rule
-from devlint.rules._remedies import put_in_creation
+from devlint.rules._moving import put_in_creation
 
 _DRAWN = ("rand", "randn", "randint", "randperm")
 _OF_DATA = ("tensor", "as_tensor", "asarray")

@@ -22,6 +22,7 @@ from devlint.flow.facts import (
 )
 from devlint.model import ir
 from devlint.model.findings import Change, Confidence, Hop, Level, Report, Safety
+from devlint.model.trees import is_named
 from devlint.rules import rule
 from devlint.rules._meetings import (
     clash,
@@ -33,12 +34,12 @@ from devlint.rules._meetings import (
     is_own_place,
     is_place_of,
     made_on_default,
-    named,
     pairs,
     place,
     where,
 )
-from devlint.rules._remedies import devices_of, first_name, own_device, put_in_creation, put_on
+from devlint.rules._moving import keep_target, make_there, move_where_used, put_in_creation
+from devlint.rules._remedies import Words, devices_of, first_name, names_in
 
 
 @rule("created-on-default-device", on=Join)
@@ -90,7 +91,7 @@ def _report(
     `near` is a tensor that is where `partner` is, and so tells the device.
     """
     made = creation(odd)
-    fix = _make_it_there(made, odd, partner, near, fact.context.receiver)
+    fix = _make_it_there(fact, odd, partner, near)
     if fix is not None and near is not None:
         help = f"make it where `{near}` is"
     else:
@@ -107,6 +108,7 @@ def _report(
         level=level,
         confidence=confidence(odd.device, partner.device),
         cause=made,
+        root=made,
     )
 
 
@@ -137,7 +139,7 @@ def _neighbour(call: ModuleCall) -> Operand | None:
     """Another input that is where the module is, and so tells the device."""
     for operand in call.inputs:
         follows = operand.origin is Origin.FOLLOWS or operand.device == call.module.device
-        if follows and operand.kind.is_tensor_like and named(operand.node):
+        if follows and operand.kind.is_tensor_like and is_named(operand.node):
             return operand
     return None
 
@@ -159,34 +161,27 @@ def _expression(partner: Operand) -> str:
 
 
 def _make_it_there(
-    made: ir.Expr, odd: Operand, partner: Operand, near: Operand | None, this: str
+    fact: Fact, odd: Operand, partner: Operand, near: Operand | None
 ) -> Change | None:
     """Make it where `partner` is, by what can be typed where it is made: where `near` is, as the
-    program says it of `partner`, or where the module is whose method this is."""
-    if not isinstance(made, ir.Call) or not odd.kind.is_tensor_like or odd.node is partner.node:
+    program says it of `partner`, or where the module is whose method this is. Else move it."""
+    if not odd.kind.moves_by_to or odd.node is partner.node:
         return None
-    chosen: Change | None = None
-    if partner.device == THE_MODULE and this:
-        chosen = _made_on(made, f"next({this}.parameters()).device", partner.node)
-    module = partner.kind is Kind.MODULE
-    for device, told in reversed(devices_of(partner, module)):
-        chosen = _made_on(made, device, told, chosen)
+    devices = devices_of(partner, partner.kind is Kind.MODULE)
     if near is not None and odd.node is not near.node:
+        own = Words(f"{ir.render(near.node, 200)}.device", names_in(near.node), near.node)
         if _is_argument(near) and (device := _expression(near)):
-            chosen = _made_on(made, device, near.node, chosen)
-        elif named(near.node):
-            chosen = _made_on(made, own_device(near), near.node, chosen)
-    return chosen
-
-
-def _made_on(
-    made: ir.Expr, device: str, said: ir.Expr | None, otherwise: Change | None = None
-) -> Change:
-    together = () if said is None else (made, said)
-    return Change(
-        f"Make it on `{device}`", put_on(made, device), Safety.UNSAFE, together,
-        names=(first_name(device),), otherwise=otherwise,
-    )  # fmt: skip
+            own = Words(device, (first_name(device),), near.node)
+        if is_named(near.node) or _is_argument(near):
+            devices = [own, *(words for words in devices if words.told is not near.node)]
+    this = fact.context.receiver
+    if partner.device == THE_MODULE and this:
+        devices.append(
+            Words(f"next({this}.parameters()).device", (this,), kin=partner.node, of_module=True)
+        )
+    if isinstance(fact, Join) and fact.inplace and odd is fact.placed[0]:
+        return keep_target(odd, partner, devices)
+    return make_there(odd, devices, move_where_used(odd, devices))
 
 
 def _receiver(node: ir.Expr) -> ir.Expr | None:
@@ -202,4 +197,4 @@ def _is_argument(operand: Operand) -> bool:
     node, inner = operand.node, _receiver(operand.node)
     while inner is not None:
         node, inner = inner, _receiver(inner)
-    return named(node) and is_place_of(operand.device, node)
+    return is_named(node) and is_place_of(operand.device, node)

@@ -6,8 +6,16 @@ from collections.abc import Iterator
 
 from devlint.flow.facts import UNKNOWN, Kind, Move, Trait
 from devlint.model import ir
-from devlint.model.findings import Change, Report, Safety, insert_before
-from devlint.model.trees import key, words
+from devlint.model.findings import (
+    Change,
+    Report,
+    Rewrite,
+    Safety,
+    insert_after,
+    insert_before,
+    replace_tail,
+)
+from devlint.model.trees import is_named, key, words
 from devlint.rules import rule
 
 
@@ -81,11 +89,34 @@ def _is_there(move: Move) -> bool:
 def _assignment(move: Move) -> Change | None:
     """`x = ` before the call. What an attribute or an item holds may refuse it: that is unsafe."""
     receiver = move.receiver
-    if receiver.value.grad or move.passing or not _is_place(receiver.node):
+    if receiver.value.grad or not _is_place(receiver.node):
         return None
+    if move.passing is not None:
+        return _put_back(move, move.passing)
     target = ir.render(receiver.node, limit=1000)
     safety = Safety.SAFE if isinstance(receiver.node, ir.Name) else Safety.UNSAFE
     return Change("Assign the result", (insert_before(move.node, f"{target} = "),), safety)
+
+
+def _put_back(move: Move, loop: ir.For) -> Change | None:
+    """`for x in xs: x.to(d)` -> `for i, x in enumerate(xs): xs[i] = x.to(d)`, and the same of the
+    values of a dict."""
+    held, name = loop.iter, "i"
+    around: list[Rewrite] = [insert_before(held, "enumerate("), insert_after(held, ")")]
+    match held:
+        case ir.Call(func=ir.Attribute(value=inner, attr="values") as method, args=()):
+            held, name = inner, "key"
+            around = [replace_tail(held, method, ".items")]
+    if not is_named(held):
+        return None
+    if not isinstance(loop.target, ir.Name) or name in words(loop):
+        return None
+    rewrites = (
+        insert_before(loop.target, f"{name}, "),
+        *around,
+        insert_before(move.node, f"{ir.render(held, 200)}[{name}] = "),
+    )
+    return Change("Put the result back", rewrites, Safety.UNSAFE)
 
 
 def _is_place(node: ir.Expr) -> bool:

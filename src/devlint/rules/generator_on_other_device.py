@@ -4,11 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from devlint.flow.facts import CPU, CUDA_AVAILABLE, Device, Draw, Known, Operand, Role, difference
+from devlint.flow.facts import (
+    CPU,
+    CUDA_AVAILABLE,
+    Device,
+    Draw,
+    Known,
+    Operand,
+    Role,
+    Sort,
+    difference,
+)
 from devlint.model import ir
 from devlint.model.findings import Anchor, Change, Report, Rewrite, Safety, insert_after
+from devlint.model.trees import is_named
 from devlint.rules import rule
-from devlint.rules._meetings import confidence, device_at, named, place
+from devlint.rules._meetings import confidence, device_at, place
+from devlint.rules._moving import without
 
 _DEFAULT = "torch.Generator(device=torch.get_default_device())"
 
@@ -63,7 +75,7 @@ def _help(draw: Draw) -> str:
         return f"give it a generator of the default device: `generator={_DEFAULT}`"
     if not draw.tensors:
         return "make the generator on the default device: `torch.Generator()` where nothing sets it"
-    if draw.target is not None and draw.placed is None and named(draw.target.node):
+    if draw.target is not None and draw.placed is None and is_named(draw.target.node):
         return f"make the generator there: `torch.Generator(device={draw.target}.device)`"
     if isinstance(draw.generator.device, Known) and draw.generator.device.is_host:
         return "draw on the CPU and move what was drawn, or make the generator where the numbers go"
@@ -75,7 +87,9 @@ def _help(draw: Draw) -> str:
 
 def _move_draw(draw: Draw, generator: Operand) -> Change | None:
     """Draw where the generator is: that keeps the numbers that a seed gives."""
-    if not draw.tensors or not isinstance(draw.node.func, (ir.Attribute, ir.Name)):
+    if not draw.tensors:
+        return _on_default(generator)
+    if not isinstance(draw.node.func, (ir.Attribute, ir.Name)):
         return None
     if draw.placed is None:
         return _beside(draw, generator)
@@ -94,10 +108,24 @@ def _move_draw(draw: Draw, generator: Operand) -> Change | None:
     return Change(f"Draw on the CPU, then move to `{device}`", rewrites, Safety.UNSAFE)
 
 
+def _on_default(generator: Operand) -> Change | None:
+    """`torch.Generator(device)` -> `torch.Generator()`, for what draws on the default device."""
+    for step in generator.steps:
+        match step.node:
+            case ir.Call(args=(argument,)) as made if step.sort in (
+                Sort.NAMED,
+                Sort.CHOSEN,
+                Sort.GENERATOR,
+            ):
+                rewrites = without(made, argument)
+                return Change("Make it on the default device", rewrites, Safety.UNSAFE)
+    return None
+
+
 def _beside(draw: Draw, generator: Operand) -> Change | None:
     """`torch.rand(3, generator=g)` -> `torch.rand(3, generator=g, device=g.device)`."""
     makes = draw.target is None and not any(arg.star for arg in draw.node.args)
-    if not makes or not named(generator.node) or draw.op == "torch.normal":
+    if not makes or not is_named(generator.node) or draw.op == "torch.normal":
         return None
     device = f"{ir.render(generator.node, 200)}.device"
     rewrites = (insert_after(draw.node.args[-1], f", device={device}"),)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from devlint.flow.facts import Indexing, Known, Operand, may_be_accelerator, may_be_host
 from devlint.model import ir
 from devlint.model.findings import Change, Report, Safety
+from devlint.model.trees import is_named
 from devlint.rules import rule
 from devlint.rules._meetings import (
     because,
@@ -15,11 +16,10 @@ from devlint.rules._meetings import (
     creation,
     followed_by,
     fresh,
-    named,
     place,
     where,
 )
-from devlint.rules._remedies import suffix
+from devlint.rules._moving import suffix
 
 
 @rule("index-on-other-device", on=Indexing)
@@ -52,7 +52,7 @@ def _made_on_one_path(base: Operand) -> bool:
 def _move(indexing: Indexing) -> Change | None:
     """Safe: it can't change a result, for no index on another device ever gave one."""
     base = indexing.base.node
-    if not named(base):
+    if not is_named(base):
         return None
     device = f"{ir.render(base, 200)}.device"
     rewrites = suffix(indexing.index.node, f".to({device})")

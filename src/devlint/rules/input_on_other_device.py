@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
+from dataclasses import replace
 
-from devlint.flow.facts import ModuleCall, Origin, Role, Symbol
+from devlint.flow.facts import Kind, ModuleCall, Operand, Origin, Role, Symbol
+from devlint.model import ir
 from devlint.model.findings import Report
 from devlint.model.trees import key
 from devlint.rules import rule
 from devlint.rules._meetings import because, clash, confidence, fresh, is_left, root, sentence
-from devlint.rules._remedies import move_from_the_start, remedy
+from devlint.rules._moving import move_from_the_start
+from devlint.rules._remedies import remedy
 
 
 @rule("input-on-other-device", on=ModuleCall)
@@ -30,8 +33,16 @@ def input_on_other_device(call: ModuleCall) -> Iterator[Report]:
                 at=given.node,
                 message=sentence(given, module),
                 because=because(given, module),
-                fix=move_from_the_start(given, module, module=True),
+                fix=move_from_the_start(_whole(call, given), module, module=True),
                 help=remedy(given, module, module=True),
                 confidence=confidence(given.device, module.device),
                 root=root(given),
             )
+
+
+def _whole(call: ModuleCall, given: Operand) -> Operand:
+    """What a loader gives is a dict where it is unpacked into keywords."""
+    for argument in call.node.args:
+        if argument.value is given.node and argument.star == "**" and given.kind is Kind.BATCH:
+            return replace(given, node=ir.Unpacked(argument))
+    return given

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from devlint.flow.facts import ModuleCall, Operand, Origin, StrayPart, Symbol
 from devlint.model import ir
-from devlint.model.findings import Change, Hop, Level, Report, Safety, insert_after
+from devlint.model.findings import Change, Hop, Level, Report, Safety
+from devlint.model.trees import is_named
 from devlint.rules import rule
 from devlint.rules._meetings import (
     apart,
@@ -16,10 +17,10 @@ from devlint.rules._meetings import (
     followed_by,
     is_left,
     is_own_place,
-    named,
     place,
 )
-from devlint.rules._remedies import devices_of, first_name
+from devlint.rules._moving import suffix, with_guess
+from devlint.rules._remedies import IN_SCOPE, Words, devices_of, names_in
 
 
 @rule("module-left-behind", on=ModuleCall)
@@ -36,7 +37,7 @@ def module_left_behind(call: ModuleCall) -> Iterator[Report]:
             at=_making(module),
             message=_sentence(module, given),
             because=distinct((*module.trace, *given.trace, Hop(call.node, "they meet here"))),
-            fix=_move(module, given),
+            fix=_move(call, module, given),
             help=_help(module, given),
             level=Level.WARNING if argument else None,
             confidence=confidence(call.module.device, given.device),
@@ -54,7 +55,7 @@ def part_left_behind(stray: StrayPart) -> Iterator[Report]:
             message=f"`{module}` was moved before this became its `{stray.name}`: it is "
             f"{place(stray.part.device)}, the rest {place(module.device)}",
             because=distinct((*module.trace, *stray.part.trace, Hop(stray.node, "called here"))),
-            fix=_as_partner(made, module),
+            fix=_with_the_rest(made, module),
             help=f"move `{module}` after the last change, or move `{module}.{stray.name}` as well",
             confidence=confidence(stray.part.device, module.device),
         )
@@ -74,7 +75,7 @@ def _sentence(module: Operand, given: Operand) -> str:
 
 
 def _help(module: Operand, given: Operand) -> str:
-    if named(given.node) and named(module.node):
+    if is_named(given.node) and is_named(module.node):
         return f"move it first: `{module}.to({given}.device)`"
     if isinstance(given.device, Symbol) and given.device.is_spelled:
         return f"move it first: `{followed_by(module, f'.to({given.device.label})')}`"
@@ -84,45 +85,74 @@ def _help(module: Operand, given: Operand) -> str:
 # --- fixes ---------------------------------------------------------------------------------
 
 
-def _move(module: Operand, given: Operand) -> Change | None:
-    """Move it where it is made, to where what it is called with is."""
+def _move(call: ModuleCall, module: Operand, given: Operand) -> Change | None:
+    """Move it where it is made, to where what it is called with is; or else where it is called."""
     made = _making(module)
     if not isinstance(made, ir.Call):
         return None
-    chosen: Change | None = None
-    for device, told in reversed(devices_of(given)):
-        rewrites = (insert_after(made, f".to({device})"),)
-        chosen = Change(
-            f"Move it to `{device}`", rewrites, Safety.UNSAFE, () if told is None else (made, told),
-            names=(first_name(device),), otherwise=chosen,
-        )  # fmt: skip
-    alike = _as_partner(made, given)
-    return chosen if alike is None else replace(alike, otherwise=chosen)
+    devices = devices_of(given)
+    if isinstance(module.value.data, frozenset):  # one of several that it may be
+        return _behind(call.node.func, devices, None)
+    chosen = _as_partner(made, given, constant=True)
+    if call.holder is None:
+        chosen = _behind(call.node.func, devices, chosen)
+    chosen = _behind(made, with_guess(devices), chosen)
+    return _first(_as_partner(made, given), chosen)
 
 
-def _as_partner(made: ir.Expr, partner: Operand) -> Change | None:
-    """Move it by the words that moved its partner, where their names are bound."""
+def _behind(node: ir.Expr, devices: list[Words], chosen: Change | None) -> Change | None:
+    """Put a move behind an expression."""
+    for words in reversed(devices):
+        text = f".to({words.text})"
+        rewrites = suffix(node, text)
+        if rewrites:
+            together = () if words.told is None else (node, words.told)
+            chosen = Change(
+                f"Move it to `{words.text}`", rewrites, Safety.UNSAFE, together,
+                after=words.after, names=words.names,
+                otherwise=chosen, help=_words(node, text), is_guess=words is IN_SCOPE,
+            )  # fmt: skip
+    return chosen
+
+
+def _words(node: ir.Expr, text: str) -> str:
+    if isinstance(node, ir.Call):
+        return f"move it where it is made: `{text}`"
+    return f"move it first: `{ir.render(node)}{text}`"
+
+
+def _first(change: Change | None, otherwise: Change | None) -> Change | None:
+    return otherwise if change is None else replace(change, otherwise=otherwise)
+
+
+def _as_partner(made: ir.Expr, partner: Operand, constant: bool = False) -> Change | None:
+    """Move it by the words that moved its partner, where their names are bound; or that have none,
+    if they are to be `constant`."""
     moves = [hop.node for hop in partner.trace if isinstance(hop.node, ir.Call)]
     for move in reversed(moves):
         match move:
             case ir.Call(func=ir.Attribute(attr="to" | "cuda" as method), args=args) if len(
                 args
             ) < 2 and all(_is_plain(arg) for arg in args):
-                written = [ir.render(arg.value, 200) for arg in args]
-                text = f".{method}({', '.join(written)})"
-                names = tuple(
-                    first_name(each)
-                    for each, argument in zip(written, args, strict=True)
-                    if not isinstance(argument.value, ir.Constant)
-                )
-                change = (insert_after(made, text),)
+                names = tuple(name for each in args for name in names_in(each.value))
+                if constant is bool(names):
+                    return None
+                text = f".{method}({', '.join(ir.render(arg.value, 200) for arg in args)})"
                 return Change(
-                    f"Move it: `{text}`", change, Safety.UNSAFE, (move, made), names=names
-                )
+                    f"Move it: `{text}`", suffix(made, text), Safety.UNSAFE, (move, made),
+                    names=names, help=_words(made, text),
+                )  # fmt: skip
     return None
+
+
+def _with_the_rest(made: ir.Expr, module: Operand) -> Change | None:
+    """Move a part to where its module is."""
+    rest = [words for words in devices_of(module, module=True) if words.told is module.node]
+    chosen = _behind(made, rest, _as_partner(made, module, constant=True))
+    return _first(_as_partner(made, module), chosen)
 
 
 def _is_plain(argument: ir.Argument) -> bool:
     constant = isinstance(argument.value, ir.Constant)
     plain = argument.keyword is None and not argument.star
-    return plain and (constant or named(argument.value))
+    return plain and (constant or is_named(argument.value))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from devlint.flow.facts import CPU, ApiCall, AttributeRead, AttributeWrite, Trait
+from devlint.flow.facts import CPU, MOVES, ApiCall, AttributeRead, AttributeWrite, Operand, Trait
 from devlint.model import ir
-from devlint.model.findings import Change, Report, Safety, replace_tail
+from devlint.model.findings import Change, Report, Safety, insert_after, replace_tail
 from devlint.rules import rule
-from devlint.rules._remedies import suffix
+from devlint.rules._moving import suffix, without
 
 _PLAIN = (ir.Name, ir.Attribute, ir.Constant)
 
@@ -42,6 +42,7 @@ def moved_leaf(call: ApiCall) -> Iterator[Report]:
                 message=f"`{ir.render(node)}` was moved to an accelerator after it was made, so it "
                 "is no leaf: the optimizer can't train it",
                 because=operand.trace,
+                fix=_ask_afterwards(operand),
                 help="make it there: `device=device, requires_grad=True`",
             )
 
@@ -56,8 +57,25 @@ def lost_gradient(read: AttributeRead) -> Iterator[Report]:
             message=f"`{tensor}` was moved to an accelerator after it was made, so it is no leaf: "
             "its gradient goes past it, and `.grad` is None",
             because=tensor.trace,
+            fix=_ask_afterwards(tensor),
             help=f"move it first, then ask for its gradient: `{tensor}.requires_grad_()`",
         )
+
+
+def _ask_afterwards(leaf: Operand) -> Change | None:
+    """`torch.ones(3, requires_grad=True).cuda()` -> `torch.ones(3).cuda().requires_grad_()`."""
+    for step in reversed(leaf.steps):
+        match step.node:
+            case ir.Call(func=ir.Attribute(value=ir.Call(args=args) as made)) as move if (
+                step.sort in MOVES
+            ):
+                asked = [each for each in args if each.keyword == "requires_grad"]
+                rewrites = without(made, asked[0]) if asked else ()
+                after = (*rewrites, insert_after(move, ".requires_grad_()"))
+                help = "ask for its gradient once it is there: `.requires_grad_()`"
+                message = "Ask for its gradient after the move"
+                return Change(message, after, Safety.UNSAFE, help=help) if rewrites else None
+    return None
 
 
 def _only_item(node: ir.Expr) -> ir.Expr:

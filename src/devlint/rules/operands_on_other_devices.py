@@ -8,7 +8,8 @@ from devlint.flow.facts import Join
 from devlint.model.findings import Report
 from devlint.rules import rule
 from devlint.rules._meetings import because, confidence, made_on_default, pairs, root, sentence
-from devlint.rules._remedies import move_from_the_start, remedy
+from devlint.rules._moving import keep_target, move_from_the_start
+from devlint.rules._remedies import devices_of, remedy
 
 
 @rule("operands-on-other-devices", on=Join)
@@ -17,12 +18,15 @@ def operands_on_other_devices(join: Join) -> Iterator[Report]:
     for odd, partner in pairs(join.placed, join.context):
         if made_on_default(odd, partner, join.context):
             continue  # DEV203 says it
-        target = join.inplace and odd is join.placed[0]
+        if join.inplace and odd is join.placed[0]:
+            fix = keep_target(odd, partner, devices_of(partner))
+        else:
+            fix = move_from_the_start(odd, partner)
         yield Report(
             at=odd.node,
             message=sentence(odd, partner),
             because=because(odd, partner),
-            fix=None if target else move_from_the_start(odd, partner),
+            fix=fix,
             help=remedy(odd, partner),
             confidence=confidence(odd.device, partner.device),
             root=root(odd),

@@ -8,7 +8,7 @@ from devlint.flow.facts import Guard, Pinning, Role
 from devlint.model.findings import Change, Level, Report, Safety, replace_tail
 from devlint.rules import rule
 from devlint.rules._meetings import place
-from devlint.rules._remedies import without
+from devlint.rules._moving import without
 
 
 @rule("pinned-memory-misuse", on=Pinning)

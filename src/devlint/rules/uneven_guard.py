@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from devlint.flow.facts import (
     CUDA_AVAILABLE,
     Join,
+    Kind,
     ModuleCall,
     Operand,
     Role,
@@ -12,7 +13,8 @@ from devlint.flow.facts import (
 )
 from devlint.model.findings import Report
 from devlint.rules import rule
-from devlint.rules._meetings import device_at, is_cuda
+from devlint.rules._meetings import device_at, is_cuda, root
+from devlint.rules._moving import move_from_the_start
 
 
 @rule("uneven-guard", on=ModuleCall)
@@ -43,5 +45,7 @@ def _uneven(operands: tuple[Operand, ...], role: Role) -> Iterator[Report]:
             at=other.node,
             message=f"`{other}` is on {here} but `{moved}` is on {there} {when} `{condition}`",
             because=(*moved.trace, *other.trace),
+            fix=move_from_the_start(other, moved, module=moved.kind is Kind.MODULE),
+            root=root(other),
             help="move both under one condition, or both to one `device` without any",
         )

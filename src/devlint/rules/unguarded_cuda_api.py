@@ -21,7 +21,7 @@ def unguarded_cuda_api(call: ApiCall) -> Iterator[Report]:
 
 def _is_another_rules(call: ApiCall) -> bool:
     """`x.cuda()` is for DEV101, `torch.cuda.FloatTensor` for DEV105, `set_device(0)` for DEV104,
-    and the default of a parameter for DEV112."""
+    and the default of a parameter for DEV116."""
     if call.name.endswith((".cuda", "Tensor")) or call.default_of:
         return True
     first = call.positional[0].node if call.positional else None

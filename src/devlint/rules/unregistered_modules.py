@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from devlint.flow.facts import KeptModules
 from devlint.model import ir
 from devlint.model.findings import Change, Report, Safety, insert_after, insert_before
+from devlint.model.trees import last_name
 from devlint.rules import rule
 
 _CONTAINERS = (ir.Display, ir.Mapping, ir.Comprehension)
@@ -41,20 +42,32 @@ def _is_dict(display: ir.Expr | None) -> bool:
 
 def _wrap(kept: KeptModules, wrapper: str) -> Change | None:
     """Unsafe: registered modules show up in `state_dict()` and `parameters()`."""
-    display = kept.display
-    if not kept.nn or display is None or not _can_wrap(display):
+    container = kept.display or _given(kept)
+    if not kept.nn or container is None or (kept.display and not _can_wrap(container)):
         return None
-    rewrites = (insert_before(display, f"{kept.nn}.{wrapper}("), insert_after(display, ")"))
+    rewrites = (insert_before(container, f"{kept.nn}.{wrapper}("), insert_after(container, ")"))
     return Change(f"Wrap it in `{kept.nn}.{wrapper}`", rewrites, Safety.UNSAFE)
 
 
+def _given(kept: KeptModules) -> ir.Expr | None:
+    """What the constructor was given, if it is kept as it is."""
+    match kept.node:
+        case ir.Assign(targets=(_,), value=ir.Name() as value):
+            return value
+    return None
+
+
 def _can_wrap(display: ir.Expr) -> bool:
-    """A flat list, or a dict whose keys may be names of submodules."""
+    """A flat list or tuple, or a dict whose keys may be names of submodules."""
     match display:
-        case ir.Display(kind="list", items=items):
+        case ir.Display(kind="list" | "tuple", items=items):
             return not any(isinstance(item, _CONTAINERS) for item in items)
         case ir.Comprehension(kind="list", element=element):
             return not isinstance(element, _CONTAINERS)
+        case ir.Comprehension(kind="dict", key=key, element=element, clauses=clauses):
+            return isinstance(key, (ir.Name, ir.Text)) and not (
+                isinstance(element, _CONTAINERS) or any(_counts(each.iter) for each in clauses)
+            )
         case ir.Mapping(items=pairs):
             return all(
                 isinstance(key, ir.Constant)
@@ -65,3 +78,8 @@ def _can_wrap(display: ir.Expr) -> bool:
                 for key, value in pairs
             )
     return False
+
+
+def _counts(source: ir.Expr) -> bool:
+    """Whether a loop goes over numbers, which are no names of submodules."""
+    return isinstance(source, ir.Call) and last_name(source.func) in ("range", "enumerate")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from devlint.flow.facts import EarlyRead
 from devlint.model.findings import Change, Hop, Report, Safety
 from devlint.rules import rule
-from devlint.rules._remedies import without
+from devlint.rules._moving import without
 
 
 @rule("unsynchronized-read", on=EarlyRead)

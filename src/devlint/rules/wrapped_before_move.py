@@ -8,7 +8,7 @@ from devlint.flow.facts import Wrap
 from devlint.model import ir
 from devlint.model.findings import Change, Report, Safety
 from devlint.rules import rule
-from devlint.rules._remedies import suffix
+from devlint.rules._moving import suffix
 
 _WORDS = {
     "device-ids": "`{module}` is on cpu, where `device_ids` may not be given",

@@ -14,8 +14,10 @@ from devlint.model.findings import (
     Safety,
     insert_after,
     insert_before,
+    replace,
     replace_tail,
 )
+from devlint.model.trees import dotted_name
 from devlint.rules import rule
 
 _TORCH_OBJECTS = frozenset({Kind.TENSOR, Kind.MODULE, Kind.PLACED, Kind.BATCH})
@@ -237,6 +239,9 @@ def _no_device(at: ir.Argument, operand: Operand, what: str, fix: Change | None 
         remedy = f"write `{owner}.device`" if operand.node.attr == "dtype" else ""
         tail = replace_tail(operand.node.value, operand.node, ".device")
         fix = Change("Give the device instead", (tail,), Safety.UNSAFE) if remedy else None
+    elif operand.value.trait is Trait.DEVICE_CONTEXT:
+        fix = _device_of(operand.node)
+        remedy = '`torch.device("cuda", index)` is one'
     return Report(
         at=at,
         message=f"`{operand}` is {what}, and a device is meant here",
@@ -244,6 +249,15 @@ def _no_device(at: ir.Argument, operand: Operand, what: str, fix: Change | None 
         fix=fix,
         help=remedy,
     )
+
+
+def _device_of(context: ir.Expr) -> Change | None:
+    """`torch.cuda.device(i)` -> `torch.device("cuda", i)`."""
+    match context:
+        case ir.Call(func=func, args=(index,)) if dotted_name(func) == "torch.cuda.device":
+            named = (replace(func, "torch.device"), insert_before(index, '"cuda", '))
+            return Change("Make a device", named, Safety.UNSAFE)
+    return None
 
 
 def _wrong_order(move: Move) -> Report:

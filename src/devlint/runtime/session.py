@@ -46,7 +46,7 @@ class Request:
     transfers_file: str | None = None
     """Where to write them as JSON."""
     report: str | None = None
-    """The folder for them as JSON and as a picture."""
+    """The folder for them as JSON and as a page."""
     output_format: str = "text"
     """How what was collected is written."""
     output_file: str | None = None
@@ -133,7 +133,7 @@ class Session:
         if emulation is not None:
             self.undo.enter_context(emulation)
             self.emulation = emulation
-            self._count_steps(emulation)
+        self._count_steps(emulation, self.log)
         if request.guard != "off":
             self._guard()
         if request.seed is not None:
@@ -187,8 +187,6 @@ class Session:
         # Now, for the program may go to another folder, and better now than after hours.
         folder = self.request.report
         if folder is not None:
-            if importlib.util.find_spec("matplotlib") is None:
-                raise CannotRunError("--report needs matplotlib: pip install 'devlint[report]'")
             self.folder = _writable_folder(folder)
         self.file = self._opened(self.request.transfers_file)
         self.output = self._opened(self.request.output_file)
@@ -253,11 +251,16 @@ class Session:
         if self.log is not None:
             self._write(self.log)
 
-    def _count_steps(self, emulation: Emulation) -> None:
+    def _count_steps(self, emulation: Emulation | None, log: TransferLog | None) -> None:
+        if emulation is None and log is None:
+            return
         from devlint.runtime.summary import Steps
 
-        self.steps = Steps(lambda: emulation.copies)
-        self.undo.callback(self.steps.remove)
+        copies = (lambda: 0) if emulation is None else (lambda: emulation.copies)
+        steps = Steps(copies) if log is None else Steps(copies, log.stepped)
+        self.undo.callback(steps.remove)
+        if emulation is not None:  # copies are counted by it
+            self.steps = steps
 
     def _write_collected(self, collection: Collection) -> None:
         if self.output is not None:
@@ -271,23 +274,18 @@ class Session:
             with self._complaining(self.request.transfers_file), self.file as file:
                 file.write(json_text(log.as_record(), indent=2) + "\n")
         if self.folder is not None:
-            from devlint.runtime.picture import write_report
+            from devlint.runtime.run_report import write_report
 
             with self._complaining(self.request.report):
-                write_report(log, self.folder)
+                write_report(log, self.folder, self.root)
 
     @contextlib.contextmanager
     def _complaining(self, name: str | None) -> Iterator[None]:
         """Say why something could not be written, instead of raising it."""
-        problem: object = None
         try:
             yield
         except OSError as error:
-            problem = _unwritable(name, error)
-        except ImportError as error:  # matplotlib
-            problem = f"{name}: no picture was drawn: {error}"
-        if problem is not None:
-            write(self.stream, line(f"devlint: {problem}") + "\n")
+            write(self.stream, line(f"devlint: {_unwritable(name, error)}") + "\n")
 
 
 def _need_torch() -> None:

@@ -17,10 +17,12 @@ class Steps:
 
     Args:
         copies: how many copies between devices there have been.
+        then: is called after each step.
     """
 
-    def __init__(self, copies: Callable[[], int]) -> None:
+    def __init__(self, copies: Callable[[], int], then: Callable[[], None] = lambda: None) -> None:
         self._copies = copies
+        self._then = then
         self._optimizer = 0
         self._steps = 0
         self._first = self._last = 0
@@ -35,6 +37,7 @@ class Steps:
         if not self._steps:
             self._first = self._last
         self._steps += 1
+        self._then()
 
     @property
     def copies(self) -> float | None:

@@ -13,7 +13,6 @@ import traceback
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import lru_cache
 from types import FrameType
 from typing import Any
@@ -21,10 +20,11 @@ from typing import Any
 import torch
 
 from devlint import escaping
-from devlint.runtime.explaining.definitions import line_of, place_of, shortened
+from devlint.runtime.explaining.definitions import line_of, shortened
 from devlint.runtime.explaining.stack import owner_of
 from devlint.runtime.operands import NO_STORAGE, Site
 from devlint.runtime.timeline import Timeline
+from devlint.runtime.transfer_lines import Line
 from devlint.runtime.virtual.arrivals import ARRIVALS
 from devlint.runtime.virtual.tags import parts_of
 
@@ -33,23 +33,6 @@ WAITS = "waits"
 NOTHING = "No copies between devices, and no waiting for one."
 _SOURCE = 50
 """Characters of a line's source that the table shows."""
-
-
-@dataclass(slots=True)
-class Line:
-    """What one line of the program has done."""
-
-    site: Site
-    waits: int = 0
-    copies: int = 0
-    bytes: int = 0
-    what: Counter[str] = field(default_factory=Counter)
-    """How often each thing was done: `cuda:0 to cpu`, `item`."""
-
-    @property
-    def place(self) -> str:
-        """As in `train.py:88`."""
-        return place_of(self.site.file, self.site.line) if self.site.line else self.site.file
 
 
 class _PerThread(threading.local):
@@ -71,6 +54,7 @@ class TransferLog:
         self._timeline = Timeline()
         self._lock = threading.Lock()
         self._thread = _PerThread()
+        self._steps = -1
 
     def __bool__(self) -> bool:
         return bool(self._lines)
@@ -108,6 +92,7 @@ class TransferLog:
             line.copies += 1
             line.bytes += size
             line.waits += waits
+            line.again += line.is_again(tensor)
             self._directions[direction] += size
             self._timeline.add(direction, size)
             if waits:
@@ -127,6 +112,15 @@ class TransferLog:
         with self._lock:
             self._line(site, what).waits += 1
             self._timeline.add(WAITS, 1)
+
+    def stepped(self) -> None:
+        """Note that a training step has ended: what is counted a step lies between two of them."""
+        with self._lock:
+            self._steps += 1
+            for line in self._lines.values():
+                line.last = line.amounts
+                if not self._steps:
+                    line.first = line.amounts
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -162,15 +156,21 @@ class TransferLog:
         return f"{escaping.line(worst.place)} waits for the device {times}\n\n{text}"
 
     def as_record(self) -> dict[str, Any]:
-        """What was noted, for JSON."""
+        """What was noted, for JSON.
+
+        `steps` is how many training steps there were behind the first one, and `in_steps` what a
+        line has done in them; `again` counts copies of what hasn't changed since the last one.
+        """
         lines = self.lines
         with self._lock:
             directions = dict(self._directions)
             timeline = self._timeline.as_record()
+            steps = self._steps
         return {
             "waits": sum(line.waits for line in lines),
             "copies": sum(line.copies for line in lines),
             "bytes": directions,
+            "steps": max(steps, 0),
             "timeline": timeline,
             "lines": [
                 {
@@ -181,6 +181,8 @@ class TransferLog:
                     "waits": line.waits,
                     "copies": line.copies,
                     "bytes": line.bytes,
+                    "again": line.again,
+                    "in_steps": line.in_steps,
                     "what": dict(line.what.most_common()),
                 }
                 for line in lines

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from devlint.model.findings import Edit, Finding, Fix, Span, Step
+from devlint.model.findings import Edit, Finding, Fix, Span
 from devlint.model.spans import LineIndex, apply_edits
 from devlint.source.encoding import Decoded, newline_of
 from devlint.source.errors import SourceError
@@ -127,7 +127,7 @@ class Blocks:
         """A finding in terms of the file, which says where it hangs on blocks that may be examples
         of their own."""
         trace = tuple(
-            step if step.filename else Step(self._placed(step.span), step.message)
+            step if step.filename else replace(step, span=self._placed(step.span))
             for step in finding.trace
         )
         own = [finding.span, *(step.span for step in finding.trace if not step.filename)]

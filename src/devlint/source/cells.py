@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate, pairwise
 
-from devlint.model.findings import CellSpan, Edit, Finding, Fix, Span, Step
+from devlint.model.findings import CellSpan, Edit, Finding, Fix, Span
 from devlint.model.spans import LineIndex, apply_edits
 from devlint.source.encoding import Decoded, newline_of, with_newlines
 from devlint.source.errors import SourceError
@@ -129,7 +129,7 @@ class Cells:
         """A finding that knows in which cells its spans are, and says where it hangs on an order
         in which cells may not have been run."""
         trace = tuple(
-            step if step.filename else Step(self._placed(step.span), step.message)
+            step if step.filename else replace(step, span=self._placed(step.span))
             for step in finding.trace
         )
         fix = finding.fix

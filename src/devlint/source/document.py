@@ -12,6 +12,7 @@ import libcst as cst
 
 from devlint.model.findings import Edit, Located, Rewrite, Side, Span
 from devlint.model.spans import LineIndex
+from devlint.source.below import Lines
 from devlint.source.depth import is_deep, too_long
 from devlint.source.errors import SourceError
 from devlint.source.exact import Exact
@@ -46,6 +47,8 @@ class Document:
     text: str
     tree: cst.Module
     script: Script
+    read: str
+    """What LibCST has read: the text, or that with blanks where nobody asks for anything."""
 
     @cached_property
     def index(self) -> LineIndex:
@@ -60,7 +63,8 @@ class Document:
         the recursion through its own functions, and no setting changes that.
         """
         try:
-            return with_room(lambda: Exact(self.tree, self.index))
+            index = self.index if self.read is self.text else LineIndex(self.read)
+            return with_room(lambda: Exact(self.tree, index))
         except RecursionError:
             span = self.index.span(0, 0)
             raise SourceError("nested too deeply", span, "syntax") from None
@@ -81,42 +85,52 @@ class Document:
         """Whether nodes stand in the body of one function, or all outside of functions."""
         return len({self.exact.body_around(node) for node in nodes}) <= 1
 
-    def is_bound(self, name: str, node: Located) -> bool:
-        """Whether a name can be typed where a node stands."""
-        return self._scopes.is_bound(name, self.locate(node).row)
+    def scopes_of(self, names: Iterable[str], node: Located) -> list[object]:
+        """What binds each of some names where a node stands: a function, the file, or nothing."""
+        row = self.locate(node).row
+        return [self.scopes.scope_of(name, row) for name in names]
+
+    def in_one_class(self, nodes: Iterable[Located]) -> bool:
+        """Whether nodes stand in methods of one class."""
+        return len({self.scopes.class_around(self.locate(node).row) for node in nodes}) <= 1
+
+    def is_bound(self, name: str, rewrite: Rewrite) -> bool:
+        """Whether a name can be typed where a rewrite starts."""
+        return self.scopes.is_bound(name, self.row_of(rewrite))
+
+    def row_of(self, rewrite: Rewrite) -> int:
+        """The row of a rewrite, or the one below which its line is put."""
+        row = self.locate(rewrite.start.node).row
+        return row if rewrite.part is None else self._lines.row_above(rewrite, row) or row
 
     @cached_property
-    def _scopes(self) -> Scopes:
+    def scopes(self) -> Scopes:
+        """Which names can be typed where."""
         return Scopes(parsed(self.text))
 
-    def _line_below(self, node: Located, line: str, name: str) -> Edit | None:
-        """A line of its own below the statement in which a node stands; None where that doesn't
-        bind the name, or shares its row with what comes after it, as the body of a loop may."""
-        first, last = self.statement_rows(self.locate(node).row)
-        if not self._scopes.binds(first, name):
-            return None
-        indent = _indent(self.index.row_text(first))
-        if self._scopes.is_header(first):
-            following = self.statement_after(last)
-            inside = "" if following is None else _indent(self.index.row_text(following[0]))
-            if len(inside) <= len(indent):
-                return None
-            indent = inside
-        while self._scopes.is_move(last + 1, indent):
-            last += 1
-        end = self.index.row_bounds(last)[1]
-        return Edit(self.index.span(end, end), f"\n{indent}{line}")
+    @cached_property
+    def _lines(self) -> Lines:
+        return Lines(self.index, self.scopes, self.statement_rows, self.statement_after)
 
-    def edit(self, rewrite: Rewrite) -> Edit | None:
-        """A rewrite in terms of offsets; None where there is no place for it.
+    def edits(self, rewrites: Iterable[Rewrite]) -> list[Edit] | None:
+        """Rewrites in terms of offsets, in the order of the text; None where there is no place for
+        one of them."""
+        each = list(dict.fromkeys(rewrites))
+        below = [(self.locate(r.start.node).row, r) for r in each if r.part is not None]
+        lines = self._lines.edits(below)
+        if lines is None:
+            return None
+        found = [*lines, *(self._edit(rewrite) for rewrite in each if rewrite.part is None)]
+        return sorted(found, key=lambda edit: edit.span.start)
+
+    def _edit(self, rewrite: Rewrite) -> Edit:
+        """A rewrite in terms of offsets.
 
         Parentheses around a node belong to it, so that `.cpu()` after `(a + b)` follows the
         parenthesis. Only where a rewrite goes from one end of a part to the same end of the
         whole, the parentheses around the whole stay.
         """
         start, end = rewrite.start, rewrite.end
-        if start.side == "below":
-            return self._line_below(start.node, rewrite.text, rewrite.binds)
         first, last = self.anchor(start.node, start.side), self.anchor(end.node, end.side)
         if start.node is not end.node and start.side == end.side:
             if end.side == "end":
@@ -205,21 +219,23 @@ class Document:
         return self.statements[at] if at < len(self.statements) else None
 
 
-def _indent(row: str) -> str:
-    return row[: len(row) - len(row.lstrip(" \t\f"))]
-
-
 # --- parsing -------------------------------------------------------------------------------
 
 
-def parse(script: Script, filename: str) -> Document:
-    """The document of a text that the running Python can parse. Raises `SourceError` for what is
-    too long for LibCST, and for the little that it refuses."""
+def parse(script: Script, filename: str, read: str | None = None) -> Document:
+    """The document of a text that the running Python can parse, `read` in its place by LibCST.
+    Raises `SourceError` for what is too long for LibCST, and for the little that it refuses."""
     text = script.text
     excess = too_long(text)
     if excess is not None:
         raise too_long_error(text, excess)
     deep = is_deep(text.encode("utf-8", "surrogatepass"))
+    if read is not None and read != text and not deep:
+        try:
+            tree = cst.parse_module(read)
+        except (cst.ParserSyntaxError, cst.CSTValidationError, cst.CSTLogicError):
+            return parse(script, filename)
+        return Document(filename, text, tree, script, read)
     try:
         tree = in_large_stack(lambda: cst.parse_module(text)) if deep else cst.parse_module(text)
     except (cst.ParserSyntaxError, cst.CSTValidationError, cst.CSTLogicError) as error:
@@ -229,4 +245,4 @@ def parse(script: Script, filename: str) -> Document:
             start = index.offset(error.raw_line, error.raw_column + 1)
         reason = "valid for this Python, but LibCST, which devlint reads files with, refuses it"
         raise SourceError(reason, index.span(start, start), "unreadable") from None
-    return Document(filename, text, tree, script)
+    return Document(filename, text, tree, script, text)

@@ -145,6 +145,20 @@ def utf8(data: bytes) -> Decoded:
         ) from None
 
 
+def encoded(text: str) -> bytes:
+    """What a file holds that has a text, in the encoding that its first lines declare; UTF-8 where
+    they declare none, or one that lacks its characters."""
+    data = text.encode("utf-8", "surrogatepass")
+    declared = _declared(data.removeprefix(codecs.BOM_UTF8))
+    if declared is None:
+        return data
+    try:
+        other = text.encode(declared[0])
+        return other if decode(other).text == text else data
+    except (LookupError, UnicodeError, SourceError):
+        return data
+
+
 def searchable(data: bytes) -> bytes:
     """A file in which words can be looked for: in UTF-8, with its letters as Python reads them in
     names, where a wide or a bold `o` is an `o`. What can't be decoded stays as it is."""

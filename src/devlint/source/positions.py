@@ -165,7 +165,10 @@ class Positions:
         if isinstance(node, cst.Match):
             # Only blanks and a continued line can stand before the colon.
             return self._text.index(":", self.outer(node.subject)[1]) + 1
-        return self._plain[node.body][0]
+        end = self._plain[node.body][0]
+        while end and self._text[end - 1] in _BLANK:  # where LibCST writes blanks otherwise
+            end -= 1
+        return end
 
     def _trimmed(self, span: Range) -> Range:
         start, end = span
@@ -195,8 +198,11 @@ class _Moved:
         return start, max(start, self._text[after - 1] + 1 if after else 0)
 
 
+_BLANK = " \t\f\r\n\\"
+
+
 def _solid(text: str) -> list[int]:
-    return [at for at, character in enumerate(text) if character not in " \t\f\r\n\\"]
+    return [at for at, character in enumerate(text) if character not in _BLANK]
 
 
 class _Counter(CodegenState):

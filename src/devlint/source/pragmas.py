@@ -19,6 +19,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from devlint.model.findings import Finding, Span
+from devlint.model.spans import LineIndex
 
 if TYPE_CHECKING:
     from devlint.source.document import Comment, Document
@@ -70,7 +71,8 @@ _Place = tuple[int, int, bool]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pragma:
-    """One suppression. `written` pairs each code or name as written with what it stands for.
+    """One suppression. `written` pairs each code or name as written with what it stands for: once
+    for each rule, where one that was split had it.
 
     `form` is "ignore", "file-ignore" or "noqa"; a "noqa" has prefixes of codes, and none where
     it is bare. `rows` are the rows it applies to where it stands on a row of its own.
@@ -111,7 +113,7 @@ class Pragma:
 
     def without(self, idle: Collection[str]) -> str:
         """Its text without some of its codes; "" where none is left."""
-        codes = (*self.foreign, *(text for text, _ in self.written))
+        codes = dict.fromkeys((*self.foreign, *(text for text, _ in self.written)))
         gone = frozenset(idle)
         kept = [text for text in codes if text not in gone]
         if not kept:
@@ -127,8 +129,9 @@ class Pragma:
 class Pragmas:
     """The suppressions of one file, read when they are first needed."""
 
-    def __init__(self, document: Document, known: Mapping[str, str]) -> None:
-        """`known` maps every code and every name to its code."""
+    def __init__(self, document: Document, known: Mapping[str, Collection[str]]) -> None:
+        """`known` maps every code and every name to its code, or to those of the rules that it was
+        split into."""
         self._document = document
         self._known = known
         self._any = _ANY.search(document.text) is not None
@@ -202,17 +205,19 @@ class Pragmas:
     def _idle(
         self, used: Collection[tuple[Pragma, str]], selected: Collection[str]
     ) -> Iterator[Idle]:
-        codes = set(self._known.values())
+        codes = {code for group in self._known.values() for code in group}
         for pragma in self._read[0]:
             if any(code == UNUSED_SUPPRESSION for _, code in pragma.written):
                 continue
-            idle = []
+            meant: dict[str, list[str]] = {}
             for text, code in pragma.written:
-                # What a rule that did not run would have found isn't known.
-                meant = [each for each in codes if each.startswith(code)]
-                ran = all(each in selected for each in meant)
-                if ran and (pragma, text) not in used:
-                    idle.append(text)
+                meant.setdefault(text, []).extend(each for each in codes if each.startswith(code))
+            # What a rule that did not run would have found isn't known.
+            idle = [
+                text
+                for text, ran in meant.items()
+                if (pragma, text) not in used and all(each in selected for each in ran)
+            ]
             if idle:
                 yield Idle(pragma.span, tuple(idle), pragma.without(idle))
 
@@ -243,7 +248,12 @@ class Pragmas:
 
     def _noqa(self, match: re.Match[str], span: Span, text: str) -> Pragma:
         codes = _SEPARATOR.split(match.group("noqa")) if match.group("noqa") else []
-        ours = tuple((code, code.upper()) for code in codes if code.upper().startswith("DEV"))
+        ours = tuple(
+            (code, each)
+            for code in codes
+            if code.upper().startswith("DEV")
+            for each in self._known.get(code.upper(), (code.upper(),))
+        )
         foreign = tuple(code for code in codes if not code.upper().startswith("DEV"))
         return Pragma("noqa", span, text, ours, foreign)
 
@@ -272,13 +282,13 @@ class Pragmas:
             return None
         written = []
         for name in names:
-            code = self._known.get(name) or self._known.get(name.upper())
-            if code is None:
+            found = self._known.get(name) or self._known.get(name.upper())
+            if found is None:
                 prefix = any(each.startswith(name.upper()) for each in self._known)
                 hint = ": a comment names whole codes" if prefix else ""
                 problems.append(Problem(span, f"there is no rule `{name}`{hint}"))
             else:
-                written.append((name, code))
+                written += [(name, code) for code in found]
         rows = self._rows_below(comment.row) if comment.alone else None
         return Pragma(word, span, text, tuple(written), (), rows)
 
@@ -315,6 +325,17 @@ def has_own_pragmas(text: str) -> bool:
     return _OURS.search(text) is not None
 
 
-def read_pragmas(document: Document, known: Mapping[str, str]) -> Pragmas:
-    """The suppressions of a document; `known` maps every code and every name to its code."""
+def rows_of_own(text: str) -> Iterator[int]:
+    """The rows of such comments, and those of the code below them, which they may speak of."""
+    index = LineIndex(text)
+    for found in _OURS.finditer(text):
+        row, _ = index.place(found.start())
+        yield row
+        while row < index.rows and index.row_text(row + 1).lstrip()[:1] in ("", "#"):
+            row += 1
+        yield row + 1
+
+
+def read_pragmas(document: Document, known: Mapping[str, Collection[str]]) -> Pragmas:
+    """The suppressions of a document; `known` maps codes and names as `Pragmas` takes them."""
     return Pragmas(document, known)

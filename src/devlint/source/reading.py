@@ -35,11 +35,12 @@ def read_document(data: bytes, filename: str, language: str = "") -> Document:
     return document_of(script, filename)
 
 
-def document_of(script: Script, filename: str) -> Document:
-    """The document of a text that Python has parsed. Raises `SourceError`."""
+def document_of(script: Script, filename: str, read: str | None = None) -> Document:
+    """The document of a text that Python has parsed. LibCST reads what is `read` of it, if that is
+    given. Raises `SourceError`."""
     from devlint.source.document import parse
 
-    return parse(script, filename)
+    return parse(script, filename, read)
 
 
 def syntax_error(data: bytes, filename: str = "", language: str = "") -> SourceError | None:

@@ -20,9 +20,20 @@ def nodes_of(report: Report) -> Iterator[Located]:
     yield from (hop.node for hop in report.because)
 
 
+def rows_of(report: Report, here: str) -> Iterator[int]:
+    """The rows of a file in which something stands that a report points at, or that its fixes
+    change."""
+    nodes = [*nodes_of(report)]
+    if report.fix is not None:
+        nodes += _asked(report.fix)
+    for node in nodes:
+        if path_of(node.origin) == here:
+            yield from range(node.origin[1], node.origin[3] + 1)  # type: ignore[index]
+
+
 def brought_home(report: Report, fact: Located, here: str, told: Told) -> Report | None:
     """A report of this file that may point at another one, where a tensor or a module was made: it
-    points at what is nearest here then, and offers no fix. None where nothing is here, and where
+    points at what is nearest here then. None where nothing is here, and where
     the other file is told the same of what it does itself."""
 
     def is_here(node: Located) -> bool:
@@ -37,7 +48,7 @@ def brought_home(report: Report, fact: Located, here: str, told: Told) -> Report
     at = next(filter(is_here, nearest), None)
     if at is None:
         return None
-    return replace(report, at=at, message=report.from_afar or report.message, fix=None)
+    return replace(report, at=at, message=report.from_afar or report.message, fix=fix)
 
 
 def _of_this_file(fix: Change | None, is_here: Callable[[Located], bool]) -> Change | None:
@@ -45,11 +56,25 @@ def _of_this_file(fix: Change | None, is_here: Callable[[Located], bool]) -> Cha
     if fix is None:
         return None
     otherwise = _of_this_file(fix.otherwise, is_here)
-    return replace(fix, otherwise=otherwise) if all(map(is_here, _touched(fix))) else otherwise
+    also = [_of_this_file(each, is_here) for each in fix.also]
+    if None in also or not all(map(is_here, _touched(fix))):
+        return otherwise
+    return replace(fix, otherwise=otherwise, also=tuple(filter(None, also)))
+
+
+def _asked(fix: Change) -> Iterator[Located]:
+    """All nodes that may be asked for where a fix is located."""
+    for option in fix.options():
+        yield from _touched(option)
+        if option.after is not None:
+            yield option.after
+        for other in option.also:
+            yield from _asked(other)
 
 
 def _touched(fix: Change) -> Iterator[Located]:
     yield from fix.together
+    yield from fix.kin
     for rewrite in fix.rewrites:
         yield from (rewrite.start.node, rewrite.end.node)
 

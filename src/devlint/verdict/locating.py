@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from devlint.model.findings import Change, Edit, Finding, Fix, Hop, Report, Span, Step
+from devlint.model.findings import Change, Edit, Finding, Fix, Hop, Report, Rewrite, Span, Step
 from devlint.rulebook import Page
 from devlint.source.spots import File, path_of, span_of
 from devlint.verdict.score import score
@@ -37,6 +37,9 @@ def locate(
     else:
         span = document.locate(report.at)
         statement = document.statement_rows(span.row)
+    fix, remedy = None, ""
+    if report.fix is not None and document is not None:
+        fix, remedy = _fix(report.fix, document)
     return Finding(
         filename=filename,
         code=page.code,
@@ -45,8 +48,8 @@ def locate(
         level=report.level or page.level,
         span=span,
         trace=_trace(report, document, files),
-        fix=None if report.fix is None or document is None else _fix(report.fix, document),
-        help=report.help,
+        fix=fix,
+        help=remedy or report.help,
         statement=statement,
         confidence=report.confidence,
         sorts=report.sorts,
@@ -65,30 +68,77 @@ def _step(hop: Hop, document: Document, files: Files) -> Step | None:
     """A hop in this file, or in one that was followed; None where that can't be read any more."""
     path = path_of(hop.node.origin)
     if path is None or path == os.path.abspath(document.filename):
-        return Step(document.locate(hop.node), hop.message)
+        return Step(document.locate(hop.node), hop.message, "", hop.value, hop.device)
     file = files(path)
     span = None if file is None else span_of(hop.node.origin, file)
-    return None if span is None else Step(span, hop.message, path)
+    return None if span is None else Step(span, hop.message, path, hop.value, hop.device)
 
 
-def _fix(change: Change, document: Document) -> Fix | None:
-    edits = _edits(change, document)
-    if edits:
-        return Fix(change.message, change.safety, edits)
-    return None if change.otherwise is None else _fix(change.otherwise, document)
+def _fix(change: Change, document: Document) -> tuple[Fix | None, str]:
+    """The fix that can be made of those that a change offers, and its words."""
+    made = _made(change, document, [])
+    edits = _edits(made, document) if made else None
+    if not made or not edits:
+        return None, ""
+    more = len(made) - 1
+    message = f"{made[0].message}, and so {more} more" if more else made[0].message
+    return Fix(message, made[0].safety, tuple(edits)), made[0].help
 
 
-def _edits(change: Change, document: Document) -> tuple[Edit, ...]:
-    """The edits of a fix; none where it can't be made there."""
-    if not change.rewrites or not document.in_one_function(change.together):
-        return ()
+def _made(change: Change, document: Document, before: list[Change]) -> list[Change] | None:
+    """The first option that can be made, and those that go with it. What is done at one place
+    `before` isn't done there once more."""
+    taken = {_place(rewrite) for each in before for rewrite in each.rewrites}
+    for option in change.options():
+        made: list[Change] | None = before
+        if not taken.issuperset(map(_place, option.rewrites)):
+            if not _can_be_made(option, document):
+                continue
+            made = [*before, option]
+            if before and _edits(made, document) == _edits(before, document):
+                made = before
+        for other in option.also:
+            made = None if made is None else _made(other, document, made)
+        if made is not None:
+            return made
+    return None
+
+
+def _edits(made: list[Change], document: Document) -> list[Edit] | None:
+    return document.edits(rewrite for each in made for rewrite in each.rewrites)
+
+
+def _place(rewrite: Rewrite) -> tuple[object, ...]:
+    return rewrite.start, rewrite.end, rewrite.part
+
+
+def _can_be_made(change: Change, document: Document) -> bool:
+    if not change.rewrites or not _mean_the_same(change, document):
+        return False
+    if not document.in_one_class(change.kin) or _is_too_early(change, document):
+        return False
     starts = [document.locate(node).start for node in change.together]
     if change.in_order and starts != sorted(starts):
-        return ()
-    first = change.rewrites[0].start.node
-    if not all(document.is_bound(name, first) for name in change.names):
-        return ()
-    edits = [document.edit(rewrite) for rewrite in change.rewrites]
-    if None in edits:
-        return ()
-    return tuple(sorted(filter(None, edits), key=lambda edit: edit.span.start))
+        return False
+    if document.edits(change.rewrites) is None:
+        return False
+    return all(document.is_bound(name, change.rewrites[0]) for name in change.names)
+
+
+def _is_too_early(change: Change, document: Document) -> bool:
+    """Whether a fix would stand above what has to be done before, in the same function."""
+    after, first = change.after, change.rewrites[0]
+    if after is None or path_of(after.origin) not in (None, os.path.abspath(document.filename)):
+        return False
+    if not document.in_one_function((first.start.node, after)):
+        return False
+    return document.row_of(first) < document.locate(after).row
+
+
+def _mean_the_same(change: Change, document: Document) -> bool:
+    """Whether the names of a fix stand for one thing at all of the nodes that have to be together;
+    one without names may use any name of theirs."""
+    if not change.names:
+        return document.in_one_function(change.together)
+    scopes = [document.scopes_of(change.names, node) for node in change.together]
+    return all(each == scopes[0] for each in scopes)

@@ -14,13 +14,14 @@ from devlint.flow.frames.coverage import Meetings
 from devlint.flow.interpreter import interpret
 from devlint.flow.surroundings import Text
 from devlint.model import ir
-from devlint.model.findings import LESS_CERTAIN, Change, Hop, Located, Report
+from devlint.model.findings import LESS_CERTAIN, Hop, Located, Report
 from devlint.plan import Plan
 from devlint.rulebook import Page, pages
 from devlint.rules import Rule, all_rules
 from devlint.source.spots import path_of
 from devlint.verdict.elsewhere import brought_home, nodes_of, reported
 from devlint.verdict.score import is_certain, score
+from devlint.verdict.together import gathered
 from devlint.verdict.weighing import weighed
 
 Said = list[tuple[Page, Report]]
@@ -78,14 +79,12 @@ def judge(
         if (page.code, report.at) not in told_at:
             sieve(page, report, row)
     nearest = list(_nearest(said))
-    gathered = list(_gathered(nearest))
+    once = list(gathered(nearest))
     _tell(sieve, said, nearest, "same-cause")
-    _tell(sieve, nearest, gathered, "another-place-of-the-same")
-    if plan.pedantic:
-        return gathered
-    # Last, so that without `pedantic` a part is shown of what is shown with it, and nothing else.
-    certain = [each for each in gathered if is_certain(score(each[0].code, each[1].sorts))]
-    _tell(sieve, gathered, certain, LESS_CERTAIN)
+    _tell(sieve, nearest, once, "another-place-of-the-same")
+    # Last, so that a part is shown of what is shown with `pedantic`, and nothing else.
+    certain = [each for each in once if is_certain(score(each[0].code, each[1].sorts), plan.least)]
+    _tell(sieve, once, certain, LESS_CERTAIN)
     return certain
 
 
@@ -113,42 +112,6 @@ _FAR = 2
 def _distance(report: Report) -> int:
     """How far a report is from saying how its cause is fixed."""
     return 0 if report.settles else 1 if report.at is report.cause else _FAR
-
-
-def _gathered(said: Said) -> Iterator[tuple[Page, Report]]:
-    """What is said, and of what goes back to one root the first of a rule only, which tells the
-    other places."""
-    places: dict[tuple[str, Located], dict[Located, Report]] = {}
-    for page, report in said:
-        if report.root is not None:
-            places.setdefault((page.code, report.root), {}).setdefault(report.at, report)
-    for page, report in said:
-        if report.root is None:
-            yield page, report
-            continue
-        first, *others = places[page.code, report.root].values()
-        if report is first:
-            yield page, _with_others(first, others) if others else first
-
-
-def _with_others(first: Report, others: list[Report]) -> Report:
-    """A report that tells of other places as well. A fix changes all of them, or there is none."""
-    fix = _all_of([each.fix for each in (first, *others)])
-    also = (Hop(each.at, "and here") for each in others)
-    return replace(first, because=(*first.because, *also), fix=fix)
-
-
-def _all_of(fixes: Sequence[Change | None]) -> Change | None:
-    """One fix that does what all of these do; None where one of them is missing."""
-    first = fixes[0]
-    if first is None or None in fixes:
-        return None
-    given = [each for each in fixes if each is not None]
-    rewrites = tuple(dict.fromkeys(rewrite for each in given for rewrite in each.rewrites))
-    more = len(rewrites) // len(first.rewrites) - 1
-    message = f"{first.message}, and so {more} more" if more else first.message
-    otherwise = _all_of([each.otherwise for each in given])
-    return replace(first, message=message, rewrites=rewrites, otherwise=otherwise)
 
 
 def _withheld(fact: Fact, path: str, plan: Plan) -> str:

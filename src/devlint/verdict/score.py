@@ -39,9 +39,9 @@ def evidence(sorts: Collection[str]) -> str:
     return next((name for sort, name in _EVIDENCE if sort.value in sorts), "stated")
 
 
-def is_certain(number: int) -> bool:
-    """Whether what scores so is shown without `pedantic`."""
-    return number >= THRESHOLD
+def is_certain(number: int, least: int | None = None) -> bool:
+    """Whether what scores so is shown: with the `least` score that was asked for, or without."""
+    return number >= (THRESHOLD if least is None else least)
 
 
 def score(code: str, sorts: Collection[str]) -> int:

@@ -35,6 +35,10 @@ def weighed(rule: Rule, fact: Fact, path: str, off: frozenset[str]) -> Iterator[
     """
     inner = fact.fact if isinstance(fact, Elsewhere) else fact
     reports = list(rule.check(inner))
+    if isinstance(fact, Elsewhere) and fact.here is not None:
+        here = list(rule.check(fact.here))
+        if len(here) == len(reports):
+            reports = [_fixed_here(*each) for each in zip(reports, here, strict=True)]
     withheld: dict[int, str] = {}
     for row, other in _views(inner, path, off) if reports else ():
         if other == inner:
@@ -45,6 +49,14 @@ def weighed(rule: Rule, fact: Fact, path: str, off: frozenset[str]) -> Iterator[
                 withheld.setdefault(index, row.name)
     for index, report in enumerate(reports):
         yield report, withheld.get(index, "")
+
+
+def _fixed_here(report: Report, here: Report) -> Report:
+    """A report of another file with the fixes besides that can be made at the call."""
+    found = here.fix
+    for option in reversed([] if report.fix is None else list(report.fix.options())):
+        found = replace(option, otherwise=found)
+    return replace(report, fix=found)
 
 
 def _views(fact: Fact, path: str, off: frozenset[str]) -> Iterator[tuple[Row, Fact]]:

@@ -248,6 +248,7 @@ def run_alone(
     if frame.guard is Guard.NONE and (function.name == "cuda" or is_asked_for(frame, function)):
         frame.guard = Guard.CHOSEN  # who calls `.cuda()` asks for it
     bind_parameters(frame, function, receiver, while_made)
+    _record_parameters(frame, function)
     world = frame.world
     world.budget = max(world.budget, _INLINED_FOR_EACH)
     world.guest_budget = max(world.guest_budget, _INLINED_FOR_EACH)
@@ -255,6 +256,18 @@ def run_alone(
     _run(frame)
     _tell(frame, mark)
     return frame
+
+
+def _record_parameters(frame: Frame, function: ir.Function) -> None:
+    """Write down what the parameters are, if somebody asks."""
+    record = frame.world.record
+    if record is None or not frame.recording:
+        return
+    for parameter in function.params:
+        if record.covers(parameter):
+            name = ir.Name(parameter.name, parameter.origin)
+            operand = frame.operand(name, frame.state.env[parameter.name])
+            record.bind(parameter, operand, frame.site)
 
 
 def _tell(frame: Frame, mark: int) -> None:

@@ -125,6 +125,6 @@ def tell_kept_tensors(info: ClassInfo, frame: Frame) -> None:
             frame.record(
                 KeptTensor(
                     statement, frame.context(), info.node.name, name, operand, hops,
-                    only=len(stores) == 1,
+                    only=sum(not isinstance(each, ir.Augment) for each, _ in stores) == 1,
                 )
             )  # fmt: skip

@@ -27,6 +27,8 @@ class Trait(Enum):
     FIRST = "first element"
     """`x.data[0]` where nobody knows whether `x` has dimensions: of a loss it was the number, long
     ago."""
+    OF_DISTRIBUTION = "of a distribution"
+    """What a distribution holds, where that is written: it can't be moved by itself."""
     GUARDED = "guarded"
     """It was placed under a condition."""
     PINNED = "pinned"

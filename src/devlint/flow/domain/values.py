@@ -55,6 +55,11 @@ class Kind(Enum):
         """A tensor, proved or as good as."""
         return self in (Kind.TENSOR, Kind.BATCH)
 
+    @property
+    def moves_by_to(self) -> bool:
+        """What has a `.to()` that gives it on another device."""
+        return self in (Kind.TENSOR, Kind.BATCH, Kind.PLACED)
+
 
 TENSORS = (Kind.TENSOR, Kind.BATCH, Kind.PLACED)
 """The kinds that stand for a tensor, proved or as good as, or for what is as likely a module."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from devlint.flow.domain.derivation import Sort, Step, shown
+from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import NOTHING, TENSORS, Kind, Origin, Value
 from devlint.flow.frames.arguments import Arguments, Given
 from devlint.flow.frames.frame import Frame
@@ -83,5 +84,5 @@ def _parameter(frame: Frame, given: Given) -> Given:
     expression, source = given
     return expression, Value(
         Kind.TENSOR, frame.place(source), origin=source.origin, scalar=source.scalar,
-        trace=source.trace,
+        trait=Trait.OF_DISTRIBUTION, trace=source.trace,
     )  # fmt: skip

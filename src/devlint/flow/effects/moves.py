@@ -28,7 +28,7 @@ from devlint.flow.frames.frame import Frame
 from devlint.flow.modules import optimizers, stale
 from devlint.flow.modules.placement import place_module
 from devlint.flow.operations import arrivals, batches
-from devlint.flow.syntax.passing import is_passing, is_thrown_away
+from devlint.flow.syntax.passing import is_thrown_away, passing
 from devlint.model import ir
 
 METHODS = {"to": "", "cuda": "cuda", "cpu": "cpu", "xpu": "xpu", "type": "", "to_empty": ""}
@@ -72,7 +72,7 @@ def move(frame: Frame, call: ir.Call, base: ir.Expr, receiver: Value, args: Argu
                 _overrides(frame, method, receiver),
                 receiver.trait is Trait.MANAGED,
                 _is_stateless(frame, receiver),
-                _is_passing(frame, call, base),
+                _passing(frame, call, base),
             )
         )
     if device is None:
@@ -106,12 +106,12 @@ def move(frame: Frame, call: ir.Call, base: ir.Expr, receiver: Value, args: Argu
     return moved.but(data=owner, origin=Origin.STALE)
 
 
-def _is_passing(frame: Frame, call: ir.Call, base: ir.Expr) -> bool:
+def _passing(frame: Frame, call: ir.Call, base: ir.Expr) -> ir.For | None:
     if frame.discarded is not call or not isinstance(base, ir.Name):
-        return False
+        return None
     function = frame.function
     body = function.body if isinstance(function, ir.Function) else frame.file.body
-    return is_passing(body, call, base.id)
+    return passing(body, call, base.id)
 
 
 def _is_unproven(receiver: Value) -> bool:

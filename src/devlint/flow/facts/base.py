@@ -66,6 +66,13 @@ class Operand:
     """Its last move stands under an `if` (the other branch leaves it where it was)."""
     passed: bool = False
     """It is called by the name that a parameter has, of a function which a call leads to."""
+    among: bool = False
+    """It is one of several that the expression at its node gives."""
+    near: ir.Expr | None = None
+    """What has a name, and stands for a tensor that is where it is, most often a part of it: `x` of
+    `x.sum()`. That, and `said`, are only looked for in facts about what meets."""
+    said: ir.Expr | None = None
+    """A variable for its device."""
 
     def __str__(self) -> str:
         return ir.render(self.node)
@@ -92,7 +99,7 @@ class Operand:
     @property
     def trace(self) -> tuple[Hop, ...]:
         """How it came to be where it is, oldest step first."""
-        return hops(self.value.trace)
+        return hops(self.value.trace, str(self))
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,3 +120,5 @@ class Elsewhere(Fact):
 
     fact: Fact
     function: str
+    here: Fact | None = None
+    """The same, with what the call gives instead of the parameters that are given it."""

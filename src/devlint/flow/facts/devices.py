@@ -35,8 +35,9 @@ class Move(Fact):
     """A framework was given the receiver, to place it (`accelerator.prepare(model)`)."""
     idle: bool = False
     """The receiver is a module without parameters and buffers: nothing is moved."""
-    passing: bool = False
-    """The receiver is the name of a loop, and nothing reads that after a move that is discarded."""
+    passing: ir.For | None = None
+    """The loop whose name the receiver is, where nothing reads that after a move that is
+    discarded."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,9 @@ from devlint.flow.facts import (
     Role,
     Symbol,
 )
+from devlint.flow.facts.changes import changed
 from devlint.flow.facts.meetings import met
+from devlint.flow.frames.at_call import at_call
 from devlint.flow.frames.files import Closure
 from devlint.flow.syntax.walk import descendants
 from devlint.model import ir
@@ -47,26 +49,18 @@ def at_call_site(frame: Frame, fact: Fact) -> Elsewhere | None:
     if seen is None or _on_purpose(frame, seen) or _is_its_own(seen) or _is_asked(frame, seen):
         return None
     call = frame.site[len(caller.site)]
-    return Elsewhere(call, caller.context(), seen, frame.qualname)
+    here = at_call(frame, caller, call, seen) if isinstance(call, ir.Call) else None
+    return Elsewhere(call, caller.context(), seen, frame.qualname, here)
 
 
 def _seen_by(caller: Frame, fact: Fact) -> Fact | None:
     def seen(operand: Operand) -> Operand:
         return replace(operand, device=caller.state.simplify(operand.device))
 
-    match fact:
-        case Join():
-            return replace(fact, placed=tuple(map(seen, fact.placed)))
-        case Indexing():
-            return replace(fact, base=seen(fact.base), index=seen(fact.index))
-        case ModuleCall():
-            inputs = tuple(map(seen, fact.inputs))
-            return replace(fact, module=seen(fact.module), inputs=inputs)
-        case HostRead():
-            return replace(fact, receiver=seen(fact.receiver))
-        case Draw(generator=Operand() as generator):
-            return replace(fact, generator=seen(generator))
-    return None
+    known = isinstance(fact, (Join, Indexing, ModuleCall, HostRead)) or (
+        isinstance(fact, Draw) and fact.generator is not None
+    )
+    return changed(fact, seen) if known else None
 
 
 def _on_purpose(frame: Frame, fact: Fact) -> bool:

@@ -197,8 +197,9 @@ class Frame:
         type_name = value.kind.name.lower()
         if found is not None and value.kind.is_container:
             inside = found.items or (found.element,)
-            if any(each.trait is Trait.MOVED_LEAF for each in inside):
-                value = value.but(trait=Trait.MOVED_LEAF)
+            moved = next((each for each in inside if each.trait is Trait.MOVED_LEAF), None)
+            if moved is not None:
+                value = value.but(trait=Trait.MOVED_LEAF, trace=moved.trace)
         if found is not None:
             guarded = found.guarded
             if value.kind is Kind.MODULE:

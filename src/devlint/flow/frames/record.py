@@ -68,6 +68,8 @@ class Record:
     path: str
     rows: range
     seen: dict[tuple[ir.Expr, tuple[ir.Node, ...]], Seen] = field(default_factory=dict)
+    bound: dict[tuple[ir.Node, tuple[ir.Node, ...]], Seen] = field(default_factory=dict)
+    """What names get, by their targets, and parameters of functions that run on their own."""
     meetings: dict[tuple[ir.Node, tuple[ir.Node, ...]], Meeting] = field(default_factory=dict)
     withheld: list[Withheld] = field(default_factory=list)
     callers: dict[str, str] = field(default_factory=dict)
@@ -81,6 +83,10 @@ class Record:
     def see(self, operand: Operand, site: tuple[ir.Node, ...]) -> None:
         """An expression was evaluated. Later rounds of a loop know more than the first."""
         self.seen[operand.node, site] = Seen(operand, site)
+
+    def bind(self, target: ir.Node, operand: Operand, site: tuple[ir.Node, ...]) -> None:
+        """A name got a value. Later rounds of a loop know more than the first."""
+        self.bound[target, site] = Seen(operand, site)
 
     def meet(self, meeting: Meeting) -> None:
         """Values meet."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from devlint.flow.domain.differences import difference
 from devlint.flow.domain.lattice import (
@@ -31,6 +32,7 @@ from devlint.flow.facts import Indexing, Join, ModuleCall, Operand, Role, StrayP
 from devlint.flow.frames.arguments import Given
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
+from devlint.flow.frames.near import with_near
 from devlint.flow.frames.protocols import sets_up_again
 from devlint.flow.frames.record import Meeting
 from devlint.flow.modules.stale import note_meeting
@@ -87,7 +89,7 @@ def meet(
     _note_unproven(frame, tensors, node)
     if differing and not sets_up_again(frame):
         note_kept(frame, placed, node)
-        frame.record(Join(node, frame.context(), op, tuple(placed), inplace))
+        frame.record(Join(node, frame.context(), op, with_near(frame, placed), inplace))
     found = _result(frame, arguments, placed)
     unseen = any(value.kind is Kind.UNKNOWN for _, value in arguments)
     if frame.state.busy is None and names_accelerator(found.device) and not unseen:
@@ -205,7 +207,7 @@ def index(frame: Frame, node: ir.Expr, base: Given, indices: list[Given]) -> Non
             continue
         if only_host(owner.device) and base[1].origin is Origin.ATTRIBUTE:
             note_kept(frame, [owner, inner], node)
-        frame.record(Indexing(node, frame.context(), owner, inner))
+        frame.record(Indexing(node, frame.context(), *with_near(frame, (owner, inner))))
 
 
 def call_module(frame: Frame, node: ir.Call, module: Given, inputs: list[Given]) -> Device:
@@ -232,7 +234,8 @@ def call_module(frame: Frame, node: ir.Call, module: Given, inputs: list[Given])
                 continue
             if found is not None and isinstance(found.source, str):  # libraries take tensors
                 batches.note_tensor(frame, expression, value)
-            operand = frame.operand(expression, value)
+            among = any(expression is node and value is not inner for node, inner in inputs)
+            operand = replace(frame.operand(expression, value), among=among)
             if operand.device != UNKNOWN and not (quiet and isinstance(operand.device, Symbol)):
                 given.append(operand)
     note_meeting(frame, (caller, *given), node, shaped=takes_arrays)
@@ -240,7 +243,7 @@ def call_module(frame: Frame, node: ir.Call, module: Given, inputs: list[Given])
     if strangers and not frame.on_host((caller, *given)):
         note_kept(frame, [caller, *given], node)
         holder = _holder(frame, caller) if only_host(caller.device) else None
-        frame.record(ModuleCall(node, frame.context(), caller, tuple(given), holder))
+        frame.record(ModuleCall(node, frame.context(), caller, with_near(frame, given), holder))
     return strangers[0].device if strangers and only_host(caller.device) else caller.device
 
 

@@ -119,6 +119,9 @@ def bind(frame: Frame, target: ir.Expr, value: Value) -> None:
         if target.id in frame.globals and frame.file.guest is None:
             frame.file.names[target.id] = value
         frame.state.bind(target.id, value)
+        record = frame.world.record
+        if record is not None and frame.recording and record.covers(target):
+            record.bind(target, frame.operand(target, value), frame.site)
     elif isinstance(target, ir.Display):
         for item, part in zip(target.items, unpack(frame, value, target.items), strict=True):
             bind(frame, item, part)

@@ -8,16 +8,17 @@ from devlint.model import ir
 from devlint.policy import means
 
 
-def is_passing(body: ir.Body, call: ir.Call, name: str) -> bool:
-    """Whether a name is a loop's, and nothing reads it after a call in the loop: what is assigned
-    to it there is gone with the round."""
+def passing(body: ir.Body, call: ir.Call, name: str) -> ir.For | None:
+    """The loop whose name it is, where nothing reads that after a call in the loop: what is
+    assigned to it there is gone with the round."""
     loops = (each for statement in body for each in descendants(statement))
     for loop in loops:
         if isinstance(loop, ir.For) and mentions(loop.target, name):
             rest = _after(loop.body, call)
             if rest is not None:
-                return not any(mentions(statement, name) for statement in rest)
-    return False
+                read = any(mentions(statement, name) for statement in rest)
+                return None if read else loop
+    return None
 
 
 def is_sent_after(body: ir.Body, call: ir.Call, name: str) -> bool:

@@ -1,0 +1,98 @@
+"""Reports that go back to one root: said once, with all places, and fixed at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from devlint.model import ir
+from devlint.model.findings import Anchor, Change, Hop, Level, Located, Report, Rewrite
+from devlint.model.trees import key
+from devlint.rulebook import Page
+
+Said = list[tuple[Page, Report]]
+
+
+def gathered(said: Said) -> Iterator[tuple[Page, Report]]:
+    """What is said, and of what goes back to one root the report that stands there, else the first,
+    which tells the other places."""
+    groups: dict[Located, list[Report]] = {}
+    for _, report in said:
+        if report.root is not None:
+            groups.setdefault(report.root, []).append(report)
+    for page, report in said:
+        if report.root is None:
+            yield page, report
+            continue
+        group = groups[report.root]
+        first = min(
+            group, key=lambda each: (each.at is not each.root, each.level is not Level.ERROR)
+        )
+        if report is first:
+            yield page, _with_others(first, [each for each in group if each is not first])
+
+
+def _is_further(report: Report) -> tuple[bool, bool]:
+    return report.at is not report.root, report.level is Level.WARNING
+
+
+def _with_others(first: Report, others: list[Report]) -> Report:
+    """A report that tells of other places as well. A fix changes all of them, or there is none."""
+    places = {each.at: Hop(each.at, _words(first.at, each.at)) for each in others}
+    places.pop(first.at, None)
+    fix = _all_of([first.fix, *(each.fix for each in others)])
+    return replace(first, because=(*first.because, *places.values()), fix=fix)
+
+
+def _words(first: Located, other: Located) -> str:
+    if isinstance(first, ir.Expr) and isinstance(other, ir.Expr) and key(first) != key(other):
+        return f"and `{ir.render(other)}` here"
+    return "and here"
+
+
+def _all_of(fixes: Sequence[Change | None]) -> Change | None:
+    """One fix that does what all of these do: at one place that all of them know, in the words of
+    any of them; or each at its own. None where one of them is missing."""
+    given = [each for each in fixes if each is not None]
+    if len(given) < len(fixes) or len(given) < 2:
+        return given[0] if len(given) == len(fixes) else None
+    common = set.intersection(*({*map(_places, each.options())} for each in given))
+    first, *others = given
+    also = tuple(_like(each, first) for each in others)
+    options = [replace(each, also=also) for each in first.options() if _places(each) not in common]
+    ranked = [each for fix in given for each in enumerate(fix.options())]
+    ranked.sort(key=lambda each: (each[1].is_guess, each[0]))
+    shared = [option for _, option in ranked if _places(option) in common]
+    result: Change | None = None
+    for option in reversed([*shared, *options]):
+        result = replace(option, otherwise=result)
+    return result
+
+
+def _places(change: Change) -> tuple[object, ...]:
+    return tuple((each.start, each.end, each.part) for each in change.rewrites)
+
+
+def _like(change: Change, first: Change) -> Change:
+    """A fix that moves another part of what `first` moves a part of: by the same line, if it can,
+    in the words of that."""
+    parts = {_place(rewrite): rewrite for _, rewrite in _lines(change)}
+    result = change
+    for option, rewrite in reversed(list(_lines(first))):
+        other = parts.get(_place(rewrite))
+        if other is not None:
+            line = replace(rewrite, part=other.part)
+            result = replace(option, rewrites=(line,), otherwise=result)
+    return result
+
+
+def _lines(change: Change) -> Iterator[tuple[Change, Rewrite]]:
+    """The options of a fix that put a line at the top of a loop."""
+    for option in change.options():
+        match option.rewrites:
+            case (Rewrite(start=Anchor(side="below")) as rewrite,):
+                yield option, rewrite
+
+
+def _place(rewrite: Rewrite) -> tuple[Located, str]:
+    return rewrite.start.node, rewrite.start.side
