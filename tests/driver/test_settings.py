@@ -62,7 +62,7 @@ MISTAKES = {
         "devlint.toml",
         'output-format = "xml"',
         "devlint.toml: `output-format` must be one of full, concise, grouped, json, json-lines, "
-        "sarif, github, gitlab, junit, not `'xml'`",
+        "sarif, github, gitlab, junit, html, not `'xml'`",
     ),
     "not a table": (
         "pyproject.toml",
