@@ -21,6 +21,11 @@ ROUND = "devlint: waiting for changes; Ctrl-C ends\n"
 PATIENCE = 30.0
 
 
+def heed_interrupts() -> None:
+    """What a shell starts in its background ignores them, and so does what that starts."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @dataclass
 class Watch:
     """A run with `--watch`, and what it has printed."""
@@ -48,7 +53,11 @@ def watching(project: Project, in_time: Waiter) -> Callable[..., contextmanager[
         words = ["--watch", "-n", "--output-format=concise", *args]
         with out.open("wb") as to_out, err.open("wb") as to_err:
             process = subprocess.Popen(
-                project.command(*words), cwd=project.folder, stdout=to_out, stderr=to_err
+                project.command(*words),
+                cwd=project.folder,
+                stdout=to_out,
+                stderr=to_err,
+                preexec_fn=heed_interrupts,
             )
         try:
             yield Watch(process, out, err, in_time)
@@ -147,7 +156,9 @@ def test_a_terminal_is_cleared_before_each_round(project: Project) -> None:
     project.write({"a.py": BAD_DEVICE})
     ours, theirs = pty.openpty()
     words = project.command("--watch", "-n", "--color=never")
-    with subprocess.Popen(words, cwd=project.folder, stdout=theirs, stderr=theirs) as process:
+    with subprocess.Popen(
+        words, cwd=project.folder, stdout=theirs, stderr=theirs, preexec_fn=heed_interrupts
+    ) as process:
         os.close(theirs)
         printed = b""
         while b"Ctrl-C" not in printed:
