@@ -98,7 +98,7 @@ def test_what_is_withheld_may_not_show_without_pedantic(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("devlint.verdict.score.THRESHOLD", 100)
-    monkeypatch.setattr("devlint.verdict.saying.is_certain", lambda number: True)
+    monkeypatch.setattr("devlint.verdict.saying.is_certain", lambda number, least: True)
     found = told(tmp_path, f"{DISCARDED}  # error: [DEV302]", "error pedantic", '["DEV302"]')
     assert "shown without `pedantic`: [DEV302]" in found
 
