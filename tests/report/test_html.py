@@ -323,7 +323,7 @@ def test_the_command_writes_a_page(
             "none/report.html: can't be written",
         ),
         (["--output-format", "html", "-o", "folder"], "folder: can't be written"),
-        (["--output-format", "htm"], "invalid choice: 'htm'"),
+        (["--output-format", "htm"], 'not `htm`; did you mean "html"?'),
     ],
 )
 def test_a_mistake_is_told_and_nothing_is_lost(

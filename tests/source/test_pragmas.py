@@ -9,14 +9,14 @@ from devlint.source.pragmas import Idle, Pragmas, read_pragmas
 from devlint.source.reading import read_document
 
 KNOWN = {
-    "DEV002": "DEV002",
-    "unused-suppression": "DEV002",
-    "DEV101": "DEV101",
-    "hardcoded-cuda-call": "DEV101",
-    "DEV103": "DEV103",
-    "DEV202": "DEV202",
+    "DEV002": ("DEV002",),
+    "unused-suppression": ("DEV002",),
+    "DEV101": ("DEV101",),
+    "hardcoded-cuda-call": ("DEV101",),
+    "DEV103": ("DEV103",),
+    "DEV202": ("DEV202",),
 }
-ALL = frozenset(KNOWN.values())
+ALL = frozenset(code for codes in KNOWN.values() for code in codes)
 
 
 def read(code: str) -> tuple[Document, Pragmas]:
