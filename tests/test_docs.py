@@ -178,12 +178,20 @@ batch = torch.ones(3, 4)
 @of("python")
 def test_code_runs(block: Block, monkeypatch: pytest.MonkeyPatch) -> None:
     import devlint
+    from devlint.runtime import guard as guards
 
     code = compile(block.text, block.page, "exec")
     names: dict[str, Any] = {"__name__": "example"}
     emulates = "devlint.emulate(" in block.text
     kind = contextlib.nullcontext() if emulates else devlint.emulate("cuda", count=2)
-    with kind:
+    with kind, contextlib.ExitStack() as installed:
+
+        def install_guard(mode: str | None = None) -> Any:
+            found = guards.install_guard(mode)
+            installed.callback(found.remove)  # the page's program would end here
+            return found
+
+        monkeypatch.setattr(devlint, "install_guard", install_guard, raising=False)
         if not emulates:
             exec(GIVEN, names)
         else:
