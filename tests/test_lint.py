@@ -14,6 +14,7 @@ from devlint import lint
 from devlint.config.settings import Settings, check_layer, merge
 from devlint.flow.surroundings import Text
 from devlint.model import ir
+from devlint.model.findings import Level
 from devlint.rulebook import pages
 from devlint.source.document import Document
 from devlint.source.reading import document_of
@@ -139,6 +140,36 @@ def test_the_first_place_tells_the_others() -> None:
     assert finding.fix is not None
     assert finding.fix.message == "Move `a` to `b.device`, and so 1 more"
     assert [edit.span.row for edit in finding.fix.edits] == [3, 4]
+
+
+def test_one_cause_is_one_finding_whichever_rules_tell_it() -> None:
+    code = """\
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+
+def add(x: torch.Tensor):
+    ones = torch.ones(3)
+    return x + ones
+
+def train(data, device):
+    model = nn.Linear(3, 3).to(device)
+    for x, y in DataLoader(data):
+        out = model(x)
+        loss = nn.functional.cross_entropy(out, y)
+
+def use(x, device):
+    return add(x.to(device))
+"""
+    settings = merge([check_layer("x", "", {"pedantic": True})])
+    made, batch = lint.check_source(code.encode(), "x.py", settings)
+    assert (made.code, made.span.row, made.level) == ("DEV203", 6, Level.ERROR)  # DEV202 in row 7
+    assert (batch.code, batch.span.row) == ("DEV201", 12)
+    assert [(each.span.row, each.message) for each in batch.trace[-1:]] == [(13, "and `y` here")]
+    assert batch.fix is not None
+    assert [each.content.strip() for each in batch.fix.edits] == [
+        "x, y = x.to(device), y.to(device)"
+    ]
 
 
 def test_a_plain_class_is_for_what_its_file_is_for() -> None:

@@ -34,7 +34,7 @@ def move_from_the_start(odd: Operand, partner: Operand, module: bool = False) ->
     """Move `odd` to where `partner` is where it comes from: a batch at the top of its loop, what a
     call makes behind that call, what has a name where it gets that; or else where it is used. The
     device is in the words by which `partner` was moved, where they can be typed there."""
-    if odd.node is partner.node or odd.value.trait is Trait.OF_DISTRIBUTION:
+    if odd.node is partner.node:
         return None
     devices = devices_of(partner, module)
     chosen = make_there(odd, devices, move_where_used(odd, devices))
@@ -55,7 +55,9 @@ def make_there(odd: Operand, devices: list[Words], otherwise: Change | None) -> 
 
 
 def move_where_used(odd: Operand, devices: list[Words]) -> Change | None:
-    """Move `odd` where it gets its name, or else where it is used."""
+    """Move `odd` where it gets its name, or else where it is used; not so a distribution."""
+    if odd.value.trait is Trait.OF_DISTRIBUTION:
+        return None
     return _moved(odd, devices, _where_bound, _moved(odd, devices, _at_use, None))
 
 
@@ -135,12 +137,15 @@ def _where_made(odd: Operand, device: str) -> tuple[Rewrite, ...]:
         return ()  # one of several
     for step in reversed(odd.steps):
         match step:
-            case Step(sort=Sort.MOVE_HOST, node=move) if (inner := moved_by(move)) is not None:
+            case (
+                Step(sort=Sort.MOVE_HOST, node=move)
+                | Step(node=ir.Call(func=ir.Attribute(attr="cuda")) as move)
+            ) if (inner := moved_by(move)) is not None:
                 return (replace_tail(inner, move, f".to({device})"),)
-            case Step(sort=sort, node=ir.Call() as made) if sort in _MAKING:
-                return put_on(made, device)
             case Step(sort=sort) if sort in MOVES:
                 return ()
+            case Step(sort=sort, node=ir.Call() as made) if sort in _MAKING:
+                return put_on(made, device)
     return ()
 
 

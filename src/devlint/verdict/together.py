@@ -9,31 +9,38 @@ from devlint.model import ir
 from devlint.model.findings import Anchor, Change, Hop, Level, Located, Report, Rewrite
 from devlint.model.trees import key
 from devlint.rulebook import Page
+from devlint.verdict.score import is_certain, score
 
 Said = list[tuple[Page, Report]]
 
 
 def gathered(said: Said) -> Iterator[tuple[Page, Report]]:
-    """What is said, and of what goes back to one root the report that stands there, else the first,
-    which tells the other places."""
-    groups: dict[Located, list[Report]] = {}
-    for _, report in said:
+    """What is said, and of what goes back to one root one report alone, which tells the other
+    places: one that is certain, or else stands at the root, or else the first."""
+    groups: dict[Located, Said] = {}
+    for page, report in said:
         if report.root is not None:
-            groups.setdefault(report.root, []).append(report)
+            groups.setdefault(report.root, []).append((page, report))
+    told = {root: min(group, key=_rank)[1] for root, group in groups.items()}
     for page, report in said:
         if report.root is None:
             yield page, report
-            continue
-        group = groups[report.root]
-        first = min(
-            group, key=lambda each: (each.at is not each.root, each.level is not Level.ERROR)
-        )
-        if report is first:
-            yield page, _with_others(first, [each for each in group if each is not first])
+        elif report is told[report.root]:
+            group = groups[report.root]
+            gravest = any(_level(*each) is Level.ERROR for each in group)
+            others = [each for _, each in group if each is not report]
+            whole = _with_others(report, others) if others else report
+            yield page, replace(whole, level=Level.ERROR) if gravest else whole
 
 
-def _is_further(report: Report) -> tuple[bool, bool]:
-    return report.at is not report.root, report.level is Level.WARNING
+def _rank(said: tuple[Page, Report]) -> tuple[bool, bool, bool]:
+    page, report = said
+    certain = is_certain(score(page.code, report.sorts))
+    return not certain, report.at is not report.root, _level(page, report) is not Level.ERROR
+
+
+def _level(page: Page, report: Report) -> Level:
+    return report.level or page.level
 
 
 def _with_others(first: Report, others: list[Report]) -> Report:
