@@ -82,6 +82,8 @@ class Rewrite:
     `binds`: a name that the statement has to bind below which a line is put.
     `alone`: the text is a statement of its own beside that place, where a statement starts or ends:
     on a row of its own, or in the row of the statement where that shares it with others.
+    `cast`: a node, and the text to put behind its cast instead where it is cast to another dtype
+    right behind: an accelerator may have no float64.
     """
 
     start: Anchor
@@ -89,6 +91,7 @@ class Rewrite:
     text: str
     binds: str = ""
     alone: bool = False
+    cast: tuple[Located, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from devlint.model.findings import (
     insert_below,
     replace_tail,
 )
+from devlint.model.trees import is_cast
 from devlint.rules._meetings import OPERATIONS, followed_by, fresh, is_own_place, named
 
 _ATOMS = (ir.Name, ir.Attribute, ir.Subscript, ir.Call)
@@ -133,11 +134,12 @@ def _at_use(odd: Operand, device: str) -> tuple[Rewrite, ...]:
 
 
 def _at_start(odd: Operand, device: str) -> tuple[Rewrite, ...]:
-    """Move it at the top of the loop that gives it, or behind the call that makes it."""
+    """Move it at the top of the loop that gives it, or behind the call that makes it. A batch that
+    is cast may be of a dtype that the device doesn't take: it is moved where it is used."""
     name = _root(odd.node)
     for step in odd.steps:
         match step:
-            case Step(sort=Sort.LOADED, node=loader) if name:
+            case Step(sort=Sort.LOADED, node=loader) if name and not is_cast(odd.node):
                 return (insert_below(loader, f"{name} = {name}.to({device})", name),)
             case Step(sort=sort, node=ir.Call() as made) if sort in _MAKING:
                 return put_on(made, device)
@@ -166,7 +168,17 @@ def _whole(operand: Operand) -> str:
 
 def put_on(node: ir.Expr, device: str) -> tuple[Rewrite, ...]:
     """Put what an expression gives on `device`: in its creation call, or by a move behind it."""
-    return put_in_creation(node, device) or suffix(node, f".to({device})")
+    return put_in_creation(node, device) or move_behind(node, device)
+
+
+def move_behind(node: ir.Expr, device: str) -> tuple[Rewrite, ...]:
+    """`x` -> `x.to(device)`, and `x.float()` -> `x.float().to(device)`: data of the host may be of
+    float64, which some accelerators don't take."""
+    move = f".to({device})"
+    return tuple(
+        replace(rewrite, cast=(node, move)) if rewrite.text == move else rewrite
+        for rewrite in suffix(node, move)
+    )
 
 
 def put_in_creation(node: ir.Expr, device: str) -> tuple[Rewrite, ...]:
@@ -177,8 +189,19 @@ def put_in_creation(node: ir.Expr, device: str) -> tuple[Rewrite, ...]:
             and args
             and not any(arg.star == "**" or arg.keyword in ("device", "out") for arg in args)
         ):
-            return (insert_after(args[-1], f", device={device}"),)
+            made = insert_after(args[-1], f", device={device}")
+            if attr in _OF_DATA and not _is_spelled_out(args[0].value):
+                made = replace(made, cast=(node, f".to({device})"))
+            return (made,)
     return ()
+
+
+_OF_DATA = ("as_tensor", "tensor")
+
+
+def _is_spelled_out(data: ir.Expr) -> bool:
+    """Whether it is `1.0` or `[x, 1.0]`: what Python's own numbers make is of the default dtype."""
+    return isinstance(data, (ir.Constant, ir.Display))
 
 
 def without(call: ir.Call, argument: ir.Argument) -> tuple[Rewrite, ...]:

@@ -42,7 +42,7 @@ def _is_dict(display: ir.Expr | None) -> bool:
 def _wrap(kept: KeptModules, wrapper: str) -> Change | None:
     """Unsafe: registered modules show up in `state_dict()` and `parameters()`."""
     display = kept.display
-    if not kept.nn or display is None or not _can_wrap(display):
+    if not kept.nn or kept.numbered or display is None or not _can_wrap(display):
         return None
     rewrites = (insert_before(display, f"{kept.nn}.{wrapper}("), insert_after(display, ")"))
     return Change(f"Wrap it in `{kept.nn}.{wrapper}`", rewrites, Safety.UNSAFE)
