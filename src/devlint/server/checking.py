@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+from devlint.applying import FixResult, fix_source
 from devlint.config.configuration import Configuration
 from devlint.config.patterns import matcher
 from devlint.config.settings import Settings, SettingsError
@@ -17,7 +18,6 @@ from devlint.driver import ignoring
 from devlint.driver.discover import Source
 from devlint.driver.ignoring import is_excluded
 from devlint.files import NOTEBOOK, PYTHON, UNSEEN, suffix
-from devlint.fix.applying import FixResult, fix_source
 from devlint.fix.files import fix_bytes
 from devlint.fix.suppress import suppress_one
 from devlint.flow.frames.world import StoppedError, TooManyStepsError, stoppable
