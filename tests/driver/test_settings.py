@@ -67,7 +67,7 @@ MISTAKES = {
         "devlint.toml",
         'output-format = "xml"',
         "devlint.toml: `output-format` must be one of full, concise, grouped, json, json-lines, "
-        "sarif, github, gitlab, junit, pylint, azure, rdjson, not `'xml'`",
+        "sarif, github, gitlab, junit, pylint, azure, rdjson, html, not `'xml'`",
     ),
     "unknown level to fail on": (
         "devlint.toml",

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from devlint.runtime.explaining.definitions import place_of
-from devlint.runtime.operands import Site
+from devlint.runtime.operands import NO_STORAGE, Site
 
 _REMEMBERED = 64
 """Tensors of one line that are known again."""
@@ -48,10 +48,11 @@ class Line:
         """Whether the line copies a tensor once more; note that it does."""
         if not isinstance(tensor, torch.Tensor):
             return False
-        with torch._C.DisableTorchFunction():
-            if tensor.is_inference():
-                return False  # nothing tells whether it has changed
-            version = tensor._version
+        try:
+            with torch._C.DisableTorchFunction():
+                version = tensor._version
+        except NO_STORAGE:  # of inference tensors nothing tells whether they have changed
+            return False
         before, known = self.seen.pop(id(tensor), (None, -1))
         self.seen[id(tensor)] = weakref.ref(tensor), version
         if len(self.seen) > _REMEMBERED:
