@@ -22,6 +22,8 @@ ROUNDED = frozenset({"DEV107"})
 """Rules whose fixes let the program compute in bfloat16 on more devices than before."""
 
 _DOUBLE = "doesn't support float64"
+_INDEX = "it is given the index of a device that isn't there"
+_GIVEN = "a constructor that takes a container of modules is given one module here"
 
 OF_ITSELF: Mapping[tuple[str, str], str] = {
     ("dev1_loads::Every loader[0]", "constants.pkl"): "the file is none of TorchScript",
@@ -30,7 +32,12 @@ OF_ITSELF: Mapping[tuple[str, str], str] = {
     ("dev3_attributes::Questions that are named and not called[0]", "Assert"): "it asks for groups",
     ("dev3_containers::numpy's universal functions give tensors back[0]", _DOUBLE): "made by numpy",
     ("dev4_state::From numpy[0]", _DOUBLE): "`forward` multiplies float32 by float64",
-    ("lossy-device-default::Example[0]", "index 0"): "it asks for the second device",
+    ("device-index-taken-for-false::Example[0]", "index 0"): "it asks for the second device",
+    ("dev3_wrong_arguments::Slips of which nothing needs to be known[2]", "device ordinal"): _INDEX,
+    ("dev3_wrong_arguments::Slips of which nothing needs to be known[2]", "index 0"): _INDEX,
+    ("dev4_fixes::Containers that are put together or given[0]", "an iterable"): _GIVEN,
+    ("dev4_state::Containers of modules that are given to a constructor[0]", "an iterable"): _GIVEN,
+    ("dev4_state::Containers of modules that are given to a constructor[1]", "an iterable"): _GIVEN,
     (
         "dev2_modules::Lengths that are packed by[1]",
         "'lengths' argument",
