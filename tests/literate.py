@@ -261,17 +261,17 @@ def _wrong_fix(case: Case, findings: list[Finding]) -> Iterator[str]:
         return
     if not findings or any(finding.fix is None for finding in findings):
         return
-    result = _fix(case, case.source.encode())
+    result = fix(case, case.source.encode())
     for dropped in result.dropped:
         place = case.at(dropped.finding.span.row)
         yield f"{place}: the fix of {dropped.finding.code} doesn't hold: {dropped.reason}"
     if not result.dropped and result.data != case.fixed.encode():
         yield f"{case.at(1)}: the fixes give another text:\n{_difference(case.fixed, result.data)}"
-    elif _fix(case, result.data).data != result.data:
+    elif fix(case, result.data).data != result.data:
         yield f"{case.at(1)}: fixing twice gives another text than fixing once"
 
 
-def _fix(case: Case, data: bytes) -> FixResult:
+def fix(case: Case, data: bytes) -> FixResult:
     """What all fixes, unsafe ones too, make of a text."""
     return fix_source(data, FILENAME, case, True, lambda new, filename, case: lint(case, new))
 

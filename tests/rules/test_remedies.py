@@ -118,3 +118,91 @@ def test_what_is_moved_to_the_wrong_place_is_moved_once() -> None:
     """
     finding = only(text, "DEV201")
     assert finding.help == "move it: `x.to(next(model.parameters()).device)`"
+
+
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [
+        ("DEV303", "from torch import nn\nplace = nn.CrossEntropyLoss().device\n"),
+        (
+            "DEV401",
+            """
+            import torch
+            from torch import nn
+
+            class Net(torch.jit.ScriptModule):
+                def __init__(self):
+                    super().__init__()
+                    self.layer = nn.Linear(2, 2)
+                    self.shift = torch.ones(2)
+
+                @torch.jit.script_method
+                def forward(self, x):
+                    return self.layer(x) + self.shift
+            """,
+        ),
+        *(
+            (
+                "DEV402",
+                f"""
+                from torch import nn
+
+                class Net(nn.Module):
+                    def __init__(self, rows):
+                        super().__init__()
+                        self.layers = {{}}
+                        {loop}:
+                            self.layers[{key}] = nn.Linear(2, 2)
+                """,
+            )
+            for loop, key in [
+                ("for i in range(3)", "i"),
+                ("for i, row in enumerate(rows)", "i"),
+                ("if rows", "0"),
+            ]
+        ),
+    ],
+)
+def test_no_fix_where_it_would_raise(code: str, text: str) -> None:
+    """A loss has no parameters, TorchScript saves all buffers, and numbers name no modules."""
+    assert only(text, code).fix is None
+
+
+def test_names_of_modules_are_what_a_dict_of_modules_is_wrapped_for() -> None:
+    text = """
+        from torch import nn
+
+        class Net(nn.Module):
+            def __init__(self, rows):
+                super().__init__()
+                self.layers = {}
+                for i, row in enumerate(rows):
+                    self.layers[row] = nn.Linear(2, 2)
+        """
+    fix = only(text, "DEV402").fix
+    assert fix is not None
+    assert [edit.content for edit in fix.edits] == ["nn.ModuleDict(", ")"]
+
+
+def test_a_module_is_asked_for_its_device_by_its_parameters() -> None:
+    text = """
+        import torch
+        from torch import nn
+
+        class Net(nn.Module):
+            def forward(self, x):
+                return x
+
+        class Trainer:
+            def __init__(self, backbone):
+                self.backbone = backbone
+                self.head = nn.Linear(3, 3)
+
+            def step(self):
+                place = next(self.backbone.parameters()).device
+                return self.head(torch.zeros((1, 3), device=place))
+        """
+    fix = only(text, "DEV208").fix
+    assert fix is not None
+    (edit,) = fix.edits
+    assert edit.content == ".to(next(self.backbone.parameters()).device)"

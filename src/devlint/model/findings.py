@@ -113,6 +113,8 @@ class Rewrite:
     `part`: what is moved to the device `text` by a line below. Lines at one place become one.
     `alone`: the text is a statement of its own beside that place, where a statement starts or ends:
     on a row of its own, or in the row of the statement where that shares it with others.
+    `cast`: a node, and the text to put behind its cast instead where it is cast to another dtype
+    right behind: an accelerator may have no float64.
     """
 
     start: Anchor
@@ -120,6 +122,7 @@ class Rewrite:
     text: str
     part: Part | None = None
     alone: bool = False
+    cast: tuple[Located, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

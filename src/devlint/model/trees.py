@@ -114,6 +114,20 @@ def is_named(node: ir.Node) -> bool:
                 return False
 
 
+CASTS = frozenset({"bfloat16", "bool", "byte", "float", "half", "int", "long", "short"})
+"""Methods that cast a tensor to another dtype."""
+
+
+def is_cast(node: ir.Node) -> bool:
+    """Whether an expression casts a tensor, before other methods of it or after them:
+    `x.float().view(-1)`."""
+    while isinstance(node, ir.Call) and isinstance(node.func, ir.Attribute):
+        if node.func.attr in CASTS and not node.args:
+            return True
+        node = node.func.value
+    return False
+
+
 def last_name(node: ir.Node) -> str:
     """`c` of `c`, `b.c` and `b["c"]`."""
     if isinstance(node, ir.Name):

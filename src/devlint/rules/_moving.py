@@ -19,7 +19,7 @@ from devlint.model.findings import (
     move_where_bound,
     replace_tail,
 )
-from devlint.model.trees import descendants
+from devlint.model.trees import descendants, is_cast
 from devlint.rules._meetings import OPERATIONS, followed_by
 from devlint.rules._remedies import IN_SCOPE, Words, before_move, devices_of, moved_by
 
@@ -161,10 +161,11 @@ _MAKING = (
 
 
 def _below_loop(odd: Operand, device: str) -> tuple[Rewrite, ...]:
-    """At the top of the loop that gives it."""
+    """At the top of the loop that gives it. A batch that is cast may be of a dtype that the device
+    doesn't take: it is moved where it is used."""
     part = part_of(odd)
     for step in odd.steps:
-        if step.sort is Sort.LOADED and part is not None:
+        if step.sort is Sort.LOADED and part is not None and not is_cast(odd.node):
             return (move_below(step.node, part, device),)
     return ()
 
@@ -211,7 +212,17 @@ def suffix(node: ir.Expr, text: str) -> tuple[Rewrite, ...]:
 
 def put_on(node: ir.Expr, device: str) -> tuple[Rewrite, ...]:
     """Put what an expression gives on `device`: in its creation call, or by a move behind it."""
-    return put_in_creation(node, device) or suffix(node, f".to({device})")
+    return put_in_creation(node, device) or move_behind(node, device)
+
+
+def move_behind(node: ir.Expr, device: str) -> tuple[Rewrite, ...]:
+    """`x` -> `x.to(device)`, and `x.float()` -> `x.float().to(device)`: data of the host may be of
+    float64, which some accelerators don't take."""
+    move = f".to({device})"
+    return tuple(
+        replace(rewrite, cast=(node, move)) if rewrite.text == move else rewrite
+        for rewrite in suffix(node, move)
+    )
 
 
 def put_in_creation(node: ir.Expr, device: str) -> tuple[Rewrite, ...]:
@@ -222,8 +233,19 @@ def put_in_creation(node: ir.Expr, device: str) -> tuple[Rewrite, ...]:
             and args
             and not any(arg.star == "**" or arg.keyword in ("device", "out") for arg in args)
         ):
-            return (insert_after(args[-1], f", device={device}"),)
+            made = insert_after(args[-1], f", device={device}")
+            if attr in _OF_DATA and not _is_spelled_out(args[0].value):
+                made = replace(made, cast=(node, f".to({device})"))
+            return (made,)
     return ()
+
+
+_OF_DATA = ("as_tensor", "tensor")
+
+
+def _is_spelled_out(data: ir.Expr) -> bool:
+    """Whether it is `1.0` or `[x, 1.0]`: what Python's own numbers make is of the default dtype."""
+    return isinstance(data, (ir.Constant, ir.Display))
 
 
 def without(call: ir.Call, argument: ir.Argument) -> tuple[Rewrite, ...]:

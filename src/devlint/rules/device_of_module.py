@@ -17,15 +17,20 @@ def device_of_module(read: AttributeRead) -> Iterator[Report]:
     if module.kind is not Kind.MODULE or read.defined or read.attr not in _OF_TENSORS:
         return
     name = module.type_name or "nn.Module"
+    message = f"`{module}` is a plain module ({name}), which has no `.{read.attr}`"
+    if read.stateless:
+        help = "it has no parameters, and so is nowhere: ask a tensor that it is given"
+        yield Report(at=read.node, message=message, because=module.trace, help=help)
+        return
     fix = Change(
         "Ask the first parameter",
         (insert_before(module.node, "next("), insert_after(module.node, ".parameters())")),
-        Safety.UNSAFE,  # a module without parameters raises StopIteration
+        Safety.UNSAFE,  # one that turns out to have no parameters raises StopIteration
     )
     remedy = f"next({module}.parameters()).{read.attr}"
     yield Report(
         at=read.node,
-        message=f"`{module}` is a plain module ({name}), which has no `.{read.attr}`",
+        message=message,
         because=module.trace,
         fix=fix if not read.called or read.attr == "get_device" else None,
         help=f"its parameters have: `{remedy}{'()' if read.called else ''}`",

@@ -43,7 +43,9 @@ def _is_dict(display: ir.Expr | None) -> bool:
 def _wrap(kept: KeptModules, wrapper: str) -> Change | None:
     """Unsafe: registered modules show up in `state_dict()` and `parameters()`."""
     container = kept.display or _given(kept)
-    if not kept.nn or container is None or (kept.display and not _can_wrap(container)):
+    if not kept.nn or kept.numbered or container is None:
+        return None
+    if kept.display and not _can_wrap(container):
         return None
     rewrites = (insert_before(container, f"{kept.nn}.{wrapper}("), insert_after(container, ")"))
     return Change(f"Wrap it in `{kept.nn}.{wrapper}`", rewrites, Safety.UNSAFE)

@@ -83,7 +83,7 @@ def _register(kept: KeptTensor) -> Change | None:
     The fact tells of the only place that stores the name. Were there another, the name could be
     taken by a plain attribute, which `register_buffer` refuses.
     """
-    if not kept.only:
+    if not kept.only or kept.scripted:
         return None
     match kept.node:
         case ir.Assign(targets=(ir.Attribute(value=ir.Name(id=owner)),), annotation=None):

@@ -7,10 +7,8 @@ from collections.abc import Iterator
 from devlint.flow.facts import ApiCall, Kind, Known, Move, Operand, Trait
 from devlint.model import ir
 from devlint.model.findings import (
-    Anchor,
     Change,
     Report,
-    Rewrite,
     Safety,
     insert_after,
     insert_before,
@@ -19,6 +17,7 @@ from devlint.model.findings import (
 )
 from devlint.model.trees import dotted_name
 from devlint.rules import rule
+from devlint.rules._moving import move_behind, without
 
 _TORCH_OBJECTS = frozenset({Kind.TENSOR, Kind.MODULE, Kind.PLACED, Kind.BATCH})
 _NO_DEVICE = {
@@ -290,8 +289,8 @@ def _move_afterwards(call: ir.Call, device: ir.Argument) -> Change | None:
     """`f(a, device=d)` becomes `f(a).to(d)`."""
     if len(call.args) != 2 or call.args[1] is not device or call.args[0].keyword is not None:
         return None
-    between = Rewrite(Anchor(call.args[0], "end"), Anchor(device.value, "start"), ").to(")
-    return Change("Move the result", (between,), Safety.SAFE)
+    rewrites = (*without(call, device), *move_behind(call, ir.render(device.value, 200)))
+    return Change("Move the result", rewrites, Safety.SAFE)
 
 
 _LEGACY_CONSTRUCTORS = frozenset(

@@ -131,6 +131,11 @@ class Document:
         whole, the parentheses around the whole stay.
         """
         start, end = rewrite.start, rewrite.end
+        if rewrite.cast is not None:
+            node, text = rewrite.cast
+            behind = self.exact.behind_casts(node)
+            if behind is not None:
+                return Edit(self.index.span(behind, behind), text)
         first, last = self.anchor(start.node, start.side), self.anchor(end.node, end.side)
         if start.node is not end.node and start.side == end.side:
             if end.side == "end":

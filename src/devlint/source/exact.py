@@ -18,6 +18,7 @@ import libcst as cst
 from devlint.model import ir
 from devlint.model.findings import Located
 from devlint.model.spans import LineIndex
+from devlint.source.casts import Casts
 from devlint.source.lower_expressions import expression
 from devlint.source.positions import Positions, Range
 from devlint.source.spots import offsets_of
@@ -127,6 +128,17 @@ class Exact:
         Defaults and decorators stand outside of the body.
         """
         return self.positions.body_around(self.outer(node))
+
+    def behind_casts(self, node: Located) -> int | None:
+        """Where the casts of what an expression gives to other dtypes end, which stand right behind
+        it; None where there are none."""
+        found = self._find(node)
+        last = None if found is None else self._casts.last(found)
+        return None if last is None else self.positions.outer(last)[1]
+
+    @cached_property
+    def _casts(self) -> Casts:
+        return Casts(self.positions.nodes())
 
     def _spot(self, node: Located) -> Range:
         place = offsets_of(node.origin, self._index)

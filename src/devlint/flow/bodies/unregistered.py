@@ -15,6 +15,7 @@ from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import name_in
 from devlint.flow.modules import filled
 from devlint.flow.modules.holdings import holds_something
+from devlint.flow.modules.keyed import is_numbered
 from devlint.flow.modules.rewritten import is_moved_by_hand
 from devlint.flow.operations.unpacking import outermost
 from devlint.flow.syntax.walk import descendants, is_static, mentions, self_attribute
@@ -50,7 +51,7 @@ def tell(info: ClassInfo, frame: Frame, name: str, value: Value) -> None:
     frame.record(
         KeptModules(
             statement, frame.context(), info.node.name, name, operand, display, parameters,
-            frame.file.nn,
+            frame.file.nn, is_numbered(info, name),
         )
     )  # fmt: skip
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from devlint.flow.conditions import implications, typed
 from devlint.flow.conditions.settled import is_instance
 from devlint.flow.domain.derivation import Sort, Step, is_making
-from devlint.flow.domain.lattice import CPU, UNKNOWN
+from devlint.flow.domain.lattice import CPU, UNKNOWN, Symbol
 from devlint.flow.domain.paths import Path, as_device, identity, path_value, place_of_path
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.traits import Trait
@@ -112,7 +112,10 @@ def _next_parameter(frame: Frame, call: ir.Call) -> Value:
     """`next(model.parameters())` of a model that isn't known is where that model is; while a module
     is made that has it as a part, nothing is where it will be."""
     if isinstance(call.func, ir.Attribute) and call.func.attr in ("parameters", "buffers"):
-        place = place_of_path(Path(identity(call.func.value), given=True))
+        owner = identity(call.func.value)
+        place = place_of_path(Path(owner, given=True))
+        if isinstance(place, Symbol):  # a module has no `device` that could be asked
+            place = Symbol(place.key, f"next({owner}.{call.func.attr}()).device")
         if _is_of_new_module(frame, call.func.value):
             place = UNKNOWN
         told = Step(Sort.HELD, call)

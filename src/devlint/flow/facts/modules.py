@@ -23,6 +23,8 @@ class KeptTensor(Fact):
     uses: tuple[Hop, ...]
     only: bool = True
     """No other statement stores the attribute."""
+    scripted: bool = False
+    """Its class is one of TorchScript, whose buffers are all saved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,8 @@ class KeptModules(Fact):
     parameters: bool = False
     nn: str = ""
     """The name by which the file reaches torch.nn ("nn", "torch.nn"); "" where it doesn't."""
+    numbered: bool = False
+    """It is a dict with keys that are numbers, which are no names of modules."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,13 +14,15 @@ class AttributeRead(Fact):
     of a tensor that was moved since it was asked for.
 
     `called`: it is called (`x.device()`), and `node` is then the call. `defined`: the
-    receiver's class (or a base that isn't known) may define the attribute.
+    receiver's class (or a base that isn't known) may define the attribute. `stateless`: it is a
+    module without parameters.
     """
 
     receiver: Operand
     attr: str
     called: bool = False
     defined: bool = True
+    stateless: bool = False
 
 
 @dataclass(frozen=True, slots=True)

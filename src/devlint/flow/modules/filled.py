@@ -11,6 +11,7 @@ from devlint.flow.facts import KeptModules
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.modules.holdings import holds_something
+from devlint.flow.modules.keyed import is_numbered
 from devlint.model import ir
 
 
@@ -53,4 +54,5 @@ def fact(info: ClassInfo, frame: Frame, name: str, found: Object) -> KeptModules
     return KeptModules(
         statement, frame.context(), info.node.name, name, operand,
         operand.node if shown else None, found.elements().kind is not Kind.MODULE, frame.file.nn,
+        is_numbered(info, name),
     )  # fmt: skip

@@ -133,6 +133,7 @@ def _about_device(frame: Frame, node: ir.Attribute, base: Value) -> Value | None
                     frame.operand(node.value, base),
                     node.attr,
                     defined=base.kind is not Kind.MODULE or _may_define(frame, base, node.attr),
+                    stateless=_is_stateless(frame, base),
                 )
             )
         if node.attr == "device" and base.kind is not Kind.LIST:
@@ -147,6 +148,11 @@ def _about_device(frame: Frame, node: ir.Attribute, base: Value) -> Value | None
     if base.kind is Kind.UNKNOWN and node.attr == "is_cuda":
         return Value(Kind.BOOL)
     return None
+
+
+def _is_stateless(frame: Frame, base: Value) -> bool:
+    found = frame.object(base) if base.kind is Kind.MODULE else None
+    return found is not None and found.stateless
 
 
 def _is_unseen(frame: Frame, base: Value) -> bool:
