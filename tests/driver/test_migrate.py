@@ -71,6 +71,12 @@ def test_it_asks_before_it_writes(project: Project) -> None:
     assert ".to(device)" in project.read("train.py")
 
 
+def test_where_nothing_is_to_be_asked_the_terminal_is_not_missed(project: Project) -> None:
+    ran = project.spawn("migrate", "nowhere")
+    assert ran.code == 2
+    assert ran.err == "devlint: nowhere: No such file or directory\n"
+
+
 def asked(project: Project, answer: bytes) -> str:
     """What a user at a terminal sees who answers."""
     ours, theirs = pty.openpty()

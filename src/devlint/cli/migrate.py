@@ -35,8 +35,6 @@ def migrate(options: argparse.Namespace) -> int:
     program = None
     if options.verify is not None:
         program = _program(options.verify)
-    if not (options.yes or options.diff) and (sys.stdin is None or not sys.stdin.isatty()):
-        raise UsageError("there is no terminal to ask: give --yes to write, or --diff to look")
     current = os.getcwd()
     configuration = configured(options, current)
     settings = configuration.for_folder(current)
@@ -48,6 +46,8 @@ def migrate(options: argparse.Namespace) -> int:
         return session.finish([])
     if not found.sources:
         raise UsageError(f"no Python files found in {', '.join(paths)}")
+    if not (options.yes or options.diff) and (sys.stdin is None or not sys.stdin.isatty()):
+        raise UsageError("there is no terminal to ask: give --yes to write, or --diff to look")
     root = settings.root or current
     migration = work_out(found.sources, Choice(oldest_torch(root)), name)
     session.failures += migration.failures

@@ -2,34 +2,30 @@
 
 from __future__ import annotations
 
-import re
-
 import libcst as cst
 import libcst.matchers as m
 
 from devlint.migrate.scene import Scene
 from devlint.migrate.syntax import string
-
-_TYPE = re.compile(r"torch\.(cuda\.)?(\w+)Tensor")
+from devlint.torchapi.spellings import place_of_type, type_on_cpu
 
 
 def aliases(scene: Scene, module: cst.Module) -> dict[str, str]:
-    """The names that stand for one type on the CPU or on CUDA, each with the type ("Float").
+    """The names that stand for one type on the CPU or on CUDA, each with that of the CPU.
 
     Such a name is only called, or given to `.type()`: else it stays what it is.
     """
-    kinds: dict[str, set[str]] = {}
+    types: dict[str, set[str]] = {}
     on_cuda: set[str] = set()
     for assign in m.findall(module, m.Assign(targets=[m.AssignTarget(m.Name())])):
         assert isinstance(assign, cst.Assign)
         target = assign.targets[0].target
         assert isinstance(target, cst.Name)
-        found = [_TYPE.fullmatch(_spelled(scene, each)) for each in _branches(assign.value)]
-        known = kinds.setdefault(target.value, set())
-        known.update("" if each is None else each[2] for each in found)
-        if any(each is not None and each[1] for each in found):
+        found = [_spelled(scene, each) for each in _branches(assign.value)]
+        types.setdefault(target.value, set()).update(map(type_on_cpu, found))
+        if "cuda" in map(place_of_type, found):
             on_cuda.add(target.value)
-    single = {name: min(kinds[name]) for name in on_cuda if len(kinds[name]) == 1}
+    single = {name: min(types[name]) for name in on_cuda if len(types[name]) == 1}
     for name in m.findall(module, m.Name()):
         if isinstance(name, cst.Name) and name.value in single and not _is_type_there(scene, name):
             del single[name.value]

@@ -72,19 +72,19 @@ class Converter(cst.CSTTransformer):
         if isinstance(func, cst.Name) and func.value in self._aliases:
             return moved_to(updated, cst.Arg(self._scene.device_expression(original)))
         if m.matches(original, m.Call(m.Attribute(attr=m.Name("type")), [m.Arg(m.Name())])):
-            kind = self._aliases.get(spelled(original.args[0].value))
-            if kind is not None:
+            name = self._aliases.get(spelled(original.args[0].value))
+            if name is not None:
                 assert isinstance(updated.func, cst.Attribute)
-                return moves.to_type(self._scene, original, updated.func.value, kind)
+                return moves.to_type(self._scene, original, updated.func.value, name)
         return None
 
     def leave_Assign(self, original_node: cst.Assign, updated_node: cst.Assign) -> cst.Assign:
         target = strings.assigned(self._scene, original_node.value)
-        kind = self._aliases.get(target.value) if isinstance(target, cst.Name) else None
-        if kind is None:
+        name = self._aliases.get(target.value) if isinstance(target, cst.Name) else None
+        if name is None:
             return updated_node
         self._scene.done["tensor types"] += 1
-        return updated_node.with_changes(value=self._scene.code(f"torch.{kind}Tensor"))
+        return updated_node.with_changes(value=self._scene.code(name))
 
     def leave_SimpleString(
         self, original_node: cst.SimpleString, updated_node: cst.SimpleString

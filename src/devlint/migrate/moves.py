@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import libcst as cst
 import libcst.matchers as m
 
@@ -20,20 +18,7 @@ from devlint.migrate.syntax import (
     spelled,
     string,
 )
-
-_TENSOR = re.compile(r"torch\.cuda\.(\w+)Tensor")
-_DTYPES = {
-    "Float": "float32",
-    "Double": "float64",
-    "Half": "float16",
-    "BFloat16": "bfloat16",
-    "Long": "int64",
-    "Int": "int32",
-    "Short": "int16",
-    "Byte": "uint8",
-    "Char": "int8",
-    "Bool": "bool",
-}
+from devlint.torchapi.spellings import dtype_of_type, place_of_type, type_on_cpu
 
 
 def move(scene: Scene, original: cst.Call, updated: cst.Call) -> cst.BaseExpression | None:
@@ -184,18 +169,18 @@ def as_float(scene: Scene, original: cst.Call, updated: cst.Call) -> cst.BaseExp
 
 
 def tensor_type(scene: Scene, node: cst.BaseExpression) -> str | None:
-    """`Float` of `torch.cuda.FloatTensor`, as a name or as a string."""
-    found = _TENSOR.fullmatch(string(node) or scene.library(node))
-    return found[1] if found is not None and found[1] in _DTYPES else None
+    """`torch.cuda.FloatTensor`, as a name or as a string."""
+    name = string(node) or scene.library(node)
+    return name if name and place_of_type(name) == "cuda" else None
 
 
 def type_called(scene: Scene, original: cst.Call, updated: cst.Call) -> cst.BaseExpression | None:
     """`torch.cuda.FloatTensor(x)` -> `torch.FloatTensor(x).to(device)`."""
-    kind = tensor_type(scene, original.func)
-    if kind is None:
+    name = tensor_type(scene, original.func)
+    if name is None:
         return None
     scene.done["tensor types"] += 1
-    made = updated.with_changes(func=scene.code(f"torch.{kind}Tensor"))
+    made = updated.with_changes(func=scene.code(type_on_cpu(name)))
     return moved_to(made, cst.Arg(scene.device_expression(original)))
 
 
@@ -203,19 +188,19 @@ def type_method(scene: Scene, original: cst.Call, updated: cst.Call) -> cst.Base
     """`x.type(torch.cuda.FloatTensor)` -> `x.to(device, torch.float32)`."""
     if not m.matches(original, m.Call(func=m.Attribute(attr=m.Name("type")), args=[m.Arg()])):
         return None
-    kind = tensor_type(scene, original.args[0].value)
-    if kind is None:
+    name = tensor_type(scene, original.args[0].value)
+    if name is None:
         return None
     assert isinstance(updated.func, cst.Attribute)
     scene.done["tensor types"] += 1
-    return to_type(scene, original, updated.func.value, kind)
+    return to_type(scene, original, updated.func.value, name)
 
 
 def to_type(
-    scene: Scene, original: cst.Call, value: cst.BaseExpression, kind: str
+    scene: Scene, original: cst.Call, value: cst.BaseExpression, name: str
 ) -> cst.BaseExpression:
     """`value.to(device, torch.float32)`."""
-    dtype = scene.code(f"torch.{_DTYPES[kind]}")
+    dtype = scene.code(f"torch.{dtype_of_type(name)}")
     return moved_to(value, cst.Arg(scene.device_expression(original)), cst.Arg(dtype))
 
 
@@ -223,12 +208,12 @@ def type_asked(scene: Scene, original: cst.Call, updated: cst.Call) -> cst.BaseE
     """`isinstance(x, torch.cuda.FloatTensor)` -> `x.is_cuda and x.dtype == torch.float32`."""
     if not m.matches(original, m.Call(func=m.Name("isinstance"), args=[m.Arg(), m.Arg()])):
         return None
-    kind = tensor_type(scene, original.args[1].value)
+    name = tensor_type(scene, original.args[1].value)
     subject = spelled(original.args[0].value)
-    if kind is None or not m.matches(original.args[0].value, m.Name() | m.Attribute()):
+    if name is None or not m.matches(original.args[0].value, m.Name() | m.Attribute()):
         return None
     scene.done["tensor types"] += 1
-    text = f'({subject}.device.type != "cpu" and {subject}.dtype == torch.{_DTYPES[kind]})'
+    text = f'({subject}.device.type != "cpu" and {subject}.dtype == torch.{dtype_of_type(name)})'
     return scene.code(text)
 
 
@@ -245,10 +230,10 @@ def default_type(scene: Scene, original: cst.Call, updated: cst.Call) -> cst.Bas
     """`torch.set_default_tensor_type("torch.cuda.FloatTensor")`."""
     if scene.library(original.func) != "torch.set_default_tensor_type" or not original.args:
         return None
-    kind = tensor_type(scene, original.args[0].value)
-    if kind is None:
+    name = tensor_type(scene, original.args[0].value)
+    if name is None:
         return None
-    if kind != "Float" or not scene.choice.has_default_device:
+    if dtype_of_type(name) != "float32" or not scene.choice.has_default_device:
         scene.leave(original, "set the default device and the default dtype apart")
         return None
     scene.done["tensor types"] += 1

@@ -1,6 +1,5 @@
 """DEV105: a tensor type that names its device, `torch.cuda.FloatTensor` or `torch.LongTensor`."""
 
-import re
 from collections.abc import Iterator
 
 from devlint.flow.facts import (
@@ -18,27 +17,14 @@ from devlint.flow.facts import (
 from devlint.model import ir
 from devlint.model.findings import Change, Report, Safety, replace, replace_tail
 from devlint.rules import rule
+from devlint.torchapi.spellings import dtype_of_type, is_type_of_cuda, place_of_type
 
-_CUDA_TYPE = re.compile(r"torch\.cuda\.(\w+)Tensor")
-_CPU_TYPE = re.compile(r"torch\.(\w+)Tensor")
-_DTYPES = {
-    "Float": "float32",
-    "Double": "float64",
-    "Half": "float16",
-    "BFloat16": "bfloat16",
-    "Long": "int64",
-    "Int": "int32",
-    "Short": "int16",
-    "Byte": "uint8",
-    "Char": "int8",
-    "Bool": "bool",
-}
 _HELP = "name the dtype and the device apart: `torch.tensor(..., dtype=..., device=device)`"
 
 
 @rule("cuda-tensor-type", on=ApiRead)
 def type_read(read: ApiRead) -> Iterator[Report]:
-    if read.context.guard is Guard.NONE and _CUDA_TYPE.fullmatch(read.name):
+    if read.context.guard is Guard.NONE and is_type_of_cuda(read.name):
         yield Report(at=read.node, message=f"`{read.name}` exists only on CUDA", help=_HELP)
 
 
@@ -46,16 +32,12 @@ def type_read(read: ApiRead) -> Iterator[Report]:
 def type_called(call: ApiCall) -> Iterator[Report]:
     if call.context.guard is not Guard.NONE:
         return
-    if _CUDA_TYPE.fullmatch(call.name):
+    if is_type_of_cuda(call.name):
         yield Report(at=call.node, message=f"`{call.name}` exists only on CUDA", help=_HELP)
     elif call.name == "torch.set_default_tensor_type":
         given = call.positional[0] if call.positional else call.keyword("t")
         # A type that is no string is reported where it is read.
-        if (
-            given is not None
-            and given.kind is Kind.STRING
-            and _CUDA_TYPE.fullmatch(_spelled(given))
-        ):
+        if given is not None and given.kind is Kind.STRING and is_type_of_cuda(_spelled(given)):
             yield Report(
                 at=given.node,
                 message=f"`{_spelled(given)}` exists only on CUDA",
@@ -83,20 +65,20 @@ def type_method(move: Move) -> Iterator[Report]:
         )
         return
     name = _spelled(given)
-    if _CUDA_TYPE.fullmatch(name):
+    if is_type_of_cuda(name):
         if given.kind is Kind.STRING and move.context.guard is Guard.NONE:
             yield Report(at=given.node, message=f"`{name}` exists only on CUDA", help=_HELP)
         return
-    found = _CPU_TYPE.fullmatch(name)
-    if found is None or found[1] not in _DTYPES or move.context.role is Role.DATA:
+    if place_of_type(name) != "cpu" or move.context.role is Role.DATA:
         return
+    dtype = dtype_of_type(name)
     if may_be_accelerator(move.receiver.device):
         yield Report(
             at=move.node,
             message=f"`{name}` brings `{move.receiver}` to the CPU from {move.receiver.device}",
             because=move.receiver.trace,
-            fix=_by_dtype(argument.value, _DTYPES[found[1]]),
-            help=f"`torch.{_DTYPES[found[1]]}` changes the type and leaves the tensor where it is",
+            fix=_by_dtype(argument.value, dtype),
+            help=f"`torch.{dtype}` changes the type and leaves the tensor where it is",
         )
 
 
@@ -106,7 +88,7 @@ def type_asked_for(question: TypeQuestion) -> Iterator[Report]:
         return
     first, *others = question.names
     subject = question.subject
-    asked = f"torch.is_tensor({subject}) and {subject}.dtype == torch.{_dtype_of(first)}"
+    asked = f"torch.is_tensor({subject}) and {subject}.dtype == torch.{dtype_of_type(first)}"
     alone = not isinstance(question.node.args[1].value, ir.Display)
     fix = None
     if alone and isinstance(subject.node, ir.Name):
@@ -118,11 +100,6 @@ def type_asked_for(question: TypeQuestion) -> Iterator[Report]:
         fix=fix,
         help=f"ask for the dtype{', and so for the others' if others else ''}: `{asked}`",
     )
-
-
-def _dtype_of(name: str) -> str:
-    """`int64` of `torch.LongTensor`"""
-    return _DTYPES[name.removeprefix("torch.").removesuffix("Tensor")]
 
 
 def _asked_for_type(node: ir.Expr) -> ir.Expr | None:

@@ -5,9 +5,19 @@ from __future__ import annotations
 
 import re
 
-_TYPE = re.compile(
-    r"torch\.(cuda\.)?(BFloat16|Bool|Byte|Char|Double|Float|Half|Int|Long|Short)Tensor"
-)
+_DTYPES = {
+    "BFloat16": "bfloat16",
+    "Bool": "bool",
+    "Byte": "uint8",
+    "Char": "int8",
+    "Double": "float64",
+    "Float": "float32",
+    "Half": "float16",
+    "Int": "int32",
+    "Long": "int64",
+    "Short": "int16",
+}
+_TYPE = re.compile(rf"torch\.(cuda\.)?({'|'.join(_DTYPES)})Tensor")
 _CUDA_TYPE = re.compile(r"(.*\.)?cuda\.\w+Tensor")
 _INTEGER = re.compile(r"(.*\.)?(u?int\d*|long|short)")
 _MODULE = re.compile(
@@ -27,6 +37,18 @@ def place_of_type(name: str) -> str:
     """The device type of a type of tensors that names it (`torch.cuda.FloatTensor`), else ""."""
     found = _TYPE.fullmatch(name)
     return "" if found is None else "cuda" if found[1] else "cpu"
+
+
+def dtype_of_type(name: str) -> str:
+    """The dtype that a type of tensors stands for: "int64" for `torch.LongTensor`, else ""."""
+    found = _TYPE.fullmatch(name)
+    return "" if found is None else _DTYPES[found[2]]
+
+
+def type_on_cpu(name: str) -> str:
+    """`torch.FloatTensor` for it and for `torch.cuda.FloatTensor`, else ""."""
+    found = _TYPE.fullmatch(name)
+    return "" if found is None else f"torch.{found[2]}Tensor"
 
 
 def is_type_of_cuda(name: str) -> bool:
