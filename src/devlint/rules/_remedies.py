@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from devlint.flow.facts import MOVES, Operand, Origin, Sort, Symbol
 from devlint.model import ir
+from devlint.model.findings import Change, Rewrite, Safety
 from devlint.model.trees import descendants, is_named
 from devlint.rules._meetings import followed_by, fresh, is_own_place
 
@@ -65,6 +66,13 @@ class Words:
 
 IN_SCOPE = Words("device", ("device",))
 """What may be the name of the right device where something is made: it is tried."""
+
+
+def on_chosen(rewrite: Rewrite, help: str) -> Change:
+    """Use the device that the program has chosen, should `device` be bound there."""
+    return Change(
+        "Use `device`", (rewrite,), Safety.UNSAFE, names=IN_SCOPE.names, help=help, is_guess=True
+    )
 
 
 def devices_of(partner: Operand, module: bool = False) -> list[Words]:

@@ -4,8 +4,12 @@ from collections.abc import Iterator
 
 from devlint.flow.facts import CUDA, DeviceUse, Guard
 from devlint.model import ir
-from devlint.model.findings import Report
+from devlint.model.findings import Report, replace
 from devlint.rules import rule
+from devlint.rules._remedies import on_chosen
+
+_REPLACED = frozenset({"to", "device", "map_location"})
+"""Where a string stands for a device and nothing else."""
 
 
 @rule("hardcoded-cuda-device", on=DeviceUse)
@@ -24,4 +28,7 @@ def hardcoded_cuda_device(use: DeviceUse) -> Iterator[Report]:
             'choose once, `device = torch.device("cuda" if torch.cuda.is_available() else "cpu")`, '
             "and use `device`"
         )
-    yield Report(at=use.node, message=message, help=remedy)
+    fix = None
+    if use.via in _REPLACED:
+        fix = on_chosen(replace(use.node, "device"), "`device` is there: use it")
+    yield Report(at=use.node, message=message, fix=fix, help=remedy)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from devlint.flow.facts import OwnIndex
 from devlint.flow.syntax.imports import spelled
-from devlint.flow.syntax.processes import LOCAL_RANK, nodes_of
+from devlint.flow.syntax.processes import LOCAL_RANK, by_launcher, nodes_of
 from devlint.flow.syntax.reach import Place
 from devlint.model import ir
 from devlint.model.trees import descendants, dotted_name, key, root_name
@@ -54,6 +54,8 @@ def own_index(
     for argument in group.args:
         if argument.keyword == "rank" and isinstance(argument.value, (ir.Name, ir.Attribute)):
             return OwnIndex(argument.value, statement, local=False)
+    if names.get("os") == "os" and by_launcher(group):
+        return OwnIndex(None, statement, sure=False)  # torchrun sets it; another may not
     return None
 
 

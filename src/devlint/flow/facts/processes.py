@@ -15,7 +15,8 @@ class OwnIndex:
 
     `anchor` is the statement beside which it can be used: before it, or `after` it. It is `local`
     where it counts the processes of one machine; else it counts those of all. It is `sure` where
-    nothing else in the file calls the function that is started with it.
+    nothing else in the file calls the function that is started with it, and where the program
+    reads the variable itself that launchers set.
     """
 
     node: ir.Expr | None
