@@ -171,6 +171,8 @@ def surroundings(kind: str, source: Source) -> Iterator[io.StringIO]:
         if source.folder:
             stack.enter_context(patch.object(sys, "path", [source.folder, *sys.path]))
             stack.callback(_forget, source.package)
+        # torch's own test suite, where that has been imported, allows nobody to set these.
+        stack.enter_context(torch.backends.__allow_nonbracketed_mutation())
         stack.enter_context(warnings.catch_warnings())
         warnings.simplefilter("ignore")
         try:

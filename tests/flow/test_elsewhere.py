@@ -107,8 +107,7 @@ def test_the_way_there_is_shown(tmp_path: Path) -> None:
     write(tmp_path, train("dice(model(x), torch.ones(3, 3))"))
     (finding,) = lint(tmp_path, "train.py")
     assert finding.message == (
-        "in `dice` (engine.py), called here: `target` is on cpu but `pred` is on cuda "
-        "(or cpu where CUDA is absent)"
+        "in `dice` (engine.py), called here: `target` is on cpu but `pred` is on `device`"
     )
     call, there = finding.trace[-2:]
     assert (call.span.row, call.message, call.filename) == (13, "`dice` is called here", "")

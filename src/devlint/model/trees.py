@@ -166,3 +166,13 @@ def words(node: ir.Node) -> Iterator[str]:
                 yield word
             case ir.Argument(keyword=str(word)):
                 yield word
+
+
+def device_argument(node: ir.Node) -> ir.Expr | None:
+    """The device in `x.to(device)` and `torch.rand(3, device=device)`."""
+    match node:
+        case ir.Call(func=ir.Attribute(attr="to"), args=(argument,)) if not argument.star:
+            return argument.value
+        case ir.Call(args=args):
+            return next((each.value for each in args if each.keyword == "device"), None)
+    return None

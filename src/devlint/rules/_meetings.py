@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from devlint.flow.facts import (
+    CPU,
     CUDA_AVAILABLE,
     IS_NONE,
     UNKNOWN,
@@ -204,10 +205,14 @@ def confidence(*devices: Device) -> Confidence:
 # --- in what words -------------------------------------------------------------------------
 
 
-def place(device: Device) -> str:
+def place(of: Operand | Device) -> str:
     """ "on cpu", "on `args.device`", "where `x` is"."""
+    device = of.device if isinstance(of, Operand) else of
     usual = left_out(device)
-    text = str(device if usual == UNKNOWN else usual)
+    if isinstance(of, Operand) and usual in (UNKNOWN, device):
+        text = of.place
+    else:
+        text = str(device if usual == UNKNOWN else usual)
     return text if text.startswith("where") else f"on {text}"
 
 
@@ -215,7 +220,7 @@ def where(odd: Operand, partner: Operand) -> tuple[str, str]:
     """ "on cpu", and of a fresh tensor that another path makes elsewhere " when `flag`"."""
     found, usual = difference(odd.device, partner.device), left_out(odd.device)
     if found is None or not fresh(odd) or not isinstance(usual, Guarded):
-        return place(odd.device), ""
+        return place(odd), ""
     conditions = [f"{'when' if holds else 'unless'} `{key}`" for key, holds in found.when]
     return place(device_at(usual, found.when)), f" {' and '.join(conditions)}"
 
@@ -223,10 +228,20 @@ def where(odd: Operand, partner: Operand) -> tuple[str, str]:
 def sentence(odd: Operand, partner: Operand) -> str:
     """Both sides and their places."""
     if key(odd.node) == key(partner.node):
-        return f"`{odd}` holds tensors {place(odd.device)} and {place(partner.device)}"
+        return f"`{odd}` holds tensors {place(odd)} and {place(partner)}"
+    ours, theirs = _host_of_choice(odd, partner), _host_of_choice(partner, odd)
+    here = "".join(where(odd, partner)) + (f"{ours}," if ours else "")
     if is_own_place(partner):
-        return f"`{odd}` is {place(odd.device)} but `{partner}` may be on an accelerator"
-    return f"`{odd}` is {''.join(where(odd, partner))} but `{partner}` is {place(partner.device)}"
+        return f"`{odd}` is {here} but `{partner}` may be on an accelerator"
+    return f"`{odd}` is {here} but `{partner}` is {place(partner)}{theirs}"
+
+
+def _host_of_choice(operand: Operand, other: Operand) -> str:
+    """That the device which a program has chosen may be the host, where it differs by that."""
+    found = difference(operand.device, other.device)
+    if found is None or operand.place == str(operand.device):
+        return ""
+    return ", which may be cpu" if device_at(operand.device, found.when) == CPU else ""
 
 
 def followed_by(operand: Operand, text: str) -> str:

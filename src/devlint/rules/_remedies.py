@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from devlint.flow.facts import MOVES, Operand, Origin, Sort, Symbol
 from devlint.model import ir
 from devlint.model.findings import Change, Rewrite, Safety
-from devlint.model.trees import descendants, is_named
+from devlint.model.trees import descendants, device_argument, is_named
 from devlint.rules._meetings import followed_by, fresh, is_own_place
 
 
@@ -81,7 +81,7 @@ def devices_of(partner: Operand, module: bool = False) -> list[Words]:
     placed = [step.node for step in partner.steps if step.sort in _PLACING]
     moved = placed[-1] if placed else None
     for call in placed[-1:]:
-        said = _said(call)
+        said = device_argument(call)
         if said is not None and is_named(said) and isinstance(call, ir.Expr):
             found.append(Words(ir.render(said, 200), names_in(said), call))
     if partner.said is not None:
@@ -103,16 +103,6 @@ def devices_of(partner: Operand, module: bool = False) -> list[Words]:
 
 
 _PLACING = (*MOVES, Sort.NAMED, Sort.CHOSEN, Sort.STORED)
-
-
-def _said(node: ir.Node) -> ir.Expr | None:
-    """The device in `x.to(device)` and `torch.rand(3, device=device)`."""
-    match node:
-        case ir.Call(func=ir.Attribute(attr="to"), args=(argument,)) if not argument.star:
-            return argument.value
-        case ir.Call(args=args):
-            return next((each.value for each in args if each.keyword == "device"), None)
-    return None
 
 
 def names_in(node: ir.Expr) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ def accelerator_tensor_in_host_library(read: HostRead) -> Iterator[Report]:
     if read.method != "__array__" or isinstance(read.node.func, ir.Call) or not is_told(read):
         return
     given, function = read.receiver, ir.render(read.node.func)
-    where, calls = place(given.device), missing(read)
+    where, calls = place(given), missing(read)
     if read.container:
         message = f"`{given}` holds tensors {where} but `{function}` needs them on cpu"
         help = f"copy them to the host first: `[each{calls} for each in {given}]`"

@@ -21,7 +21,7 @@ def cpu_only_argument(read: HostRead) -> Iterator[Report]:
         return
     given, calls = read.receiver, missing(read)
     sure = confidence(given.device)
-    where, function = place(given.device), ir.render(read.node.func)
+    where, function = place(given), ir.render(read.node.func)
     if read.method in _METHODS:
         message = f"`{given}` is {where} but `.{read.method}()` works on cpu only"
         help = "it runs a Python function for each number: write it with operators of tensors"

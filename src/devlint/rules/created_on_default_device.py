@@ -121,13 +121,13 @@ def _sentence(odd: Operand, partner: Operand, here: str) -> str:
     if named and followed:
         made += f" `{odd}`, which goes along,"
     if odd.node is partner.node:
-        return f"this tensor is made {place(odd.device)}, but others in `{odd}` are not"
+        return f"this tensor is made {place(odd)}, but others in `{odd}` are not"
     if is_own_place(partner):
         return f"{made} meets `{partner}`, which may be on an accelerator"
     if isinstance(partner.device, Guarded) and found is not None:
         there = device_at(partner.device, found.when)
         return f"{made} meets `{partner}`, which may be {place(there)}"
-    return f"{made} meets `{partner}`, which is {place(partner.device)}"
+    return f"{made} meets `{partner}`, which is {place(partner)}"
 
 
 def _follows_another(odd: Operand) -> bool:

@@ -62,7 +62,7 @@ def _sentence(draw: Draw) -> str:
     what = draw.op.removeprefix("torch.utils.data.").replace("torch.Tensor.", ".")
     if draw.generator is None:
         return f"`{what}` draws with a generator on cpu, but numbers are made {place(draw.device)}"
-    source = f"the generator `{draw.generator}` is {place(draw.generator.device)}"
+    source = f"the generator `{draw.generator}` is {place(draw.generator)}"
     if not draw.tensors:
         return f"{source} but `{what}` draws {place(draw.device)}, the default device"
     if draw.target is not None and draw.placed is None:

@@ -34,7 +34,7 @@ def index_on_other_device(indexing: Indexing) -> Iterator[Report]:
     if clash(index, base, indexing.context):
         yield Report(
             at=index.node,
-            message=f"`{index}` is {place(index.device)} but indexes `{base}`, "
+            message=f"`{index}` is {place(index)} but indexes `{base}`, "
             f"which is {''.join(where(base, index))}",
             because=because(index, base),
             fix=_move(indexing),

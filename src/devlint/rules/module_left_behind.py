@@ -53,7 +53,7 @@ def part_left_behind(stray: StrayPart) -> Iterator[Report]:
         yield Report(
             at=made,
             message=f"`{module}` was moved before this became its `{stray.name}`: it is "
-            f"{place(stray.part.device)}, the rest {place(module.device)}",
+            f"{place(stray.part)}, the rest {place(module)}",
             because=distinct((*module.trace, *stray.part.trace, Hop(stray.node, "called here"))),
             fix=_with_the_rest(made, module),
             help=f"move `{module}` after the last change, or move `{module}.{stray.name}` as well",
@@ -71,7 +71,7 @@ def _sentence(module: Operand, given: Operand) -> str:
     head = f"`{module}` is made on cpu and left there, but is called with `{given}`"
     if is_own_place(given):
         return f"{head}, which may be on an accelerator"
-    return f"{head}, which is {place(given.device)}"
+    return f"{head}, which is {place(given)}"
 
 
 def _help(module: Operand, given: Operand) -> str:

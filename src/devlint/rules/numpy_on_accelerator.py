@@ -22,7 +22,7 @@ def numpy_on_accelerator(read: HostRead) -> Iterator[Report]:
     calls = missing(read)
     yield Report(
         at=read.node,
-        message=f"`{receiver}` is {place(receiver.device)} but `.numpy()` needs it on cpu",
+        message=f"`{receiver}` is {place(receiver)} but `.numpy()` needs it on cpu",
         because=receiver.trace,
         fix=Change(f"Insert `{calls}`", (insert_after(receiver.node, calls),), Safety.SAFE),
         help=f"copy it to the host first: `{followed_by(receiver, f'{calls}.numpy()')}`",

@@ -38,8 +38,7 @@ def _on_accelerator(pinning: Pinning) -> Report:
     tail = replace_tail(operand.node, pinning.node, "")
     return Report(
         at=pinning.node,
-        message=f"`{operand}` is {place(operand.device)}, and only memory of the host can be "
-        "pinned",
+        message=f"`{operand}` is {place(operand)}, and only memory of the host can be pinned",
         because=operand.trace,
         fix=Change("Remove `.pin_memory()`", (tail,), Safety.SAFE),
         help="pin it before it is moved, or leave the pinning out",

@@ -8,7 +8,7 @@ from enum import Enum, auto
 from devlint.flow.domain.derivation import Step, steps
 from devlint.flow.domain.lattice import UNKNOWN, Device
 from devlint.flow.domain.values import Kind, Origin, Value
-from devlint.flow.domain.wording import hops
+from devlint.flow.domain.wording import hops, place_of
 from devlint.model import ir
 from devlint.model.findings import Hop
 
@@ -95,6 +95,11 @@ class Operand:
     def steps(self) -> list[Step]:
         """How it came to be where it is, oldest step first; those too that users aren't shown."""
         return steps(self.value.trace)
+
+    @property
+    def place(self) -> str:
+        """Where it is, in the words of the program if that chose the device."""
+        return place_of(self.device, self.value.trace)
 
     @property
     def trace(self) -> tuple[Hop, ...]:
