@@ -167,7 +167,7 @@ def surroundings(kind: str, source: Source) -> Iterator[io.StringIO]:
         stack.enter_context(contextlib.redirect_stderr(io.StringIO()))
         stack.enter_context(patch("socket.getaddrinfo", no_network))
         stack.enter_context(patch.object(sys, "argv", [FILENAME]))
-        stack.enter_context(patch.dict(os.environ))
+        stack.enter_context(patch.dict(os.environ, LOCAL_RANK="0"))  # as launchers set it
         if source.folder:
             stack.enter_context(patch.object(sys, "path", [source.folder, *sys.path]))
             stack.callback(_forget, source.package)
