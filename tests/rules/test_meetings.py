@@ -240,9 +240,12 @@ def test_the_fix_moves_the_operand(node: ir.Expr, expected: list[str]) -> None:
     assert report.fix is None or report.fix.safety is Safety.UNSAFE
 
 
-def test_no_fix_where_the_partner_has_no_short_name_and_what_is_written_stays() -> None:
+def test_where_the_partner_has_no_short_name_device_is_tried_and_what_is_written_stays() -> None:
     partner = operand(call("f"), CUDA)
-    assert [texts(report) for _, report in reports(join(PLAIN, FRESH, partner))] == [[]]
+    ((_, report),) = reports(join(PLAIN, FRESH, partner))
+    assert texts(report) == ["device"]
+    assert report.fix is not None
+    assert all(each.is_guess for each in report.fix.options())
     written = [texts(report) for _, report in reports(join(PLAIN, FRESH, X, inplace=True))]
     assert written == [["batch.x.device"]]
 

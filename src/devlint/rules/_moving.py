@@ -36,7 +36,7 @@ def move_from_the_start(odd: Operand, partner: Operand, module: bool = False) ->
     device is in the words by which `partner` was moved, where they can be typed there."""
     if odd.node is partner.node:
         return None
-    devices = devices_of(partner, module)
+    devices = devices_of(partner, module) or [IN_SCOPE]
     chosen = make_there(odd, devices, move_where_used(odd, devices))
     return _moved(odd, devices, _below_loop, chosen)
 

@@ -10,6 +10,7 @@ from devlint.model.spans import LineIndex
 from devlint.source.scopes import Scopes
 
 Rows = tuple[int, int]
+_NAME = "device"
 _WIDEST = 88
 """Characters of a line that moves several things."""
 
@@ -40,6 +41,7 @@ class Lines:
         thing goes; None where a line has no place."""
         moved: dict[int, str] = {}
         lines: dict[tuple[int, str], dict[Part, str]] = {}
+        headers: dict[int, int] = {}
         for row, rewrite in rewrites:
             above, part = self.row_above(rewrite, row), rewrite.part
             if above is None or part is None:
@@ -51,14 +53,32 @@ class Lines:
             below = self._below(above)
             if below is None or (rewrite.start.side != "below" and below[0] > self._start(row)):
                 return None
+            headers[below[0]] = above
             lines.setdefault(below, {}).setdefault(part, rewrite.text)
         found = [Edit(self.index.span(after, after), text) for after, text in moved.items()]
         for (end, indent), moves in lines.items():
+            named = self._named_above(headers[end], set(moves.values()))
+            if named is not None:
+                found.append(named)
+                moves = dict.fromkeys(moves, _NAME)
             text = "".join(
                 f"\n{indent}{line}" for line in _written(list(moves.items()), len(indent))
             )
             found.append(Edit(self.index.span(end, end), text))
         return found
+
+    def _named_above(self, row: int, devices: set[str]) -> Edit | None:
+        """`device = next(model.parameters()).device` above a loop, for what moves its batches; None
+        where a device is short, or where the name has another meaning."""
+        if len(devices) > 1 or not self.scopes.is_loop(row) or self.scopes.scope_of(_NAME, row):
+            return None
+        (device,) = devices
+        if "(" not in device:
+            return None
+        first, _ = self.statement_rows(row)
+        indent = _indent(self.index.row_text(first))
+        start = self._start(first) + len(indent)
+        return Edit(self.index.span(start, start), f"{_NAME} = {device}\n{indent}")
 
     def _after_value(self, row: int, part: Part) -> int | None:
         """Where `.to()` can follow the value that a row assigns."""

@@ -76,6 +76,10 @@ class Scopes:
         """Whether a compound statement begins on a row."""
         return any(hasattr(each, "body") for each in self._statements.get(row, ()))
 
+    def is_loop(self, row: int) -> bool:
+        """Whether a `for` begins on a row."""
+        return any(isinstance(each, ast.For) for each in self._statements.get(row, ()))
+
     def binder(self, name: str, row: int) -> int | None:
         """The row of the statement that gives a name the value that it has on a row: an assignment
         to it, or the header of a loop over it. None where that isn't one statement."""
