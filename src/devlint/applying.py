@@ -14,6 +14,9 @@ from devlint.source.reading import read_script, syntax_error
 
 S = TypeVar("S")
 
+Move = Callable[[int], int]
+"""Where a place of an older text is in a newer one."""
+
 _MOST_LINTED = 1_000_000
 """Bytes that are linted again for the fixes of one file; a file is always linted some times."""
 _LEAST_CHECKS = 20
@@ -131,7 +134,7 @@ class _Session:
         self.checks = max(_LEAST_CHECKS, _MOST_LINTED // max(len(data), 1))
         self._applied: list[Finding] = []
         self._dropped: dict[tuple[str, int], Dropped] = {}  # by code and present offset
-        self._steps: list[Sequence[Edit]] = []  # all that was applied
+        self._steps: list[Move] = []  # all that was applied
 
     def run(self) -> FixResult:
         self._work()
@@ -209,13 +212,13 @@ class _Session:
         )
         if Counter(map(_key, findings)) - allowed:
             return False
-        self._accept(data, findings, fixed, [edits])
+        self._accept(data, findings, fixed, [moved])
         return True
 
     def apply_alone(self, finding: Finding, fix: Fix) -> str:
         """Apply a fix, with those of what it uncovers, until nothing new is left; or say why it
         doesn't hold."""
-        data, steps, fixed = self._data, list[list[Edit]](), list[Finding]()
+        data, steps, fixed = self._data, list[Move](), list[Finding]()
         chosen, first = [(finding, fix)], ""
         while chosen and len(steps) < _LONGEST_CHAIN and self.checks > 0:
             edits = [edit for _, each in chosen for edit in each.edits]
@@ -228,7 +231,7 @@ class _Session:
             if syntax_error(data, self._filename, self._language) is not None:
                 return first or "the file would no longer parse"
             findings = self._lint(data)
-            steps.append(edits)
+            steps.append(_moves(edits))
             fixed += (each for each, _ in chosen)
             objection = _objection(finding, self.findings, findings)
             if not objection:
@@ -239,7 +242,7 @@ class _Session:
         return first
 
     def _uncovered(
-        self, fixed: list[Finding], last: int, steps: list[list[Edit]], findings: list[Finding]
+        self, fixed: list[Finding], last: int, steps: list[Move], findings: list[Finding]
     ) -> list[tuple[Finding, Fix]]:
         """What the fix of the first finding, and the steps after it, have brought to light, as its
         own fixes are applied; nothing where one of it has no fix, or is what the last step was to
@@ -266,12 +269,12 @@ class _Session:
         data: bytes,
         findings: list[Finding],
         fixed: Sequence[Finding],
-        steps: Sequence[Sequence[Edit]],
+        steps: Sequence[Move],
     ) -> None:
         self._data, self.findings = data, findings
         self._applied += fixed
         self._steps += steps
-        for moved in map(_moves, steps):
+        for moved in steps:
             self._dropped = {
                 (code, moved(offset)): dropped for (code, offset), dropped in self._dropped.items()
             }
@@ -301,10 +304,10 @@ def _apart(wanted: list[tuple[Finding, Fix]]) -> list[tuple[Finding, Fix]]:
     return chosen
 
 
-def _moved(finding: Finding, steps: Sequence[Sequence[Edit]]) -> int:
+def _moved(finding: Finding, steps: Sequence[Move]) -> int:
     """Where a finding stands after edits."""
     offset = finding.span.start
-    for moved in map(_moves, steps):
+    for moved in steps:
         offset = moved(offset)
     return offset
 
@@ -327,7 +330,7 @@ def _overlaps(edit: Edit, others: Sequence[Edit]) -> bool:
     )
 
 
-def _moves(edits: Sequence[Edit]) -> Callable[[int], int]:
+def _moves(edits: Sequence[Edit]) -> Move:
     """Where places of the old text are in the new one."""
     in_order = sorted(edits, key=lambda edit: edit.span.end)
     ends = [edit.span.end for edit in in_order]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cached_property
 
@@ -161,10 +162,10 @@ def _levels(scope: Scope, row: int) -> Iterator[tuple[ast.AST, list[ast.stmt]]]:
     owner: ast.AST = scope
     while True:
         for body in _bodies(owner):
-            at = [i for i, each in enumerate(body) if each.lineno <= row <= (each.end_lineno or 0)]
-            if at:
-                found.append((owner, body[: at[-1]]))
-                owner = body[at[-1]]
+            at = bisect_right(body, row, key=lambda each: each.lineno) - 1
+            if at >= 0 and row <= (body[at].end_lineno or 0):
+                found.append((owner, body[:at]))
+                owner = body[at]
                 break
         else:
             return reversed(found)
