@@ -48,11 +48,11 @@ class Point:
 def lines(size: int) -> dict[str, str]:
     """A file of functions, of ten lines each."""
     body = """def step_{0}(model, batch, device):
-    x, y = batch
-    x = x.to(device)
-    mask = torch.ones(x.shape[0], device=x.device)
+    # where the model is
+    x = batch[0].to(device)
+    mask = torch.ones(3, device=device)
     scale = torch.full((3,), {0}.0)
-    out = model(x) * mask.unsqueeze(1)
+    out = model(x) * mask
     if out.requires_grad:
         out = out.detach()
     return out.cpu().numpy(), scale
