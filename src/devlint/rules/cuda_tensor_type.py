@@ -12,12 +12,14 @@ from devlint.flow.facts import (
     Operand,
     Role,
     TypeQuestion,
+    dtype_of_type,
+    is_type_of_cuda,
     may_be_accelerator,
+    place_of_type,
 )
 from devlint.model import ir
 from devlint.model.findings import Change, Report, Safety, replace, replace_tail
 from devlint.rules import rule
-from devlint.torchapi.spellings import dtype_of_type, is_type_of_cuda, place_of_type
 
 _HELP = "name the dtype and the device apart: `torch.tensor(..., dtype=..., device=device)`"
 

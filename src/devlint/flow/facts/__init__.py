@@ -76,6 +76,7 @@ from devlint.flow.facts.names import (
     UncalledQuestion,
 )
 from devlint.flow.facts.processes import OwnIndex, SharedDevice, Sharing
+from devlint.torchapi.spellings import dtype_of_type, is_type_of_cuda, place_of_type
 
 __all__ = [
     "CPU", "CUDA", "CUDA_AVAILABLE", "IS_NONE", "MOVES", "THE_MODULE", "UNKNOWN", "ApiCall",
@@ -87,6 +88,7 @@ __all__ = [
     "MixedPrecision", "ModuleCall", "Move", "Operand", "Origin", "OwnIndex", "Pinning", "Revealed",
     "Role", "SharedDevice", "Sharing", "Sort", "Step", "StrayPart", "Symbol", "Trait",
     "TypeQuestion", "UncalledQuestion", "Unparsable", "Unreadable", "WorkerUse", "Wrap",
-    "asks_type", "chooses_host", "difference", "identity", "is_chosen", "left_out",
-    "may_be_accelerator", "may_be_host", "only_host", "stands_in",
+    "asks_type", "chooses_host", "difference", "dtype_of_type", "identity", "is_chosen",
+    "is_type_of_cuda", "left_out", "may_be_accelerator", "may_be_host", "only_host",
+    "place_of_type", "stands_in",
 ]  # fmt: skip
