@@ -19,6 +19,7 @@ import devlint
 from devlint.cli import main
 from devlint.cli.arguments import COMMANDS, PARSERS
 from devlint.cli.prose import plain
+from devlint.report.versions import FORMAT_VERSIONS
 from devlint.rulebook import pages
 
 LOAD = 'import torch\n\nw = torch.load("w.pt")\n'
@@ -49,6 +50,12 @@ def test_check_is_the_default_command(project: Project) -> None:
 @pytest.mark.parametrize("words", [["--version"], ["-V"], ["version"], ["check", "-V"]])
 def test_version(project: Project, words: list[str]) -> None:
     assert project.run(*words).out == f"devlint {devlint.__version__}\n"
+
+
+def test_versions_of_formats(project: Project) -> None:
+    own, *formats = project.run("version", "--formats").out.splitlines()
+    assert own == f"devlint {devlint.__version__}"
+    assert dict(line.split() for line in formats) == dict(FORMAT_VERSIONS)
 
 
 MISTAKES = {
