@@ -4,11 +4,12 @@ VENV ?= .venv
 DEMO_VENV ?= .venv-demo
 OLDEST_VENV ?= .venv-oldest
 DOCS_VENV ?= .venv-docs
+RELEASE_VENV ?= .venv-release
 # As many as this process has cores, which is what nproc says unless OpenMP is held to fewer threads;
 # macOS has no nproc.
 JOBS ?= $(shell unset OMP_NUM_THREADS OMP_THREAD_LIMIT; nproc 2>/dev/null || getconf _NPROCESSORS_ONLN)
 
-.PHONY: help demo test test-oldest check docs clean always
+.PHONY: help demo test test-oldest check docs release-candidate clean always
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
@@ -18,6 +19,8 @@ help:
 	@echo "make test-oldest  test the emulation with the oldest torch it supports, in $(OLDEST_VENV)"
 	@echo "make check  the static gates: ruff, mypy, import-linter, generated files"
 	@echo "make docs   build the site into site/, and check its links"
+	@echo "make release-candidate  build and check what could be released, into dist/; VERSION=0.2.0"
+	@echo "            says which version, STRICT=1 fails where a check can't be made here"
 	@echo "make clean  remove the virtual environments and all caches"
 	@echo "PYTHON=python3.12 (or another one from 3.10 on) chooses the interpreter,"
 	@echo "JOBS=4 how many tests run at once (here $(JOBS), the number of cores)."
@@ -25,7 +28,8 @@ help:
 # A virtual environment, made anew where it is that of another Python, or one line that says why
 # there can be none. It changes only then, and what is installed in it is kept otherwise.
 WHICH := import sys; print(sys.version, sys.base_prefix)
-$(VENV)/pyvenv.cfg $(DEMO_VENV)/pyvenv.cfg $(OLDEST_VENV)/pyvenv.cfg $(DOCS_VENV)/pyvenv.cfg: always
+$(VENV)/pyvenv.cfg $(DEMO_VENV)/pyvenv.cfg $(OLDEST_VENV)/pyvenv.cfg $(DOCS_VENV)/pyvenv.cfg \
+$(RELEASE_VENV)/pyvenv.cfg: always
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null || { \
 		echo "devlint needs Python 3.10 or later, and '$(PYTHON)' is not: try 'make PYTHON=python3.12'" >&2; \
 		exit 2; }
@@ -54,6 +58,10 @@ $(DOCS_VENV)/installed: $(DOCS_VENV)/pyvenv.cfg requirements-docs.txt
 	$(DOCS_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --requirement requirements-docs.txt
 	@touch $@
 
+$(RELEASE_VENV)/installed: $(RELEASE_VENV)/pyvenv.cfg requirements-release.txt
+	$(RELEASE_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --requirement requirements-release.txt
+	@touch $@
+
 # Findings are what the demo shows: exit code 1 is its success.
 demo: $(DEMO_VENV)/installed
 	$(DEMO_VENV)/bin/devlint examples; code=$$?; \
@@ -76,7 +84,10 @@ check: $(VENV)/installed
 docs: $(DOCS_VENV)/installed
 	$(DOCS_VENV)/bin/python -m mkdocs build --quiet --strict
 
+release-candidate: $(RELEASE_VENV)/installed
+	$(RELEASE_VENV)/bin/python tools/release_candidate.py $(if $(VERSION),--version $(VERSION)) $(if $(STRICT),--strict)
+
 clean:
-	rm -rf $(VENV) $(DEMO_VENV) $(OLDEST_VENV) $(DOCS_VENV) site build dist .devlint_cache .hypothesis .import_linter_cache \
+	rm -rf $(VENV) $(DEMO_VENV) $(OLDEST_VENV) $(DOCS_VENV) $(RELEASE_VENV) site build dist .devlint_cache .hypothesis .import_linter_cache \
 		.mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -7,7 +7,10 @@
 
 import importlib
 
-__version__ = "0.1.0"
+try:
+    from devlint._version import __version__ as __version__
+except ModuleNotFoundError:  # the sources as they are, which nobody has built
+    __version__ = "0.0.0+source"
 
 _HOMES = {
     "CheckError": "devlint.api",

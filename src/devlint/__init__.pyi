@@ -5,6 +5,7 @@ from devlint.api import check as check
 from devlint.api import check_text as check_text
 from devlint.model.findings import Finding as Finding
 from devlint.runtime.guard import DeviceMismatchError as DeviceMismatchError
+from devlint.runtime.guard import EarlyReadWarning as EarlyReadWarning
 from devlint.runtime.guard import guard as guard
 from devlint.runtime.guard import guarded as guarded
 from devlint.runtime.guard import install_guard as install_guard

@@ -21,8 +21,8 @@ class CheckError(Exception):
 
     def __init__(self, reasons: Sequence[str], findings: Sequence[Finding]) -> None:
         super().__init__("; ".join(reasons))
-        self.reasons = tuple(reasons)
-        self.findings = tuple(findings)
+        self.reasons: tuple[str, ...] = tuple(reasons)
+        self.findings: tuple[Finding, ...] = tuple(findings)
 
 
 def check(paths: Paths, settings: Mapping[str, object] | None = None) -> list[Finding]:

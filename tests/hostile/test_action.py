@@ -7,10 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+import shipped
+
 MODULES = {
-    *sys.stdlib_module_names, "devlint", "hatchling", "libcst", "packaging", "pathspec", "pip",
-    "pluggy", "rich", "setuptools", "sitecustomize", "tomli", "usercustomize", "yaml",
+    *sys.stdlib_module_names, "devlint", "hatch_vcs", "hatchling", "libcst", "packaging",
+    "pathspec", "pip", "pluggy", "rich", "setuptools", "setuptools_scm", "sitecustomize", "tomli",
+    "typing_extensions", "usercustomize", "vcs_versioning", "yaml",
 }  # fmt: skip
 
 
@@ -25,11 +27,12 @@ def test_nothing_of_the_checkout_is_imported(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", "import json"], cwd=checkout, capture_output=True)
     marker.unlink()  # so easily it happens where Python isn't isolated
     paths = {"PYTHONPATH": str(checkout), "RUNNER_TEMP": str(tmp_path / "temporary")}
+    action = shipped.copy(tmp_path / "action")
     inputs = {"INPUT_SRC": "bad.py worse.py", "INPUT_ARGS": "--no-cache --jobs 2"}
     done = subprocess.run(
-        ["bash", str(ROOT / ".ci" / "action.sh")],
+        ["bash", str(action / ".ci" / "action.sh")],
         cwd=checkout,
-        env=os.environ | {"ACTION": str(ROOT), "PYTHON": sys.executable} | paths | inputs,
+        env=os.environ | {"ACTION": str(action), "PYTHON": sys.executable} | paths | inputs,
         capture_output=True,
         text=True,
     )

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import shipped
 import yaml
 
 ROOT = Path(__file__).parents[2]
@@ -51,7 +52,7 @@ def test_what_is_no_version_is_refused(tmp_path: Path) -> None:
 
 def run(folder: Path, **inputs: str) -> subprocess.CompletedProcess[str]:
     environment = os.environ | {
-        "ACTION": str(ROOT),
+        "ACTION": str(shipped.copy(folder / "action")),
         "PYTHON": sys.executable,
         "RUNNER_TEMP": str(folder / "temporary"),
         "GITHUB_STEP_SUMMARY": str(folder / "summary.md"),

@@ -10,17 +10,23 @@ import zipfile
 from pathlib import Path
 
 import pytest
-
-import devlint
+import shipped
+from repository import Repository
 
 ROOT = Path(__file__).parents[2]
+VERSION = "1.2.3rc4"
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
+    repository = Repository(folder / "tree")
+    shipped.copy(repository.folder)
+    repository.commit({})
+    repository.git("tag", f"v{VERSION}")
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps"]
-    command += ["--no-build-isolation", "--wheel-dir", str(folder), str(ROOT)]
+    command += ["--no-build-isolation", "--wheel-dir", str(folder)]
+    command += [str(repository.folder)]
     subprocess.run(command, check=True)
     (built,) = folder.glob("*.whl")
     return built
@@ -42,14 +48,14 @@ def test_the_wheel_carries_every_page_and_every_table(wheel: Path) -> None:
 def test_the_wheel_carries_nothing_else(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         folders = {name.split("/")[0] for name in archive.namelist()}
-    assert folders == {"devlint", f"devlint-{devlint.__version__}.dist-info"}
+    assert folders == {"devlint", f"devlint-{VERSION}.dist-info"}
 
 
 def test_the_metadata_asks_for_torch_only_for_the_guard(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
-        name = f"devlint-{devlint.__version__}.dist-info/METADATA"
+        name = f"devlint-{VERSION}.dist-info/METADATA"
         metadata = email.parser.Parser().parsestr(archive.read(name).decode())
-    assert metadata["Version"] == devlint.__version__
+    assert metadata["Version"] == VERSION
     assert metadata["Requires-Python"] == ">=3.10"
     requirements = metadata.get_all("Requires-Dist")
     core = {line.split(">")[0].split("<")[0] for line in requirements if "extra ==" not in line}
@@ -79,6 +85,7 @@ def test_an_installed_wheel_lints_and_explains(wheel: Path, tmp_path: Path) -> N
     linted = run("check", "--no-cache", "--output-format", "concise", "bad.py")
     assert linted.returncode == 1, linted.stderr
     assert "bad.py:3:5: DEV106" in linted.stdout
+    assert run("--version").stdout == f"devlint {VERSION}\n"
     explained = run("rule", "DEV106")
     assert explained.returncode == 0, explained.stderr
     assert "map_location" in explained.stdout

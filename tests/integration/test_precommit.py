@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).parents[2]
-SHIPPED = ("pyproject.toml", "README.md", "LICENSE", ".pre-commit-hooks.yaml", "src", "rules")
+import shipped
 
 BAD = """\
 import torch
@@ -44,14 +41,7 @@ def commit_all(folder: Path) -> None:
 @pytest.fixture(scope="module")
 def hooks(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A repository with what is shipped of devlint, as users' configurations name it."""
-    folder = tmp_path_factory.mktemp("devlint")
-    for name in SHIPPED:
-        source = ROOT / name
-        if source.is_dir():
-            ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
-            shutil.copytree(source, folder / name, ignore=ignored)
-        else:
-            shutil.copy(source, folder / name)
+    folder = shipped.copy(tmp_path_factory.mktemp("devlint"))
     commit_all(folder)
     return folder
 

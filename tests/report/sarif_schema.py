@@ -122,6 +122,7 @@ _RULE = _object(
 _DRIVER = _object(
     "name",
     name=_TEXT,
+    version=_TEXT,
     semanticVersion=_SEMANTIC_VERSION,
     informationUri=_WEB_ADDRESS,
     rules=_array(_RULE, unique=True),

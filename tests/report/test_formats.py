@@ -26,6 +26,7 @@ from devlint.model.findings import (
 )
 from devlint.report import Summary, render, statistics
 from devlint.report.linehash import line_hashes
+from devlint.report.sarif_format import semantic
 
 NASTY = "a%b,c:d\r\n<é>&\"'\x00\x1b\ud800"
 
@@ -140,6 +141,21 @@ def test_json_lines_are_the_objects_of_json() -> None:
 
 
 # --- SARIF ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("version", "semantic_version"),
+    [
+        ("0.1.0", "0.1.0"),
+        ("1.2", "1.2.0"),
+        ("1.2.0rc1", "1.2.0-rc.1"),
+        ("0.1.0.dev909+g600663f", "0.1.0-dev.909+g600663f"),
+        ("0.1.0.post1.dev2", "0.1.0-post.1.dev.2"),
+        ("0.0.0+source", "0.0.0+source"),
+    ],
+)
+def test_a_version_as_the_standard_wants_it(version: str, semantic_version: str) -> None:
+    assert semantic(version) == semantic_version
 
 
 def sarif(*findings: Finding, **summary: Any) -> dict[str, Any]:

@@ -542,7 +542,13 @@ def completion_parser() -> Parser:
 
 def version_parser() -> Parser:
     """`devlint version`."""
-    return _parser("version", "Print the version.")
+    parser = _parser("version", "Print the version.")
+    parser.add_argument(
+        "--formats",
+        action="store_true",
+        help="Also print the version of each format that programs read.",
+    )
+    return parser
 
 
 def help_parser() -> Parser:

@@ -90,9 +90,13 @@ def cache_folder(option: str | None) -> str:
     return settings.cache_dir or default_folder(settings.root or current)
 
 
-def version(_: argparse.Namespace) -> int:
-    """`devlint version`."""
+def version(options: argparse.Namespace) -> int:
+    """`devlint version`, and `devlint check --version`."""
     print(f"devlint {__version__}")
+    if getattr(options, "formats", False):
+        from devlint.report.versions import FORMAT_VERSIONS
+
+        print("".join(f"{name} {number}\n" for name, number in FORMAT_VERSIONS.items()), end="")
     return 0
 
 

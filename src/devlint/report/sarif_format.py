@@ -33,7 +33,8 @@ def render(findings: Sequence[Finding], context: Context) -> str:
         "tool": {
             "driver": {
                 "name": "devlint",
-                "semanticVersion": __version__,
+                "version": __version__,
+                "semanticVersion": semantic(__version__),
                 "informationUri": HOMEPAGE,
                 "rules": [_rule(finding) for finding in first.values()],
             }
@@ -49,6 +50,16 @@ def render(findings: Sequence[Finding], context: Context) -> str:
     }
     log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
     return json_text(log, indent=2) + "\n"
+
+
+def semantic(version: str) -> str:
+    """A version of Python's kind as semantic versioning writes it: `1.2.0rc1` as `1.2.0-rc.1`."""
+    public, plus, local = version.partition("+")
+    release = re.match(r"[\d.]+(?<!\.)", public)
+    numbers = (release[0] if release else "0").split(".")
+    later = re.findall(r"([a-z]+)(\d+)", public)
+    before = "".join(f".{name}.{number}" for name, number in later).replace(".", "-", 1)
+    return ".".join([*numbers, "0", "0"][:3]) + before + plus + local
 
 
 def _rule(finding: Finding) -> Json:

@@ -67,7 +67,7 @@ class Guard:
         self.transfers = transfers
         if mode == "trace" and transfers is None:
             self.transfers = TransferLog()
-        self.collected = Collection() if collected is None else collected
+        self.collected: Collection = Collection() if collected is None else collected
         self._prints = collected is None
         """Whether it prints what it has collected: otherwise somebody else does."""
         self._models = [weakref.ref(model) for model in models]

@@ -1,0 +1,1 @@
+"""The steps of `make release-candidate`."""
