@@ -236,6 +236,16 @@ def test_one_column(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert [each["expression"] for each in known] == ["x", "x + bias"]
 
 
+def test_columns_count_characters(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "net.py"
+    path.write_text('import torch\n\n"é🙂漢"; x = torch.zeros(3); y = torch.ones(2)\n', "utf-8")
+    column = path.read_text("utf-8").splitlines()[2].index("torch.ones") + 1
+    for place, expression in ((column, "torch.ones(2)"), (column - 18, "torch.zeros(3)")):
+        main(["why", "--isolated", "--output-format", "json", f"{path}:3:{place}"])
+        known = json.loads(capsys.readouterr().out)["known"]
+        assert [each["expression"] for each in known] == [expression]
+
+
 @pytest.mark.parametrize(
     ("place", "said"),
     [

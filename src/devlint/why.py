@@ -147,8 +147,8 @@ def why(data: bytes, filename: str, settings: Settings, row: int, column: int | 
     codes = codes_for(settings, filename, catalogue())
     script = read_script(data, filename, settings.language_of(filename))
     part = _part_at(row, script)
-    if column is not None:
-        column = script.column_of(row, column)
+    if column is not None:  # nodes count bytes, see `source.spots`
+        column = LineIndex(script.text).utf8_column(row, script.column_of(row, column))
     record = Record(path, range(row, row + 1))
     dropped: list[Judged] = []
 
@@ -292,7 +292,7 @@ def _judged(page: Page, report: Report, by: str) -> Judged:
 
 
 def _is_at(node: ir.Node, row: int, column: int | None) -> bool:
-    """Whether a node stands at a column of its line; any does where none is asked for."""
+    """Whether a node stands at a column of its line, in bytes; any does where none is asked for."""
     if column is None:
         return True
     origin = node.origin
