@@ -293,6 +293,13 @@ def test_formats(warm: Warm, tmp_path: Path, output_format: str) -> None:
         ]
 
 
+def test_a_program_that_dies_keeps_the_old_report(warm: Warm, tmp_path: Path) -> None:
+    (tmp_path / "found").write_text("old")
+    (tmp_path / "train.py").write_text("import os; os._exit(3)")
+    assert warm.devlint_run(tmp_path, *EMULATED, "-o", "found", "train.py").code == 3
+    assert (tmp_path / "found").read_text() == "old"
+
+
 def test_a_process_that_is_started_afresh_counts(warm: Warm, tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(
         "import multiprocessing, torch\n"
