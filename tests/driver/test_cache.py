@@ -110,7 +110,7 @@ def test_a_file_with_another_time_but_the_same_content_is_not_linted(project: Pr
 
 
 def test_an_old_file_is_not_even_read(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    from devlint.driver import run as run_module
+    from devlint.driver import recall as recall_module
 
     project.write({"a.py": BAD_DEVICE})
     time.sleep(2.1)
@@ -119,7 +119,7 @@ def test_an_old_file_is_not_even_read(project: Project, monkeypatch: pytest.Monk
     def refuse(data: bytes) -> str:
         raise AssertionError("the file was read")
 
-    monkeypatch.setattr(run_module, "digest", refuse)
+    monkeypatch.setattr(recall_module, "digest", refuse)
     ran = run(project)
     assert cached(ran) == 1
     assert "a.py:3:" in ran.out

@@ -16,11 +16,12 @@ from devlint.cli.arguments import UsageError
 from devlint.cli.check import configured
 from devlint.escaping import json_text, line
 from devlint.flow.frames.world import TooManyStepsError
+from devlint.known import Contract, Known, Place, Step
 from devlint.lint import TOO_MUCH
 from devlint.source.cells import Cells
 from devlint.source.errors import SourceError
 from devlint.source.notebooks import read_notebook
-from devlint.why import Contract, Judged, Known, Place, Step, Why
+from devlint.why import Judged, Why
 from devlint.why import why as ask
 
 _LINE = r"(?P<row>[1-9]\d{0,8})(:(?P<column>[1-9]\d{0,8}))?"

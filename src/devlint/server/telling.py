@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable, Iterator
 
 from devlint.escaping import markdown, shown
+from devlint.known import Known, Step
 from devlint.rulebook import Page, find, pages
 from devlint.server.targets import Target
 from devlint.server.values import Value, place_of
-from devlint.why import Known, Step
 
 _HERE = re.compile(r"\s+here\b.*", re.DOTALL)
 """Of the message of a step, what makes sense only beside its line."""
