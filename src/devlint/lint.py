@@ -309,8 +309,8 @@ def without_suppressed(
 
 @lru_cache(maxsize=1)
 def _known() -> Mapping[str, tuple[str, ...]]:
-    """Every code and every name, with its code; what a rule was called that was split, with the
-    codes of its parts."""
+    """Every code and every name, with its code; what rules were called before, with the codes that
+    it stands for."""
     found: dict[str, tuple[str, ...]] = {}
     for page in pages().values():
         for word in (page.code, page.name, *page.formerly):

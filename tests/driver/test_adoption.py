@@ -316,7 +316,25 @@ def test_an_update_that_can_not_be_written_says_so(project: Project) -> None:
     assert project.read("sub/base.json") == before
 
 
-# --- rules that were split --------------------------------------------------------------------
+# --- rules that were renamed or split -----------------------------------------------------------
+
+
+def test_the_old_name_of_a_rule_stands_for_it(project: Project) -> None:
+    text = "import torch\n\ny = torch.zeros(2, device=torch.zeros(2).device())\n"
+    project.write({"a.py": text})
+    assert project.found("--select=device-called") == ["a.py DEV309"]
+    assert project.found("--ignore=device-called") == []
+    project.write({"devlint.toml": 'levels = { device-called = "warning" }'})
+    assert "warning[DEV309] called-device" in project.run("-n").out
+    assert project.run("rule", "device-called").out == project.run("rule", "DEV309").out
+    project.run("-n", "--baseline=b.json")
+    (entry,) = json.loads(project.read("b.json"))["findings"]
+    (finding,) = json.loads(project.run("-n", "--output-format=gitlab").out)
+    assert (entry["code"], entry["fingerprint"]) == ("DEV309", finding["fingerprint"])
+    assert project.run("-n", "--baseline=b.json").code == 0
+    project.write({"a.py": text.replace("())\n", "())  # devlint: ignore[device-called]\n")})
+    assert project.found("--select=ALL") == []
+
 
 SPLIT = """\
 import torch

@@ -199,7 +199,7 @@ def test_rule_reads_well_in_a_terminal(project: Project, monkeypatch: pytest.Mon
     prose = [line for line in out.splitlines() if not line.startswith("    ") and " " in line]
     assert max(map(len, prose)) <= 60
     assert "\nReported:\n\n    import torch\n" in out
-    assert "- DEV203 (created-on-default-device) speaks" in out
+    assert "- DEV203 (tensor-on-default-device) speaks" in out
 
 
 def test_a_rule_that_needs_pedantic_says_so() -> None:

@@ -40,7 +40,7 @@ from devlint.model.findings import Confidence, Hop, Level, Report, Safety
 from devlint.rules import all_rules
 
 CODES = {
-    "created-on-default-device": "DEV203",
+    "tensor-on-default-device": "DEV203",
     "index-on-other-device": "DEV204",
     "input-on-other-device": "DEV201",
     "module-left-behind": "DEV208",

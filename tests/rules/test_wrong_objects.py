@@ -173,7 +173,7 @@ def test_the_first_parameter_is_asked_for_the_device() -> None:
 def test_a_call_with_arguments_keeps_its_parentheses() -> None:
     call = ir.Call(ir.Attribute(X, "device"), (ir.Argument(ir.Constant(0)),))
     read = AttributeRead(call, HERE, operand(X, Kind.TENSOR), "device", called=True)
-    (found,) = reports("device-called", read)
+    (found,) = reports("called-device", read)
     assert found.fix is None
 
 

@@ -675,12 +675,12 @@ WORDINGS = [
     Wording(
         "module must have its parameters and buffers on device cuda:0 (device_ids[0]) but found "
         "one of them on device: cpu",
-        "replica", ("", "cpu"), ("", "cuda:0"), "wrapped-before-move",
+        "replica", ("", "cpu"), ("", "cuda:0"), "module-wrapped-before-move",
     ),
     Wording(
         "DistributedDataParallel's input module must be on the same type of devices, but input "
         "module parameters locate in {'cuda', 'cpu'}.",
-        "replica", ("", ""), rule="wrapped-before-move",
+        "replica", ("", ""), rule="module-wrapped-before-move",
     ),
     Wording("Found two parameters on different devices, this is currently not supported.",
             "parameters", ("", ""), rule=""),

@@ -281,7 +281,7 @@ def test_a_library_that_ignores_devices_is_called_with_another_default(folder: P
     found = told(folder, program)
     fix = "with torch.device(x.device): y = acme.noisy(x)"
     assert found.fix == f"the library makes it on the default device: {fix}"
-    assert found.rule == "created-on-default-device"
+    assert found.rule == "tensor-on-default-device"
     runs(folder, program.replace("y = acme.noisy(x)", fix))
 
 

@@ -158,7 +158,9 @@ REMEDIES: Mapping[Kind, Remedy] = {
     "numpy": Remedy("numpy-on-accelerator", "copy it to the host first: .cpu()"),
     "host": Remedy("cpu-only-argument", "copy it to the host first: .cpu()"),
     "generator": Remedy("generator-on-other-device", "make the generator for that device"),
-    "pinned": Remedy("pinned-memory-misuse", "pin it before it is moved, or leave the pinning out"),
+    "pinned": Remedy(
+        "misused-pinned-memory", "pin it before it is moved, or leave the pinning out"
+    ),
     "lengths": Remedy("cpu-only-argument", "copy the lengths to the host: .cpu()"),
     "state": Remedy("cpu-only-argument", "copy the state to the host: .cpu()"),
     "optimizer": Remedy(
@@ -172,7 +174,7 @@ REMEDIES: Mapping[Kind, Remedy] = {
     ),
     "leaf": Remedy("moved-parameter", "move it before it becomes a parameter"),
     "replica": Remedy(
-        "wrapped-before-move",
+        "module-wrapped-before-move",
         "move the whole module to the device of this rank before it is wrapped",
     ),
     "parameters": Remedy("", "move all of them to one device first"),

@@ -145,7 +145,8 @@ def _entries(path: Path, findings: Sequence[Finding], sources: Sources) -> list[
 def _as_listed(finding: Finding) -> Finding:
     """A finding by the code that its rule had before it was split, so that baselines of that time
     go on listing it."""
-    former = next((old for old, new in catalogue().former.items() if finding.code in new), None)
+    codes = ((old, new) for old, new in catalogue().former.items() if old.isupper())
+    former = next((old for old, new in codes if finding.code in new), None)
     return finding if former is None else replace(finding, code=former)
 
 

@@ -37,7 +37,7 @@ def pinned_by_loader(scene: Scene, facts: OperandFacts) -> Mistake | None:
         f"{text} pins its batches, which are on {facts.device}: only memory of the host can be",
         lines,
         fix,
-        "pinned-memory-misuse",
+        "misused-pinned-memory",
         argument=text,
         devices=(facts.device, "cpu"),
     )

@@ -11,8 +11,8 @@ from devlint.rules._meetings import place
 from devlint.rules._moving import without
 
 
-@rule("pinned-memory-misuse", on=Pinning)
-def pinned_memory_misuse(pinning: Pinning) -> Iterator[Report]:
+@rule("misused-pinned-memory", on=Pinning)
+def misused_pinned_memory(pinning: Pinning) -> Iterator[Report]:
     """Report what pins a tensor of an accelerator, and what pins although the CPU may be chosen."""
     if pinning.context.role is Role.TEST:
         return

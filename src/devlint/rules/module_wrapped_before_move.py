@@ -27,8 +27,8 @@ _HELP = {
 _SHORTEST = (ir.Name, ir.Attribute, ir.Constant, ir.Subscript)
 
 
-@rule("wrapped-before-move", on=Wrap)
-def wrapped_before_move(wrap: Wrap) -> Iterator[Report]:
+@rule("module-wrapped-before-move", on=Wrap)
+def module_wrapped_before_move(wrap: Wrap) -> Iterator[Report]:
     """Report the module that is wrapped, or the call in which that matters."""
     words = {
         "module": wrap.module, "place": wrap.module.device, "target": wrap.target or ""

@@ -15,8 +15,8 @@ _OF_DATA = ("tensor", "as_tensor", "asarray")
 """PyTorch puts Python's data into a tensor of the host and copies that, with `device=` too."""
 
 
-@rule("create-then-move", on=Move)
-def create_then_move(move: Move) -> Iterator[Report]:
+@rule("tensor-created-then-moved", on=Move)
+def tensor_created_then_moved(move: Move) -> Iterator[Report]:
     """Report `torch.zeros(n).to(device)`."""
     node, receiver = move.receiver.node, move.receiver
     if receiver.origin is not Origin.DEFAULT or receiver.value.grad or receiver.device != CPU:
