@@ -143,7 +143,7 @@ def test_a_name_of_a_loop_is_assigned_where_it_is_read_again(body: str, fixed: b
     findings = check_source(text.encode(), "a.py", Settings(pedantic=True))
     (found,) = (finding for finding in findings if finding.code == "DEV302")
     assert (found.fix is not None) is fixed
-    assert ("put the result where" in found.help) is not fixed
+    assert ("store the result in" in found.help) is not fixed
 
 
 @pytest.mark.parametrize("kind", [Kind.MODULE, Kind.PLACED, Kind.BATCH, Kind.UNKNOWN])

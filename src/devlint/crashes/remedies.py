@@ -82,7 +82,7 @@ _HEADS: Mapping[Kind, str] = {
     "index": "{call} indexes a tensor on {home} from another device",
     "host": "{call} reads a tensor {found}, and needs it on cpu",
     "generator": "{call} draws numbers on {home} with a generator {found}",
-    "pinned": "{call} pins a tensor {found}, and only memory of the host can be pinned",
+    "pinned": "{call} pins a tensor {found}, and only host memory can be pinned",
     "lengths": "{call} takes the lengths of the sequences {found}, not on cpu",
     "state": "{call} takes the state of random numbers, which is needed on cpu",
     "optimizer": "{call} works on a parameter, a gradient and a state that aren't all on one "

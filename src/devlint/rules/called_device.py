@@ -84,7 +84,7 @@ def question_not_called(question: UncalledQuestion) -> Iterator[Report]:
     name = ir.render(question.node)
     yield Report(
         at=question.node,
-        message=f"`{name}` is named but not called, so it always holds",
+        message=f"`{name}` is named but not called, so it is always true",
         fix=Change("Call it", (insert_after(question.node, "()"),), Safety.UNSAFE),
         help=f"call it: `{name}()`",
     )

@@ -24,9 +24,9 @@ def cpu_tensor_in_collective(call: Collective) -> Iterator[Report]:
     here = " here" if made is not None and made is not call.tensor.node else ""
     op = call.op.rpartition(".")[2]
     given: tuple[Hop, ...] = (Hop(call.node, f"given to `{op}` here"),) if here else ()
-    backend = "runs on a backend that takes tensors of accelerators only"
+    backend = "runs on a backend that takes accelerator tensors only"
     if call.asked is not None:
-        backend = "may run on NCCL, which takes tensors of accelerators only"
+        backend = "may run on NCCL, which takes accelerator tensors only"
         given += (Hop(call.asked, "NCCL is asked for here"),)
     yield Report(
         at=at,

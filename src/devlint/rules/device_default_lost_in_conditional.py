@@ -21,7 +21,7 @@ def device_default_lost_in_conditional(fact: LossyDefault) -> Iterator[Report]:
     wraps = (insert_before(node.body.right, "("), insert_after(node.orelse, ")"))
     yield Report(
         at=node,
-        message=f"`{kept}` is lost unless `{test}`: the `if` takes the whole `or` for its value",
+        message=f"`{kept}` is lost unless `{test}`: Python applies the `if` to the whole `or`",
         fix=Change("Put the choice in parentheses", wraps, Safety.UNSAFE),
         help=f"write `{kept} or ({ir.render(node.body.right)} if {test} else {fact.default})`",
     )

@@ -72,7 +72,7 @@ def _remedy(move: Move) -> str:
     if move.receiver.value.trait is Trait.PARAMETER:
         return f"assign the result to `{move.receiver}.data`"
     if move.passing:
-        return "put the result where the loop takes it from"
+        return "store the result in what the loop goes over"
     return "assign the result"
 
 
@@ -116,7 +116,7 @@ def _put_back(move: Move, loop: ir.For) -> Change | None:
         *around,
         insert_before(move.node, f"{ir.render(held, 200)}[{name}] = "),
     )
-    return Change("Put the result back", rewrites, Safety.UNSAFE)
+    return Change("Store the result", rewrites, Safety.UNSAFE)
 
 
 def _is_place(node: ir.Expr) -> bool:

@@ -33,9 +33,9 @@ def invalid_device(use: DeviceUse) -> Iterator[Report]:
     if use.via == "map_location" and isinstance(written, str) and _FILE.search(written):
         yield Report(
             at=use.node,
-            message=f"{_shown(use.operand)} stands where `map_location` is taken: it is no device",
+            message=f"{_shown(use.operand)} is passed as `map_location`, but isn't a device",
             because=use.operand.trace,
-            help="the file to load comes first: `module.load_state_dict(torch.load(file))`",
+            help="the file is the first argument: `module.load_state_dict(torch.load(file))`",
         )
         return
     fix = None

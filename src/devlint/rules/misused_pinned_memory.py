@@ -21,8 +21,7 @@ def misused_pinned_memory(pinning: Pinning) -> Iterator[Report]:
     elif pinning.via == "argument" and pinning.argument is not None:
         yield Report(
             at=pinning.argument,
-            message=f"the tensors are {place(pinning.device)}, and only memory of the host can be "
-            "pinned",
+            message=f"the tensors are {place(pinning.device)}, and only host memory can be pinned",
             fix=Change(
                 "Remove `pin_memory=True`", without(pinning.node, pinning.argument), Safety.SAFE
             ),
@@ -38,8 +37,7 @@ def _on_accelerator(pinning: Pinning) -> Report:
     tail = replace_tail(operand.node, pinning.node, "")
     return Report(
         at=pinning.node,
-        message=f"`{operand}` is {place(operand.device)}, and only memory of the host can be "
-        "pinned",
+        message=f"`{operand}` is {place(operand.device)}, and only host memory can be pinned",
         because=operand.trace,
         fix=Change("Remove `.pin_memory()`", (tail,), Safety.SAFE),
         help="pin it before it is moved, or leave the pinning out",

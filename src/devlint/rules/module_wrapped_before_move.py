@@ -13,7 +13,7 @@ from devlint.rules._moving import suffix
 _WORDS = {
     "device-ids": "`{module}` is on cpu, where `device_ids` may not be given",
     "other-index": "`{module}` is on {place} but its inputs will go to the device of `{target}`",
-    "backend": "`{module}` is on cpu, and the backend `nccl` sends no tensors of the CPU",
+    "backend": "`{module}` is on cpu, and the backend `nccl` sends no CPU tensors",
     "sync": "`{module}` is on cpu, and `sync_module_states=True` sends accelerator tensors only",
     "called": "the module in `{module}` is on {place}, and not on the first of its devices",
 }

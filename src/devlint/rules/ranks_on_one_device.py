@@ -13,7 +13,7 @@ _WORDS = {
     Sharing.NAMED: "`{use}` is GPU 0 in every process of a machine, since none chooses its own",
     Sharing.CURRENT: "`{name}` works on GPU 0 in every process of a machine, since none chooses "
     "its own",
-    Sharing.LOADED: "`torch.load` loads in every process to the GPU that one of them saved from",
+    Sharing.LOADED: "`torch.load` loads to the GPU that the file was saved from in every process",
 }
 _OF_LAUNCHER = 'int(os.environ["LOCAL_RANK"])'
 

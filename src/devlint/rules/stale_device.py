@@ -19,8 +19,8 @@ def stale_device(kept: KeptDevice) -> Iterator[Report]:
         message=_sentence(kept),
         because=(*kept.value.trace, *kept.meetings),
         fix=_read_again(kept),
-        help="ask for the device where it is needed: `next(self.parameters()).device`, or that "
-        "of an input",
+        help="read the device where it is needed: `next(self.parameters()).device`, or that of "
+        "an input",
         confidence=Confidence.MEDIUM,
     )
 
@@ -30,9 +30,9 @@ def _is_read(kept: KeptDevice) -> bool:
 
 
 def _sentence(kept: KeptDevice) -> str:
-    stays = f"stays as it is when `{kept.class_name}` is moved"
+    stays = f"doesn't change when `{kept.class_name}` is moved"
     if _is_read(kept):
-        return f"`self.{kept.attr}` is where the parameters are made, and {stays}"
+        return f"`self.{kept.attr}` is the device on which the parameters are made, and {stays}"
     what = f"None where `{kept.parameter}` is left out" if kept.parameter else "the CPU by default"
     return f"`self.{kept.attr}` is {what}, and {stays}"
 

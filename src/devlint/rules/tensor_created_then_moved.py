@@ -31,7 +31,7 @@ def tensor_created_then_moved(move: Move) -> Iterator[Report]:
         return
     yield Report(
         at=move.node,
-        message=f"makes a tensor on the host and copies it: `device={device}` makes it in place",
+        message=f"makes a tensor on the host and copies it: `device={device}` makes it directly",
         fix=_fix(move, node, rewrites, device),
         help=f"make it there: `device={device}`",
     )

@@ -44,7 +44,7 @@ def cached_tensor(kept: CachedTensor) -> Iterator[Report]:
     verb = "holds" if kept.reuses else "doesn't hold"
     yield Report(
         at=kept.node,
-        message=f"`self.{kept.attr}` is a plain tensor that later calls find where it was made: it "
+        message=f"`self.{kept.attr}` is a plain tensor that later calls reuse: it "
         f"stays behind when `{kept.class_name}` is moved",
         because=(
             Hop(kept.stored, f"made here, {place(kept.value.device)}"),

@@ -81,7 +81,7 @@ def _fix(change: Change, document: Document) -> tuple[Fix | None, str]:
     if not made or not edits:
         return None, ""
     more = len(made) - 1
-    message = f"{made[0].message}, and so {more} more" if more else made[0].message
+    message = f"{made[0].message}, and {more} more like it" if more else made[0].message
     return Fix(message, made[0].safety, tuple(edits)), made[0].help
 
 
