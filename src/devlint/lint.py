@@ -58,7 +58,7 @@ PRAGMA_WORDS = (b"devlint", b"DEV")
 """Without these, none of our suppression comments either."""
 
 TOO_MUCH = (
-    f"too much to work out: the file, with what it imports, takes more than {MOST_STEPS:,} steps; "
+    f"too much to analyse: the file, with what it imports, takes more than {MOST_STEPS:,} steps; "
     "split it, set `follow-imports = false`, or leave it out with `exclude`"
 )
 

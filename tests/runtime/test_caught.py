@@ -802,7 +802,7 @@ def test_a_file_of_another_machine(tmp_path: Path) -> None:
     assert told is not None
     assert told.rule == "load-without-map-location"
     shown = 'torch.load(path, weights_only=True, map_location="cpu")'
-    assert told.fix == f"say where they are to go: {shown}"
+    assert told.fix == f"say where to load them: {shown}"
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is an accelerator")

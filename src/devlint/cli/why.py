@@ -113,12 +113,12 @@ def _text(answer: Why, filename: str) -> Iterator[str]:
     sections = (
         ("values", (each for known in answer.known for each in _known(known, answer.place))),
         (
-            "contracts",
+            "must be on one device",
             (each for contract in answer.contracts for each in _contract(contract, answer.place)),
         ),
-        ("calls of the function around it", (f"{name}: {given}" for name, given in answer.callers)),
+        ("calls of this function", (f"{name}: {given}" for name, given in answer.callers)),
         ("findings", map(_finding, answer.findings)),
-        ("what would settle it", answer.advice),
+        ("how to settle it", answer.advice),
     )
     for title, lines in sections:
         first = True
@@ -130,7 +130,7 @@ def _text(answer: Why, filename: str) -> Iterator[str]:
             yield f"  {text}"
     if not (answer.known or answer.findings):
         yield ""
-        yield "Nothing on this line has to do with devices, as far as devlint knows."
+        yield "As far as devlint knows, nothing on this line has to do with devices."
 
 
 def _known(known: Known, here: Place) -> Iterator[str]:
@@ -147,7 +147,7 @@ def _where(known: Known) -> str:
         return f" on {known.place}"
     if known.kind in _WITHOUT_PLACE:
         return ""
-    return ", of which nothing is known" if known.kind == "unknown" else ", where isn't known"
+    return "" if known.kind == "unknown" else ", device unknown"
 
 
 def _seen(calls: Iterable[Place], here: Place) -> str:
@@ -181,5 +181,5 @@ def _finding(finding: Judged) -> str:
         else f"not shown: {finding.reason} [{finding.withheld_by}]"
     )
     if finding.hangs_on:
-        shown += f"; by what something is called [{', '.join(finding.hangs_on)}]"
+        shown += f"; by the name of something [{', '.join(finding.hangs_on)}]"
     return f"{finding.code} {finding.name}: {finding.message} ({shown})"

@@ -179,7 +179,7 @@ REMEDIES: Mapping[Kind, Remedy] = {
     ),
     "parameters": Remedy("", "move all of them to one device first"),
     "load": Remedy(
-        "load-without-map-location", 'say where they are to go: torch.load(..., map_location="cpu")'
+        "load-without-map-location", 'say where to load them: torch.load(..., map_location="cpu")'
     ),
     "missing": Remedy("", f"ask before: device = {FIND_OUT}"),
     "ordinal": Remedy(

@@ -46,7 +46,7 @@ def _says(known: Known) -> bool:
 
 def _view(known: Known, target: Target) -> str:
     what = known.kind if known.kind != "unknown" else "a value"
-    place = f" on {known.place}" if known.place is not None else ", where isn't known"
+    place = f" on {known.place}" if known.place is not None else ", device unknown"
     first = f", {_origin(known.steps[0], target)}" if known.steps else ""
     calls = ", ".join(_at(each.path, each.row, target) for each in known.called_from)
     seen = f" (as called at {calls})" if calls else ""
