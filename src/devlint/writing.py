@@ -93,7 +93,7 @@ def overwrite(path: str, data: bytes) -> None:
     """
     target = files.resolve(path)
     if not _is_replaceable(path, target):
-        with open(target, "wb") as file:
+        with open(path, "wb") as file:
             file.write(data)
         return
     with _temporary(os.path.dirname(target), data, _open_public) as temporary:
@@ -118,10 +118,11 @@ def check_writable(path: str) -> None:
 
 def _is_replaceable(path: str, target: str) -> bool:
     """Whether a new file can take the place of what a path leads to, if anything is there."""
+    if _is_of_system(path):
+        return False
     if not os.path.exists(target):
         return True
-    is_fixed = _is_of_system(path) or os.path.ismount(target)  # a container may mount one file
-    is_plain = os.path.isfile(target) and not is_fixed
+    is_plain = os.path.isfile(target) and not os.path.ismount(target)  # as in a container
     return is_plain and os.access(os.path.dirname(target), os.W_OK)
 
 

@@ -60,6 +60,11 @@ def test_what_can_not_be_replaced_is_written_as_it_is(path: Path) -> None:
         overwrite(f"/dev/fd/{file.fileno()}", b"to the stream")
         assert os.path.samestat(os.fstat(file.fileno()), path.stat())
     assert path.read_bytes() == b"to the stream"
+    out, into = os.pipe()
+    overwrite(f"/dev/fd/{into}", b"to the pipe")
+    os.close(into)
+    with open(out, "rb") as file:
+        assert file.read() == b"to the pipe"
 
 
 @pytest.mark.parametrize("name", ["missing/a", ".", "locked"])
