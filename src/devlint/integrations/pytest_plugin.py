@@ -182,15 +182,15 @@ def _mode_of(item: Any, otherwise: str) -> str:
 def _turned_on(mode: str, config: pytest.Config) -> Any:
     """A guard that is on."""
     try:
-        room = _runtime("guard")
+        module = _runtime("guard")
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise
-        room = None
-    if room is None:  # behind the `except`, so that the one error isn't shown below the other
+        module = None
+    if module is None:  # behind the `except`, so that the one error isn't shown below the other
         pytest.fail(_needs_torch("devlint_guard"), pytrace=False)
     collected = collection_of(config) if mode == "collect" else None
-    return room.Guard((), mode, collected=collected).__enter__()
+    return module.Guard((), mode, collected=collected).__enter__()
 
 
 def _explaining(item: pytest.Item) -> Any:
@@ -233,8 +233,8 @@ def _may_have_torch() -> bool:
 
 def _ported(config: pytest.Config, kind: str, only_reports: bool) -> Any:
     """The emulation to which tests are ported; what sees them is registered as a plugin."""
-    room = importlib.import_module("devlint.integrations.pytest_port")
-    plugin = room.PortPlugin(config, kind, only_reports, collection_of(config))
+    module = importlib.import_module("devlint.integrations.pytest_port")
+    plugin = module.PortPlugin(config, kind, only_reports, collection_of(config))
     config.pluginmanager.register(plugin, "devlint_port")
     return plugin.emulation
 

@@ -131,7 +131,7 @@ class Change:
 
     It uses `names`. There is none where one of them isn't bound where the first rewrite starts, or
     doesn't stand for one thing at all nodes of `together`; without names, where those don't stand
-    in the body of one function. Nor is there one where the nodes of `kin` don't stand in methods of
+    in the body of one function. Nor is there one where those of `peers` don't stand in methods of
     one class; nor above `after` in its function; `in_order`: nor where those of `together` don't
     stand in that order; nor where there is none for one of the others that have to be made with it
     (`also`). `otherwise` is the fix where this is none. `help` is the remedy in the same words.
@@ -142,7 +142,7 @@ class Change:
     rewrites: tuple[Rewrite, ...]
     safety: Safety
     together: tuple[Located, ...] = ()
-    kin: tuple[Located, ...] = ()
+    peers: tuple[Located, ...] = ()
     after: Located | None = None
     in_order: bool = False
     names: tuple[str, ...] = ()

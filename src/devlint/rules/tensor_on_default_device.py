@@ -177,7 +177,7 @@ def _make_it_there(
     this = fact.context.receiver
     if partner.device == THE_MODULE and this:
         devices.append(
-            Words(f"next({this}.parameters()).device", (this,), kin=partner.node, of_module=True)
+            Words(f"next({this}.parameters()).device", (this,), peers=partner.node, of_module=True)
         )
     if isinstance(fact, Join) and fact.inplace and odd is fact.placed[0]:
         return keep_target(odd, partner, devices)

@@ -74,7 +74,7 @@ def _asked(fix: Change) -> Iterator[Located]:
 
 def _touched(fix: Change) -> Iterator[Located]:
     yield from fix.together
-    yield from fix.kin
+    yield from fix.peers
     for rewrite in fix.rewrites:
         yield from (rewrite.start.node, rewrite.end.node)
 

@@ -115,7 +115,7 @@ def _place(rewrite: Rewrite) -> tuple[object, ...]:
 def _can_be_made(change: Change, document: Document) -> bool:
     if not change.rewrites or not _mean_the_same(change, document):
         return False
-    if not document.in_one_class(change.kin) or _is_too_early(change, document):
+    if not document.in_one_class(change.peers) or _is_too_early(change, document):
         return False
     starts = [document.locate(node).start for node in change.together]
     if change.in_order and starts != sorted(starts):

@@ -251,7 +251,7 @@ class World:
     )
     store: Callable[[Frame, ir.Expr, Value], None] = lambda frame, target, value: None
     run: Callable[[Frame, ir.Body], None] = lambda frame, body: None
-    """The doors back up: rooms below an expression or a call go through them, so that no
+    """The callbacks up: packages below an expression or a call go through them, so that no
     module imports one above it."""
 
     @contextmanager
