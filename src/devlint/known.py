@@ -10,7 +10,7 @@ from devlint.flow.facts import UNKNOWN as NOWHERE
 from devlint.flow.facts import Device, Kind, Operand
 from devlint.flow.frames.record import Record
 from devlint.model import ir
-from devlint.model.findings import Hop
+from devlint.model.reports import Hop
 from devlint.source.spots import path_of
 
 DULL = ("library", "function", "class", "method", "none", "dtype", "bool", "number", "string")

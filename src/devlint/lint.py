@@ -26,16 +26,8 @@ from devlint.flow.facts import IdleSuppression, Unparsable, Unreadable
 from devlint.flow.frames.coverage import Meetings
 from devlint.flow.frames.world import MOST_STEPS, TooManyStepsError
 from devlint.flow.surroundings import Text
-from devlint.model.findings import (
-    LESS_CERTAIN,
-    NOTHING_MEETS,
-    Coverage,
-    Finding,
-    Level,
-    Located,
-    Report,
-    Span,
-)
+from devlint.model.findings import LESS_CERTAIN, NOTHING_MEETS, Coverage, Finding, Level, Span
+from devlint.model.reports import Located, Report
 from devlint.plan import Plan, prepare
 from devlint.purpose import speaks_of_devices
 from devlint.rulebook import Page, pages

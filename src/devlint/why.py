@@ -17,7 +17,8 @@ from devlint.flow.interpreter import interpret
 from devlint.flow.surroundings import Text
 from devlint.known import Contract, Known, Place, contracts_at, distinct, values_at
 from devlint.lint import content_of, in_order, without_suppressed
-from devlint.model.findings import LESS_CERTAIN, Finding, Report
+from devlint.model.findings import LESS_CERTAIN, Finding
+from devlint.model.reports import Report
 from devlint.model.spans import LineIndex
 from devlint.plan import Plan, prepare
 from devlint.policy import asking, reasons, rows

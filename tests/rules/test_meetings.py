@@ -36,7 +36,8 @@ from devlint.flow.facts import (
     Symbol,
 )
 from devlint.model import ir
-from devlint.model.findings import Confidence, Hop, Level, Report, Safety
+from devlint.model.findings import Confidence, Level, Safety
+from devlint.model.reports import Hop, Report
 from devlint.rules import all_rules
 
 CODES = {

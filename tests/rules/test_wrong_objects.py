@@ -28,7 +28,8 @@ from devlint.flow.facts import (
 )
 from devlint.lint import check_source
 from devlint.model import ir
-from devlint.model.findings import Report, Safety
+from devlint.model.findings import Safety
+from devlint.model.reports import Report
 from devlint.rules import all_rules
 from devlint.rules.wrong_move_argument import _LEGACY_CONSTRUCTORS, _WITHOUT_DEVICE
 

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from devlint.flow.facts import MOVES, Operand, Sort, Step, Trait
 from devlint.model import ir
-from devlint.model.findings import (
+from devlint.model.findings import Safety
+from devlint.model.reports import (
     Anchor,
     Change,
     Part,
     Rewrite,
-    Safety,
     insert_after,
     insert_before,
     move_below,

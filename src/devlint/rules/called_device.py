@@ -12,15 +12,8 @@ from devlint.flow.facts import (
     UncalledQuestion,
 )
 from devlint.model import ir
-from devlint.model.findings import (
-    Anchor,
-    Change,
-    Report,
-    Rewrite,
-    Safety,
-    insert_after,
-    replace_tail,
-)
+from devlint.model.findings import Safety
+from devlint.model.reports import Anchor, Change, Report, Rewrite, insert_after, replace_tail
 from devlint.rules import rule
 
 _VALUES = {"device": "torch.device", "is_cuda": "bool"}

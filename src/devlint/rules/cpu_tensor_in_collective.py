@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from devlint.flow.facts import Collective, Role
 from devlint.model import ir
-from devlint.model.findings import Hop, Level, Report
+from devlint.model.findings import Level
+from devlint.model.reports import Hop, Report
 from devlint.rules import rule
 from devlint.rules._meetings import distinct, fresh
 

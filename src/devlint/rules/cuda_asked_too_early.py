@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from devlint.flow.facts import ApiCall
 from devlint.model import ir
-from devlint.model.findings import Hop, Report
+from devlint.model.reports import Hop, Report
 from devlint.rules import rule
 
 

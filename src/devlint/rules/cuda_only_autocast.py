@@ -6,16 +6,8 @@ from collections.abc import Iterator
 
 from devlint.flow.facts import Guard, Known, MixedPrecision, Operand, Role
 from devlint.model import ir
-from devlint.model.findings import (
-    Change,
-    Hop,
-    Level,
-    Report,
-    Rewrite,
-    Safety,
-    insert_before,
-    replace,
-)
+from devlint.model.findings import Level, Safety
+from devlint.model.reports import Change, Hop, Report, Rewrite, insert_before, replace
 from devlint.rules import rule
 
 

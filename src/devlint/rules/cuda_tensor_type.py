@@ -16,7 +16,8 @@ from devlint.flow.facts import (
     may_be_accelerator,
 )
 from devlint.model import ir
-from devlint.model.findings import Change, Report, Safety, replace, replace_tail
+from devlint.model.findings import Safety
+from devlint.model.reports import Change, Report, replace, replace_tail
 from devlint.rules import rule
 
 _CUDA_TYPE = re.compile(r"torch\.cuda\.(\w+)Tensor")

@@ -7,13 +7,12 @@ from collections.abc import Iterator
 
 from devlint.flow.facts import CPU, Comparison, Kind, Known, Operand, Symbol, Trait
 from devlint.model import ir
-from devlint.model.findings import (
+from devlint.model.findings import Level, Safety
+from devlint.model.reports import (
     Anchor,
     Change,
-    Level,
     Report,
     Rewrite,
-    Safety,
     insert_after,
     insert_before,
     replace,

@@ -6,15 +6,8 @@ from collections.abc import Iterator
 
 from devlint.flow.facts import Loss, LossyDefault
 from devlint.model import ir
-from devlint.model.findings import (
-    Anchor,
-    Change,
-    Report,
-    Rewrite,
-    Safety,
-    insert_after,
-    insert_before,
-)
+from devlint.model.findings import Safety
+from devlint.model.reports import Anchor, Change, Report, Rewrite, insert_after, insert_before
 from devlint.rules import rule
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devlint.flow.facts import AttributeRead, Kind
-from devlint.model.findings import Change, Report, Safety, insert_after, insert_before
+from devlint.model.findings import Safety
+from devlint.model.reports import Change, Report, insert_after, insert_before
 from devlint.rules import rule
 
 _OF_TENSORS = frozenset({"device", "is_cuda", "get_device"})

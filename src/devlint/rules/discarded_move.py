@@ -6,15 +6,8 @@ from collections.abc import Iterator
 
 from devlint.flow.facts import UNKNOWN, Kind, Move, Trait
 from devlint.model import ir
-from devlint.model.findings import (
-    Change,
-    Report,
-    Rewrite,
-    Safety,
-    insert_after,
-    insert_before,
-    replace_tail,
-)
+from devlint.model.findings import Safety
+from devlint.model.reports import Change, Report, Rewrite, insert_after, insert_before, replace_tail
 from devlint.model.trees import is_named, key, words
 from devlint.rules import rule
 

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from devlint.flow.facts import Ignored, IgnoredDevice, Move, Role
 from devlint.model import ir
-from devlint.model.findings import (
+from devlint.model.findings import Safety
+from devlint.model.reports import (
     Anchor,
     Change,
     Report,
     Rewrite,
-    Safety,
     insert_after,
     insert_before,
     replace,

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 
 from devlint.flow.facts import ApiCall, DeviceUse, Kind, Misspelling, Operand
 from devlint.model import ir
-from devlint.model.findings import Change, Report, Safety, replace
+from devlint.model.findings import Safety
+from devlint.model.reports import Change, Report, replace
 from devlint.rules import rule
 
 _TYPES = ("cpu", "cuda", "mps", "xpu", "xla", "hpu", "mtia", "meta", "hip", "maia", "vulkan")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devlint.flow.facts import Guard, Pinning, Role
-from devlint.model.findings import Change, Level, Report, Safety, replace_tail
+from devlint.model.findings import Level, Safety
+from devlint.model.reports import Change, Report, replace_tail
 from devlint.rules import rule
 from devlint.rules._meetings import place
 from devlint.rules._moving import without

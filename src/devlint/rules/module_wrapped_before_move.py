@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from devlint.flow.facts import Wrap
 from devlint.model import ir
-from devlint.model.findings import Change, Report, Safety
+from devlint.model.findings import Safety
+from devlint.model.reports import Change, Report
 from devlint.rules import rule
 from devlint.rules._moving import suffix
 

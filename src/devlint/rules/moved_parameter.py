@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from devlint.flow.facts import CPU, MOVES, ApiCall, AttributeRead, AttributeWrite, Operand, Trait
 from devlint.model import ir
-from devlint.model.findings import Change, Report, Safety, insert_after, replace_tail
+from devlint.model.findings import Safety
+from devlint.model.reports import Change, Report, insert_after, replace_tail
 from devlint.rules import rule
 from devlint.rules._moving import suffix, without
 

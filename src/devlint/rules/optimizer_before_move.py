@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devlint.flow.facts import LeftState
-from devlint.model.findings import Report
+from devlint.model.reports import Report
 from devlint.rules import rule
 
 _WORDS = {

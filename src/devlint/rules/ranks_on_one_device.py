@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from devlint.flow.facts import Role, SharedDevice, Sharing
 from devlint.model import ir
-from devlint.model.findings import Change, Hop, Level, Report, Safety, add_statement
+from devlint.model.findings import Level, Safety
+from devlint.model.reports import Change, Hop, Report, add_statement
 from devlint.rules import rule
 
 _WORDS = {

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from devlint.flow.facts import KeptDevice, Trait
 from devlint.model import ir
-from devlint.model.findings import Change, Confidence, Report, Safety, replace
+from devlint.model.findings import Confidence, Safety
+from devlint.model.reports import Change, Report, replace
 from devlint.model.trees import root_name
 from devlint.rules import rule
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from devlint.flow.facts import CPU, UNKNOWN, Move, Origin
 from devlint.model import ir
-from devlint.model.findings import Change, Report, Rewrite, Safety, replace_tail
+from devlint.model.findings import Safety
+from devlint.model.reports import Change, Report, Rewrite, replace_tail
 from devlint.rules import rule
 from devlint.rules._moving import put_in_creation
 

@@ -21,7 +21,8 @@ from devlint.flow.facts import (
     only_host,
 )
 from devlint.model import ir
-from devlint.model.findings import Change, Confidence, Hop, Level, Report, Safety
+from devlint.model.findings import Confidence, Level, Safety
+from devlint.model.reports import Change, Hop, Report
 from devlint.model.trees import is_named
 from devlint.rules import rule
 from devlint.rules._meetings import (

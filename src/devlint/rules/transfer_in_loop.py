@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devlint.flow.facts import LoopRead
-from devlint.model.findings import Hop, Report
+from devlint.model.reports import Hop, Report
 from devlint.rules import rule
 
 

@@ -6,17 +6,8 @@ from collections.abc import Iterator
 
 from devlint.flow.facts import CachedTensor, KeptTensor
 from devlint.model import ir
-from devlint.model.findings import (
-    Anchor,
-    Change,
-    Confidence,
-    Hop,
-    Level,
-    Report,
-    Rewrite,
-    Safety,
-    insert_after,
-)
+from devlint.model.findings import Confidence, Level, Safety
+from devlint.model.reports import Anchor, Change, Hop, Report, Rewrite, insert_after
 from devlint.rules import rule
 from devlint.rules._meetings import creation, place
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devlint.flow.facts import EarlyRead
-from devlint.model.findings import Change, Hop, Report, Safety
+from devlint.model.findings import Safety
+from devlint.model.reports import Change, Hop, Report
 from devlint.rules import rule
 from devlint.rules._moving import without
 

@@ -6,15 +6,8 @@ from collections.abc import Iterator
 
 from devlint.flow.facts import ApiCall, Kind, Known, Move, Operand, Trait
 from devlint.model import ir
-from devlint.model.findings import (
-    Change,
-    Report,
-    Safety,
-    insert_after,
-    insert_before,
-    replace,
-    replace_tail,
-)
+from devlint.model.findings import Safety
+from devlint.model.reports import Change, Report, insert_after, insert_before, replace, replace_tail
 from devlint.model.trees import dotted_name
 from devlint.rules import rule
 from devlint.rules._moving import move_behind, without

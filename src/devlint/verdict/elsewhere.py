@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import PurePath
 
 from devlint.flow.facts import Elsewhere
-from devlint.model.findings import Change, Hop, Located, Report
+from devlint.model.reports import Change, Hop, Located, Report
 from devlint.source.spots import path_of
 
 Told = Callable[[str], frozenset[Located]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from devlint.flow.domain.derivation import ON_HOST, Sort, Step, steps
 from devlint.flow.domain.lattice import CPU, UNKNOWN
-from devlint.model.findings import Hop
+from devlint.model.reports import Hop
 
 
 def hop(step: Step, value: str = "") -> Hop:

@@ -18,7 +18,7 @@ from devlint.flow.frames.files import ClassInfo, Closure, File
 from devlint.flow.frames.record import Record
 from devlint.flow.syntax.walk import descendants
 from devlint.model import ir
-from devlint.model.findings import Hop
+from devlint.model.reports import Hop
 
 if TYPE_CHECKING:
     from devlint.flow.frames.frame import Frame
