@@ -535,7 +535,7 @@ def test_wrong_arguments(kind: str, request: pytest.FixtureRequest) -> None:
         make(batches=0)
     with pytest.raises(ValueError, match="when='later'"):
         make(when="later")
-    with pytest.raises(ValueError, match="'loose' is no mode of the guard"):
+    with pytest.raises(ValueError, match="'loose' isn't a mode of the guard"):
         make(mode="loose")
 
 

@@ -770,7 +770,7 @@ def test_the_text_tells_which_part_of_a_line_is_meant() -> None:
     assert told.headline.startswith("operation(x.fft(), w.fft()) takes")
     assert told.headline.endswith("takes mat1 on cpu and another tensor on cuda:0")
     assert dict(told.lines)["operand"] == "mat1 of addmm: on cpu"
-    assert told.fix == "bring mat1 to cuda:0 before this line"
+    assert told.fix == "move mat1 to cuda:0 before this line"
 
 
 class Fft:

@@ -249,7 +249,7 @@ def test_what_a_library_leaves_behind_is_moved_from_outside(folder: Path) -> Non
     """
     found = told(folder, program, "explain")
     assert found.fix == (
-        "Position leaves it behind where it is moved: "
+        "Position leaves it behind when it is moved: "
         "net[0].table = net[0].table.to(next(net.parameters()).device)"
     )
     assert "site-packages" not in dict(found.lines)["used at"]

@@ -116,7 +116,7 @@ def _missing(words: Words, call: str, parts: list[ast.AST]) -> Said:
 def _ordinal(words: Words, call: str, parts: list[ast.AST]) -> Said:
     named = devices_named(parts)
     asked = named[0] if len(named) == 1 and ":" in named[0] else ""
-    head = f"{asked or 'the accelerator that is asked for'} isn't there: its number is too high"
+    head = f"{asked or 'the requested accelerator'} isn't there: its number is too high"
     remedy = REMEDIES["ordinal"]
     return Said(head, remedy if asked else Remedy("", remedy.fix), (), asked)
 
@@ -153,7 +153,7 @@ _SAYERS = {"missing": _missing, "ordinal": _ordinal, "numpy": _numpy}
 
 
 REMEDIES: Mapping[Kind, Remedy] = {
-    "meeting": Remedy("operands-on-other-devices", "bring all of them to one device first"),
+    "meeting": Remedy("operands-on-other-devices", "move all of them to one device first"),
     "index": Remedy("index-on-other-device", "move the index to where the tensor is"),
     "numpy": Remedy("numpy-on-accelerator", "copy it to the host first: .cpu()"),
     "host": Remedy("cpu-only-argument", "copy it to the host first: .cpu()"),

@@ -1,4 +1,4 @@
-"""The pytest plugin: tests on emulated devices, and device errors that tell what to do.
+"""The pytest plugin: tests on emulated devices, and device errors that say what to do.
 
     pytest --devlint-emulate=cuda:2          # the tests believe in two GPUs
     pytest --devlint-guard=strict            # or explain, collect; `devlint_guard = strict` in ini
@@ -50,7 +50,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--devlint-on-errors", choices=("fail", "report"), default="fail", help=text)
     text = (
         "explain device errors of tests, raise them before kernels run (strict), or go on after "
-        "them and tell all at the end (collect)"
+        "them and list all at the end (collect)"
     )
     group.addoption("--devlint-guard", metavar="|".join(_MODES), default=None, help=text)
     parser.addini("devlint_guard", f"{text} (as --devlint-guard)", default="")
@@ -118,7 +118,7 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 
 @pytest.fixture
 def device_guard(request: pytest.FixtureRequest) -> Any:
-    """The guard of devlint that is on while the test runs: strict, unless a marker says otherwise.
+    """The guard that is on while the test runs: strict, unless a marker says otherwise.
 
     It watches the calls of all modules. `devlint.guard` is for a part of a test.
     """
@@ -216,7 +216,7 @@ def _show_note(item: pytest.Item, when: str, error: BaseException) -> None:
 
 
 def _no_mode(mode: object) -> str:
-    return f"{mode!r} is no mode of the guard: choose {', '.join(_MODES[:-1])} or {_MODES[-1]}"
+    return f"{mode!r} isn't a mode of the guard: choose {', '.join(_MODES[:-1])} or {_MODES[-1]}"
 
 
 def _needs_torch(place: str) -> str:

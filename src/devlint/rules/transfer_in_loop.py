@@ -19,6 +19,5 @@ def transfer_in_loop(read: LoopRead) -> Iterator[Report]:
         at=read.node,
         message=f"`{how}` waits for the accelerator in each step of the training loop",
         because=(*read.operand.trace, Hop(read.loop, "the loop begins here")),
-        help="collect with `.detach()` and bring it to the host after the loop, or every so many "
-        "rounds",
+        help="collect with `.detach()` and move it to the host after the loop, or every few steps",
     )

@@ -140,7 +140,7 @@ def _kept(
         text = f"{text}.{kept[1]}" if text else kept[1]
         target = device_text(scene, index, other.device, whole_on(scene, other.device))
         change = moved(scene, text, target, index)
-        return "unregistered-tensor", f"{kind} leaves it behind where it is moved: {change}"
+        return "unregistered-tensor", f"{kind} leaves it behind when it is moved: {change}"
     if name == kept[1]:
         return "unregistered-tensor", (
             f'let it move with the module, as a buffer of {kind}: self.register_buffer("{name}", '
