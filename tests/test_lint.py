@@ -138,7 +138,7 @@ def test_the_first_place_tells_the_others() -> None:
     also = [step.span.row for step in finding.trace if step.message == "and here"]
     assert (finding.code, finding.span.row, also) == ("DEV202", 3, [4])
     assert finding.fix is not None
-    assert finding.fix.message == "Move `a` to `b.device`, and so 1 more"
+    assert finding.fix.message == "Move `a` to `b.device`, and 1 more like it"
     assert [edit.span.row for edit in finding.fix.edits] == [3, 4]
 
 

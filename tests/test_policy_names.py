@@ -178,7 +178,7 @@ def test_the_command_why_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[s
     file = tmp_path / "train.py"
     file.write_text(LOADER)
     assert main(["why", f"{file}:7"]) == 0
-    assert "(shown; by what something is called [loaders])" in capsys.readouterr().out
+    assert "(shown; by the name of something [loaders])" in capsys.readouterr().out
     assert main(["why", f"{file}:7", "--output-format", "json"]) == 0
     (finding,) = json.loads(capsys.readouterr().out)["findings"]
     assert finding["hangs_on"] == ["loaders"]

@@ -139,14 +139,14 @@ def test_it_shows_what_is_found(page: rulebook.Page) -> None:
         assert (finding.code, finding.message) in shown
 
 
-# --- what would settle it --------------------------------------------------------------------
+# --- how to settle it ------------------------------------------------------------------------
 
 
 def test_an_annotation_is_advised_and_settles_it() -> None:
     text = "import torch\n\ndef shift(x):\n    y = torch.ones(3)\n    return torch.add(y, x)\n"
     answer = ask(text, "return")
     assert [each.outcome for each in answer.contracts] == ["unknown"]
-    assert answer.advice == ("say what the parameter `x` is: x: torch.Tensor",)
+    assert answer.advice == ("annotate the parameter: x: torch.Tensor",)
     settled = ask(text.replace("shift(x)", "shift(x: torch.Tensor)"), "return")
     assert [each.outcome for each in settled.contracts] == ["differ"]
     assert settled.advice == ()
@@ -160,7 +160,7 @@ def test_a_row_is_advised_and_settles_it() -> None:
     answer = ask(text, "return")
     row = '"mylib.noise" = { effect = "create", device = "device" }'
     assert answer.advice == (
-        f"say what `mylib.noise` gives in [tool.devlint.torchapi], as in: {row}",
+        f"say what `mylib.noise` returns in [tool.devlint.torchapi], for example: {row}",
     )
     rows = {"mylib.noise": {"effect": "create", "device": "device"}}
     settled = ask(text, "return", torchapi=rows)
@@ -175,9 +175,8 @@ def test_a_setting_is_advised_and_settles_it(tmp_path: Path) -> None:
     )
     train = str(tmp_path / "train.py")
     answer = ask(text, "return", filename=train, follow_imports=False)
-    assert (
-        "let `noise.noise` be read, if it is the project's: follow-imports = true" in answer.advice
-    )
+    advice = "if `noise.noise` is part of the project, let devlint read it: follow-imports = true"
+    assert advice in answer.advice
     settled = ask(text, "return", filename=train)
     assert [each.outcome for each in settled.contracts] == ["differ"]
 
@@ -236,6 +235,16 @@ def test_one_column(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert [each["expression"] for each in known] == ["x", "x + bias"]
 
 
+def test_columns_count_characters(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "net.py"
+    path.write_text('import torch\n\n"é🙂漢"; x = torch.zeros(3); y = torch.ones(2)\n', "utf-8")
+    column = path.read_text("utf-8").splitlines()[2].index("torch.ones") + 1
+    for place, expression in ((column, "torch.ones(2)"), (column - 18, "torch.zeros(3)")):
+        main(["why", "--isolated", "--output-format", "json", f"{path}:3:{place}"])
+        known = json.loads(capsys.readouterr().out)["known"]
+        assert [each["expression"] for each in known] == [expression]
+
+
 @pytest.mark.parametrize(
     ("place", "said"),
     [
@@ -264,7 +273,7 @@ def test_a_line_without_anything(tmp_path: Path, capsys: pytest.CaptureFixture[s
     path.write_text(NET)
     for row in (3, 900):
         assert main(["why", "--isolated", f"{path}:{row}"]) == 0
-        assert "Nothing on this line has to do with devices" in capsys.readouterr().out
+        assert "nothing on this line has to do with devices" in capsys.readouterr().out
 
 
 def test_a_bug_of_devlint_is_one_line(

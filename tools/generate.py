@@ -34,10 +34,9 @@ RULES_HEAD = """\
 
 <!-- Made by tools/generate.py from rules/*.md: change those, then run it. -->
 
-A rule at level *error* finds what raises, or silently computes on the wrong device, as soon as
-the code runs on an accelerator; one at level *warning* finds what breaks on another machine. A
-rule that is *off* runs when it is selected. The last column says how often a finding carries a
-fix.
+A rule at level *error* finds code that raises, or silently computes on the wrong device, as soon as
+it runs on an accelerator. One at level *warning* finds code that breaks on another machine. A rule
+that is *off* runs if it is selected. The last column says how often a finding has a fix.
 """
 
 
@@ -47,14 +46,14 @@ API_HEAD = """\
 <!-- Made by tools/generate.py from what torch has: change devlint's runtime, then run it. -->
 
 Under an [emulation](emulation.md), each public name of these modules of torch {torch} and of their
-public submodules is one of three:
+public submodules is one of these:
 
-- *emulated*: a function of devlint answers as that of a machine with such devices would;
-- *harmless*: torch's own code, which runs as it is on top of what is emulated;
-- *refused*: it can be named, and raises `NotImplementedError` with its name where it is called.
+- *emulated*: a function of devlint answers as on a machine with such devices;
+- *harmless*: torch's own code, which works on top of the emulation;
+- *refused*: a call raises `NotImplementedError` with the name.
 
-What another release of torch has besides is refused. A function that answers from sensors or
-counters of the device, such as `temperature`, gives a constant.
+Names that only another release of torch has are refused. A function that reads sensors or counters
+of the device, such as `temperature`, returns a constant.
 """
 
 POLICY_HEAD = """\
@@ -62,10 +61,9 @@ POLICY_HEAD = """\
 
 <!-- Made by tools/generate.py from src/devlint/policy/*.toml: change these, then run it. -->
 
-What a program does with devices is in its code. What somebody called a file, a parameter or a class
-says something besides, by habit: what stands in `tests/` is run where it works, and a parameter
-called `train_loader` is a DataLoader. Each habit is a row of policy, with a reason, and a setting
-turns it off:
+The code of a program says what it does with devices. Names say more, by convention: code in
+`tests/` runs where it works, and a parameter called `train_loader` is a DataLoader. Each of these
+conventions is a row of policy with a reason, and a setting turns it off:
 
 ```toml
 [tool.devlint.policy]
@@ -75,35 +73,34 @@ loaders = false
 
 ## What files are called
 
-Whether a finding is worth a user's time may hang on the name of its file. A finding that a rule
-reports for the code as it is, and wouldn't report if the code were what the row takes it to be, is
-*withheld*. No such row makes a finding or changes a value.
+A row may take a file to be a test, or code for data, by its name. A finding that would not be
+reported in such code is *withheld*. These rows only withhold findings: they add none, and change no
+value.
 
 | row | files called | or in folders called | taken to be | reason |
 |---|---|---|---|---|
 """
 
 POLICY_TAIL = """
-Suffixes and case don't matter. The last line of a run counts what is withheld, SARIF has it as
-`withheldByPolicy` among the properties of the run, and `devlint why FILE:LINE` names the row and
-its reason.
+Suffixes and case don't matter. The last line of a run counts what is withheld. SARIF has the count
+as `withheldByPolicy` among the properties of the run. `devlint why FILE:LINE` names the row and its
+reason.
 
-Nothing breaks when such a row is turned off or on: a comment that suppresses a withheld finding
-counts as used, and a baseline lists withheld findings as well.
+Turning such a row on or off breaks nothing: a comment that suppresses a withheld finding counts as
+used, and a baseline lists withheld findings as well.
 
-Code that is a test by what it says (functions that pytest runs, `TestCase`) or works on samples by
-what it says (`Dataset`, a `collate_fn`) is known to the analysis as such, whatever its file is
-called.
+Tests (functions that pytest runs, `TestCase`) and code for samples (`Dataset`, a `collate_fn`) are
+known by their code, whatever their file is called.
 """
 
 NAMES_HEAD = """
 ## What anything else is called
 
-A row on names says what something is taken for where nothing else tells. That is a hypothesis:
-findings may come of it, and others may not come. Those that hang on one say so. Among the sorts
-of a finding's `derivation`, in JSON and SARIF, it stands as `policy.loaders`, where a value or the
-finding itself is known by it. `devlint why FILE:LINE` looks at the file without each row that has
-spoken there, and names those by which a finding is at the line, or isn't.
+A row for names says what something with that name is taken for if nothing else is known of it.
+This is a hypothesis, which may cause findings or prevent them. A finding that depends on a row
+names it, such as `policy.loaders`, in its `derivation` in JSON and SARIF. `devlint why FILE:LINE`
+analyses the file without each row that matters there, and names those that cause or prevent a
+finding at the line.
 
 | row | what is called | is taken for | reason |
 |---|---|---|---|

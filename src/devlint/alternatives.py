@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from devlint.config.settings import Settings
 from devlint.lint import content_of
-from devlint.model.findings import Report
+from devlint.model.reports import Report
 from devlint.plan import prepare
 from devlint.policy import asking
 from devlint.rulebook import Page

@@ -1,4 +1,4 @@
-"""What a program may call: the linter as functions."""
+"""The linter as functions, for programs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Paths = str | PathLike[str] | Sequence[str | PathLike[str]]
 
 
 class CheckError(Exception):
-    """Some files couldn't be checked; `findings` are those of the others."""
+    """Some files couldn't be checked. `reasons` says why; `findings` are those of the others."""
 
     def __init__(self, reasons: Sequence[str], findings: Sequence[Finding]) -> None:
         super().__init__("; ".join(reasons))
@@ -28,9 +28,9 @@ class CheckError(Exception):
 def check(paths: Paths, settings: Mapping[str, object] | None = None) -> list[Finding]:
     """Lint files and folders, in this process and without the cache.
 
-    `settings` are keys of `[tool.devlint]`; they win over the configuration files. Files that
-    can't be parsed or read are findings (DEV001, DEV003). Raises `SettingsError` for wrong
-    settings, and `CheckError` where a path is missing or devlint fails.
+    `settings` are keys of `[tool.devlint]` and override the configuration files. Files that can't
+    be parsed or read are findings (DEV001, DEV003). Raises `SettingsError` for wrong settings, and
+    `CheckError` if a path is missing or devlint fails.
     """
     single = isinstance(paths, (str, PathLike))
     names = (paths,) if single else tuple(paths)  # type: ignore[arg-type]
@@ -45,7 +45,7 @@ def check(paths: Paths, settings: Mapping[str, object] | None = None) -> list[Fi
 def check_text(
     source: str | bytes, filename: str = "<text>", settings: Mapping[str, object] | None = None
 ) -> list[Finding]:
-    """Lint the text of one file, which needn't exist. Raises `SettingsError`."""
+    """Lint the text of one file, which doesn't have to exist. Raises `SettingsError`."""
     data = source.encode("utf-8", "surrogatepass") if isinstance(source, str) else source
     folder = str(Path(filename).absolute().parent)
     return check_source(data, filename, _configuration(settings).for_folder(folder))

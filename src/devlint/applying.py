@@ -24,7 +24,7 @@ _CHECKS_OF_OFFERS = 8
 """How often a file is linted again to find out which of its fixes hold."""
 _LONGEST_CHAIN = 6
 """How many times in a row a fix may uncover the next mistake."""
-_GIVEN_UP = "too many fixes of this file don't hold: fix some by hand, and run again"
+_GIVEN_UP = "too many fixes of this file don't work: fix some by hand, and run again"
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,7 +74,7 @@ def _start() -> None:
     if mode in ("", "off"):
         return
     if mode not in ("explain", "strict", "trace", "collect"):
-        text = "it is off, explain, strict, trace or collect; there is no guard now"
+        text = "it must be off, explain, strict, trace or collect; no guard is on"
         _complain(f"DEVLINT_GUARD={mode}: {text}")
     elif sys.modules.get("torch") is not None:
         _install()

@@ -26,16 +26,8 @@ from devlint.flow.facts import IdleSuppression, Unparsable, Unreadable
 from devlint.flow.frames.coverage import Meetings
 from devlint.flow.frames.world import MOST_STEPS, TooManyStepsError
 from devlint.flow.surroundings import Text
-from devlint.model.findings import (
-    LESS_CERTAIN,
-    NOTHING_MEETS,
-    Coverage,
-    Finding,
-    Level,
-    Located,
-    Report,
-    Span,
-)
+from devlint.model.findings import LESS_CERTAIN, NOTHING_MEETS, Coverage, Finding, Level, Span
+from devlint.model.reports import Located, Report
 from devlint.plan import Plan, prepare
 from devlint.purpose import speaks_of_devices
 from devlint.rulebook import Page, pages
@@ -58,7 +50,7 @@ PRAGMA_WORDS = (b"devlint", b"DEV")
 """Without these, none of our suppression comments either."""
 
 TOO_MUCH = (
-    f"too much to work out: the file, with what it imports, takes more than {MOST_STEPS:,} steps; "
+    f"too much to analyse: the file, with what it imports, takes more than {MOST_STEPS:,} steps; "
     "split it, set `follow-imports = false`, or leave it out with `exclude`"
 )
 
@@ -309,8 +301,8 @@ def without_suppressed(
 
 @lru_cache(maxsize=1)
 def _known() -> Mapping[str, tuple[str, ...]]:
-    """Every code and every name, with its code; what a rule was called that was split, with the
-    codes of its parts."""
+    """Every code and every name, with its code; what rules were called before, with the codes that
+    it stands for."""
     found: dict[str, tuple[str, ...]] = {}
     for page in pages().values():
         for word in (page.code, page.name, *page.formerly):

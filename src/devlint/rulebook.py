@@ -159,17 +159,19 @@ def pages(folder: Path | None = None) -> Mapping[str, Page]:
 
 
 def find(code_or_name: str) -> Page | None:
-    """The page of a rule by code (in either case) or by name; None where there is none."""
+    """The page of a rule by code (in either case), by name or by its former name; None where there
+    is none."""
     known = pages()
     page = known.get(code_or_name.lower())
     if page is not None:
         return page
-    code = code_or_name.upper()
-    return next((page for page in known.values() if page.code == code), None)
+    code, parts = code_or_name.upper(), parts_of(code_or_name)
+    by_code = (page for page in known.values() if page.code == code)
+    return next(by_code, parts[0] if len(parts) == 1 else None)
 
 
 def parts_of(code_or_name: str) -> list[Page]:
-    """The pages of the rules that a rule was split into, by its former code or name."""
+    """The pages of the rules that had another code or name before, or were part of that rule."""
     words = (code_or_name.lower(), code_or_name.upper())
     return [page for page in pages().values() if not set(page.formerly).isdisjoint(words)]
 

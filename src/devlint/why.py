@@ -6,19 +6,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from devlint.alternatives import alternatives
 from devlint.config.selection import catalogue, codes_for
 from devlint.config.settings import Settings
-from devlint.flow.facts import UNKNOWN as NOWHERE
-from devlint.flow.facts import Context, Device, Elsewhere, Fact, Guard, Kind, Operand, Role
+from devlint.flow.facts import Context, Elsewhere, Fact, Guard, Role
 from devlint.flow.frames.record import Record
 from devlint.flow.interpreter import interpret
 from devlint.flow.surroundings import Text
+from devlint.known import Contract, Known, Place, contracts_at, distinct, values_at
 from devlint.lint import content_of, in_order, without_suppressed
-from devlint.model import ir
-from devlint.model.findings import LESS_CERTAIN, Finding, Hop, Report
+from devlint.model.findings import LESS_CERTAIN, Finding
+from devlint.model.reports import Report
 from devlint.model.spans import LineIndex
 from devlint.plan import Plan, prepare
 from devlint.policy import asking, reasons, rows
@@ -27,7 +27,6 @@ from devlint.source.errors import SourceError
 from devlint.source.reading import document_of, read_script
 from devlint.source.room import with_room
 from devlint.source.script import Part, Script
-from devlint.source.spots import path_of
 from devlint.verdict.locating import locate
 from devlint.verdict.saying import Said, Sieve, judge, rules_for
 from devlint.verdict.score import is_certain
@@ -38,67 +37,28 @@ if TYPE_CHECKING:
 
 REASONS = {
     "expected-error": "the code around expects an error there",
-    "condition-of-another-file": "it hangs on a condition that another file finds out for itself",
-    "calls-from-host": "calls in this file bring it from the host, or it is read there",
-    "unproven-part-of-batch": "nobody proves that this part of a batch is a tensor",
+    "condition-of-another-file": "it depends on a condition that another file checks itself",
+    "calls-from-host": "calls in this file pass it from the host, or it is read there",
+    "unproven-part-of-batch": "nothing proves that this part of a batch is a tensor",
     "first-of-its-cause": "the same cause raises at an earlier line",
-    "callers-bring-it-from-the-host": "all calls in the project bring it from the host",
-    "placed-from-outside": "another file binds or moves an attribute that it hangs on",
-    "program-on-the-host": "only programs that never speak of a device import the file",
+    "callers-bring-it-from-the-host": "all calls in the project pass it from the host",
+    "placed-from-outside": "another file sets or moves an attribute that it depends on",
+    "program-on-the-host": "only programs that never name a device import the file",
     "passed-elsewhere": "another file names the device where it makes one",
-    "chosen-elsewhere": "a file that has to do with this one chooses the device of a process",
-    "handed-over-elsewhere": "another file hands the function over to something that calls it",
+    "chosen-elsewhere": "a related file chooses the device of a process",
+    "handed-over-elsewhere": "another file passes the function to something that calls it",
     "reported-in-its-own-file": "it is reported where that file is linted itself",
-    "same-cause": "another finding of the same cause says better how to fix it",
-    "another-place-of-the-same": "it is one of the other places of another finding",
+    "same-cause": "another finding of the same cause has the better fix",
+    "another-place-of-the-same": "another finding lists this place",
     "role": "the code around is a test, makes data on the host, or a framework places things",
-    "guard": "it only runs where an accelerator was asked for, or is known to be there",
+    "guard": "it only runs where an accelerator was chosen, or is known to be there",
     "suppressed": "a comment suppresses it",
     "not-selected": "the rule is off for this file",
-    LESS_CERTAIN: "too few of those judged like it were true: --pedantic shows it",
+    LESS_CERTAIN: "too few findings like it were true: --pedantic shows it",
     **{row.name: row.reason for row in rows().values()},
 }
 """What withholds a finding, in words: last the rows of policy on files, which a setting turns off.
 Any row on names may as well."""
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A line of a file, 1-based; `path` is absolute. In a notebook, it is one of a cell."""
-
-    path: str
-    row: int
-    cell: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One step by which something is known."""
-
-    at: Place
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
-class Known:
-    """What an expression is. `place` is None where that isn't known. `called_from` are the calls
-    by which its function is seen, outermost first: none where it is seen on its own."""
-
-    expression: str
-    kind: str
-    place: str | None
-    steps: tuple[Step, ...] = ()
-    called_from: tuple[Place, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Contract:
-    """Operands that must be in one place: whether they "differ", "agree", or that is "unknown"."""
-
-    operation: str
-    operands: tuple[Known, ...]
-    outcome: str
-    called_from: tuple[Place, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,8 +107,8 @@ def why(data: bytes, filename: str, settings: Settings, row: int, column: int | 
     codes = codes_for(settings, filename, catalogue())
     script = read_script(data, filename, settings.language_of(filename))
     part = _part_at(row, script)
-    if column is not None:
-        column = script.column_of(row, column)
+    if column is not None:  # nodes count bytes, see `source.spots`
+        column = LineIndex(script.text).utf8_column(row, script.column_of(row, column))
     record = Record(path, range(row, row + 1))
     dropped: list[Judged] = []
 
@@ -167,8 +127,8 @@ def why(data: bytes, filename: str, settings: Settings, row: int, column: int | 
     return Why(
         Place(path, row),
         shown_rows.row_text(row).strip() if row <= shown_rows.rows else "",
-        distinct(_values(record, row, column)),
-        distinct(_contracts(record)),
+        distinct(values_at(record, row, column)),
+        distinct(contracts_at(record)),
         tuple(record.callers.items()),
         _with_names(found, record, part, filename, settings),
         tuple(dict.fromkeys(advice(record, content.module, settings.follow_imports))),
@@ -187,10 +147,6 @@ def _part_at(row: int, script: Script) -> Part:
 
 def _all() -> frozenset[str]:
     return catalogue().codes("ALL")
-
-
-DULL = ("library", "function", "class", "method", "none", "dtype", "bool", "number", "string")
-"""Kinds of which nobody asks where they are."""
 
 
 def _said(
@@ -286,72 +242,3 @@ def _of_policy(sorts: Iterable[str]) -> tuple[str, ...]:
 
 def _judged(page: Page, report: Report, by: str) -> Judged:
     return Judged(page.code, page.name, report.message, by, _of_policy(report.sorts))
-
-
-# --- values and contracts --------------------------------------------------------------------
-
-
-def _is_at(node: ir.Node, row: int, column: int | None) -> bool:
-    """Whether a node stands at a column of its line; any does where none is asked for."""
-    if column is None:
-        return True
-    origin = node.origin
-    if not isinstance(origin, tuple) or origin[1] != row:
-        return False
-    return bool(origin[2] < column <= (origin[4] if origin[3] == row else column))
-
-
-def _values(record: Record, row: int, column: int | None) -> Iterator[Known]:
-    for seen in record.seen.values():
-        if _is_at(seen.operand.node, row, column):
-            known = known_of(seen.operand, seen.site)
-            if known.kind not in DULL:
-                yield known
-
-
-_View = TypeVar("_View", Known, Contract)
-
-
-def distinct(views: Iterable[_View]) -> tuple[_View, ...]:
-    """Each once; what a call sees as the function does on its own isn't said again."""
-    found = tuple(dict.fromkeys(views))
-    own = {each for each in found if not each.called_from}
-    return tuple(
-        each for each in found if not each.called_from or replace(each, called_from=()) not in own
-    )
-
-
-def known_of(operand: Operand, site: Sequence[ir.Node]) -> Known:
-    steps = tuple(step for hop in operand.trace if (step := _step(hop)) is not None)
-    kind = operand.type_name if operand.kind is not Kind.UNKNOWN else "unknown"
-    return Known(str(operand), kind, _place(operand.device), steps, _calls(site))
-
-
-def _place(device: Device) -> str | None:
-    return None if device == NOWHERE else str(device)
-
-
-def _step(hop: Hop) -> Step | None:
-    at = _place_of(hop.node.origin)
-    return None if at is None else Step(at, hop.message)
-
-
-def _place_of(origin: object) -> Place | None:
-    path = path_of(origin)
-    return Place(path, origin[1]) if path is not None else None  # type: ignore[index]
-
-
-def _calls(site: Sequence[ir.Node]) -> tuple[Place, ...]:
-    places = (_place_of(node.origin) for node in site)
-    return tuple(place for place in places if place is not None)
-
-
-def _contracts(record: Record) -> Iterator[Contract]:
-    for meeting in record.meetings.values():
-        operands = [each for each in meeting.operands if each.kind not in _NO_TENSORS]
-        if len(operands) > 1:
-            known = tuple(known_of(each, ()) for each in operands)
-            yield Contract(meeting.op, known, meeting.outcome, _calls(meeting.site))
-
-
-_NO_TENSORS = frozenset((Kind.NUMBER, Kind.BOOL, Kind.NONE, Kind.STRING, Kind.DTYPE))

@@ -8,12 +8,12 @@ import os
 import re
 import stat
 import sys
-import time
 from collections.abc import Callable, Iterable, Iterator
 from io import FileIO
 
 from devlint import files
 from devlint.files import TooLargeError
+from devlint.locking import locked, shared
 
 TEMPORARY = re.compile(r"\.devlint-[0-9a-f]{16}\.tmp")
 """How files are called until they are complete."""
@@ -25,11 +25,6 @@ def _open_private(path: str, flags: int) -> int:
 
 def _open_public(path: str, flags: int) -> int:
     return os.open(path, flags, 0o666)
-
-
-_TRIES = 100
-_PAUSE = 0.02
-"""How often, and after how many seconds, a file that another program has locked is tried again."""
 
 
 class ChangedError(OSError):
@@ -48,7 +43,7 @@ def rewrite(path: str, old: bytes, new: bytes) -> None:
     where it can't be written, or not without losing something that belongs to it.
     """
     target = files.resolve(path)
-    with files.opened(target) as original, _locked(original, target):
+    with files.opened(target) as original, locked(original, target):
         _refuse_lossy(original, target, old)
         with _temporary(os.path.dirname(target), new) as temporary:
             _take_over(original, temporary.fileno(), target)
@@ -88,6 +83,52 @@ def create(path: str, data: bytes) -> None:
     with _temporary(os.path.dirname(os.path.abspath(path)), data, _open_public) as temporary:
         temporary.close()
         os.replace(temporary.name, path)
+
+
+def overwrite(path: str, data: bytes) -> None:
+    """Write a file whatever it holds, in one step: until then it keeps that. Its mode stays.
+
+    What can't be replaced is written directly: a stream, a pipe, a file in a folder that isn't
+    writable. Raises `OSError`.
+    """
+    target = files.resolve(path)
+    if not _is_replaceable(path, target):
+        with open(path, "wb") as file:
+            file.write(data)
+        return
+    with _temporary(os.path.dirname(target), data, _open_public) as temporary:
+        if os.path.exists(target):
+            _refuse_read_only(target)
+            os.chmod(temporary.name, stat.S_IMODE(os.stat(target).st_mode))
+        temporary.close()
+        os.replace(temporary.name, target)
+
+
+def check_writable(path: str) -> None:
+    """Raise `OSError` where `overwrite` couldn't write a file. It changes nothing."""
+    target = files.resolve(path)
+    if os.path.isdir(target):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+    if os.path.exists(target):
+        _refuse_read_only(target)
+    if _is_replaceable(path, target):
+        with _temporary(os.path.dirname(target), b""):
+            pass
+
+
+def _is_replaceable(path: str, target: str) -> bool:
+    """Whether a new file can take the place of what a path leads to, if anything is there."""
+    if _is_of_system(path):
+        return False
+    if not os.path.exists(target):
+        return True
+    is_plain = os.path.isfile(target) and not os.path.ismount(target)  # as in a container
+    return is_plain and os.access(os.path.dirname(target), os.W_OK)
+
+
+def _refuse_read_only(path: str) -> None:
+    if not os.access(path, os.W_OK):
+        raise PermissionError(errno.EACCES, "it is read-only", path)
 
 
 def strangers_place(path: str, trees: Iterable[str]) -> str:
@@ -152,8 +193,7 @@ def _refuse_lossy(original: int, target: str, old: bytes) -> None:
     """Raise `OSError` for a file that can't be replaced without a loss."""
     if not _holds(original, target, old):
         raise ChangedError(target)
-    if not os.access(target, os.W_OK):
-        raise PermissionError(errno.EACCES, "it is read-only", target)
+    _refuse_read_only(target)
     links = os.fstat(original).st_nlink
     if links > 1:
         text = f"it has {links} hard links, of which only this one would be written: copy it first"
@@ -239,7 +279,7 @@ def _temporary(
 ) -> Iterator[FileIO]:
     """A new file in a folder that holds some data, to be given its name. It goes at the end where
     it wasn't; so does what a run has left there that was killed."""
-    with _shared(folder) as alone:
+    with shared(folder) as alone:
         if alone:
             _remove_leftovers(folder)
         path = os.path.join(folder, f".devlint-{os.urandom(8).hex()}.tmp")
@@ -265,51 +305,3 @@ def _remove_leftovers(folder: str) -> None:
             status = os.lstat(path)
             if stat.S_ISREG(status.st_mode) and files.is_own(status):
                 os.unlink(path)
-
-
-# --- locks ---------------------------------------------------------------------------------
-
-
-@contextlib.contextmanager
-def _shared(folder: str) -> Iterator[bool]:
-    """While temporary files are in a folder: whether no other run has any there at the start."""
-    if os.name != "posix":
-        yield True
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        alone = _lock(descriptor, shared=False)
-        _wait(descriptor, folder, shared=True)  # for who is alone, and removing what is left
-        yield alone
-    finally:
-        os.close(descriptor)
-
-
-@contextlib.contextmanager
-def _locked(descriptor: int, path: str) -> Iterator[None]:
-    """While a file is replaced: other runs wait. Raises `OSError` where one takes too long."""
-    _wait(descriptor, path, shared=False)
-    yield  # closing the file unlocks it
-
-
-def _wait(descriptor: int, path: str, shared: bool) -> None:
-    """Lock an open file or folder. Raises `OSError` where that takes too long."""
-    for _ in range(_TRIES):
-        if _lock(descriptor, shared):
-            return
-        time.sleep(_PAUSE)
-    raise OSError(errno.EBUSY, "another program has locked it", path)
-
-
-def _lock(descriptor: int, shared: bool) -> bool:
-    """Whether an open file is ours now; where nothing can be locked, it is."""
-    if sys.platform != "win32":
-        import fcntl
-
-        try:
-            fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        except OSError:  # a file system without locks
-            return True
-    return True

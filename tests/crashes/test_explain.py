@@ -332,7 +332,7 @@ def test_what_torch_calls_an_argument(
     assert told.fix == (
         f"move it first: {argument}.to({target})"
         if argument
-        else "bring the one on cpu to cuda:0 before this line"
+        else "move the one on cpu to cuda:0 before this line"
     )
 
 

@@ -160,7 +160,7 @@ def test_a_baseline_hides_no_file_that_can_not_be_checked(project: Project) -> N
 def test_what_is_no_baseline(project: Project, text: str) -> None:
     project.write({"a.py": BAD_DEVICE, "base.json": text})
     ran = project.run("--baseline", "base.json")
-    assert ran.err == "devlint: base.json: this is no baseline of devlint\n"
+    assert ran.err == "devlint: base.json: this isn't a devlint baseline\n"
     assert ran.code == 2
 
 
@@ -292,11 +292,11 @@ def test_what_a_fix_has_repaired_is_obsolete(project: Project) -> None:
 def test_an_update_of_what_is_no_baseline_leaves_it(project: Project) -> None:
     project.write({"a.py": BAD_DEVICE, "base.json": '{"version": 1, "findings": [{}]}'})
     ran = project.run(*UPDATE)
-    assert (ran.code, ran.err) == (2, "devlint: base.json: this is no baseline of devlint\n")
+    assert (ran.code, ran.err) == (2, "devlint: base.json: this isn't a devlint baseline\n")
     assert project.read("base.json") == '{"version": 1, "findings": [{}]}'
     project.write({"base.json": '{"version": 2, "findings": []}'})
     ran = project.run(*UPDATE)
-    assert ran.err == "devlint: base.json: made by another version of devlint; write it anew\n"
+    assert ran.err == "devlint: base.json: made by another version of devlint; write it again\n"
 
 
 def test_an_update_that_can_not_be_written_says_so(project: Project) -> None:
@@ -316,7 +316,25 @@ def test_an_update_that_can_not_be_written_says_so(project: Project) -> None:
     assert project.read("sub/base.json") == before
 
 
-# --- rules that were split --------------------------------------------------------------------
+# --- rules that were renamed or split -----------------------------------------------------------
+
+
+def test_the_old_name_of_a_rule_stands_for_it(project: Project) -> None:
+    text = "import torch\n\ny = torch.zeros(2, device=torch.zeros(2).device())\n"
+    project.write({"a.py": text})
+    assert project.found("--select=device-called") == ["a.py DEV309"]
+    assert project.found("--ignore=device-called") == []
+    project.write({"devlint.toml": 'levels = { device-called = "warning" }'})
+    assert "warning[DEV309] called-device" in project.run("-n").out
+    assert project.run("rule", "device-called").out == project.run("rule", "DEV309").out
+    project.run("-n", "--baseline=b.json")
+    (entry,) = json.loads(project.read("b.json"))["findings"]
+    (finding,) = json.loads(project.run("-n", "--output-format=gitlab").out)
+    assert (entry["code"], entry["fingerprint"]) == ("DEV309", finding["fingerprint"])
+    assert project.run("-n", "--baseline=b.json").code == 0
+    project.write({"a.py": text.replace("())\n", "())  # devlint: ignore[device-called]\n")})
+    assert project.found("--select=ALL") == []
+
 
 SPLIT = """\
 import torch

@@ -50,7 +50,7 @@ def test_the_second_run_says_the_same_and_lints_nothing(project: Project) -> Non
         fresh = project.run("--output-format", output_format, "--no-cache")
         assert first == second == fresh
         assert '"derivation"' in first.out or output_format == "full"
-        assert "Of 2 meetings of tensors 1 is decided" in first.out or output_format != "full"
+        assert "Decided 1 of 2 places where tensors meet" in first.out or output_format != "full"
     assert cached(run(project)) == 4
 
 
@@ -110,7 +110,7 @@ def test_a_file_with_another_time_but_the_same_content_is_not_linted(project: Pr
 
 
 def test_an_old_file_is_not_even_read(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    from devlint.driver import run as run_module
+    from devlint.driver import recall as recall_module
 
     project.write({"a.py": BAD_DEVICE})
     time.sleep(2.1)
@@ -119,7 +119,7 @@ def test_an_old_file_is_not_even_read(project: Project, monkeypatch: pytest.Monk
     def refuse(data: bytes) -> str:
         raise AssertionError("the file was read")
 
-    monkeypatch.setattr(run_module, "digest", refuse)
+    monkeypatch.setattr(recall_module, "digest", refuse)
     ran = run(project)
     assert cached(ran) == 1
     assert "a.py:3:" in ran.out
@@ -262,7 +262,7 @@ def test_a_folder_of_something_else_is_no_cache(project: Project) -> None:
     for name in ("src", "file"):
         ran = project.run("--output-format=concise", f"--cache-dir={name}", "a.py")
         assert (ran.code, ran.err.count("\n")) == (1, 1)
-        assert "(it isn't a cache of devlint)" in ran.err
+        assert "(it isn't a devlint cache)" in ran.err
     assert project.read("file") == "a file"
     assert [path.name for path in (project.folder / "src").iterdir()] == ["b.py"]
 
@@ -350,7 +350,7 @@ def test_clean_removes_the_cache_and_nothing_else(project: Project) -> None:
     assert not cache.exists()
     assert project.run("clean").code == 0
     ran = project.run("clean", "--cache-dir", "precious")
-    assert "this is no cache of devlint" in ran.err
+    assert "this isn't a devlint cache" in ran.err
     assert ran.code == 2
     assert project.read("precious/data.txt") == "x"
 

@@ -8,6 +8,7 @@ import io
 import json
 import os
 import pty
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -206,7 +207,7 @@ def test_rule_reads_well_in_a_terminal(project: Project, monkeypatch: pytest.Mon
     prose = [line for line in out.splitlines() if not line.startswith("    ") and " " in line]
     assert max(map(len, prose)) <= 60
     assert "\nReported:\n\n    import torch\n" in out
-    assert "- DEV203 (created-on-default-device) speaks" in out
+    assert "- DEV203 (tensor-on-default-device) speaks" in out
 
 
 def test_a_rule_that_needs_pedantic_says_so() -> None:
@@ -226,6 +227,26 @@ def test_output_file(project: Project) -> None:
     ran = project.run("--output-format=json", "-o", "out.json")
     assert (ran.out, ran.code) == ("", 1)
     assert project.read("out.json") == expected.out
+
+
+def test_a_run_that_fails_keeps_the_old_report(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.write({"a.py": BAD_DEVICE, "out.json": "old"})
+    (project.folder / "out.json").chmod(0o640)
+
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as broken:
+        broken.setattr(os, "fsync", full)
+        ran = project.run("-n", "--output-format=json", "-o", "out.json")
+    assert (ran.code, project.read("out.json")) == (2, "old")
+    assert "out.json: can't be written: No space left" in ran.err
+    assert sorted(path.name for path in project.folder.iterdir()) == ["a.py", "out.json"]
+    assert project.run("-n", "--output-format=json", "-o", "out.json").code == 1
+    assert json.loads(project.read("out.json"))
+    assert stat.S_IMODE((project.folder / "out.json").stat().st_mode) == 0o640
 
 
 def test_quiet_and_verbose(project: Project) -> None:

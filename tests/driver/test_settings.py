@@ -45,18 +45,18 @@ MISTAKES = {
     "a key that writes": (
         "pyproject.toml",
         "[tool.devlint]\nfix = true",
-        "pyproject.toml: `tool.devlint.fix` is no key of a configuration file, which may be a "
-        "stranger's: use --fix on the command line",
+        "pyproject.toml: `tool.devlint.fix` can't be set in a configuration file, which may not be "
+        "yours: use --fix on the command line",
     ),
     "a key that is asked for once": (
         "devlint.toml",
         "ignore-noqa = true",
-        "devlint.toml: `ignore-noqa` is no key of a configuration file: use --ignore-noqa on the ",
+        "devlint.toml: `ignore-noqa` can't be set in a configuration file: use --ignore-noqa on ",
     ),
     "a folder to write to": (
         "devlint.toml",
         'cache-dir = "/etc"',
-        "devlint.toml: `cache-dir` is no key of a configuration file, which may be a stranger's: ",
+        "devlint.toml: `cache-dir` can't be set in a configuration file, which may not be yours: ",
     ),
     "boolean for a number": (
         "devlint.toml",

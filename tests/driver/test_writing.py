@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from devlint import writing
-from devlint.writing import ChangedError, rewrite
+from devlint.writing import ChangedError, check_writable, overwrite, rewrite
 
 
 @pytest.fixture
@@ -48,6 +48,35 @@ def test_a_failure_leaves_the_original(path: Path, monkeypatch: pytest.MonkeyPat
         rewrite(str(path), b"old", b"new")
     assert path.read_bytes() == b"old"
     assert list(path.parent.iterdir()) == [path]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs names of streams")
+def test_what_can_not_be_replaced_is_written_as_it_is(path: Path) -> None:
+    link = path.with_name("link.py")
+    link.symlink_to(path)
+    overwrite(str(link), b"new")
+    assert (link.is_symlink(), path.read_bytes()) == (True, b"new")
+    with path.open("wb") as file:
+        overwrite(f"/dev/fd/{file.fileno()}", b"to the stream")
+        assert os.path.samestat(os.fstat(file.fileno()), path.stat())
+    assert path.read_bytes() == b"to the stream"
+    out, into = os.pipe()
+    overwrite(f"/dev/fd/{into}", b"to the pipe")
+    os.close(into)
+    assert os.read(out, 100) == b"to the pipe"
+    os.close(out)
+
+
+@pytest.mark.parametrize("name", ["missing/a", ".", "locked"])
+def test_a_place_that_can_not_be_written_is_known_before(path: Path, name: str) -> None:
+    (path.parent / "locked").touch(0o400)
+    if name != "locked" or os.geteuid() != 0:
+        with pytest.raises(OSError, match=r"No such file|Is a directory|read-only"):
+            check_writable(str(path.parent / name))
+    check_writable(str(path))
+    check_writable(str(path.parent / "new"))
+    assert path.read_bytes() == b"old"
+    assert sorted(each.name for each in path.parent.iterdir()) == ["a.py", "locked"]
 
 
 def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
@@ -286,7 +315,7 @@ def test_a_run_waits_for_one_that_removes_leftovers(
         if len(waits) == 3:
             fcntl.flock(folder, fcntl.LOCK_UN)
 
-    monkeypatch.setattr(writing.time, "sleep", sleep)
+    monkeypatch.setattr("devlint.locking.time.sleep", sleep)
     rewrite(str(path), b"old", b"new")
     os.close(folder)
     assert len(waits) == 3

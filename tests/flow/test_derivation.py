@@ -21,7 +21,7 @@ from devlint.flow.interpreter import interpret
 from devlint.flow.surroundings import Text
 from devlint.lint import check_source
 from devlint.model import ir
-from devlint.model.findings import Hop
+from devlint.model.reports import Hop
 from devlint.rules import all_rules
 from devlint.source.errors import SourceError
 from devlint.source.lower import lower

@@ -321,7 +321,7 @@ def test_a_configuration_can_not_make_devlint_write(project: Project, text: str)
     before = everything(project.folder)
     ran = project.run()
     assert ran.code == 2
-    assert "is no key of a configuration file" in ran.err
+    assert "can't be set in a configuration file" in ran.err
     assert everything(project.folder) == before
 
 

@@ -56,7 +56,7 @@ def test_a_baseline_that_is_nested_too_deeply_is_one_sentence(project: Project, 
     project.write({"a.py": CLEAN, "known.json": text})
     ran = project.concise("--baseline=known.json")
     assert ran.code == 2
-    assert "known.json: it is nested too deeply for a baseline of devlint" in ran.err
+    assert "known.json: it is nested too deeply for a devlint baseline" in ran.err
     assert "Traceback" not in ran.err
 
 
@@ -87,7 +87,7 @@ def test_a_file_that_takes_too_many_steps_is_one_entry(
     project.write({"a.py": f"import torch\n{MANY_ROUNDS}{BAD_DEVICE}", "b.py": BAD_DEVICE})
     ran = project.concise()
     [entry, other] = ran.out.splitlines()
-    assert entry.startswith("a.py:1:1: DEV003 too much to work out")
+    assert entry.startswith("a.py:1:1: DEV003 too much to analyse")
     assert other.startswith("b.py:3:18: DEV304")
     assert (ran.code, ran.err) == (2, "")
 
@@ -100,7 +100,7 @@ def test_loops_inside_each_other_end(project: Project, monkeypatch: pytest.Monke
     first = "import torch\na, b, c, d, e = 1, 'x', None, [1], torch.ones(1)\n"
     project.write({"a.py": first + "".join(loops)})
     ran = project.concise()
-    assert ": DEV003 too much to work out" in ran.out
+    assert ": DEV003 too much to analyse" in ran.out
     assert (ran.code, ran.out.count("\n")) == (2, 1)
 
 
@@ -163,7 +163,7 @@ def test_what_an_imported_file_takes_counts(
     project.write({"b.py": f"import torch\nx = []\n{MANY_ROUNDS}"})
     monkeypatch.setattr(world, "MOST_STEPS", steps_of(project, "a.py") - 1)
     ran = project.concise("a.py")
-    assert "a.py:1:1: DEV003 too much to work out: the file, with what it imports" in ran.out
+    assert "a.py:1:1: DEV003 too much to analyse: the file, with what it imports" in ran.out
     assert ran.code == 2
 
 

@@ -352,13 +352,13 @@ def test_plain_text_needs_no_rich() -> None:
                 files=1,
                 coverage=Coverage.of(118, {"`args`": 87, OTHERS: 90, "calls of `mylib`": 41}),
             ),
-            "Of 336 meetings of tensors 118 are decided, 218 unknown (87 by `args`, "
+            "Decided 118 of 336 places where tensors meet, 218 unknown (87 by `args`, "
             "41 by calls of `mylib`, 90 by other values).\nAll checks passed in 1 file.",
         ),
         (
             [],
             Summary(files=1, coverage=Coverage.of(1, {})),
-            "Of 1 meeting of tensors 1 is decided.\nAll checks passed in 1 file.",
+            "Decided 1 of 1 place where tensors meet.\nAll checks passed in 1 file.",
         ),
         ([], Summary(files=0), "Nothing was checked."),
         ([], Summary(0, failures=(Failure("a.py", "gone"),)), "Nothing was checked: 1 problem."),

@@ -75,7 +75,7 @@ def test_the_head_counts_and_says_what_is_not_shown() -> None:
     assert [" ".join(each.text.split()) for each in header.all("li")] == ["1 error", "1 warning"]
     assert [each.text for each in header.all("p")][1:] == [
         "4 files checked",
-        "Of 5 meetings of tensors 3 are decided, 2 unknown (2 by calls of f).",
+        "Decided 3 of 5 places where tensors meet, 2 unknown (2 by calls of f).",
         "2 findings withheld by policy (tests): devlint why FILE:LINE says why. 1 less certain "
         "finding: --pedantic.",
         "Fixable: 1 with --fix, 1 more with --unsafe-fixes.",

@@ -36,11 +36,12 @@ from devlint.flow.facts import (
     Symbol,
 )
 from devlint.model import ir
-from devlint.model.findings import Confidence, Hop, Level, Report, Safety
+from devlint.model.findings import Confidence, Level, Safety
+from devlint.model.reports import Hop, Report
 from devlint.rules import all_rules
 
 CODES = {
-    "created-on-default-device": "DEV203",
+    "tensor-on-default-device": "DEV203",
     "index-on-other-device": "DEV204",
     "input-on-other-device": "DEV201",
     "module-left-behind": "DEV208",

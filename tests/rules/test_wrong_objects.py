@@ -28,7 +28,8 @@ from devlint.flow.facts import (
 )
 from devlint.lint import check_source
 from devlint.model import ir
-from devlint.model.findings import Report, Safety
+from devlint.model.findings import Safety
+from devlint.model.reports import Report
 from devlint.rules import all_rules
 from devlint.rules.wrong_move_argument import _LEGACY_CONSTRUCTORS, _WITHOUT_DEVICE
 
@@ -143,7 +144,7 @@ def test_a_name_of_a_loop_is_assigned_where_it_is_read_again(body: str, fixed: b
     findings = check_source(text.encode(), "a.py", Settings(pedantic=True))
     (found,) = (finding for finding in findings if finding.code == "DEV302")
     assert (found.fix is not None) is fixed
-    assert ("put the result where" in found.help) is not fixed
+    assert ("store the result in" in found.help) is not fixed
 
 
 @pytest.mark.parametrize("kind", [Kind.MODULE, Kind.PLACED, Kind.BATCH, Kind.UNKNOWN])
@@ -173,7 +174,7 @@ def test_the_first_parameter_is_asked_for_the_device() -> None:
 def test_a_call_with_arguments_keeps_its_parentheses() -> None:
     call = ir.Call(ir.Attribute(X, "device"), (ir.Argument(ir.Constant(0)),))
     read = AttributeRead(call, HERE, operand(X, Kind.TENSOR), "device", called=True)
-    (found,) = reports("device-called", read)
+    (found,) = reports("called-device", read)
     assert found.fix is None
 
 

@@ -66,7 +66,7 @@ def test_off(mode: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_mode_that_there_is_not(mode: str, shown: str, tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("import devlint.auto\nprint('done')\n")
     ran = python(tmp_path, "train.py", mode=mode)
-    text = "it is off, explain, strict, trace or collect; there is no guard now"
+    text = "it must be off, explain, strict, trace or collect; no guard is on"
     assert ran.stderr == f"devlint: DEVLINT_GUARD={shown}: {text}\n"
     assert (ran.returncode, ran.stdout) == (0, "done\n")
 

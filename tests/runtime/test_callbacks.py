@@ -230,13 +230,13 @@ def test_the_process_is_named(lightning_callback: Any) -> None:
 def test_the_package_of_lightning_that_the_program_has(
     lightning_callback: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    room = sys.modules["devlint.integrations.lightning"]
+    module = sys.modules["devlint.integrations.lightning"]
     one, two = SimpleNamespace(Callback=dict), SimpleNamespace(Callback=list)
     monkeypatch.setitem(sys.modules, "lightning.pytorch", one)
     monkeypatch.setitem(sys.modules, "pytorch_lightning", two)
-    assert room._bases() == (dict, list)
+    assert module._bases() == (dict, list)
     monkeypatch.delitem(sys.modules, "lightning.pytorch")
-    assert room._bases() == (list,)
+    assert module._bases() == (list,)
 
 
 # --- transformers
@@ -535,7 +535,7 @@ def test_wrong_arguments(kind: str, request: pytest.FixtureRequest) -> None:
         make(batches=0)
     with pytest.raises(ValueError, match="when='later'"):
         make(when="later")
-    with pytest.raises(ValueError, match="'loose' is no mode of the guard"):
+    with pytest.raises(ValueError, match="'loose' isn't a mode of the guard"):
         make(mode="loose")
 
 

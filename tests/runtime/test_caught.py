@@ -675,12 +675,12 @@ WORDINGS = [
     Wording(
         "module must have its parameters and buffers on device cuda:0 (device_ids[0]) but found "
         "one of them on device: cpu",
-        "replica", ("", "cpu"), ("", "cuda:0"), "wrapped-before-move",
+        "replica", ("", "cpu"), ("", "cuda:0"), "module-wrapped-before-move",
     ),
     Wording(
         "DistributedDataParallel's input module must be on the same type of devices, but input "
         "module parameters locate in {'cuda', 'cpu'}.",
-        "replica", ("", ""), rule="wrapped-before-move",
+        "replica", ("", ""), rule="module-wrapped-before-move",
     ),
     Wording("Found two parameters on different devices, this is currently not supported.",
             "parameters", ("", ""), rule=""),
@@ -770,7 +770,7 @@ def test_the_text_tells_which_part_of_a_line_is_meant() -> None:
     assert told.headline.startswith("operation(x.fft(), w.fft()) takes")
     assert told.headline.endswith("takes mat1 on cpu and another tensor on cuda:0")
     assert dict(told.lines)["operand"] == "mat1 of addmm: on cpu"
-    assert told.fix == "bring mat1 to cuda:0 before this line"
+    assert told.fix == "move mat1 to cuda:0 before this line"
 
 
 class Fft:
@@ -802,7 +802,7 @@ def test_a_file_of_another_machine(tmp_path: Path) -> None:
     assert told is not None
     assert told.rule == "load-without-map-location"
     shown = 'torch.load(path, weights_only=True, map_location="cpu")'
-    assert told.fix == f"say where they are to go: {shown}"
+    assert told.fix == f"say where to load them: {shown}"
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is an accelerator")

@@ -217,7 +217,7 @@ def test_what_is_told(capsys: pytest.CaptureFixture[str]) -> None:
                 for _ in range(times):
                     x + y
             first, second, blank, place, head, *rest = capsys.readouterr().err.splitlines()
-            assert first.startswith("devlint: values may differ from those of a run that is right")
+            assert first.startswith("devlint: values may differ from those of a correct run")
             assert (second, blank) == (f"devlint: 1 device mismatch{met}:", "")
             assert place.endswith(f"{Path(__file__).name}:{sys._getframe().f_lineno - 4} ({count})")
             assert head == "x + y takes x on cuda:0 and y on cpu"
@@ -249,7 +249,7 @@ def test_the_programs_own_exit_code_wins(warm: Warm, tmp_path: Path, end: str, c
     (tmp_path / "train.py").write_text(MISTAKES + end)
     ran = warm.devlint_run(tmp_path, *EMULATED, "train.py")
     assert (ran.code, ran.out) == (code, "[2.0, 2.0] cuda:0\n")
-    assert "devlint: values may differ from those of a run that is right" in ran.err
+    assert "devlint: values may differ from those of a correct run" in ran.err
     assert "\ntrain.py:5 (3 times)\n" in ran.err
     assert "\ntrain.py:7 (once)\n" in ran.err
     assert "no device mismatch" not in ran.err
@@ -291,6 +291,13 @@ def test_formats(warm: Warm, tmp_path: Path, output_format: str) -> None:
             ("train.py", "6"),
             ("train.py", "8"),
         ]
+
+
+def test_a_program_that_dies_keeps_the_old_report(warm: Warm, tmp_path: Path) -> None:
+    (tmp_path / "found").write_text("old")
+    (tmp_path / "train.py").write_text("import os; os._exit(3)")
+    assert warm.devlint_run(tmp_path, *EMULATED, "-o", "found", "train.py").code == 3
+    assert (tmp_path / "found").read_text() == "old"
 
 
 def test_a_process_that_is_started_afresh_counts(warm: Warm, tmp_path: Path) -> None:

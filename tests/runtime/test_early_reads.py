@@ -155,7 +155,7 @@ def told(
 def test_what_is_read_early_is_told(name: str) -> None:
     (warning, *others) = told(READ[name])
     assert warning.filename == __file__
-    assert "has arrived: non_blocking=True only begins it" in str(warning.message)
+    assert "has arrived: non_blocking=True only starts it" in str(warning.message)
     assert "[DEV503]" in str(warning.message)
     assert not others or name == "a module's parameters"
 
@@ -230,7 +230,7 @@ def test_a_program_is_warned_and_does_what_it_does(tmp_path: Path) -> None:
     assert run.stdout == "1\n"
     assert run.stderr.startswith(f"{tmp_path / 'train.py'}:5: EarlyReadWarning: index is read")
     assert 'copied at  train.py:4  index = scores.argmax().to("cpu", non_blocking' in run.stderr
-    assert "take non_blocking=True away where it is copied" in run.stderr
+    assert "remove non_blocking=True from the copy" in run.stderr
     assert "no device mismatch" not in run.stderr
 
 

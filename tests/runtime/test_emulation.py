@@ -544,7 +544,7 @@ def test_an_extension_is_told_of(tmp_path: Path) -> None:
             with pytest.raises(ImportError):  # it is none, but it was going to be loaded
                 loader.create_module(spec_from_file_location(name, path, loader=loader))
             limits = list(emulation.limits)
-        told = ["C++ extension ours: to it, all tensors are on the CPU"]
+        told = ["C++ extension ours: it sees all tensors on the CPU"]
         assert limits == (told if name == "ours" else [])
 
 

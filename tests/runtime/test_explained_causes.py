@@ -282,7 +282,7 @@ def test_a_state_that_the_program_has_put_elsewhere(
     label = "moved at" if "cpu" in put else "made at"
     assert lines[label] == f'train.py:11  state["{key}"] = {put}'
     fix = "opt.load_state_dict(opt.state_dict())"
-    assert found.fix == f"bring the state to where its parameters are: {fix}"
+    assert found.fix == f"move the state to the device of its parameters: {fix}"
     runs(program, "    opt.step()", f"    {fix}\n    opt.step()")
 
 

@@ -249,7 +249,7 @@ def test_what_a_library_leaves_behind_is_moved_from_outside(folder: Path) -> Non
     """
     found = told(folder, program, "explain")
     assert found.fix == (
-        "Position leaves it behind where it is moved: "
+        "Position leaves it behind when it is moved: "
         "net[0].table = net[0].table.to(next(net.parameters()).device)"
     )
     assert "site-packages" not in dict(found.lines)["used at"]
@@ -281,7 +281,7 @@ def test_a_library_that_ignores_devices_is_called_with_another_default(folder: P
     found = told(folder, program)
     fix = "with torch.device(x.device): y = acme.noisy(x)"
     assert found.fix == f"the library makes it on the default device: {fix}"
-    assert found.rule == "created-on-default-device"
+    assert found.rule == "tensor-on-default-device"
     runs(folder, program.replace("y = acme.noisy(x)", fix))
 
 

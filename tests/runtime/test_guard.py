@@ -405,7 +405,7 @@ def test_functions() -> None:
     [
         (
             {"mode": "loud"},
-            "'loud' is no mode of the guard: choose off, explain, strict, trace or collect",
+            "'loud' isn't a mode of the guard: choose off, explain, strict, trace or collect",
         ),
         ({"when": "never"}, "when='never': choose one of 'always', 'first-batches'"),
         ({"batches": 0}, "batches=0: at least one has to be checked"),

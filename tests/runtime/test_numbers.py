@@ -81,7 +81,7 @@ def test_a_kernel_that_only_the_device_has_is_stood_in_for(kernel: SDPBackend) -
                 found = F.scaled_dot_product_attention(there, there, there)
             assert torch.backends.cuda.math_sdp_enabled()
         assert torch.equal(found.cpu(), expected)
-        said = "scaled_dot_product_attention: the CPU's kernel for the chosen one"
+        said = "scaled_dot_product_attention: the CPU's kernel replaces the chosen one"
         assert emulation.limits == {said: 2}
         chosen = sdpa_kernel(kernel)
         chosen.__enter__()

@@ -488,7 +488,7 @@ def test_what_does_not_go_along_is_counted_apart(ran: tuple[int, str, dict[str, 
     _, printed, outcomes = ran
     skipped = [name for name, outcome in outcomes.items() if outcome == "skipped"]
     assert skipped == ["test_named_and_combined", "test_refused", "test_where_it_is"]
-    for reason in ("asks for the CPU by name", "meets an error that isn't PyTorch's",
+    for reason in ("names the CPU", "gets an error that isn't PyTorch's",
                    "looks at a device"):  # fmt: skip
         assert f"1 test was not taken along: it {reason}" in printed
 

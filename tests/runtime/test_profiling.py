@@ -72,7 +72,7 @@ def test_a_history_of_memory_is_empty_and_written(tmp_path: Path) -> None:
         torch.ones(1, device="cuda")
         torch.cuda.memory._dump_snapshot(str(tmp_path / "history.pickle"))
         torch.cuda.memory._record_memory_history(enabled=None)
-        assert emulation.limits == {"the history of memory: it stays empty": 2}
+        assert emulation.limits == {"memory history: it stays empty": 2}
     held = pickle.loads((tmp_path / "history.pickle").read_bytes())
     assert held == {"segments": [], "device_traces": [[], []]}
 

@@ -179,7 +179,7 @@ def test_the_guard_costs_nothing_where_it_is_not_used(project: Path) -> None:
     assert results == ["unused 1 set()", "explain 1 set()", "off 1 set()"]
     assert lines.count("devlint: guard explain") == 3
     assert sum(line.startswith("devlint: ") for line in lines) == 3
-    choose = "is no mode of the guard: choose off, explain, strict or collect"
+    choose = "isn't a mode of the guard: choose off, explain, strict or collect"
     assert [line for line in lines if line.startswith("ERROR: ")] == [
         f"ERROR: --devlint-guard: 'loose' {choose}",
         f"ERROR: devlint_guard: 'trace' {choose}",
@@ -415,7 +415,7 @@ def check_explained(mode: str, seen: dict[str, Any]) -> None:
     assert torchs in texts["test_explain:call"]
     assert texts["test_explain:call"].count("more       devlint rule ") == 1
     assert "devlint" not in texts["test_another_error:call"]
-    choose = "is no mode of the guard: choose off, explain, strict or collect"
+    choose = "isn't a mode of the guard: choose off, explain, strict or collect"
     assert texts["test_wrong_mode:setup"].strip() == f"devlint_guard: 'loose' {choose}"
     assert texts["test_two_modes:setup"].strip() == "devlint_guard: the marker takes one mode"
     for text in texts.values():
@@ -463,7 +463,7 @@ def test_mistakes_are_collected(project: Path, workers: tuple[str, ...]) -> None
     lines = run(*options, "test_it.py")
     heading = next(line for line in lines if " device mistakes (devlint) " in line)
     first, second, _, place, *rest = lines[lines.index(heading) + 1 :]
-    assert first.startswith("devlint: values may differ from those of a run that is right")
+    assert first.startswith("devlint: values may differ from those of a correct run")
     assert second == "devlint: 1 device mismatch, met 3 times:"
     assert place == "test_it.py:7 (3 times)"
     assert any(line.startswith("  fix        move it first: y = y.to(x.device)") for line in rest)

@@ -71,7 +71,7 @@ def test_copies_and_waits_are_told_a_step(record: tuple[dict[str, Any], Path]) -
     lines = [said(line) for line in page.all("main")[0].all("p")][:3]
     assert lines == [
         "A step, of 4 steps behind the first: 4 waits, 2 copies, 80 B.",
-        "In all: 23 waits for a device, 13 copies between devices, 490 B.",
+        "Total: 23 waits for a device, 13 copies between devices, 490 B.",
         "4 lines with copies or waits that can be avoided.",
     ]
     rows = table(page)
@@ -110,7 +110,7 @@ def test_each_line_links_to_its_source(record: tuple[dict[str, Any], Path]) -> N
 def test_without_steps_the_whole_run_is_told(record: tuple[dict[str, Any], Path]) -> None:
     whole, root = record
     page = read({**whole, "steps": 0}, root)
-    assert "No two steps of an optimizer were seen, so nothing is counted a step." in said(page)
+    assert "No two steps of an optimizer were seen, so there are no figures per step." in said(page)
     assert table(page)["lib/train.py:9"][:3] == ["5", "5", "200 B"]
     assert "5 waits, 5 copies, avoidable (in the table)" in [
         said(row) for row in page.all("div", "say")

@@ -49,7 +49,7 @@ async def test_a_hover_says_where_a_value_is_and_why(tmp_path: Path) -> None:
         told = await editor.hover(uri, 10, 44)
         value, _, page = told.partition("\n\n---\n\n")
         assert value == "`labels`: batch on cpu, comes from a DataLoader at line 8"
-        assert page.startswith("## DEV202 operands-on-other-devices\n\nOne operation takes")
+        assert page.startswith("## DEV202 operands-on-other-devices\n\nOne operation gets")
         assert "## When it stays silent" in page
 
 

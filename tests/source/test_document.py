@@ -9,11 +9,11 @@ import pytest
 from devlint.flow.syntax.walk import descendants, first_row
 from devlint.lint import Place
 from devlint.model import ir
-from devlint.model.findings import (
+from devlint.model.findings import Span
+from devlint.model.reports import (
     Anchor,
     Part,
     Rewrite,
-    Span,
     add_statement,
     insert_after,
     insert_before,

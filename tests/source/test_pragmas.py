@@ -2,7 +2,8 @@
 
 import pytest
 
-from devlint.model.findings import Anchor, Finding, Level, Rewrite
+from devlint.model.findings import Finding, Level
+from devlint.model.reports import Anchor, Rewrite
 from devlint.model.spans import apply_edits
 from devlint.source.document import Document
 from devlint.source.pragmas import Idle, Pragmas, read_pragmas

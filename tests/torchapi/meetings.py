@@ -1,6 +1,6 @@
 """Runs a function on the CPU and says where its operators would refuse tensors of two devices.
 
-Tensors have a pretended place each. Every operator that the function comes down to is looked up in
+Each tensor has an emulated device. Every operator that the function comes down to is looked up in
 the table of operators; one that isn't there is made of others, and those are looked up instead.
 """
 

@@ -14,7 +14,7 @@ COMMANDS = {
     "check": "lint files and folders (the default)",
     "run": "run a program under the guard, or on emulated devices",
     "migrate": "make a project that needs CUDA run on any accelerator, or on none",
-    "why": "show what is known at a line, and why it is reported or isn't",
+    "why": "show what is known at a line, and why it is reported or not",
     "explain": "explain the device errors in a traceback or a log",
     "server": "lint for an editor, by the Language Server Protocol",
     "rule": "explain a rule",
@@ -202,7 +202,7 @@ def check_parser() -> Parser:
         "paths",
         nargs="*",
         metavar="PATHS",
-        help="Files and folders; `.` without any, `-` for standard input.",
+        help="Files and folders, `.` by default; `-` is standard input.",
     )
     group = parser.add_argument_group("rules")
     _list(group, "select", "RULES", _some)
@@ -225,7 +225,7 @@ def check_parser() -> Parser:
     group.add_argument(
         "--stdin-filename",
         metavar="PATH",
-        help="What the file on standard input is called; its settings are those of that place.",
+        help="The name of the file on standard input; the settings for that path are used.",
     )
     _add_fixing(parser)
     _add_output(parser)
@@ -252,11 +252,11 @@ def _add_fixing(parser: Parser) -> None:
     for name in ("fixable", "unfixable", "extend-fixable"):
         _list(group, name, "RULES")
     _boolean(group, "--show-fixes", text=_doc("show-fixes"))
-    _boolean(group, "--diff", text="Print what would be fixed as a diff and write nothing.")
+    _boolean(group, "--diff", text="Print the fixes as a diff and write nothing.")
     _boolean(
         group,
         "--exit-non-zero-on-fix",
-        text="Exit with 1 also where every finding could be fixed.",
+        text="Exit with 1 even if every finding was fixed.",
     )
 
 
@@ -266,20 +266,22 @@ def _add_output(parser: Parser) -> None:
     group.add_argument(
         "-o", "--output-file", metavar="FILE", help="Write there instead of to stdout."
     )
-    _boolean(group, "--statistics", text="Print how often each rule was broken instead.")
+    _boolean(
+        group, "--statistics", text="Print how often each rule was violated instead of findings."
+    )
     group.add_argument(
         "--color",
         choices=("auto", "always", "never"),
         default="auto",
-        help="When to use colour; `auto` heeds NO_COLOR, FORCE_COLOR and whether it is a terminal.",
+        help="When to use colour; `auto` follows NO_COLOR, FORCE_COLOR and the terminal.",
     )
     _boolean(group, "-q", "--quiet", text="Print findings and errors only.")
     _boolean(
         group,
         "-s",
         "--silent",
-        text="Print nothing: the exit code tells. Mistakes in options and settings are told, and\n"
-        "--output-file is written.",
+        text="Print nothing and set the exit code. Mistakes in options and settings are still\n"
+        "printed, and --output-file is written.",
     )
     _boolean(group, "-v", "--verbose", text="Also print what was done, and tracebacks of errors.")
     group.add_argument("--fail-on", choices=FAIL_ON, help=_doc("fail-on"))
@@ -294,24 +296,24 @@ def _add_adoption(parser: Parser) -> None:
     group.add_argument(
         "--add-ignore",
         metavar="[=REASON]",
-        help="Write suppression comments for all findings, each with the reason if there is one.",
+        help="Write suppression comments for all findings, with the reason if one is given.",
     )
     group.add_argument(
         "--baseline",
         metavar="FILE",
-        help="Report only findings that the file doesn't list. Where it doesn't exist, list all.",
+        help="Report only findings that aren't in the file. If it doesn't exist, write all to it.",
     )
     _boolean(
         group,
         "--update-baseline",
-        text="Let the file of --baseline list what is found now. Entries stay of files and rules\n"
-        "that aren't checked.",
+        text="Write what is found now to the file of --baseline. Entries of files and rules that\n"
+        "aren't checked stay.",
     )
     group.add_argument(
         "--since",
         metavar="REV",
         help="Report (and fix) only findings that a revision of the git repository doesn't have.\n"
-        "`REV...` stands for where REV and HEAD have parted, as it does for `git diff`.",
+        "`REV...` is the merge base of REV and HEAD, as for `git diff`.",
     )
 
 
@@ -321,7 +323,7 @@ def _add_configuration(parser: Parser) -> None:
         "--config",
         action="append",
         metavar="FILE|KEY=VALUE",
-        help="A configuration file to use instead of those found, or one setting in TOML.",
+        help="A configuration file to use instead of the others, or one setting in TOML.",
     )
     _boolean(group, "--isolated", text="Use no configuration file.")
 
@@ -348,13 +350,13 @@ def run_parser() -> Parser:
     """`devlint run`."""
     parser = _parser(
         "run",
-        "Run a Python program under a guard, which tells what to do where tensors of two devices\n"
-        "meet. With --emulate it runs on accelerators that this machine doesn't have: it computes\n"
-        "on the CPU and fails where it would fail on them.",
-        "exit codes: the program's own; 2 also where it can't be started, and 1 where --guard\n"
-        "  collect has found something\n"
-        "environment: DEVLINT_GUARD, the mode of the guard where --guard isn't given\n"
-        "All that follows SCRIPT or MODULE belongs to the program.",
+        "Run a Python program under a guard, which explains device errors and how to fix them.\n"
+        "With --emulate it runs on accelerators that this machine doesn't have: it computes on\n"
+        "the CPU and fails where it would fail on them.",
+        "exit codes: the program's own; also 2 if it can't be started, and 1 if --guard collect\n"
+        "  has found something\n"
+        "environment: DEVLINT_GUARD, the mode of the guard if --guard isn't given\n"
+        "Everything after SCRIPT or MODULE belongs to the program.",
     )
     parser.usage = "devlint run [OPTIONS] (SCRIPT | -m MODULE) [ARGS...]"
     parser.add_argument(
@@ -371,7 +373,7 @@ def run_parser() -> Parser:
         choices=GUARDS,
         help="`strict`, the default, checks the calls of layers; `explain` explains errors only;\n"
         "`trace` also says where tensors were made, and which lines copy between devices;\n"
-        "`collect` goes on after a mistake, and tells all of them at the end.",
+        "`collect` goes on after a mistake, and lists all of them at the end.",
     )
     parser.add_argument(
         "--emulate",
@@ -398,13 +400,13 @@ def run_parser() -> Parser:
         "--output-format",
         choices=("text", "json", "sarif", "junit"),
         default="text",
-        help="How it is written there.",
+        help="The format of that file.",
     )
     parser.add_argument(
         "--seed",
         type=_seed,
         metavar="N",
-        help="Let the generators of Python, NumPy and PyTorch start from N.",
+        help="Seed the random numbers of Python, NumPy and PyTorch with N.",
     )
     parser.add_argument(
         "--losses",
@@ -419,12 +421,14 @@ def migrate_parser() -> Parser:
     parser = _parser(
         "migrate",
         "Rewrite a project that needs CUDA so that it runs on any accelerator, and on none: each\n"
-        "file chooses its device once, or reads the one that it is given. What can't be decided\n"
-        "is listed and left as it is. Asks before it writes.",
+        "file chooses its device once, or uses the one that it gets. What can't be decided is\n"
+        "listed and left as it is. Asks before it writes.",
         "exit codes: 0 all is migrated, 1 something is left, shown or not written, 2 devlint\n"
         "  couldn't do its job",
     )
-    parser.add_argument("paths", nargs="*", metavar="PATHS", help="Files and folders; `.` without.")
+    parser.add_argument(
+        "paths", nargs="*", metavar="PATHS", help="Files and folders; `.` by default."
+    )
     parser.add_argument(
         "--device",
         default="device",
@@ -436,7 +440,7 @@ def migrate_parser() -> Parser:
         metavar="COMMAND",
         help="A command such as `python train.py --epochs 1`. It runs in copies of the project:\n"
         "before and after on emulated cuda, where all losses have to be the same, and after on\n"
-        "emulated mps and on the CPU. Nothing is written where it fails.",
+        "emulated mps and on the CPU. If it fails, nothing is written.",
     )
     _boolean(parser, "--diff", text="Print the changes as a diff and write nothing.")
     parser.add_argument("-y", "--yes", action="store_true", help="Write without asking.")
@@ -454,7 +458,7 @@ def explain_parser() -> Parser:
         "explain",
         "Explain the errors about devices in a pasted traceback, or in the log of a run: which\n"
         "line, which operand, the fix. Nothing is run, and no file but that one is read.",
-        "exit codes: 0, also where there is no such error; 2 where the file can't be read",
+        "exit codes: 0, also if there is no such error; 2 if the file can't be read",
     )
     parser.add_argument(
         "file", nargs="?", default="-", metavar="FILE", help="`-`, the default: standard input."
@@ -469,10 +473,10 @@ def why_parser() -> Parser:
     """`devlint why`."""
     parser = _parser(
         "why",
-        "Show what devlint knows at a line: where values are and by which steps that is known,\n"
-        "what has to be in one place, what calls give to the function around it, each finding\n"
-        "there, shown or not, with what withholds it, and what would settle what isn't known.",
-        "exit codes: 0, or 2 where the file or the line can't be read",
+        "Show what devlint knows at a line: where values are and how that is known, which of them\n"
+        "have to be on one device, what calls pass to the function, each finding with the reason\n"
+        "if it isn't shown, and what you can do about values that aren't known.",
+        "exit codes: 0, or 2 if the file or the line can't be read",
     )
     parser.add_argument("place", metavar="FILE:LINE[:COL]", help="Both counted from 1.")
     _add_extension(parser)
@@ -487,11 +491,11 @@ def server_parser() -> Parser:
     """`devlint server`."""
     parser = _parser(
         "server",
-        "Serve an editor, by the Language Server Protocol on standard input and output: findings\n"
+        "Serve an editor by the Language Server Protocol on standard input and output: findings\n"
         "as you type, fixes, what is known of a value, devices as hints. The editor starts it.\n"
         "It needs `pip install 'devlint[lsp]'`.",
-        "exit codes: 0 where the editor has ended it, 1 where the editor was gone before, 2 where\n"
-        "  it can't start or go on",
+        "exit codes: 0 if the editor has ended it, 1 if the editor was gone before, 2 if it can't\n"
+        "  start or go on",
     )
     parser.usage = "devlint server [OPTIONS]"
     _add_configuration(parser)

@@ -72,7 +72,7 @@ def clean(options: argparse.Namespace) -> int:
         return 0
     try:
         if not is_cache_folder(folder):
-            raise SettingsError(f"{folder}: this is no cache of devlint, so it stays")
+            raise SettingsError(f"{folder}: this isn't a devlint cache, so it isn't deleted")
         shutil.rmtree(folder)
     except OSError as error:
         raise SettingsError(f"{folder}: can't be removed: {error.strerror or error}") from error

@@ -39,5 +39,5 @@ def _reason(error: Exception) -> str:
         case SourceError():
             return error.reason
         case TooManyStepsError():
-            return "too much to work out"
+            return "too much to analyse"
     return f"internal error: {type(error).__name__}: {error}"

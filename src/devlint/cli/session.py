@@ -18,6 +18,7 @@ from devlint.escaping import block
 from devlint.history.older import Older
 from devlint.model.findings import NOTHING_MEETS, Coverage, Finding, Level
 from devlint.report import Sources
+from devlint.writing import overwrite
 
 
 def read_source(filename: str, language: str = "") -> str | None:
@@ -85,8 +86,7 @@ class Session:
                 _print(output, stream)
                 stream.flush()  # what can't be written has to be told here, not at exit
                 return
-            with open(target, "wb") as file:
-                file.write(output if isinstance(output, bytes) else _encoded(output))
+            overwrite(target, output if isinstance(output, bytes) else _encoded(output))
         except BrokenPipeError:
             raise
         except OSError as error:

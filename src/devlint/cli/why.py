@@ -16,11 +16,12 @@ from devlint.cli.arguments import UsageError
 from devlint.cli.check import configured
 from devlint.escaping import json_text, line
 from devlint.flow.frames.world import TooManyStepsError
+from devlint.known import Contract, Known, Place, Step
 from devlint.lint import TOO_MUCH
 from devlint.source.cells import Cells
 from devlint.source.errors import SourceError
 from devlint.source.notebooks import read_notebook
-from devlint.why import Contract, Judged, Known, Place, Step, Why
+from devlint.why import Judged, Why
 from devlint.why import why as ask
 
 _LINE = r"(?P<row>[1-9]\d{0,8})(:(?P<column>[1-9]\d{0,8}))?"
@@ -112,12 +113,12 @@ def _text(answer: Why, filename: str) -> Iterator[str]:
     sections = (
         ("values", (each for known in answer.known for each in _known(known, answer.place))),
         (
-            "contracts",
+            "must be on one device",
             (each for contract in answer.contracts for each in _contract(contract, answer.place)),
         ),
-        ("calls of the function around it", (f"{name}: {given}" for name, given in answer.callers)),
+        ("calls of this function", (f"{name}: {given}" for name, given in answer.callers)),
         ("findings", map(_finding, answer.findings)),
-        ("what would settle it", answer.advice),
+        ("how to settle it", answer.advice),
     )
     for title, lines in sections:
         first = True
@@ -129,7 +130,7 @@ def _text(answer: Why, filename: str) -> Iterator[str]:
             yield f"  {text}"
     if not (answer.known or answer.findings):
         yield ""
-        yield "Nothing on this line has to do with devices, as far as devlint knows."
+        yield "As far as devlint knows, nothing on this line has to do with devices."
 
 
 def _known(known: Known, here: Place) -> Iterator[str]:
@@ -146,7 +147,7 @@ def _where(known: Known) -> str:
         return f" on {known.place}"
     if known.kind in _WITHOUT_PLACE:
         return ""
-    return ", of which nothing is known" if known.kind == "unknown" else ", where isn't known"
+    return "" if known.kind == "unknown" else ", device unknown"
 
 
 def _seen(calls: Iterable[Place], here: Place) -> str:
@@ -180,5 +181,5 @@ def _finding(finding: Judged) -> str:
         else f"not shown: {finding.reason} [{finding.withheld_by}]"
     )
     if finding.hangs_on:
-        shown += f"; by what something is called [{', '.join(finding.hangs_on)}]"
+        shown += f"; by the name of something [{', '.join(finding.hangs_on)}]"
     return f"{finding.code} {finding.name}: {finding.message} ({shown})"

@@ -173,7 +173,7 @@ def _parse(path: str) -> dict[str, Any]:
     except OSError as error:
         raise _unreadable(path, files.reason(error)) from error
     except UnicodeDecodeError as error:
-        raise _unreadable(path, "it is no UTF-8") from error
+        raise _unreadable(path, "it isn't valid UTF-8") from error
 
 
 def _unreadable(path: str, reason: str) -> SettingsError:

@@ -27,7 +27,7 @@ class Catalogue:
     names: Mapping[str, str] = field(hash=False)
     default: frozenset[str]
     former: Mapping[str, frozenset[str]] = field(default_factory=dict, hash=False, compare=False)
-    """The codes of the rules that one was split into, by its former code and by its name."""
+    """By a code or a name that isn't used any more: the codes of the rules that it stands for."""
 
     def codes(self, selector: str) -> frozenset[str]:
         """The codes that a selector stands for, none where it is unknown."""

@@ -90,7 +90,7 @@ class Settings:
         default=(),
         metadata=_key(
             Shape.LEVELS,
-            "What the findings of rules count as: `error` or `warning`, or `off` to leave a rule "
+            "The level of the findings of rules: `error` or `warning`, or `off` to leave a rule "
             'out, such as `{ DEV1 = "error", DEV104 = "off" }`. The longer prefix wins. No level '
             "turns a rule on that is off by default: `extend-select` does.",
         ),
@@ -141,14 +141,14 @@ class Settings:
         default=(),
         metadata=_key(
             Shape.EXTENSIONS,
-            "What files are read as by the ends of their names: `python`, `ipynb` or `markdown`, "
+            "The language of files by their extension, `python`, `ipynb` or `markdown`, "
             'such as `{ md = "markdown" }`. They are found in folders too.',
         ),
     )
     force_exclude: bool = field(
         default=False,
         metadata=_key(
-            Shape.BOOLEAN, "Leave excluded files out also where the command line names them."
+            Shape.BOOLEAN, "Leave out excluded files even if the command line names them."
         ),
     )
     respect_gitignore: bool = field(
@@ -156,7 +156,9 @@ class Settings:
     )
     max_file_size: int = field(
         default=4 * 1024 * 1024,
-        metadata=_key(Shape.SIZE, "Larger files, in bytes, are reported instead of read."),
+        metadata=_key(
+            Shape.SIZE, "The largest file that is read, in bytes. Larger files are reported."
+        ),
     )
     follow_imports: bool = field(
         default=True,
@@ -184,7 +186,7 @@ class Settings:
         metadata=_key(
             Shape.SWITCHES,
             "Rows of policy to turn off, such as `files-of-data = false` or `loaders = false`: "
-            "then such names of files withhold nothing, and such other names mean nothing.",
+            "such names of files then withhold no findings, and such other names mean nothing.",
         ),
     )
     pedantic: bool = field(
@@ -198,15 +200,15 @@ class Settings:
         default=None,
         metadata=_key(
             Shape.PERCENT,
-            "Show the findings whose confidence is at least that, from 0 to 100; by default those "
-            "that are likelier true than false. It takes the place of `pedantic`, which shows all.",
+            "Show the findings with at least this confidence, from 0 to 100; by default those that "
+            "are likelier true than false. It replaces `pedantic`, which shows all.",
         ),
     )
     ignore_noqa: bool = field(
         default=False,
         metadata=_key(
             Shape.BOOLEAN,
-            "Show findings also where a comment suppresses them, as if there were no comments.",
+            "Show findings that a comment suppresses, as if there were no comments.",
             in_files=False,
         ),
     )
@@ -217,8 +219,8 @@ class Settings:
         default="warning",
         metadata=_key(
             Shape.FAILING,
-            "From which level on findings make the exit code 1: `error`, `warning` for all that "
-            "are shown, or `never`. What can't be checked makes it 2 in any case.",
+            "The least level of findings that makes the exit code 1: `error`, `warning` for all "
+            "that are shown, or `never`. Files that can't be checked make it 2 in any case.",
         ),
     )
     show_fixes: bool = field(
@@ -330,10 +332,10 @@ def check_file_layer(source: str, base: str, values: Mapping[str, object], prefi
     known = file_keys()
     for key in values:
         if key not in known and key in keys():
-            why = ", which may be a stranger's" if keys()[key].metadata["writes"] else ""
+            why = ", which may not be yours" if keys()[key].metadata["writes"] else ""
             raise SettingsError(
-                f"{source}: `{prefix}{key}` is no key of a configuration file{why}: use --{key} on "
-                "the command line"
+                f"{source}: `{prefix}{key}` can't be set in a configuration file{why}: "
+                f"use --{key} on the command line"
             )
     return _checked(source, base, values, known, prefix)
 

@@ -82,7 +82,7 @@ _HEADS: Mapping[Kind, str] = {
     "index": "{call} indexes a tensor on {home} from another device",
     "host": "{call} reads a tensor {found}, and needs it on cpu",
     "generator": "{call} draws numbers on {home} with a generator {found}",
-    "pinned": "{call} pins a tensor {found}, and only memory of the host can be pinned",
+    "pinned": "{call} pins a tensor {found}, and only host memory can be pinned",
     "lengths": "{call} takes the lengths of the sequences {found}, not on cpu",
     "state": "{call} takes the state of random numbers, which is needed on cpu",
     "optimizer": "{call} works on a parameter, a gradient and a state that aren't all on one "
@@ -116,7 +116,7 @@ def _missing(words: Words, call: str, parts: list[ast.AST]) -> Said:
 def _ordinal(words: Words, call: str, parts: list[ast.AST]) -> Said:
     named = devices_named(parts)
     asked = named[0] if len(named) == 1 and ":" in named[0] else ""
-    head = f"{asked or 'the accelerator that is asked for'} isn't there: its number is too high"
+    head = f"{asked or 'the requested accelerator'} isn't there: its number is too high"
     remedy = REMEDIES["ordinal"]
     return Said(head, remedy if asked else Remedy("", remedy.fix), (), asked)
 
@@ -153,12 +153,14 @@ _SAYERS = {"missing": _missing, "ordinal": _ordinal, "numpy": _numpy}
 
 
 REMEDIES: Mapping[Kind, Remedy] = {
-    "meeting": Remedy("operands-on-other-devices", "bring all of them to one device first"),
+    "meeting": Remedy("operands-on-other-devices", "move all of them to one device first"),
     "index": Remedy("index-on-other-device", "move the index to where the tensor is"),
     "numpy": Remedy("numpy-on-accelerator", "copy it to the host first: .cpu()"),
     "host": Remedy("cpu-only-argument", "copy it to the host first: .cpu()"),
     "generator": Remedy("generator-on-other-device", "make the generator for that device"),
-    "pinned": Remedy("pinned-memory-misuse", "pin it before it is moved, or leave the pinning out"),
+    "pinned": Remedy(
+        "misused-pinned-memory", "pin it before it is moved, or leave the pinning out"
+    ),
     "lengths": Remedy("cpu-only-argument", "copy the lengths to the host: .cpu()"),
     "state": Remedy("cpu-only-argument", "copy the state to the host: .cpu()"),
     "optimizer": Remedy(
@@ -172,12 +174,12 @@ REMEDIES: Mapping[Kind, Remedy] = {
     ),
     "leaf": Remedy("moved-parameter", "move it before it becomes a parameter"),
     "replica": Remedy(
-        "wrapped-before-move",
+        "module-wrapped-before-move",
         "move the whole module to the device of this rank before it is wrapped",
     ),
     "parameters": Remedy("", "move all of them to one device first"),
     "load": Remedy(
-        "load-without-map-location", 'say where they are to go: torch.load(..., map_location="cpu")'
+        "load-without-map-location", 'say where to load them: torch.load(..., map_location="cpu")'
     ),
     "missing": Remedy("", f"ask before: device = {FIND_OUT}"),
     "ordinal": Remedy(

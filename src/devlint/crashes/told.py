@@ -170,7 +170,7 @@ def _meeting(scene: Scene, words: Words) -> Said:
     head = f"{what} takes tensors on {home} and {device}"
     if parts:
         lines.append(("takes", ", ".join(parts)))
-    fix = f"bring the one on {device} to {home} before this line"
+    fix = f"move the one on {device} to {home} before this line"
     return Said(head, Remedy(REMEDIES["meeting"].rule, fix), tuple(lines))
 
 

@@ -145,7 +145,8 @@ def _entries(path: Path, findings: Sequence[Finding], sources: Sources) -> list[
 def _as_listed(finding: Finding) -> Finding:
     """A finding by the code that its rule had before it was split, so that baselines of that time
     go on listing it."""
-    former = next((old for old, new in catalogue().former.items() if finding.code in new), None)
+    codes = ((old, new) for old, new in catalogue().former.items() if old.isupper())
+    former = next((old for old, new in codes if finding.code in new), None)
     return finding if former is None else replace(finding, code=former)
 
 
@@ -167,12 +168,12 @@ def _read(path: Path) -> tuple[bytes, list[Entry]]:
         data = files.read(str(path), files.LARGEST_SOURCE)
         content = json.loads(data.decode("utf-8", "surrogateescape"))
         if content["version"] != _VERSION:
-            raise BaselineError(f"{path}: made by another version of devlint; write it anew")
+            raise BaselineError(f"{path}: made by another version of devlint; write it again")
         parts = ("path", "code", "fingerprint")
         return data, [Entry(*(str(entry[part]) for part in parts)) for entry in content["findings"]]
     except OSError as error:
         raise BaselineError(f"{path}: {error.strerror or error}") from error
     except RecursionError as error:
-        raise BaselineError(f"{path}: it is nested too deeply for a baseline of devlint") from error
+        raise BaselineError(f"{path}: it is nested too deeply for a devlint baseline") from error
     except (ValueError, KeyError, TypeError) as error:
-        raise BaselineError(f"{path}: this is no baseline of devlint") from error
+        raise BaselineError(f"{path}: this isn't a devlint baseline") from error

@@ -271,7 +271,7 @@ def make_private(folder: str) -> None:
         os.mkdir(folder, 0o700)
     status = os.lstat(folder)
     if not stat.S_ISDIR(status.st_mode):
-        raise CacheError("it is no folder" + " but a link" * stat.S_ISLNK(status.st_mode))
+        raise CacheError("it is a link" if stat.S_ISLNK(status.st_mode) else "it is not a folder")
     if not files.is_own(status):
         raise CacheError("it belongs to another user")
     if not files.is_private(status):
@@ -282,7 +282,7 @@ def make_folder(folder: str) -> None:
     """Make a cache's folder, marked so that git and backup programs pass it by. Raises `CacheError`
     for one that holds something else already, and `OSError`."""
     if os.path.lexists(folder) and not is_cache_folder(folder) and not _is_empty(folder):
-        raise CacheError("it isn't a cache of devlint")
+        raise CacheError("it isn't a devlint cache")
     make_private(folder)
     for name, text in _MARKS.items():
         path = os.path.join(folder, name)

@@ -19,7 +19,8 @@ from devlint.flow.facts import Context, Fact, Fixed, Misspelling, Operand
 from devlint.flow.interpreter import interpret
 from devlint.lint import content_of
 from devlint.model import ir
-from devlint.model.findings import Hop, Located, Span
+from devlint.model.findings import Span
+from devlint.model.reports import Hop, Located
 from devlint.plan import Plan, prepare
 from devlint.policy import asking
 from devlint.source.encoding import searchable_text

@@ -14,7 +14,7 @@ from devlint.flow.frames.world import Heard, World
 from devlint.flow.surroundings import Inquiry, Text, Watch
 from devlint.flow.syntax.lookahead import Outline, outline
 from devlint.flow.syntax.outside import Done, placed
-from devlint.model.findings import Located
+from devlint.model.reports import Located
 
 
 class Guest(dict[str, Value]):

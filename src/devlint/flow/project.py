@@ -20,7 +20,7 @@ from devlint.flow.frames.world import Heard, Parameter, UnfinishedError, World
 from devlint.flow.guests import Guest
 from devlint.flow.surroundings import Surroundings, Text, Watch, runs_on_host
 from devlint.flow.syntax.walk import uncalled
-from devlint.model.findings import Located
+from devlint.model.reports import Located
 
 _DEEPEST = 8
 """Names that stand for names that stand for names ..."""

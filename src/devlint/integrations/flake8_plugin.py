@@ -1,4 +1,4 @@
-"""The flake8 plugin: findings as flake8 tells them, by devlint's own settings.
+"""The flake8 plugin: findings as flake8 reports them, by devlint's own settings.
 
 flake8 loads it wherever devlint is installed. It decides which files are linted and which codes are
 shown; `per-file-ignores` and all else of `[tool.devlint]` hold as they do in a run of devlint.

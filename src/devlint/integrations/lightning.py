@@ -33,7 +33,7 @@ _Callback: Any = type("_Callback", _bases(), {})
 
 
 class DeviceGuard(_Callback):  # type: ignore[misc]
-    """Explains device errors of a training, and finds them before kernels run.
+    """Explain device errors of a training run, and find them before kernels run.
 
     What a call of a module raises becomes `DeviceMismatchError`, as under `devlint.guard`; other
     errors, of a loss or an optimizer, keep their type and get the explanation as a note.

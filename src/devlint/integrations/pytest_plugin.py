@@ -1,4 +1,4 @@
-"""The pytest plugin: tests on emulated devices, and device errors that tell what to do.
+"""The pytest plugin: tests on emulated devices, and device errors that say what to do.
 
     pytest --devlint-emulate=cuda:2          # the tests believe in two GPUs
     pytest --devlint-guard=strict            # or explain, collect; `devlint_guard = strict` in ini
@@ -50,7 +50,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--devlint-on-errors", choices=("fail", "report"), default="fail", help=text)
     text = (
         "explain device errors of tests, raise them before kernels run (strict), or go on after "
-        "them and tell all at the end (collect)"
+        "them and list all at the end (collect)"
     )
     group.addoption("--devlint-guard", metavar="|".join(_MODES), default=None, help=text)
     parser.addini("devlint_guard", f"{text} (as --devlint-guard)", default="")
@@ -118,7 +118,7 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 
 @pytest.fixture
 def device_guard(request: pytest.FixtureRequest) -> Any:
-    """The guard of devlint that is on while the test runs: strict, unless a marker says otherwise.
+    """The guard that is on while the test runs: strict, unless a marker says otherwise.
 
     It watches the calls of all modules. `devlint.guard` is for a part of a test.
     """
@@ -182,15 +182,15 @@ def _mode_of(item: Any, otherwise: str) -> str:
 def _turned_on(mode: str, config: pytest.Config) -> Any:
     """A guard that is on."""
     try:
-        room = _runtime("guard")
+        module = _runtime("guard")
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise
-        room = None
-    if room is None:  # behind the `except`, so that the one error isn't shown below the other
+        module = None
+    if module is None:  # behind the `except`, so that the one error isn't shown below the other
         pytest.fail(_needs_torch("devlint_guard"), pytrace=False)
     collected = collection_of(config) if mode == "collect" else None
-    return room.Guard((), mode, collected=collected).__enter__()
+    return module.Guard((), mode, collected=collected).__enter__()
 
 
 def _explaining(item: pytest.Item) -> Any:
@@ -216,7 +216,7 @@ def _show_note(item: pytest.Item, when: str, error: BaseException) -> None:
 
 
 def _no_mode(mode: object) -> str:
-    return f"{mode!r} is no mode of the guard: choose {', '.join(_MODES[:-1])} or {_MODES[-1]}"
+    return f"{mode!r} isn't a mode of the guard: choose {', '.join(_MODES[:-1])} or {_MODES[-1]}"
 
 
 def _needs_torch(place: str) -> str:
@@ -233,8 +233,8 @@ def _may_have_torch() -> bool:
 
 def _ported(config: pytest.Config, kind: str, only_reports: bool) -> Any:
     """The emulation to which tests are ported; what sees them is registered as a plugin."""
-    room = importlib.import_module("devlint.integrations.pytest_port")
-    plugin = room.PortPlugin(config, kind, only_reports, collection_of(config))
+    module = importlib.import_module("devlint.integrations.pytest_port")
+    plugin = module.PortPlugin(config, kind, only_reports, collection_of(config))
     config.pluginmanager.register(plugin, "devlint_port")
     return plugin.emulation
 

@@ -69,12 +69,13 @@ def write_collected(config: pytest.Config) -> None:
     name = config.getoption("devlint_output_file")
     if name is None or hasattr(config, "workerinput"):
         return
+    overwrite = importlib.import_module("devlint.writing").overwrite
     rendered = importlib.import_module("devlint.runtime.collected_report").rendered
     text = rendered(
         config.getoption("devlint_output_format"), collection_of(config), config.rootpath
     )
     try:
-        (config.invocation_params.dir / name).write_text(text, encoding="utf-8")
+        overwrite(str(config.invocation_params.dir / name), text.encode())
     except OSError as error:
         pytest.exit(f"--devlint-output-file: {error}", returncode=pytest.ExitCode.USAGE_ERROR)
 

@@ -25,7 +25,7 @@ _transformers: Any = importlib.import_module("transformers")
 
 
 class DeviceGuardCallback(_transformers.TrainerCallback):  # type: ignore[misc]
-    """Explains device errors of a training, and finds them before kernels run.
+    """Explain device errors of a training run, and find them before kernels run.
 
     What a call of a module raises becomes `DeviceMismatchError`, as under `devlint.guard`; what is
     raised elsewhere, in a loss, a metric or an optimizer, is explained where nobody catches it.

@@ -1,1 +1,1 @@
-"""What every other room may read: findings and where they are, and the intermediate form."""
+"""What every other package may read: findings and where they are, and the intermediate form."""

@@ -82,8 +82,8 @@ _MOST_CAUSES = 3
 def covered(coverage: Coverage) -> str:
     """How much was decided: what is silent may be clean, or unknown."""
     unknown = coverage.meetings - coverage.decided
-    verb = "is" if coverage.decided == 1 else "are"
-    text = f"Of {plural(coverage.meetings, 'meeting')} of tensors {coverage.decided} {verb} decided"
+    places = plural(coverage.meetings, "place")
+    text = f"Decided {coverage.decided} of {places} where tensors meet"
     if not unknown:
         return f"{text}."
     causes = (f"{count} by {cause}" for cause, count in coverage.unknown[:_MOST_CAUSES])

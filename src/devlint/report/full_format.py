@@ -94,7 +94,7 @@ def _notes(finding: Finding, digits: int) -> list[Line]:
         if step.filename
     ]
     if finding.confidence is Confidence.MEDIUM:
-        notes.append(("confidence", f"{finding.score} %, a run decides where one side is"))
+        notes.append(("confidence", f"{finding.score} %, only a run decides one of the devices"))
     if finding.help:
         notes.append(("help", finding.help))
     if finding.fix is not None:

@@ -183,7 +183,7 @@ def _finding(finding: Finding, number: int, path: str, sources: _Sources) -> str
     level, place = severity(finding.level), f"{path}:{finding.span.place}"
     texts, gone = sources.of(finding)
     uncertain = finding.confidence is Confidence.MEDIUM
-    aside = ", a run decides where one side is" if uncertain else ""
+    aside = ", only a run decides one of the devices" if uncertain else ""
     own = texts.get("")
     changes = "" if finding.fix is None else _fix(finding.fix, own, path, finding)
     remedy = f'<p class="help"><b>Help:</b> {prose(finding.help)}</p>\n' if finding.help else ""

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeVar
 
-from devlint.model.findings import Report
+from devlint.model.reports import Report
 
 F = TypeVar("F")
 Check = Callable[[Any], Iterator[Report]]

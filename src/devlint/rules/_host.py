@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from devlint.flow.facts import HostRead, Known, Origin, Role, Symbol, may_be_accelerator
 from devlint.model import ir
-from devlint.model.findings import Change, Safety, insert_after, insert_before
+from devlint.model.findings import Safety
+from devlint.model.reports import Change, insert_after, insert_before
 from devlint.model.trees import is_named
 
 

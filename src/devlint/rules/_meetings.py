@@ -36,10 +36,8 @@ from devlint.flow.facts import (
     stands_in,
 )
 from devlint.model import ir
-from devlint.model.findings import (
-    Confidence,
-    Hop,
-)
+from devlint.model.findings import Confidence
+from devlint.model.reports import Hop
 from devlint.model.trees import is_named, key
 
 _OF_ATTRIBUTES = (Origin.ATTRIBUTE, Origin.STALE)

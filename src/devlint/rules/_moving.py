@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from devlint.flow.facts import MOVES, Operand, Sort, Step, Trait
 from devlint.model import ir
-from devlint.model.findings import (
+from devlint.model.findings import Safety
+from devlint.model.reports import (
     Anchor,
     Change,
     Part,
     Rewrite,
-    Safety,
     insert_after,
     insert_before,
     move_below,
@@ -81,9 +81,9 @@ def _moved(
         message, help = _in_words(odd, words.text, rewrites)
         at = rewrites[0].start.node
         together = () if words.told is None else (at, words.told)
-        kin = () if words.kin is None else (at, words.kin)
+        peers = () if words.peers is None else (at, words.peers)
         chosen = Change(
-            message, rewrites, Safety.UNSAFE, together, kin, words.after,
+            message, rewrites, Safety.UNSAFE, together, peers, words.after,
             names=words.names, otherwise=chosen, help=help, is_guess=words is IN_SCOPE,
         )  # fmt: skip
     return chosen

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 
 from devlint.flow.facts import MOVES, Operand, Origin, Sort, Symbol
 from devlint.model import ir
-from devlint.model.findings import Change, Rewrite, Safety
+from devlint.model.findings import Safety
+from devlint.model.reports import Change, Rewrite
 from devlint.model.trees import descendants, device_argument, is_named
 from devlint.rules._meetings import followed_by, fresh, is_own_place
 
@@ -53,13 +54,13 @@ def moved_by(node: ir.Node) -> ir.Expr | None:
 @dataclass(frozen=True, slots=True)
 class Words:
     """An expression for a device, the names in it, and the call or tensor that it is taken from:
-    its names mean the same there; or there is none but in methods of the class of `kin`. It says
+    its names mean the same there; or there is none but in methods of the class of `peers`. It says
     the right one below `after`, where that was moved."""
 
     text: str
     names: tuple[str, ...]
     told: ir.Node | None = None
-    kin: ir.Node | None = None
+    peers: ir.Node | None = None
     of_module: bool = False
     after: ir.Node | None = None
 

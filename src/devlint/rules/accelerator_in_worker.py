@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devlint.flow.facts import Role, Symbol, WorkerUse
-from devlint.model.findings import Level, Report
+from devlint.model.findings import Level
+from devlint.model.reports import Report
 from devlint.rules import rule
 
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from devlint.flow.facts import AttributeWrite, Trait
 from devlint.model import ir
-from devlint.model.findings import Anchor, Change, Report, Rewrite, Safety
+from devlint.model.findings import Safety
+from devlint.model.reports import Anchor, Change, Report, Rewrite
 from devlint.rules import rule
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from devlint.flow.facts import HostRead
 from devlint.model import ir
-from devlint.model.findings import Report
+from devlint.model.reports import Report
 from devlint.rules import rule
 from devlint.rules._host import copied, is_told, missing
 from devlint.rules._meetings import confidence, followed_by, place

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from devlint.flow.facts import Collective, Role
 from devlint.model import ir
-from devlint.model.findings import Hop, Level, Report
+from devlint.model.findings import Level
+from devlint.model.reports import Hop, Report
 from devlint.rules import rule
 from devlint.rules._meetings import distinct, fresh
 
@@ -24,9 +25,9 @@ def cpu_tensor_in_collective(call: Collective) -> Iterator[Report]:
     here = " here" if made is not None and made is not call.tensor.node else ""
     op = call.op.rpartition(".")[2]
     given: tuple[Hop, ...] = (Hop(call.node, f"given to `{op}` here"),) if here else ()
-    backend = "runs on a backend that takes tensors of accelerators only"
+    backend = "runs on a backend that takes accelerator tensors only"
     if call.asked is not None:
-        backend = "may run on NCCL, which takes tensors of accelerators only"
+        backend = "may run on NCCL, which takes accelerator tensors only"
         given += (Hop(call.asked, "NCCL is asked for here"),)
     yield Report(
         at=at,

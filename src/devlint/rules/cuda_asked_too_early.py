@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from devlint.flow.facts import ApiCall
 from devlint.model import ir
-from devlint.model.findings import Hop, Report
+from devlint.model.reports import Hop, Report
 from devlint.rules import rule
 
 
@@ -16,8 +16,8 @@ def cuda_asked_too_early(call: ApiCall) -> Iterator[Report]:
         setting = ir.render(call.too_early.targets[0])
         yield Report(
             at=call.node,
-            message=f"`{call.name}` asks CUDA on import: what `{setting}` is set to afterwards has "
-            "no effect",
+            message=f"`{call.name}` uses CUDA on import, so setting `{setting}` afterwards has no "
+            "effect",
             because=(Hop(call.too_early, "set here, too late"),),
-            help=f"make the default of `{call.default_of}` None, and ask inside",
+            help=f"make the default of `{call.default_of}` None, and choose inside the function",
         )

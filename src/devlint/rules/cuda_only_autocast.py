@@ -6,16 +6,8 @@ from collections.abc import Iterator
 
 from devlint.flow.facts import Guard, Known, MixedPrecision, Operand, Role
 from devlint.model import ir
-from devlint.model.findings import (
-    Change,
-    Hop,
-    Level,
-    Report,
-    Rewrite,
-    Safety,
-    insert_before,
-    replace,
-)
+from devlint.model.findings import Level, Safety
+from devlint.model.reports import Change, Hop, Report, Rewrite, insert_before, replace
 from devlint.rules import rule
 
 
@@ -28,30 +20,30 @@ def autocast_of_a_whole_device(fact: MixedPrecision) -> Iterator[Report]:
     if fact.whole is not None:
         yield Report(
             at=given.node,
-            message=f"`{given}` may have an index: `device_type` is a bare type",
+            message=f"`{given}` may have an index, but `device_type` takes none",
             because=fact.whole.trace,
-            fix=Change("Give the type", (replace(given.node, f"{fact.whole}.type"),), Safety.SAFE),
-            help=f"give `{fact.whole}.type`",
+            fix=Change("Pass the type", (replace(given.node, f"{fact.whole}.type"),), Safety.SAFE),
+            help=f"pass `{fact.whole}.type`",
         )
     elif fact.indexed is not None:
         kind = f"torch.device({given}).type"
-        fix = Change("Give the type", (replace(given.node, kind),), Safety.SAFE)
+        fix = Change("Pass the type", (replace(given.node, kind),), Safety.SAFE)
         yield Report(
             at=given.node,
-            message=f"`{given}` may have an index: `device_type` is a bare type",
+            message=f"`{given}` may have an index, but `device_type` takes none",
             because=(Hop(fact.indexed, "with an index here"),),
             fix=fix if fact.torch else None,
-            help=f"give `{kind}`",
+            help=f"pass `{kind}`",
         )
     elif isinstance(given.constant, str) and _has_index(given):
         bare = given.constant.partition(":")[0]
         literal = given.trace[-1].node if given.trace else given.node
         yield Report(
             at=given.node,
-            message=f'`device_type` is a bare type: "{bare}", not "{given.constant}"',
+            message=f'`device_type` takes no index: "{bare}", not "{given.constant}"',
             because=given.trace if literal is not given.node else (),
-            fix=Change("Give the type", (replace(given.node, f'"{bare}"'),), Safety.SAFE),
-            help=f'give `"{bare}"`, or `device.type`',
+            fix=Change("Pass the type", (replace(given.node, f'"{bare}"'),), Safety.SAFE),
+            help=f'pass `"{bare}"`, or `device.type`',
         )
 
 
@@ -76,10 +68,10 @@ def autocast_for_cuda_alone(fact: MixedPrecision) -> Iterator[Report]:
     short = fact.name if given is None else f"{fact.name}({given})"
     yield Report(
         at=fact.node,
-        message=f"`{short}` is for CUDA alone, and `{fact.chosen}` may be another device",
+        message=f"`{short}` is for CUDA only, but `{fact.chosen}` may be another device",
         because=fact.because,
         fix=_fix(fact, kind),
-        help=f"give the type of the device: `{_general(fact)}({kind})`",
+        help=f"pass the type of the device: `{_general(fact)}({kind})`",
     )
 
 
@@ -101,8 +93,8 @@ def autocast_of_no_device(fact: MixedPrecision) -> Iterator[Report]:
         at=fact.node,
         message=f"`{called}` can't be called without a `device_type`",
         because=fact.because,
-        fix=Change("Give the type of the device", (rewrite,), Safety.SAFE) if known else None,
-        help=f"give the type of the device: `{kind}`",
+        fix=Change("Pass the type of the device", (rewrite,), Safety.SAFE) if known else None,
+        help=f"pass the type of the device: `{kind}`",
         level=Level.ERROR,
     )
 

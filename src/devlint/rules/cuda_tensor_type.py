@@ -18,10 +18,11 @@ from devlint.flow.facts import (
     place_of_type,
 )
 from devlint.model import ir
-from devlint.model.findings import Change, Report, Safety, replace, replace_tail
+from devlint.model.findings import Safety
+from devlint.model.reports import Change, Report, replace, replace_tail
 from devlint.rules import rule
 
-_HELP = "name the dtype and the device apart: `torch.tensor(..., dtype=..., device=device)`"
+_HELP = "give the dtype and the device separately: `torch.tensor(..., dtype=..., device=device)`"
 
 
 @rule("cuda-tensor-type", on=ApiRead)
@@ -77,10 +78,10 @@ def type_method(move: Move) -> Iterator[Report]:
     if may_be_accelerator(move.receiver.device):
         yield Report(
             at=move.node,
-            message=f"`{name}` brings `{move.receiver}` to the CPU from {move.receiver.device}",
+            message=f"`{name}` moves `{move.receiver}` from {move.receiver.device} to the CPU",
             because=move.receiver.trace,
             fix=_by_dtype(argument.value, dtype),
-            help=f"`torch.{dtype}` changes the type and leaves the tensor where it is",
+            help=f"`torch.{dtype}` changes the type and keeps the device",
         )
 
 
@@ -94,13 +95,13 @@ def type_asked_for(question: TypeQuestion) -> Iterator[Report]:
     alone = not isinstance(question.node.args[1].value, ir.Display)
     fix = None
     if alone and isinstance(subject.node, ir.Name):
-        fix = Change("Ask for the dtype", (replace(question.node, f"({asked})"),), Safety.UNSAFE)
+        fix = Change("Check the dtype", (replace(question.node, f"({asked})"),), Safety.UNSAFE)
     yield Report(
         at=question.node,
-        message=f"`{first}` is a type of the CPU: what is on an accelerator is none",
+        message=f"`{first}` is a CPU type: a tensor on an accelerator is never one",
         because=subject.trace,
         fix=fix,
-        help=f"ask for the dtype{', and so for the others' if others else ''}: `{asked}`",
+        help=f"check the dtype{', and so for the others' if others else ''}: `{asked}`",
     )
 
 

@@ -7,13 +7,12 @@ from collections.abc import Iterator
 
 from devlint.flow.facts import CPU, Comparison, Kind, Known, Operand, Symbol, Trait
 from devlint.model import ir
-from devlint.model.findings import (
+from devlint.model.findings import Level, Safety
+from devlint.model.reports import (
     Anchor,
     Change,
-    Level,
     Report,
     Rewrite,
-    Safety,
     insert_after,
     insert_before,
     replace,
@@ -81,7 +80,7 @@ def type_compared_with_index(fact: Comparison) -> Iterator[Report]:
         message=f'`{fact.left}` is a bare type such as "{name}": it is never "{wrong}"',
         because=fact.left.trace,
         fix=fix,
-        help="compare the index apart (`device.index == 0`), or whole devices",
+        help="compare the index separately (`device.index == 0`), or compare whole devices",
     )
 
 
@@ -154,7 +153,7 @@ def either_compared(fact: Comparison) -> Iterator[Report]:
         at=fact.node,
         message=f"`{given}` may be a torch.device, and no device equals a string: `{fact.op}` is "
         f"then always {wrong}",
-        fix=Change("Compare what the device spells", rewrites, Safety.SAFE),
+        fix=Change("Compare the device as a string", rewrites, Safety.SAFE),
         help=f"compare `torch.device({given}).type`, or make it a device first",
         level=Level.WARNING,
     )
@@ -213,7 +212,7 @@ def _comparable(fact: Comparison, device: Operand, strings: tuple[str, ...]) -> 
         rewrites = (insert_after(device.node, ".type"),)
     else:
         rewrites = (insert_before(device.node, "str("), insert_after(device.node, ")"))
-    return Change("Compare what the device spells", rewrites, Safety.SAFE)
+    return Change("Compare the device as a string", rewrites, Safety.SAFE)
 
 
 def _is_new(operand: Operand, other: Operand) -> bool:

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from devlint.flow.facts import Loss, LossyDefault
 from devlint.model import ir
-from devlint.model.findings import Change, Report, Safety, insert_after, insert_before
+from devlint.model.findings import Safety
+from devlint.model.reports import Change, Report, insert_after, insert_before
 from devlint.rules import rule
 
 
@@ -21,7 +22,7 @@ def device_default_lost_in_conditional(fact: LossyDefault) -> Iterator[Report]:
     wraps = (insert_before(node.body.right, "("), insert_after(node.orelse, ")"))
     yield Report(
         at=node,
-        message=f"`{kept}` is lost unless `{test}`: the `if` takes the whole `or` for its value",
+        message=f"`{kept}` is lost unless `{test}`: Python applies the `if` to the whole `or`",
         fix=Change("Put the choice in parentheses", wraps, Safety.UNSAFE),
         help=f"write `{kept} or ({ir.render(node.body.right)} if {test} else {fact.default})`",
     )

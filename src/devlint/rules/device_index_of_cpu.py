@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from devlint.flow.facts import DeviceUse, Guard, Trait
 from devlint.model import ir
-from devlint.model.findings import Change, Report, Safety, replace_tail
+from devlint.model.findings import Safety
+from devlint.model.reports import Change, Report, replace_tail
 from devlint.rules import rule
 
 

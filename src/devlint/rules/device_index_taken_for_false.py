@@ -6,15 +6,8 @@ from collections.abc import Iterator
 
 from devlint.flow.facts import Loss, LossyDefault
 from devlint.model import ir
-from devlint.model.findings import (
-    Anchor,
-    Change,
-    Report,
-    Rewrite,
-    Safety,
-    insert_after,
-    insert_before,
-)
+from devlint.model.findings import Safety
+from devlint.model.reports import Anchor, Change, Report, Rewrite, insert_after, insert_before
 from devlint.rules import rule
 
 
@@ -31,7 +24,7 @@ def device_index_taken_for_false(fact: LossyDefault) -> Iterator[Report]:
     around = (insert_before(fact.node, "("), insert_after(fact.node, ")"))
     yield Report(
         at=fact.node,
-        message=f"where `{kept}` is 0, the first device, this is `{default}`: 0 is false",
-        fix=Change("Ask for None", (around[0], middle, around[1]), Safety.UNSAFE),
-        help=f"ask for None: `{kept} if {kept} is not None else {default}`",
+        message=f"if `{kept}` is 0, the first device, this gives `{default}`: 0 is false",
+        fix=Change("Check for None", (around[0], middle, around[1]), Safety.UNSAFE),
+        help=f"check for None: `{kept} if {kept} is not None else {default}`",
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from devlint.flow.facts import Loss, LossyDefault
 from devlint.model import ir
-from devlint.model.findings import Report
+from devlint.model.reports import Report
 from devlint.rules import rule
 
 
@@ -23,12 +23,12 @@ def device_string_taken_for_condition(fact: LossyDefault) -> Iterator[Report]:
         subject, options = ir.render(compare.left), (compare.right, fact.default.node)
         yield Report(
             at=fact.node,
-            message=f"`or {fact.default}` is always true: a string that isn't empty is",
+            message=f"`or {fact.default}` is always true, as is every string that isn't empty",
             help=f"write `{subject} in ({', '.join(map(ir.render, options))})`",
         )
     elif fact.how is Loss.ALWAYS:
         yield Report(
             at=fact.node,
-            message=f"`{fact.default} or {fact.kept}` is always {fact.default}: it is true",
+            message=f"`{fact.default} or {fact.kept}` is always {fact.default}, which is true",
             help=f"drop `or {fact.kept}`, or choose by a condition",
         )

@@ -6,15 +6,8 @@ from collections.abc import Iterator
 
 from devlint.flow.facts import UNKNOWN, Kind, Move, Trait
 from devlint.model import ir
-from devlint.model.findings import (
-    Change,
-    Report,
-    Rewrite,
-    Safety,
-    insert_after,
-    insert_before,
-    replace_tail,
-)
+from devlint.model.findings import Safety
+from devlint.model.reports import Change, Report, Rewrite, insert_after, insert_before, replace_tail
 from devlint.model.trees import is_named, key, words
 from devlint.rules import rule
 
@@ -72,7 +65,7 @@ def _remedy(move: Move) -> str:
     if move.receiver.value.trait is Trait.PARAMETER:
         return f"assign the result to `{move.receiver}.data`"
     if move.passing:
-        return "put the result where the loop takes it from"
+        return "store the result in what the loop goes over"
     return "assign the result"
 
 
@@ -116,7 +109,7 @@ def _put_back(move: Move, loop: ir.For) -> Change | None:
         *around,
         insert_before(move.node, f"{ir.render(held, 200)}[{name}] = "),
     )
-    return Change("Put the result back", rewrites, Safety.UNSAFE)
+    return Change("Store the result", rewrites, Safety.UNSAFE)
 
 
 def _is_place(node: ir.Expr) -> bool:

@@ -14,7 +14,7 @@ from devlint.flow.facts import (
     Trait,
     may_be_accelerator,
 )
-from devlint.model.findings import Report
+from devlint.model.reports import Report
 from devlint.rules import rule
 
 _HOOK = "transfer_batch_to_device"

@@ -16,7 +16,8 @@ from devlint.flow.facts import (
     difference,
 )
 from devlint.model import ir
-from devlint.model.findings import Anchor, Change, Report, Rewrite, Safety, insert_after
+from devlint.model.findings import Safety
+from devlint.model.reports import Anchor, Change, Report, Rewrite, insert_after
 from devlint.model.trees import is_named
 from devlint.rules import rule
 from devlint.rules._meetings import confidence, device_at, place

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from devlint.flow.facts import Guard, Move
-from devlint.model.findings import Report
+from devlint.model.reports import Report
 from devlint.rules import rule
 from devlint.rules._meetings import followed_by
 from devlint.rules.hardcoded_cuda_call import moves_to_cuda

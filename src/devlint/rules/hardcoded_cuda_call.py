@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from devlint.flow.facts import Guard, Kind, Move
 from devlint.model import ir
-from devlint.model.findings import Change, Report, replace_tail
+from devlint.model.reports import Change, Report, replace_tail
 from devlint.rules import rule
 from devlint.rules._meetings import followed_by
 from devlint.rules._remedies import on_chosen

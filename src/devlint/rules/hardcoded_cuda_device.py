@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from devlint.flow.facts import CUDA, DeviceUse, Guard
 from devlint.model import ir
-from devlint.model.findings import Report, replace
+from devlint.model.reports import Report, replace
 from devlint.rules import rule
 from devlint.rules._remedies import on_chosen
 

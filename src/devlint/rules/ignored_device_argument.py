@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from devlint.flow.facts import Ignored, IgnoredDevice, Move, Role
 from devlint.model import ir
-from devlint.model.findings import (
+from devlint.model.findings import Safety
+from devlint.model.reports import (
     Anchor,
     Change,
     Report,
     Rewrite,
-    Safety,
     insert_after,
     insert_before,
     replace,
@@ -45,15 +45,15 @@ _Said = tuple[str, str, Change | None]
 def _unread(fact: IgnoredDevice, name: str, function: str) -> _Said:
     return (
         f"`{function}` never reads `{name}`, and uses another device",
-        f"use `{name}` there, or take no `{name}`",
+        f"use `{name}` there, or remove the parameter",
         _keep(fact, name) if isinstance(fact.node, ir.Assign) else None,
     )
 
 
 def _unused(fact: IgnoredDevice, name: str, function: str) -> _Said:
     return (
-        f"`{function}` only fills in `{name}`, and uses another device",
-        f"use `{name}` there, or take no `{name}`",
+        f"`{function}` only sets a default for `{name}`, and uses another device",
+        f"use `{name}` there, or remove the parameter",
         None,
     )
 
@@ -62,15 +62,15 @@ def _replaced(fact: IgnoredDevice, name: str, function: str) -> _Said:
     assert isinstance(fact.node, ir.Assign)
     attribute = ir.render(fact.node.targets[0])
     return (
-        f"`{attribute}` is chosen a second time, before anything has read the first",
-        "keep the one that is meant",
+        f"`{attribute}` is set a second time, before anything has read it",
+        "keep the one that you meant",
         None,
     )
 
 
 def _unbound(fact: IgnoredDevice, name: str, function: str) -> _Said:
     return (
-        f"nothing binds `{ir.render(fact.node)}` here: `{function}` was given `{name}`",
+        f"`{ir.render(fact.node)}` isn't defined here: `{function}` was given `{name}`",
         f"use `{name}`",
         None,
     )
@@ -82,7 +82,7 @@ def _option(fact: IgnoredDevice, name: str, options: str) -> _Said:
     passed = f"{name}={options}.{name}"
     rewrite = insert_after(call.args[-1], f", {passed}")
     return (
-        f"`{fact.callee}` gets other options of `{options}`, and not `{options}.{name}`",
+        f"`{fact.callee}` gets other options of `{options}`, but not `{options}.{name}`",
         f"pass it on: `{passed}`",
         Change(f"Pass `{options}.{name}` on", (rewrite,), Safety.UNSAFE),
     )
@@ -91,7 +91,7 @@ def _option(fact: IgnoredDevice, name: str, options: str) -> _Said:
 def _overwritten(fact: IgnoredDevice, name: str, function: str) -> _Said:
     return (
         f"the `{name}` that `{function}` is given is overwritten before anything reads it",
-        f"choose one only where none is given: `if {name} is None:`",
+        f"choose one only if none is given: `if {name} is None:`",
         _keep(fact, name),
     )
 
@@ -101,7 +101,7 @@ def _keep(fact: IgnoredDevice, name: str) -> Change | None:
     if not fact.optional or not isinstance(fact.node, ir.Assign) or fact.node.value is None:
         return None
     kept = insert_before(fact.node.value, f"{name} if {name} is not None else ")
-    return Change(f"Choose only where no `{name}` is given", (kept,), Safety.UNSAFE)
+    return Change(f"Choose only if no `{name}` is given", (kept,), Safety.UNSAFE)
 
 
 def _dropped(fact: IgnoredDevice, name: str, function: str) -> _Said:
@@ -145,7 +145,7 @@ def override_that_goes_elsewhere(move: Move) -> Iterator[Report]:
     tail = Rewrite(Anchor(receiver, "end"), Anchor(move.node, "end"), f".{method}()")
     yield Report(
         at=move.node,
-        message=f"`{method}()` calls `{ir.render(receiver)}.{move.method}()`: it goes elsewhere",
+        message=f"`{method}()` calls `{ir.render(receiver)}.{move.method}()`, the opposite move",
         fix=Change(f"Call `{method}()` of the parent", (tail,), Safety.SAFE),
         help=f"write `{ir.render(receiver)}.{method}()`",
     )

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from devlint.flow.facts import Indexing, Known, Operand, may_be_accelerator, may_be_host
 from devlint.model import ir
-from devlint.model.findings import Change, Report, Safety
+from devlint.model.findings import Safety
+from devlint.model.reports import Change, Report
 from devlint.model.trees import is_named
 from devlint.rules import rule
 from devlint.rules._meetings import (

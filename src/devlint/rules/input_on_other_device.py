@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from devlint.flow.facts import Kind, ModuleCall, Operand, Origin, Role, Symbol
 from devlint.model import ir
-from devlint.model.findings import Report
+from devlint.model.reports import Report
 from devlint.model.trees import key
 from devlint.rules import rule
 from devlint.rules._meetings import because, clash, confidence, fresh, is_left, root, sentence

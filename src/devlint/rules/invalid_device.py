@@ -8,7 +8,8 @@ from collections.abc import Iterator
 
 from devlint.flow.facts import ApiCall, DeviceUse, Kind, Misspelling, Operand
 from devlint.model import ir
-from devlint.model.findings import Change, Report, Safety, replace
+from devlint.model.findings import Safety
+from devlint.model.reports import Change, Report, replace
 from devlint.rules import rule
 
 _TYPES = ("cpu", "cuda", "mps", "xpu", "xla", "hpu", "mtia", "meta", "hip", "maia", "vulkan")
@@ -33,9 +34,9 @@ def invalid_device(use: DeviceUse) -> Iterator[Report]:
     if use.via == "map_location" and isinstance(written, str) and _FILE.search(written):
         yield Report(
             at=use.node,
-            message=f"{_shown(use.operand)} stands where `map_location` is taken: it is no device",
+            message=f"{_shown(use.operand)} is passed as `map_location`, but isn't a device",
             because=use.operand.trace,
-            help="the file to load comes first: `module.load_state_dict(torch.load(file))`",
+            help="the file is the first argument: `module.load_state_dict(torch.load(file))`",
         )
         return
     fix = None

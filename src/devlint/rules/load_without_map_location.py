@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterator
 
 from devlint.flow.facts import ApiCall, Context, Guard, Role
-from devlint.model.findings import Change, Report, Safety, insert_after
+from devlint.model.findings import Safety
+from devlint.model.reports import Change, Report, insert_after
 from devlint.rules import rule
 
 _LOADERS = {

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from devlint.flow.facts import ModuleCall, Operand, Origin, StrayPart, Symbol
 from devlint.model import ir
-from devlint.model.findings import Change, Hop, Level, Report, Safety
+from devlint.model.findings import Level, Safety
+from devlint.model.reports import Change, Hop, Report
 from devlint.model.trees import is_named
 from devlint.rules import rule
 from devlint.rules._meetings import (

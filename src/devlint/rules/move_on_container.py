@@ -6,14 +6,8 @@ from collections.abc import Iterator
 
 from devlint.flow.facts import Kind, Move, Origin, Trait
 from devlint.model import ir
-from devlint.model.findings import (
-    Change,
-    Report,
-    Safety,
-    insert_after,
-    insert_before,
-    replace_tail,
-)
+from devlint.model.findings import Safety
+from devlint.model.reports import Change, Report, insert_after, insert_before, replace_tail
 from devlint.rules import rule
 
 _METHODS = frozenset({"to", "cpu", "cuda", "xpu", "hpu", "npu", "mtia"})

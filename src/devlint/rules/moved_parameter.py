@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from devlint.flow.facts import CPU, MOVES, ApiCall, AttributeRead, AttributeWrite, Operand, Trait
 from devlint.model import ir
-from devlint.model.findings import Change, Report, Safety, insert_after, replace_tail
+from devlint.model.findings import Safety
+from devlint.model.reports import Change, Report, insert_after, replace_tail
 from devlint.rules import rule
 from devlint.rules._moving import suffix, without
 
@@ -55,10 +56,10 @@ def lost_gradient(read: AttributeRead) -> Iterator[Report]:
         yield Report(
             at=read.node,
             message=f"`{tensor}` was moved to an accelerator after it was made, so it is no leaf: "
-            "its gradient goes past it, and `.grad` is None",
+            "its gradient goes to the original, and `.grad` is None",
             because=tensor.trace,
             fix=_ask_afterwards(tensor),
-            help=f"move it first, then ask for its gradient: `{tensor}.requires_grad_()`",
+            help=f"move it first, then call `{tensor}.requires_grad_()`",
         )
 
 
@@ -72,8 +73,8 @@ def _ask_afterwards(leaf: Operand) -> Change | None:
                 asked = [each for each in args if each.keyword == "requires_grad"]
                 rewrites = without(made, asked[0]) if asked else ()
                 after = (*rewrites, insert_after(move, ".requires_grad_()"))
-                help = "ask for its gradient once it is there: `.requires_grad_()`"
-                message = "Ask for its gradient after the move"
+                help = "call `.requires_grad_()` after the move"
+                message = "Call `.requires_grad_()` after the move"
                 return Change(message, after, Safety.UNSAFE, help=help) if rewrites else None
     return None
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devlint.flow.facts import Fixed, Fixing, Kind, Move
-from devlint.model.findings import Change, Level, Report, Safety, replace_tail
+from devlint.model.findings import Level, Safety
+from devlint.model.reports import Change, Report, replace_tail
 from devlint.rules import rule
 
 
@@ -20,11 +21,11 @@ def moved_quantized_model(move: Move) -> Iterator[Report]:
         if retyped or (target is None and move.method == "to"):
             return  # `.to(memory_format=...)` moves nothing
         message = f"`{shown}` is dispatched by `device_map`, and `.{move.method}()` moves it"
-        remedy = "let `device_map` say where it goes: `device_map={'': device}` for one device"
+        remedy = "choose the device by `device_map={'': device}`"
     else:
         when = f" where `{fixed.condition}` holds" if fixed.condition else ""
         how = "an 8-bit" if fixed.by is Fixing.EIGHT_BIT else f"a {fixed.by.value}"
-        message = f"`{shown}` is {how} model{when}: `.{move.method}()` isn't for those"
+        message = f"`{shown}` is {how} model{when}: `.{move.method}()` can't move it"
         remedy = "let `from_pretrained` place it: `device_map={'': device}`"
     yield Report(
         at=move.node,
@@ -38,4 +39,4 @@ def moved_quantized_model(move: Move) -> Iterator[Report]:
 
 def _leave_out(move: Move) -> Change:
     tail = replace_tail(move.receiver.node, move.node, "")
-    return Change("Leave it where it is", (tail,), Safety.UNSAFE)
+    return Change("Remove the move", (tail,), Safety.UNSAFE)

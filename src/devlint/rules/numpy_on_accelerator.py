@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devlint.flow.facts import HostRead
-from devlint.model.findings import Change, Report, Safety, insert_after
+from devlint.model.findings import Safety
+from devlint.model.reports import Change, Report, insert_after
 from devlint.rules import rule
 from devlint.rules._host import is_told, missing
 from devlint.rules._meetings import confidence, followed_by, place

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devlint.flow.facts import Join
-from devlint.model.findings import Report
+from devlint.model.reports import Report
 from devlint.rules import rule
 from devlint.rules._meetings import because, confidence, made_on_default, pairs, root, sentence
 from devlint.rules._moving import keep_target, move_from_the_start

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devlint.flow.facts import LeftState
-from devlint.model.findings import Report
+from devlint.model.reports import Report
 from devlint.rules import rule
 
 _WORDS = {
-    "built": "{} makes its state when it is built: moved later, the parameters leave it behind",
+    "built": "{} makes its state when it is built, and it stays behind when the parameters move",
     "loaded": "the state of {} is loaded before its parameters move, and stays behind",
     "stepped": "the state of {} is made by this step, and stays behind when its parameters move",
     "replaced": "{} is built before the move that gives the module new parameters: it keeps the "

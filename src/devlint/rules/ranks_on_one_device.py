@@ -6,14 +6,15 @@ from collections.abc import Iterator
 
 from devlint.flow.facts import Role, SharedDevice, Sharing
 from devlint.model import ir
-from devlint.model.findings import Change, Hop, Level, Report, Safety, add_statement
+from devlint.model.findings import Level, Safety
+from devlint.model.reports import Change, Hop, Report, add_statement
 from devlint.rules import rule
 
 _WORDS = {
     Sharing.NAMED: "`{use}` is GPU 0 in every process of a machine, since none chooses its own",
     Sharing.CURRENT: "`{name}` works on GPU 0 in every process of a machine, since none chooses "
     "its own",
-    Sharing.LOADED: "`torch.load` loads in every process to the GPU that one of them saved from",
+    Sharing.LOADED: "`torch.load` loads to the GPU that the file was saved from in every process",
 }
 _OF_LAUNCHER = 'int(os.environ["LOCAL_RANK"])'
 

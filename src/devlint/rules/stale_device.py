@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from devlint.flow.facts import KeptDevice, Trait
 from devlint.model import ir
-from devlint.model.findings import Change, Confidence, Report, Safety, replace
+from devlint.model.findings import Confidence, Safety
+from devlint.model.reports import Change, Report, replace
 from devlint.model.trees import root_name
 from devlint.rules import rule
 
@@ -19,8 +20,8 @@ def stale_device(kept: KeptDevice) -> Iterator[Report]:
         message=_sentence(kept),
         because=(*kept.value.trace, *kept.meetings),
         fix=_read_again(kept),
-        help="ask for the device where it is needed: `next(self.parameters()).device`, or that "
-        "of an input",
+        help="read the device where it is needed: `next(self.parameters()).device`, or that of "
+        "an input",
         confidence=Confidence.MEDIUM,
     )
 
@@ -30,9 +31,9 @@ def _is_read(kept: KeptDevice) -> bool:
 
 
 def _sentence(kept: KeptDevice) -> str:
-    stays = f"stays as it is when `{kept.class_name}` is moved"
+    stays = f"doesn't change when `{kept.class_name}` is moved"
     if _is_read(kept):
-        return f"`self.{kept.attr}` is where the parameters are made, and {stays}"
+        return f"`self.{kept.attr}` is the device on which the parameters are made, and {stays}"
     what = f"None where `{kept.parameter}` is left out" if kept.parameter else "the CPU by default"
     return f"`self.{kept.attr}` is {what}, and {stays}"
 

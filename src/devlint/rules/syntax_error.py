@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from devlint.flow.facts import Unparsable
-from devlint.model.findings import Report
+from devlint.model.reports import Report
 from devlint.rules import rule
 
 

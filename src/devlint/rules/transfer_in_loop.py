@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devlint.flow.facts import LoopRead
-from devlint.model.findings import Hop, Report
+from devlint.model.reports import Hop, Report
 from devlint.rules import rule
 
 
@@ -17,8 +17,7 @@ def transfer_in_loop(read: LoopRead) -> Iterator[Report]:
     )  # fmt: skip
     yield Report(
         at=read.node,
-        message=f"`{how}` waits for the accelerator in each round of the training loop",
+        message=f"`{how}` waits for the accelerator in each step of the training loop",
         because=(*read.operand.trace, Hop(read.loop, "the loop begins here")),
-        help="collect with `.detach()` and bring it to the host after the loop, or every so many "
-        "rounds",
+        help="collect with `.detach()` and move it to the host after the loop, or every few steps",
     )

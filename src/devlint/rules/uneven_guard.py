@@ -11,7 +11,7 @@ from devlint.flow.facts import (
     Role,
     difference,
 )
-from devlint.model.findings import Report
+from devlint.model.reports import Report
 from devlint.rules import rule
 from devlint.rules._meetings import device_at, is_cuda, root
 from devlint.rules._moving import move_from_the_start

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from devlint.flow.facts import ApiCall, Guard
 from devlint.model import ir
-from devlint.model.findings import Report
+from devlint.model.reports import Report
 from devlint.rules import rule
 
 

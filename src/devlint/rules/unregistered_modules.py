@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from devlint.flow.facts import KeptModules
 from devlint.model import ir
-from devlint.model.findings import Change, Report, Safety, insert_after, insert_before
+from devlint.model.findings import Safety
+from devlint.model.reports import Change, Report, insert_after, insert_before
 from devlint.model.trees import last_name
 from devlint.rules import rule
 

@@ -6,17 +6,8 @@ from collections.abc import Iterator
 
 from devlint.flow.facts import CachedTensor, KeptTensor
 from devlint.model import ir
-from devlint.model.findings import (
-    Anchor,
-    Change,
-    Confidence,
-    Hop,
-    Level,
-    Report,
-    Rewrite,
-    Safety,
-    insert_after,
-)
+from devlint.model.findings import Confidence, Level, Safety
+from devlint.model.reports import Anchor, Change, Hop, Report, Rewrite, insert_after
 from devlint.rules import rule
 from devlint.rules._meetings import creation, place
 
@@ -44,7 +35,7 @@ def cached_tensor(kept: CachedTensor) -> Iterator[Report]:
     verb = "holds" if kept.reuses else "doesn't hold"
     yield Report(
         at=kept.node,
-        message=f"`self.{kept.attr}` is a plain tensor that later calls find where it was made: it "
+        message=f"`self.{kept.attr}` is a plain tensor that later calls reuse: it "
         f"stays behind when `{kept.class_name}` is moved",
         because=(
             Hop(kept.stored, f"made here, {place(kept.value.device)}"),

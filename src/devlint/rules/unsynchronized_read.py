@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devlint.flow.facts import EarlyRead
-from devlint.model.findings import Change, Hop, Report, Safety
+from devlint.model.findings import Safety
+from devlint.model.reports import Change, Hop, Report
 from devlint.rules import rule
 from devlint.rules._moving import without
 
@@ -17,8 +18,8 @@ def unsynchronized_read(read: EarlyRead) -> Iterator[Report]:
     yield Report(
         at=read.node,
         message=f"{what} is read before its copy to the host has arrived: "
-        "`non_blocking=True` only begins it",
-        because=(Hop(read.call, "the copy begins here, and nothing waits for it"),),
+        "`non_blocking=True` only starts it",
+        because=(Hop(read.call, "the copy starts here, and nothing waits for it"),),
         fix=Change("Remove `non_blocking=True`", without(read.call, read.argument), Safety.SAFE),
         help="leave `non_blocking=True` out, or wait with `synchronize()` before reading",
     )

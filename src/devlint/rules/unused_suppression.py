@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from devlint.flow.facts import IdleSuppression
-from devlint.model.findings import Change, Report, Safety, replace
+from devlint.model.findings import Safety
+from devlint.model.reports import Change, Report, replace
 from devlint.rules import rule
 
 

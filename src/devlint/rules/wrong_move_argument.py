@@ -6,15 +6,8 @@ from collections.abc import Iterator
 
 from devlint.flow.facts import ApiCall, Kind, Known, Move, Operand, Trait
 from devlint.model import ir
-from devlint.model.findings import (
-    Change,
-    Report,
-    Safety,
-    insert_after,
-    insert_before,
-    replace,
-    replace_tail,
-)
+from devlint.model.findings import Safety
+from devlint.model.reports import Change, Report, insert_after, insert_before, replace, replace_tail
 from devlint.model.trees import dotted_name
 from devlint.rules import rule
 from devlint.rules._moving import move_behind, without
@@ -162,7 +155,7 @@ def device_of_autocast(call: ApiCall) -> Iterator[Report]:
             at=given.node,
             message=f"`autocast` takes a device type, a string, and `{given}` is a torch.device",
             because=given.trace,
-            fix=Change("Give its type", (insert_after(given.node, ".type"),), Safety.SAFE),
+            fix=Change("Pass its type", (insert_after(given.node, ".type"),), Safety.SAFE),
         )
 
 
@@ -200,7 +193,7 @@ def _not_a_device(operand: Operand) -> str:
     if operand.value.trait is Trait.DEVICE_CONTEXT:
         return "a context manager"
     if operand.kind is Kind.NUMBER and isinstance(operand.constant, (float, complex)):
-        return "no integer"
+        return "not an integer"
     if operand.kind is Kind.BOOL and not _is_flag(operand):
         return ""
     return _NO_DEVICE.get(operand.kind, "")
@@ -223,7 +216,7 @@ def _no_device(at: ir.Argument, operand: Operand, what: str, fix: Change | None 
     if operand.kind is Kind.MODULE:
         remedy = f"its parameters have one: `next({operand}.parameters()).device`"
         fix = Change(
-            "Ask the first parameter",
+            "Use the device of the first parameter",
             (
                 insert_before(operand.node, "next("),
                 insert_after(operand.node, ".parameters()).device"),
@@ -232,18 +225,18 @@ def _no_device(at: ir.Argument, operand: Operand, what: str, fix: Change | None 
         )
     elif operand.kind is Kind.TENSOR:
         remedy = f"write `{operand}.device`"
-        fix = Change("Give its device", (insert_after(operand.node, ".device"),), Safety.SAFE)
+        fix = Change("Pass its device", (insert_after(operand.node, ".device"),), Safety.SAFE)
     elif operand.kind is Kind.DTYPE and isinstance(operand.node, ir.Attribute):
         owner = ir.render(operand.node.value)
         remedy = f"write `{owner}.device`" if operand.node.attr == "dtype" else ""
         tail = replace_tail(operand.node.value, operand.node, ".device")
-        fix = Change("Give the device instead", (tail,), Safety.UNSAFE) if remedy else None
+        fix = Change("Pass the device instead", (tail,), Safety.UNSAFE) if remedy else None
     elif operand.value.trait is Trait.DEVICE_CONTEXT:
         fix = _device_of(operand.node)
         remedy = '`torch.device("cuda", index)` is one'
     return Report(
         at=at,
-        message=f"`{operand}` is {what}, and a device is meant here",
+        message=f"`{operand}` is {what}, but a device is expected here",
         because=operand.trace,
         fix=fix,
         help=remedy,

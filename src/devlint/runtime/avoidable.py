@@ -12,12 +12,12 @@ _VALUE = (
     "it once after the loop, or every few steps"
 )
 _SIZE = (
-    "how large the result is depends on values: `torch.where(mask, x, other)` and sums that a mask "
-    "weighs keep the shape"
+    "the size of the result depends on values: `torch.where(mask, x, other)` and sums weighted "
+    "by a mask keep the shape"
 )
 _CHECK = (
-    "the result is looked at for errors: the forms that end in `_ex` (`torch.linalg.inv_ex`) leave "
-    "that to the program"
+    "the result is checked for errors: the variants that end in `_ex` (`torch.linalg.inv_ex`) "
+    "leave that to the program"
 )
 
 
@@ -32,10 +32,10 @@ _HOW = {
     "where": _SIZE,
     "index with a mask": _SIZE,
     "index": "the index is read on the host: `torch.index_select` and `gather` take it where it is",
-    "one_hot": "the largest value is looked for: give `num_classes`",
-    "repeat_interleave": "the repeats are added up: give `output_size`",
+    "one_hot": "it looks for the largest value: pass `num_classes`",
+    "repeat_interleave": "it adds up the repeats: pass `output_size`",
     "print": "print a tensor every few steps, or after the loop",
-    "synchronize": "only a clock needs this, and it may be read once for many steps",
+    "synchronize": "only time measurements need this, once for many steps",
 }
 
 

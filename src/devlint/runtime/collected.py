@@ -23,7 +23,7 @@ Outcome = Literal["moved", "noted", "raised", "failed"]
 it was raised, since the call can't be repeated, or a test for the CPU failed by it on a device."""
 
 MAY_DIFFER = (
-    "values may differ from those of a run that is right: "
+    "values may differ from those of a correct run: "
     "what was on the wrong device was moved for that one call"
 )
 

@@ -115,9 +115,9 @@ class Readers:
         started = shown_line(begun.site.file, begun.site.line)
         mistake = Mistake(
             headline=f"{text or 'a tensor'} is {verb} before its copy from {begun.source} has "
-            "arrived: non_blocking=True only begins it",
+            "arrived: non_blocking=True only starts it",
             lines=[described("tensor", text, facts), ("copied at", started)],
-            fix="take non_blocking=True away where it is copied, or wait before it is read: "
+            fix="remove non_blocking=True from the copy, or wait before it is read: "
             f"torch.{begun.source.type}.synchronize()",
             rule="unsynchronized-read",
             module=scene.home_label,

@@ -50,7 +50,7 @@ def _summary(record: Mapping[str, Any], advice: Sequence[Sequence[str]]) -> str:
     size = size_text(sum(line["bytes"] for line in lines))
     copies = f"{record['copies']:,} {'copy' if record['copies'] == 1 else 'copies'}"
     said = [
-        f"In all: {plural(record['waits'], 'wait')} for a device, {copies} between devices, {size}."
+        f"Total: {plural(record['waits'], 'wait')} for a device, {copies} between devices, {size}."
     ]
     if steps:
         inside = {
@@ -64,7 +64,7 @@ def _summary(record: Mapping[str, Any], advice: Sequence[Sequence[str]]) -> str:
             f"{size_text(round(inside['bytes'] / steps))}.",
         )
     else:
-        said.append("No two steps of an optimizer were seen, so nothing is counted a step.")
+        said.append("No two steps of an optimizer were seen, so there are no figures per step.")
     count = sum(map(bool, advice))
     if count:
         said.append(f"{plural(count, 'line')} with copies or waits that can be avoided.")

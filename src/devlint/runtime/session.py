@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from devlint.escaping import json_text, line
 from devlint.runtime.ending import at_end, rank_line, write
 from devlint.runtime.gathering import Gathering, guard_in_spawned
+from devlint.writing import check_writable, overwrite
 
 if TYPE_CHECKING:
     from devlint.runtime.collected import Collection
@@ -89,8 +90,8 @@ class Session:
     log: TransferLog | None = None
     gathering: Gathering | None = None
     steps: Steps | None = None
-    file: TextIO | None = None
-    output: TextIO | None = None
+    file: str | None = None
+    output: str | None = None
     folder: Path | None = None
     stream: TextIO | None = field(default_factory=lambda: sys.stderr)
     """The program may have put something else into its place by the time it ends."""
@@ -188,21 +189,8 @@ class Session:
         folder = self.request.report
         if folder is not None:
             self.folder = _writable_folder(folder)
-        self.file = self._opened(self.request.transfers_file)
-        self.output = self._opened(self.request.output_file)
-
-    def _opened(self, name: str | None) -> TextIO | None:
-        if name is None:
-            return None
-        path, rank = Path(name), _rank()
-        if rank:
-            path = path.with_name(f"{path.stem}.{rank}{path.suffix}")
-        try:
-            file = path.open("w", encoding="utf-8")
-        except OSError as error:
-            raise _unwritable(name, error) from None
-        self.undo.callback(file.close)
-        return file
+        self.file = _writable_file(self.request.transfers_file)
+        self.output = _writable_file(self.request.output_file)
 
     # --- the end
 
@@ -266,13 +254,14 @@ class Session:
         if self.output is not None:
             from devlint.runtime.collected_report import rendered
 
-            with self._complaining(self.request.output_file), self.output as file:
-                file.write(rendered(self.request.output_format, collection, self.root))
+            text = rendered(self.request.output_format, collection, self.root)
+            with self._complaining(self.request.output_file):
+                overwrite(self.output, text.encode())
 
     def _write(self, log: TransferLog) -> None:
         if self.file is not None:
-            with self._complaining(self.request.transfers_file), self.file as file:
-                file.write(json_text(log.as_record(), indent=2) + "\n")
+            with self._complaining(self.request.transfers_file):
+                overwrite(self.file, f"{json_text(log.as_record(), indent=2)}\n".encode())
         if self.folder is not None:
             from devlint.runtime.run_report import write_report
 
@@ -312,6 +301,20 @@ def _writable_folder(name: str) -> Path:
     except OSError as error:
         raise _unwritable(name, error) from None
     return folder
+
+
+def _writable_file(name: str | None) -> str | None:
+    """The whole path of a file that is written at the end: until then it stays as it is."""
+    if name is None:
+        return None
+    path, rank = Path.cwd() / name, _rank()
+    if rank:
+        path = path.with_name(f"{path.stem}.{rank}{path.suffix}")
+    try:
+        check_writable(str(path))
+    except OSError as error:
+        raise _unwritable(name, error) from None
+    return str(path)
 
 
 def _unwritable(name: str | None, error: OSError) -> CannotRunError:

@@ -212,8 +212,8 @@ def is_pinned(tensor: Any) -> bool:
     with torch._C.DisableTorchFunction():
         try:
             storage = tensor.untyped_storage() if isinstance(tensor, torch.Tensor) else tensor
-            pretended = getattr(storage, "_devlint_pinned", None)  # in an emulation
-            return bool(tensor.is_pinned() if pretended is None else pretended)
+            emulated = getattr(storage, "_devlint_pinned", None)  # in an emulation
+            return bool(tensor.is_pinned() if emulated is None else emulated)
         except NO_STORAGE:
             return False
 

@@ -95,7 +95,7 @@ def changed(
 ) -> tuple[bytes | None, str]:
     """What becomes of the file, or None and why nothing does."""
     if offer.finding is None:
-        data, reason = checker.fix_all(target, texts), "no safe fix holds"
+        data, reason = checker.fix_all(target, texts), "no safe fix works"
     elif offer.what == _FIX:
         data, reason = checker.fix(target, offer.finding, texts)
         reason = f"the fix of {offer.finding.code} was left out: {reason}"

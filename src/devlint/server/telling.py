@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable, Iterator
 
 from devlint.escaping import markdown, shown
+from devlint.known import Known, Step
 from devlint.rulebook import Page, find, pages
 from devlint.server.targets import Target
 from devlint.server.values import Value, place_of
-from devlint.why import Known, Step
 
 _HERE = re.compile(r"\s+here\b.*", re.DOTALL)
 """Of the message of a step, what makes sense only beside its line."""
@@ -46,7 +46,7 @@ def _says(known: Known) -> bool:
 
 def _view(known: Known, target: Target) -> str:
     what = known.kind if known.kind != "unknown" else "a value"
-    place = f" on {known.place}" if known.place is not None else ", where isn't known"
+    place = f" on {known.place}" if known.place is not None else ", device unknown"
     first = f", {_origin(known.steps[0], target)}" if known.steps else ""
     calls = ", ".join(_at(each.path, each.row, target) for each in known.called_from)
     seen = f" (as called at {calls})" if calls else ""

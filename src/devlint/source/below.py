@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from devlint.model.findings import Edit, Part, Rewrite
+from devlint.model.findings import Edit
+from devlint.model.reports import Part, Rewrite
 from devlint.model.spans import LineIndex
 from devlint.source.scopes import Scopes
 

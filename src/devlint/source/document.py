@@ -10,7 +10,8 @@ from functools import cached_property
 
 import libcst as cst
 
-from devlint.model.findings import Edit, Located, Rewrite, Side, Span
+from devlint.model.findings import Edit, Span
+from devlint.model.reports import Located, Rewrite, Side
 from devlint.model.spans import LineIndex
 from devlint.source.below import Lines
 from devlint.source.depth import is_deep, too_long

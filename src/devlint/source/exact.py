@@ -16,7 +16,7 @@ from typing import Any
 import libcst as cst
 
 from devlint.model import ir
-from devlint.model.findings import Located
+from devlint.model.reports import Located
 from devlint.model.spans import LineIndex
 from devlint.source.casts import Casts
 from devlint.source.lower_expressions import expression

@@ -141,7 +141,7 @@ class _Reader:
     def read(self) -> None:
         at = self._space(0)
         if not self.text.startswith("{", at):
-            raise self._odd("JSON, but no notebook: it is no object", at)
+            raise self._odd("JSON, but not a notebook: it isn't an object", at)
         end = self._space(
             self._object(
                 at,
@@ -155,7 +155,7 @@ class _Reader:
         if end < len(self.text):
             raise self.error("not valid JSON: more text follows the notebook", end)
         if not self._found:
-            raise self.error("JSON, but no notebook: it has no `cells`", at)
+            raise self.error("JSON, but not a notebook: it has no `cells`", at)
 
     def error(self, reason: str, at: int) -> SourceError:
         return SourceError(reason, LineIndex(self.text).span(at, at), "syntax")
@@ -181,7 +181,7 @@ class _Reader:
         cell = _Raw(len(self.cells) + 1)
         self.cells.append(cell)
         if not self.text.startswith("{", at):
-            raise self._odd(f"no notebook: cell {cell.number} is no object", at)
+            raise self._odd(f"not a notebook: cell {cell.number} isn't an object", at)
 
         def source(at: int) -> int:
             cell.at = at
@@ -213,12 +213,12 @@ class _Reader:
             piece = self._string(at)
             return piece.end + 1, (piece,), ""
         if not self.text.startswith("[", at):
-            raise self._odd(f"no notebook: the source of cell {number} is no text", at)
+            raise self._odd(f"not a notebook: the source of cell {number} isn't text", at)
         pieces: list[Piece] = []
 
         def line(at: int) -> int:
             if not self.text.startswith('"', at):
-                raise self._odd(f"no notebook: a line of cell {number} is no text", at)
+                raise self._odd(f"not a notebook: a line of cell {number} isn't text", at)
             pieces.append(self._string(at))
             return pieces[-1].end + 1
 
@@ -276,7 +276,7 @@ class _Reader:
         self, at: int, name: str, item: Handler, start: Callable[[], object] = lambda: None
     ) -> int:
         if not self.text.startswith("[", at):
-            raise self._odd(f"no notebook: `{name}` is no list", at)
+            raise self._odd(f"not a notebook: `{name}` isn't a list", at)
         self._found = True
         start()
         return self._members(at, "]", item)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import PurePath
 
 from devlint.flow.facts import Elsewhere
-from devlint.model.findings import Change, Hop, Located, Report
+from devlint.model.reports import Change, Hop, Located, Report
 from devlint.source.spots import path_of
 
 Told = Callable[[str], frozenset[Located]]
@@ -74,7 +74,7 @@ def _asked(fix: Change) -> Iterator[Located]:
 
 def _touched(fix: Change) -> Iterator[Located]:
     yield from fix.together
-    yield from fix.kin
+    yield from fix.peers
     for rewrite in fix.rewrites:
         yield from (rewrite.start.node, rewrite.end.node)
 

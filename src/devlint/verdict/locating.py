@@ -6,7 +6,8 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from devlint.model.findings import Change, Edit, Finding, Fix, Hop, Report, Rewrite, Span, Step
+from devlint.model.findings import Edit, Finding, Fix, Span, Step
+from devlint.model.reports import Change, Hop, Report, Rewrite
 from devlint.rulebook import Page
 from devlint.source.spots import File, path_of, span_of
 from devlint.verdict.score import score
@@ -81,7 +82,7 @@ def _fix(change: Change, document: Document) -> tuple[Fix | None, str]:
     if not made or not edits:
         return None, ""
     more = len(made) - 1
-    message = f"{made[0].message}, and so {more} more" if more else made[0].message
+    message = f"{made[0].message}, and {more} more like it" if more else made[0].message
     return Fix(message, made[0].safety, tuple(edits)), made[0].help
 
 
@@ -115,7 +116,7 @@ def _place(rewrite: Rewrite) -> tuple[object, ...]:
 def _can_be_made(change: Change, document: Document) -> bool:
     if not change.rewrites or not _mean_the_same(change, document):
         return False
-    if not document.in_one_class(change.kin) or _is_too_early(change, document):
+    if not document.in_one_class(change.peers) or _is_too_early(change, document):
         return False
     starts = [document.locate(node).start for node in change.together]
     if change.in_order and starts != sorted(starts):

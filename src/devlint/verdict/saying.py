@@ -14,7 +14,8 @@ from devlint.flow.frames.coverage import Meetings
 from devlint.flow.interpreter import interpret
 from devlint.flow.surroundings import Text
 from devlint.model import ir
-from devlint.model.findings import LESS_CERTAIN, Hop, Located, Report
+from devlint.model.findings import LESS_CERTAIN
+from devlint.model.reports import Hop, Located, Report
 from devlint.plan import Plan
 from devlint.rulebook import Page, pages
 from devlint.rules import Rule, all_rules

@@ -29,9 +29,9 @@ def _of_operand(
     name = spelled(origin.func, names) if isinstance(origin, ir.Call) else ""
     if name and not name.startswith("torch."):
         if not follows:
-            yield f"let `{name}` be read, if it is the project's: follow-imports = true"
+            yield f"if `{name}` is part of the project, let devlint read it: follow-imports = true"
         row = f'"{name}" = {{ effect = "create", device = "device" }}'
-        yield f"say what `{name}` gives in [tool.devlint.torchapi], as in: {row}"
+        yield f"say what `{name}` returns in [tool.devlint.torchapi], for example: {row}"
     elif operand.kind is Kind.UNKNOWN and isinstance(operand.node, ir.Name):
         yield from _annotation(operand.node, function)
 
@@ -41,9 +41,9 @@ def _annotation(node: ir.Name, function: ir.Function | None) -> Iterator[str]:
     parameters = {} if function is None else {each.name: each for each in function.params}
     parameter = parameters.get(node.id)
     if parameter is None:
-        yield f"say what `{node.id}` is where it is assigned: {node.id}: torch.Tensor = ..."
+        yield f"annotate `{node.id}` where it is assigned: {node.id}: torch.Tensor = ..."
     elif parameter.annotation is None:
-        yield f"say what the parameter `{node.id}` is: {node.id}: torch.Tensor"
+        yield f"annotate the parameter: {node.id}: torch.Tensor"
 
 
 def _made(node: ir.Expr, inside: ir.Function | ir.Module) -> ir.Expr:

@@ -20,7 +20,7 @@ from devlint.flow.facts import (
     Role,
     Symbol,
 )
-from devlint.model.findings import Report
+from devlint.model.reports import Report
 from devlint.policy import Row, of_file
 from devlint.rules import Rule
 from devlint.source.spots import path_of

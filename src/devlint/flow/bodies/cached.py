@@ -22,7 +22,7 @@ from devlint.flow.frames.library import name_in
 from devlint.flow.modules.placement import is_registered
 from devlint.flow.syntax.walk import descendants, self_attribute
 from devlint.model import ir
-from devlint.model.findings import Hop
+from devlint.model.reports import Hop
 from devlint.model.trees import words
 
 _OF_ATTRIBUTES = ("__setattr__", "__getattr__")

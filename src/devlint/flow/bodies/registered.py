@@ -24,7 +24,7 @@ from devlint.flow.modules.placement import (
 from devlint.flow.modules.rewritten import is_asked_about, is_taken_along
 from devlint.flow.modules.stale import remember
 from devlint.model import ir
-from devlint.model.findings import Hop
+from devlint.model.reports import Hop
 
 
 def register(info: ClassInfo, frame: Frame, this: Value) -> None:

@@ -207,14 +207,14 @@ def _is_kept_on_host(world: World, fact: Fact, operand: Operand) -> bool:
 
 
 def _reads_of_others(world: World, function: str, key: str) -> bool:
-    """Whether another method of the same plain object, or of its kin, reads an argument of that
+    """Whether another method of the same plain object, or of its family, reads an argument of that
     name on the host: what `fit(scores)` takes for an array, `apply(scores)` is given as well."""
     owner = function.rpartition(".")[0]
     readers = {method.rpartition(".")[0] for method, other in world.read_on_host if key == other}
-    return bool(owner) and bool(readers) and not readers.isdisjoint(_kin(world, owner))
+    return bool(owner) and bool(readers) and not readers.isdisjoint(_family(world, owner))
 
 
-def _kin(world: World, owner: str) -> set[str]:
+def _family(world: World, owner: str) -> set[str]:
     """A class, and those of the file with which it shares a base: they can stand for each other."""
     classes = world.home.classes.values()
     lines = [set(each.lineage()) for each in classes if each.node.name == owner]

@@ -29,7 +29,7 @@ from devlint.flow.syntax.docstrings import docstring
 from devlint.flow.syntax.forgotten import chosen_twice, goes_nowhere, parameter_like
 from devlint.flow.syntax.walk import descendants, mentions, self_attribute, uncalled
 from devlint.model import ir
-from devlint.model.findings import Hop
+from devlint.model.reports import Hop
 from devlint.model.trees import called, dotted_name, last_name
 from devlint.policy import means
 

@@ -8,7 +8,7 @@ from devlint.flow.facts import Ignored, IgnoredDevice
 from devlint.flow.frames.frame import Frame
 from devlint.flow.syntax.walk import descendants
 from devlint.model import ir
-from devlint.model.findings import Hop
+from devlint.model.reports import Hop
 
 _ENOUGH = 2
 """How many options a call hands on by their own names, so that the device belongs there too."""

@@ -1,4 +1,4 @@
-"""Attributes that a file sets from outside: of all tensors, where a test pretends to have an
+"""Attributes that a file sets from outside: of all tensors, where a test emulates an
 accelerator, and of objects that it uses."""
 
 from __future__ import annotations

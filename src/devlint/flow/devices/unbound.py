@@ -8,7 +8,7 @@ from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import BUILTINS, from_star
 from devlint.flow.syntax.walk import descendants
 from devlint.model import ir
-from devlint.model.findings import Hop
+from devlint.model.reports import Hop
 from devlint.policy import means
 
 

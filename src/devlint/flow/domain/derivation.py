@@ -50,7 +50,7 @@ class Sort(Enum):
     GENERATOR = "source.generator", "made on {place} here"
     LITERAL = "source.device-literal", '"{name}" is named here'
     PINNED = "source.pinned", "pinned here"
-    WORK = "source.work", "the accelerator is given something to do here"
+    WORK = "source.work", "work for the accelerator is queued here"
     CLOCK = "source.clock", "the clock is read here"
     EARLY_CLOCK = "source.clock-after-work", "read here"
     WITH_DEVICE = "source.with-device"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from devlint.flow.domain.derivation import ON_HOST, Sort, Step, shown, steps
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, Guarded
 from devlint.model import ir
-from devlint.model.findings import Hop
+from devlint.model.reports import Hop
 from devlint.model.trees import device_argument, is_named
 
 

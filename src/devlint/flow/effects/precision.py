@@ -13,7 +13,7 @@ from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted, is_builtin
 from devlint.flow.syntax.walk import descendants
 from devlint.model import ir
-from devlint.model.findings import Hop
+from devlint.model.reports import Hop
 from devlint.policy import means
 
 _OF_NO_CHOICE = ("torch.device", "set_device")

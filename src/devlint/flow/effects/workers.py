@@ -17,7 +17,7 @@ from devlint.flow.frames.files import ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.world import World
 from devlint.model import ir
-from devlint.model.findings import Hop
+from devlint.model.reports import Hop
 
 _RUN_BY_WORKERS = ("__getitem__", "__getitems__", "__iter__")
 

@@ -2,7 +2,7 @@
 
 A fact is written in the last pass over a piece of code, when loops have settled. It holds
 nodes (to point at) and operands (what is known of a value there). Rules import this package
-and `devlint.model.findings`, and nothing else of the interpreter:
+and `devlint.model`, and nothing else of the interpreter:
 
 * `base`: the node and the code around it, operands;
 * `devices`: moves, devices that are named, ignored or lost;

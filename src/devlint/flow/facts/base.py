@@ -10,7 +10,7 @@ from devlint.flow.domain.lattice import UNKNOWN, Device
 from devlint.flow.domain.values import Kind, Origin, Value
 from devlint.flow.domain.wording import hops, place_of
 from devlint.model import ir
-from devlint.model.findings import Hop
+from devlint.model.reports import Hop
 
 
 class Guard(Enum):

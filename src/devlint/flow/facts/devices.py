@@ -9,7 +9,7 @@ from devlint.flow.domain.devicestring import Misspelling
 from devlint.flow.domain.lattice import Device, Known
 from devlint.flow.facts.base import Fact, Operand
 from devlint.model import ir
-from devlint.model.findings import Hop
+from devlint.model.reports import Hop
 
 
 @dataclass(frozen=True, slots=True)

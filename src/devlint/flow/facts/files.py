@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from devlint.flow.facts.base import Fact, Operand
-from devlint.model.findings import Located
+from devlint.model.reports import Located
 
 
 @dataclass(frozen=True, slots=True)

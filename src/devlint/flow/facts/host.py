@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from devlint.flow.domain.lattice import Device
 from devlint.flow.facts.base import Fact, Operand
 from devlint.model import ir
-from devlint.model.findings import Hop
+from devlint.model.reports import Hop
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,7 +80,7 @@ class Draw(Fact):
 @dataclass(frozen=True, slots=True)
 class Collective(Fact):
     """A tensor of the host is given to a collective, and every process group that the file starts
-    has a backend that takes tensors of accelerators only; or it starts none, and asks elsewhere
+    has a backend that takes accelerator tensors only; or it starts none, and asks elsewhere
     (`asked`) whether the backend is such a one. `handed_on`: the group is the caller's."""
 
     node: ir.Call

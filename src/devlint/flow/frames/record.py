@@ -12,7 +12,7 @@ from devlint.flow.domain.values import TENSORS, Kind
 from devlint.flow.facts import Fact, Operand
 from devlint.flow.syntax.walk import function_around
 from devlint.model import ir
-from devlint.model.findings import Located
+from devlint.model.reports import Located
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from devlint.flow.frames.files import ClassInfo, Closure, File
 from devlint.flow.frames.record import Record
 from devlint.flow.syntax.walk import descendants
 from devlint.model import ir
-from devlint.model.findings import Hop
+from devlint.model.reports import Hop
 
 if TYPE_CHECKING:
     from devlint.flow.frames.frame import Frame
@@ -251,7 +251,7 @@ class World:
     )
     store: Callable[[Frame, ir.Expr, Value], None] = lambda frame, target, value: None
     run: Callable[[Frame, ir.Body], None] = lambda frame, body: None
-    """The doors back up: rooms below an expression or a call go through them, so that no
+    """The callbacks up: packages below an expression or a call go through them, so that no
     module imports one above it."""
 
     @contextmanager

@@ -17,7 +17,7 @@ from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.frame import Frame
 from devlint.flow.modules.placement import drop_left, forget_optimizer, held_place
 from devlint.model import ir
-from devlint.model.findings import Hop
+from devlint.model.reports import Hop
 from devlint.torchapi.effects import Row
 
 BUILT, LOADED, STEPPED, REPLACED = "built", "loaded", "stepped", "replaced"

@@ -15,7 +15,7 @@ from devlint.flow.frames.files import CONSTRUCTORS, ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted
 from devlint.model import ir
-from devlint.model.findings import Hop
+from devlint.model.reports import Hop
 
 _OF_ATTRIBUTES = ("__setattr__", "__getattr__")
 _NAMES_A_DEVICE = (Kind.DEVICE, Kind.STRING, Kind.NUMBER)

@@ -68,15 +68,15 @@ def cause(
         or (not is_input and is_for_argument(scene, made, other.device))
     ):
         if made.index is not None:
-            return "created-on-default-device", creation_repair(scene, made, other.device, partner)
-        fallback = "created-on-default-device"
+            return "tensor-on-default-device", creation_repair(scene, made, other.device, partner)
+        fallback = "tensor-on-default-device"
     elif made is not None and made.index == index and made.line > scene.stack[index].line:
         return fallback, creation_repair(scene, made, other.device, partner)  # in the round before
     elif made is not None and not is_input and (made.in_place or not facts.dtype):
         return fallback, creation_repair(scene, made, other.device, partner)
     if not named.text:
         inside = _made_inside(scene, facts, other, partner)
-        return ("created-on-default-device", inside) if inside else (fallback, "")
+        return ("tensor-on-default-device", inside) if inside else (fallback, "")
     found = kept_and_written(scene, named.text, index)
     if found is not None:
         return fallback, kept_repair(scene, found, made, other.device, partner, index)
@@ -140,7 +140,7 @@ def _kept(
         text = f"{text}.{kept[1]}" if text else kept[1]
         target = device_text(scene, index, other.device, whole_on(scene, other.device))
         change = moved(scene, text, target, index)
-        return "unregistered-tensor", f"{kind} leaves it behind where it is moved: {change}"
+        return "unregistered-tensor", f"{kind} leaves it behind when it is moved: {change}"
     if name == kept[1]:
         return "unregistered-tensor", (
             f'let it move with the module, as a buffer of {kind}: self.register_buffer("{name}", '

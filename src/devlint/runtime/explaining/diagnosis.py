@@ -150,7 +150,7 @@ def _pinned(scene: Scene, words: Words, operands: Operands) -> Mistake | None:
     text = named.text if named is not None else "the tensor"
     lines = [described("operand", "" if named is None else text, facts)]
     lines += origin(scene, facts, text, scene.use)
-    head = f"{text} is on {facts.device}, and only memory of the host can be pinned"
+    head = f"{text} is on {facts.device}, and only host memory can be pinned"
     remedy = REMEDIES["pinned"]
     return _one(scene, head, lines, remedy.fix, remedy.rule, "" if named is None else text, facts)
 

@@ -82,7 +82,7 @@ def _repair(scene: Scene, words: Words, named: Named | None, parts: list[Named])
     fallback = "input-on-other-device" if is_layer else "operands-on-other-devices"
     if named is None:
         what = words.operands[0][0] or "one"
-        return fallback, f"bring {what} to {words.home} before this line"
+        return fallback, f"move {what} to {words.home} before this line"
     others = [part for part in parts if part.text != named.text]
     partner = others[0] if len(others) == 1 and not is_layer else None
     odd, met = unknown(named.text, words.device), unknown("", words.home)

@@ -34,10 +34,10 @@ def pinned_by_loader(scene: Scene, facts: OperandFacts) -> Mistake | None:
             call = code_of(ast.Call(made.value.func, made.value.args, rest))
             fix = f"leave the pinning out at {place_of(made.file, made.line)}: {call}"
     return Mistake(
-        f"{text} pins its batches, which are on {facts.device}: only memory of the host can be",
+        f"{text} pins its batches, which are on {facts.device}: only host memory can be",
         lines,
         fix,
-        "pinned-memory-misuse",
+        "misused-pinned-memory",
         argument=text,
         devices=(facts.device, "cpu"),
     )

@@ -44,7 +44,7 @@ def of_optimizer(scene: Scene, met: Mistake) -> Mistake:
     for key, state, parameter in _strays(scene):
         facts, home = scene.reader.facts(key, state), scene.device(parameter)
         again = f": {name}.load_state_dict({name}.state_dict())" if name else ""
-        fix, rule = f"bring the state to where its parameters are{again}", _REMEDY.rule
+        fix, rule = f"move the state to the device of its parameters{again}", _REMEDY.rule
         if _was_put_there(scene, facts):
             rule = "operands-on-other-devices"
         else:

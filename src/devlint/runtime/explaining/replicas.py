@@ -12,7 +12,7 @@ from devlint.runtime.explaining.targets import accelerator, can_be_assigned, dev
 from devlint.runtime.explaining.traced import assigned, wrapped
 from devlint.runtime.operands import OperandFacts
 
-_RULE = "wrapped-before-move"
+_RULE = "module-wrapped-before-move"
 
 
 def replica(scene: Scene, words: Words, operands: Sequence[OperandFacts]) -> Mistake:

@@ -1,4 +1,4 @@
-"""Functions and files as rooms of names: what is written in them, and what is known of their names.
+"""Functions and files as scopes: what is written in them, and what is known of their names.
 
 A scope is one run of a function, that of a frame or one that has ended, or a file. Values are
 those of a frame's names, of closures and of the file; nothing of the program is run.

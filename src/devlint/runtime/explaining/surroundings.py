@@ -35,7 +35,7 @@ def not_loaded(scene: Scene, words: Words, operands: Sequence[OperandFacts]) -> 
         shown = code_of(ast.Call(call.func, call.args[:1], [*keywords, keyword]))
     if not is_asked:
         head = f"the file holds tensors of {missing}, which this process doesn't have"
-        fix, rule = f"say where they are to go: {shown}", "load-without-map-location"
+        fix, rule = f"say where to load them: {shown}", "load-without-map-location"
     else:
         head = f"map_location asks for {missing}, which this process doesn't have"
         fix = f"load them to a device that is there: {shown}"

@@ -52,15 +52,15 @@ def guard(
     To be used in a `with` statement, or as a decorator.
 
     Args:
-        models: whose calls are watched, with all that they call; every module where there are none.
-        mode: "strict" checks calls before they run; "explain" does nothing until there is an
-            error, and explains it; "trace" is strict, and notes where tensors are made and moved
-            and what is copied between devices; "collect" goes on after a mistake, and prints all
-            of them when the guard is left; "off" does nothing.
+        models: the models to watch, with all modules that they call; every module if none is given.
+        mode: "strict" checks calls before they run. "explain" does nothing until there is an
+            error, and explains it. "trace" is strict, and records where tensors are made and moved
+            and what is copied between devices. "collect" goes on after a mistake, and prints all
+            of them at the end. "off" does nothing.
         when: "always", or "first-batches".
-        batches: how many calls of a model count as its first ones, with "first-batches"; then the
-            guard takes itself off.
-        transfers: notes copies in the mode "trace"; a new one unless given.
+        batches: with "first-batches", the number of calls of a model that are checked before the
+            guard turns itself off.
+        transfers: records copies in the mode "trace"; a new log by default.
 
     Raises:
         ValueError: for another mode, another `when`, or no batches.
@@ -82,7 +82,7 @@ def guarded(
     when: str = "always",
     batches: int = 3,
 ) -> Any:
-    """Decorate a function: while it runs, every module is watched. The arguments are `guard`'s.
+    """Decorate a function: every module is watched while it runs. Arguments as for `guard`.
 
     Raises:
         ValueError: for another mode, another `when`, or no batches.
@@ -94,14 +94,14 @@ def guarded(
 def install_guard(
     mode: str | None = None, *, when: str = "always", batches: int = 3
 ) -> InstalledGuard:
-    """Turn a guard on for the whole program; `remove()` of what this returns turns it off.
+    """Turn a guard on for the whole program. Call `remove()` of the result to turn it off.
 
-    It watches every module, and explains errors that nobody catches, in threads and notebooks
-    too. In the mode "trace" it prints the copies between devices when the program ends.
+    It watches every module, and explains uncaught errors, in threads and notebooks too. In the
+    mode "trace" it prints the copies between devices when the program ends.
 
     Args:
-        mode: as for `guard`. Unless given it is what `DEVLINT_GUARD` in the environment says, or
-            "strict" where that isn't set.
+        mode: as for `guard`. The default is the environment variable `DEVLINT_GUARD`, or "strict"
+            if that isn't set.
         when: as for `guard`.
         batches: as for `guard`.
 

@@ -21,7 +21,7 @@ from devlint.runtime.reader import place
 from devlint.runtime.virtual.running import running_world
 from devlint.runtime.virtual.tags import PLAIN, TENSORLESS
 
-_ROOM = "torch.nn.modules."
+_PACKAGE = "torch.nn.modules."
 
 _mode_count: Callable[[], int] = torch._C._len_torch_function_stack
 
@@ -29,18 +29,18 @@ _mode_count: Callable[[], int] = torch._C._len_torch_function_stack
 def is_layer(kind: type) -> bool:
     """Whether the code that a module of a class runs is a layer's of torch.nn, and only that."""
     forward = getattr(kind, "forward", None)
-    room = str(getattr(forward, "__globals__", {}).get("__name__", ""))
-    return room.startswith(_ROOM) and not any(_changes(base, kind) for base in _own_bases(kind))
+    home = str(getattr(forward, "__globals__", {}).get("__name__", ""))
+    return home.startswith(_PACKAGE) and not any(_changes(base, kind) for base in _own_bases(kind))
 
 
 def _own_bases(kind: type) -> Iterator[type]:
     """A class and its bases, up to the layer of torch.nn that it is made from."""
-    return takewhile(lambda base: not base.__module__.startswith(_ROOM), kind.__mro__)
+    return takewhile(lambda base: not base.__module__.startswith(_PACKAGE), kind.__mro__)
 
 
 def _changes(base: type, kind: type) -> bool:
     """Whether a class does something that its layer would do another way."""
-    layer = next(each for each in kind.__mro__ if each.__module__.startswith(_ROOM))
+    layer = next(each for each in kind.__mro__ if each.__module__.startswith(_PACKAGE))
     for name, value in list(vars(base).items()):
         if name in ("__getattr__", "__getattribute__") or isinstance(value, property):
             return True

@@ -275,4 +275,4 @@ def check_mode(mode: str) -> None:
     """Raise `ValueError` for what isn't a mode."""
     if mode not in MODES:
         choices = f"{', '.join(MODES[:-1])} or {MODES[-1]}"
-        raise ValueError(f"{mode!r} is no mode of the guard: choose {choices}")
+        raise ValueError(f"{mode!r} isn't a mode of the guard: choose {choices}")

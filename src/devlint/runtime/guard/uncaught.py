@@ -57,11 +57,11 @@ class _Taken:
     only hands over, and goes when that one goes, if it is a guard's too.
     """
 
-    def __init__(self, room: Any, name: str, do: Callable[..., Any]) -> None:
-        self._room, self._name, self._do = room, name, do
-        self._previous: Hook = getattr(room, name)
+    def __init__(self, module: Any, name: str, do: Callable[..., Any]) -> None:
+        self._module, self._name, self._do = module, name, do
+        self._previous: Hook = getattr(module, name)
         self._is_on = True
-        setattr(room, name, self)
+        setattr(module, name, self)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not self._is_on:
@@ -73,8 +73,8 @@ class _Taken:
 
     def take_off(self) -> None:
         self._is_on = False
-        while isinstance(there := getattr(self._room, self._name), _Taken) and not there._is_on:
-            setattr(self._room, self._name, there._previous)
+        while isinstance(there := getattr(self._module, self._name), _Taken) and not there._is_on:
+            setattr(self._module, self._name, there._previous)
 
 
 # --- the places

@@ -232,8 +232,8 @@ def _exchange(function: Any, other: Any) -> None:
     """
     if nn.Module._call_impl is function:
         nn.Module._call_impl = other  # type: ignore[method-assign]
-    for room in ("torch._dynamo.utils", "torch._dynamo.variables.nn_module"):
-        module = sys.modules.get(room)
+    for name in ("torch._dynamo.utils", "torch._dynamo.variables.nn_module"):
+        module = sys.modules.get(name)
         if getattr(module, "unpatched_nn_module_call_impl", None) is function:
             module.unpatched_nn_module_call_impl = other  # type: ignore[union-attr]
 

@@ -38,7 +38,7 @@ _MADE_OF_HOST = ("from_numpy", "frombuffer", "load")
 """Functions of torch, that no mode sees, which bring tensors from the host."""
 _LOOKS = (real_device, attribute("is_cpu").__get__, Tensor.get_device, torch.get_device)
 """What tells where a tensor is."""
-_BY_NAME = "asks for the CPU by name"
+_BY_NAME = "names the CPU"
 
 
 class Births:
@@ -118,7 +118,7 @@ class Births:
         """Note what the project has put on the CPU by the name that a test has left or given."""
         frames = [*self._code.below_test(sys._getframe(1))]
         if frames and is_settable(frames[-1]):
-            self._notes.on_host = "leaves a device of the project at the CPU"
+            self._notes.on_host = "leaves a device of the project on the CPU"
             for tensor in tensors_in((result,)):
                 notes_of(tensor)[SETTABLE] = True
 

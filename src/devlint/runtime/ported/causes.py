@@ -33,13 +33,13 @@ def judge(error: BaseException, code: Code, notes: Notes) -> Mismatch | NotPorte
     if link is None:
         return None
     if isinstance(link, NotEmulatedError):
-        return NotPorted(f"meets a limit of devlint: {text_of(link)}")
+        return NotPorted(f"hits a limit of devlint: {text_of(link)}")
     stack, operands = raised(link.__traceback__), getattr(link, "devlint_operands", ())
     if stack and _is_raise(stack[-1]):
-        return NotPorted("meets an error that isn't PyTorch's")
+        return NotPorted("gets an error that isn't PyTorch's")
     site = _blamed(stack, operands, code)
     if site is None:
-        return NotPorted("brings devices together itself")
+        return NotPorted("mixes devices itself")
     strays = [facts.site for facts in operands if facts.device == "cpu"]
     is_known = any(each and code.side_of(each.file) == "project" for each in strays)
     if notes.on_host and not is_known:

@@ -39,12 +39,12 @@ def emulate(kind: str = "cuda", count: int | None = None, *, transfers: Any = No
     To be used in a `with` statement or as a decorator.
 
     Args:
-        kind: "cuda", "xpu" or "mps"; "cuda:2" stands for two of them.
-        count: how many; one unless given.
-        transfers: notes copies between devices, if given.
+        kind: "cuda", "xpu" or "mps"; "cuda:2" means two of them.
+        count: how many; 1 by default.
+        transfers: records copies between devices, if given.
 
     Raises:
-        ValueError: for another kind, or a number that no machine has.
+        ValueError: for another kind, or an impossible number.
     """
     return Emulation(parse(kind, count), transfers)
 
@@ -55,7 +55,7 @@ def start_for_good(spec: str) -> None:
 
 
 class Emulation(ContextDecorator):
-    """Accelerators that are there between entering and leaving.
+    """Accelerators that exist inside a `with` statement.
 
     Args:
         spec: what to emulate.

@@ -184,7 +184,7 @@ def _patch_extensions(world: World, patches: Patches) -> None:
     @patches.wrap(ExtensionFileLoader, "create_module")
     def create_module(create: Callable[..., Any], loader: Any, spec: Any) -> Any:
         if _uses_torch(loader.path):
-            world.limit(f"C++ extension {spec.name}: to it, all tensors are on the CPU")
+            world.limit(f"C++ extension {spec.name}: it sees all tensors on the CPU")
         return create(loader, spec)
 
 

@@ -253,7 +253,7 @@ def _patch_attention(world: World, patches: Patches) -> None:
         allow[name](allowed)
         needed = any(said.values()) and not any(said[each] for each in _CPUS_ATTENTION)
         if needed and not stands_in:
-            world.limit("scaled_dot_product_attention: the CPU's kernel for the chosen one")
+            world.limit("scaled_dot_product_attention: the CPU's kernel replaces the chosen one")
         stands_in = needed
         allow_the_cpus()
 

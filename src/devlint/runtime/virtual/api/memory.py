@@ -118,7 +118,7 @@ class Memory:
         return dict(sorted(_flat(self.nested(device))))
 
     def record(self, *args: Any, **kwargs: Any) -> None:
-        self._limit("the history of memory: it stays empty")
+        self._limit("memory history: it stays empty")
 
     def snapshot(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         """As of a device on which nothing was recorded."""

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from devlint.flow.facts import CPU, UNKNOWN, Move, Origin
 from devlint.model import ir
-from devlint.model.findings import Change, Report, Rewrite, Safety, replace_tail
+from devlint.model.findings import Safety
+from devlint.model.reports import Change, Report, Rewrite, replace_tail
 from devlint.rules import rule
 from devlint.rules._moving import put_in_creation
 
@@ -15,8 +16,8 @@ _OF_DATA = ("tensor", "as_tensor", "asarray")
 """PyTorch puts Python's data into a tensor of the host and copies that, with `device=` too."""
 
 
-@rule("create-then-move", on=Move)
-def create_then_move(move: Move) -> Iterator[Report]:
+@rule("tensor-created-then-moved", on=Move)
+def tensor_created_then_moved(move: Move) -> Iterator[Report]:
     """Report `torch.zeros(n).to(device)`."""
     node, receiver = move.receiver.node, move.receiver
     if receiver.origin is not Origin.DEFAULT or receiver.value.grad or receiver.device != CPU:
@@ -31,7 +32,7 @@ def create_then_move(move: Move) -> Iterator[Report]:
         return
     yield Report(
         at=move.node,
-        message=f"makes a tensor on the host and copies it: `device={device}` makes it in place",
+        message=f"makes a tensor on the host and copies it: `device={device}` makes it directly",
         fix=_fix(move, node, rewrites, device),
         help=f"make it there: `device={device}`",
     )

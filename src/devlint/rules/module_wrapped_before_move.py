@@ -6,14 +6,15 @@ from collections.abc import Iterator
 
 from devlint.flow.facts import Wrap
 from devlint.model import ir
-from devlint.model.findings import Change, Report, Safety
+from devlint.model.findings import Safety
+from devlint.model.reports import Change, Report
 from devlint.rules import rule
 from devlint.rules._moving import suffix
 
 _WORDS = {
     "device-ids": "`{module}` is on cpu, where `device_ids` may not be given",
     "other-index": "`{module}` is on {place} but its inputs will go to the device of `{target}`",
-    "backend": "`{module}` is on cpu, and the backend `nccl` sends no tensors of the CPU",
+    "backend": "`{module}` is on cpu, and the backend `nccl` sends no CPU tensors",
     "sync": "`{module}` is on cpu, and `sync_module_states=True` sends accelerator tensors only",
     "called": "the module in `{module}` is on {place}, and not on the first of its devices",
 }
@@ -27,8 +28,8 @@ _HELP = {
 _SHORTEST = (ir.Name, ir.Attribute, ir.Constant, ir.Subscript)
 
 
-@rule("wrapped-before-move", on=Wrap)
-def wrapped_before_move(wrap: Wrap) -> Iterator[Report]:
+@rule("module-wrapped-before-move", on=Wrap)
+def module_wrapped_before_move(wrap: Wrap) -> Iterator[Report]:
     """Report the module that is wrapped, or the call in which that matters."""
     words = {
         "module": wrap.module, "place": wrap.module.device, "target": wrap.target or ""

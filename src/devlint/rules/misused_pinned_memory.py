@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devlint.flow.facts import Guard, Pinning, Role
-from devlint.model.findings import Change, Level, Report, Safety, replace_tail
+from devlint.model.findings import Level, Safety
+from devlint.model.reports import Change, Report, replace_tail
 from devlint.rules import rule
 from devlint.rules._meetings import place
 from devlint.rules._moving import without
 
 
-@rule("pinned-memory-misuse", on=Pinning)
-def pinned_memory_misuse(pinning: Pinning) -> Iterator[Report]:
+@rule("misused-pinned-memory", on=Pinning)
+def misused_pinned_memory(pinning: Pinning) -> Iterator[Report]:
     """Report what pins a tensor of an accelerator, and what pins although the CPU may be chosen."""
     if pinning.context.role is Role.TEST:
         return
@@ -21,8 +22,7 @@ def pinned_memory_misuse(pinning: Pinning) -> Iterator[Report]:
     elif pinning.via == "argument" and pinning.argument is not None:
         yield Report(
             at=pinning.argument,
-            message=f"the tensors are {place(pinning.device)}, and only memory of the host can be "
-            "pinned",
+            message=f"the tensors are {place(pinning.device)}, and only host memory can be pinned",
             fix=Change(
                 "Remove `pin_memory=True`", without(pinning.node, pinning.argument), Safety.SAFE
             ),
@@ -38,7 +38,7 @@ def _on_accelerator(pinning: Pinning) -> Report:
     tail = replace_tail(operand.node, pinning.node, "")
     return Report(
         at=pinning.node,
-        message=f"`{operand}` is {place(operand)}, and only memory of the host can be pinned",
+        message=f"`{operand}` is {place(operand)}, and only host memory can be pinned",
         because=operand.trace,
         fix=Change("Remove `.pin_memory()`", (tail,), Safety.SAFE),
         help="pin it before it is moved, or leave the pinning out",

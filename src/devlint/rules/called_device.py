@@ -12,23 +12,16 @@ from devlint.flow.facts import (
     UncalledQuestion,
 )
 from devlint.model import ir
-from devlint.model.findings import (
-    Anchor,
-    Change,
-    Report,
-    Rewrite,
-    Safety,
-    insert_after,
-    replace_tail,
-)
+from devlint.model.findings import Safety
+from devlint.model.reports import Anchor, Change, Report, Rewrite, insert_after, replace_tail
 from devlint.rules import rule
 
 _VALUES = {"device": "torch.device", "is_cuda": "bool"}
 _METHODS = frozenset({"to", "cpu", "cuda", "xpu", "hpu", "mtia"})
 
 
-@rule("device-called", on=AttributeRead)
-def device_called(read: AttributeRead) -> Iterator[Report]:
+@rule("called-device", on=AttributeRead)
+def called_device(read: AttributeRead) -> Iterator[Report]:
     if not read.called or read.receiver.kind is not Kind.TENSOR or read.attr not in _VALUES:
         return
     tail = replace_tail(read.receiver.node, read.node, f".{read.attr}")
@@ -42,7 +35,7 @@ def device_called(read: AttributeRead) -> Iterator[Report]:
     )
 
 
-@rule("device-called", on=AttributeWrite)
+@rule("called-device", on=AttributeWrite)
 def device_assigned(write: AttributeWrite) -> Iterator[Report]:
     receiver = write.receiver
     if receiver.kind is not Kind.TENSOR or write.attr not in _VALUES:
@@ -62,7 +55,7 @@ def device_assigned(write: AttributeWrite) -> Iterator[Report]:
     )
 
 
-@rule("device-called", on=BareReference)
+@rule("called-device", on=BareReference)
 def move_not_called(reference: BareReference) -> Iterator[Report]:
     receiver, attr = reference.receiver, reference.attr
     if attr not in _METHODS or receiver.kind not in (Kind.TENSOR, Kind.MODULE, Kind.PLACED):
@@ -79,12 +72,12 @@ def move_not_called(reference: BareReference) -> Iterator[Report]:
     )
 
 
-@rule("device-called", on=UncalledQuestion)
+@rule("called-device", on=UncalledQuestion)
 def question_not_called(question: UncalledQuestion) -> Iterator[Report]:
     name = ir.render(question.node)
     yield Report(
         at=question.node,
-        message=f"`{name}` is named but not called, so it always holds",
+        message=f"`{name}` is named but not called, so it is always true",
         fix=Change("Call it", (insert_after(question.node, "()"),), Safety.UNSAFE),
         help=f"call it: `{name}()`",
     )

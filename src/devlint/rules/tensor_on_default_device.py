@@ -21,7 +21,8 @@ from devlint.flow.facts import (
     only_host,
 )
 from devlint.model import ir
-from devlint.model.findings import Change, Confidence, Hop, Level, Report, Safety
+from devlint.model.findings import Confidence, Level, Safety
+from devlint.model.reports import Change, Hop, Report
 from devlint.model.trees import is_named
 from devlint.rules import rule
 from devlint.rules._meetings import (
@@ -42,8 +43,8 @@ from devlint.rules._moving import keep_target, make_there, move_where_used, put_
 from devlint.rules._remedies import Words, devices_of, first_name, names_in
 
 
-@rule("created-on-default-device", on=Join)
-def created_on_default_device(join: Join) -> Iterator[Report]:
+@rule("tensor-on-default-device", on=Join)
+def tensor_on_default_device(join: Join) -> Iterator[Report]:
     """Report each fresh operand of an operation whose partner goes where the model goes."""
     for odd, partner in pairs(join.placed, join.context):
         if made_on_default(odd, partner, join.context):
@@ -51,7 +52,7 @@ def created_on_default_device(join: Join) -> Iterator[Report]:
             yield _report(join, odd, partner, partner, level)
 
 
-@rule("created-on-default-device", on=ModuleCall)
+@rule("tensor-on-default-device", on=ModuleCall)
 def given_to_submodule(call: ModuleCall) -> Iterator[Report]:
     """Report each fresh input of a module that is called in a method of a module."""
     if call.context.role is not Role.MODULE:
@@ -61,7 +62,7 @@ def given_to_submodule(call: ModuleCall) -> Iterator[Report]:
             yield _report(call, odd, call.module, _neighbour(call), None)
 
 
-@rule("created-on-default-device", on=AttributeWrite)
+@rule("tensor-on-default-device", on=AttributeWrite)
 def made_anew(write: AttributeWrite) -> Iterator[Report]:
     """`reset_parameters` runs again after the module has been moved or taken off the meta device:
     report a parameter or a buffer that it makes on the CPU."""
@@ -177,7 +178,7 @@ def _make_it_there(
     this = fact.context.receiver
     if partner.device == THE_MODULE and this:
         devices.append(
-            Words(f"next({this}.parameters()).device", (this,), kin=partner.node, of_module=True)
+            Words(f"next({this}.parameters()).device", (this,), peers=partner.node, of_module=True)
         )
     if isinstance(fact, Join) and fact.inplace and odd is fact.placed[0]:
         return keep_target(odd, partner, devices)
