@@ -252,7 +252,8 @@ def _validate(settings: Iterable[Settings]) -> None:
 def _lint(todo: list[Source], jobs: int, progress: Progress) -> Iterable[tuple[Source, Outcome]]:
     if len(todo) <= SMALL:
         jobs = 1
-    from devlint.driver.pool import Died, each
+    from devlint.driver.executing import Died
+    from devlint.driver.pool import each
 
     for done, (source, outcome) in enumerate(each(check_file, todo, jobs), start=1):
         if isinstance(outcome, Died):

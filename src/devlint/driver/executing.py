@@ -1,0 +1,139 @@
+"""Hands units of tasks to an executor, and outlives what dies there.
+
+An executor is what `concurrent.futures` calls one: the processes of `pool` are one, a cluster is
+another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import Any, Protocol, TypeVar
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+_PATIENCE = 30.0
+"""Seconds until an executor that has broken has said so of all that it was given."""
+
+
+class ExecutorError(Exception):
+    """There is no executor that could do the work; the text says why, on one line."""
+
+
+class RefusedError(Exception):
+    """A worker is another devlint than this one, so it has done nothing; the text says how."""
+
+
+@dataclass(frozen=True, slots=True)
+class Died:
+    """The process that worked on a task ended without a result: out of memory, or a crash."""
+
+
+class Executor(Protocol):
+    """What is used of an executor."""
+
+    def submit(self, function: Callable[..., Any], /, *args: Any) -> Future[Any]: ...
+
+    def shutdown(self, wait: bool = True) -> None: ...
+
+
+class Crew:
+    """An executor, made by a function, that is to have so many units at a time.
+
+    Override what an executor does otherwise.
+    """
+
+    def __init__(self, make: Callable[[], Executor], width: int) -> None:
+        self._make = make
+        self._executor = make()
+        self.width = width
+
+    def submit(self, function: Callable[..., Any], unit: object) -> Future[Any]:
+        """Have a function applied to a unit. Raises `BrokenExecutor`, `ExecutorError`."""
+        return self._executor.submit(function, unit)
+
+    def renew(self) -> None:
+        """Take a new executor in the place of one that is broken."""
+        self._executor.shutdown(wait=False)
+        self._executor = self._make()
+
+    def refuse(self, error: Exception) -> None:
+        """Leave out the workers that are another devlint. Raises `ExecutorError` where these can't
+        be left out, or none is left."""
+        raise ExecutorError(str(error)) from error
+
+    def check(self) -> None:
+        """Raise `ExecutorError` where nothing works any more, and not for one unit alone."""
+
+    def close(self) -> None:
+        """Give up what isn't done."""
+        self._executor.shutdown(wait=False)
+
+
+def spread(
+    function: Callable[[Sequence[T]], Sequence[R]], units: Iterable[Sequence[T]], crew: Crew
+) -> Iterator[tuple[T, R | Died]]:
+    """Each task with its result, as the units are done. `function` must not raise, but for
+    `RefusedError`.
+
+    What was under way where something died is done again at the end, task by task and one at a
+    time: each is only to blame for itself, and has the memory for itself. Raises `ExecutorError`.
+    """
+    try:
+        suspects: list[T] = []
+        yield from _finish(function, units, crew, crew.width, suspects)
+        for task in suspects:
+            dead: list[T] = []
+            yield from _finish(function, [[task]], crew, 1, dead)
+            if dead:
+                crew.check()
+                yield task, Died()
+    finally:
+        crew.close()
+
+
+def _finish(
+    function: Callable[[Sequence[T]], Sequence[R]],
+    units: Iterable[Sequence[T]],
+    crew: Crew,
+    most: int,
+    failed: list[T],
+) -> Iterator[tuple[T, R | Died]]:
+    """The results of units, of which at most so many are under way; the tasks of those that have
+    none are added to `failed`."""
+    waiting, pending = iter(units), dict[Future[Any], Sequence[T]]()
+    while True:
+        broken = False
+        for unit in islice(waiting, most - len(pending)):
+            try:
+                pending[crew.submit(function, unit)] = unit
+            except BrokenExecutor:
+                waiting, broken = chain([unit], waiting), True
+                break
+        if not pending and not broken:
+            return
+        done = wait(pending, return_when=FIRST_COMPLETED).done
+        if broken or any(_is_broken(future) for future in done):
+            broken, done = True, wait(pending, timeout=_PATIENCE).done
+        for future in done:
+            unit = pending.pop(future)
+            try:
+                results: Sequence[R] = future.result()
+            except (RefusedError, ImportError, AttributeError) as error:
+                crew.refuse(error)
+                waiting = chain([unit], waiting)
+            except Exception:  # whatever is raised where it was sent to, by whichever library
+                failed.extend(unit)
+            else:
+                yield from zip(unit, results, strict=True)
+        if broken:
+            failed.extend(chain.from_iterable(pending.values()))
+            pending.clear()
+            crew.renew()
+
+
+def _is_broken(future: Future[Any]) -> bool:
+    return not future.cancelled() and isinstance(future.exception(), BrokenExecutor)
