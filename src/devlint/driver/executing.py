@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any, Protocol, TypeVar
 
+from devlint.config.settings import SettingsError
+
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -19,8 +21,11 @@ _PATIENCE = 30.0
 """Seconds until an executor that has broken has said so of all that it was given."""
 
 
-class ExecutorError(Exception):
+class ExecutorError(SettingsError):
     """There is no executor that could do the work; the text says why, on one line."""
+
+    def __str__(self) -> str:
+        return f"--executor: {super().__str__()}"
 
 
 class RefusedError(Exception):

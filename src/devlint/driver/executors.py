@@ -1,0 +1,232 @@
+"""The executors that the command line may name: a running Dask or Ray, or anybody's.
+
+None is believed before it has said that it is the same devlint, and none is named by a
+configuration file: what is linted may be a stranger's.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import os
+import re
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from functools import partial
+from importlib.util import find_spec
+from typing import Any
+
+from devlint.driver.discover import Source
+from devlint.driver.executing import Crew, Died, Executor, ExecutorError, RefusedError, spread
+from devlint.driver.remote import Checker, Terms, greet, lint, terms_of
+from devlint.driver.run import Outcome
+from devlint.driver.units import Overview
+
+FORMS = "dask://HOST:PORT, ray://HOST:PORT or MODULE:CALLABLE"
+_PATIENCE = 60.0
+"""Seconds until a cluster has to answer."""
+_PLACE = re.compile(r"(?:[^\s/:@\[\]]+|\[[0-9a-fA-F:.]+\]):[0-9]{1,5}")
+_CALLABLE = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*(?:\.[^\W\d]\w*)*")
+
+
+class Elsewhere:
+    """Lints files with an executor. Raises `ExecutorError` where a text names none."""
+
+    def __init__(self, name: str) -> None:
+        self._make = _made_by(name)
+        self.refused: dict[str, str] = {}
+        """Workers that aren't the same devlint, and how they differ."""
+
+    def __call__(self, todo: Sequence[Source]) -> Iterator[tuple[Source, Outcome | Died]]:
+        """What comes of each file, as it comes. Raises `ExecutorError`."""
+        settings = {id(source.settings): source.settings for source in todo}
+        terms = terms_of(settings.values(), uuid.uuid4().hex)
+        overview = Overview(todo)
+        checker = Checker(overview.contents)
+        crew = self._make(terms)
+        self.refused = crew.refused
+        units = overview.units(crew.workers)
+        for source, outcome in spread(partial(lint, terms), units, crew):
+            known = outcome if isinstance(outcome, Died) else checker.checked(source, outcome)
+            yield source, known
+
+
+class _Anybodys(Crew):
+    """Any executor. Whose workers differ can't be told apart from the others."""
+
+    def __init__(self, make: Callable[[], Executor], terms: Terms, workers: int = 0) -> None:
+        super().__init__(make, 1)
+        self.workers = workers or getattr(self._executor, "_max_workers", None) or _cores()
+        self.width = 2 * self.workers
+        self.refused: dict[str, str] = {}
+        self._terms = terms
+        self.check()
+
+    def check(self) -> None:
+        try:
+            self.submit(greet, self._terms).result(_PATIENCE)
+        except Exception as error:
+            self.close()
+            if isinstance(error, (RefusedError, ImportError, AttributeError)):
+                self.refuse(error)
+            raise ExecutorError(f"it does nothing ({_told(error)})") from error
+
+    def refuse(self, error: Exception) -> None:
+        raise ExecutorError(f"a worker is refused: {_told(error)}") from error
+
+
+class _Dask(Crew):
+    """The workers of a Dask cluster, as many as there are at a time."""
+
+    def __init__(self, address: str, terms: Terms) -> None:
+        from distributed import Client
+
+        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what fails is told by us
+        try:
+            self._client = Client(f"tcp://{address}", timeout=_PATIENCE, set_as_default=False)
+        except (OSError, TimeoutError) as error:
+            raise ExecutorError(f"no scheduler of Dask answers at {address}") from error
+        self.refused: dict[str, str] = {}
+        self._terms = terms
+        try:
+            self._client.wait_for_workers(1, timeout=_PATIENCE)
+            self._compare()
+            self.workers = max(1, sum(self._client.nthreads().values()))
+        except BaseException as error:
+            self._client.close()
+            if isinstance(error, (OSError, TimeoutError)):
+                raise ExecutorError(f"the Dask cluster at {address} has no worker") from error
+            raise
+        super().__init__(partial(self._client.get_executor, pure=False), 2 * self.workers)
+
+    def submit(self, function: Callable[..., Any], unit: object) -> Future[Any]:
+        if not self.refused:
+            return super().submit(function, unit)
+        # Workers that have come meanwhile are taken too.
+        others = [each for each in self._client.nthreads() if each not in self.refused]
+        future: Future[Any] = self._client.get_executor(
+            pure=False, workers=others, allow_other_workers=True
+        ).submit(function, unit)
+        return future
+
+    def _compare(self) -> None:
+        """Ask all workers which devlint they are."""
+        answers = self._client.run(_answer, self._terms, on_error="return")
+        differing = {
+            address: _told(answer) if isinstance(answer, Exception) else answer
+            for address, answer in answers.items()
+            if answer and not isinstance(answer, OSError)  # that one has just gone
+        }
+        self.refused.update(differing)
+        if len(differing) == len(answers):
+            told = "; ".join(f"{address}: {why}" for address, why in sorted(differing.items())[:3])
+            raise ExecutorError(f"all workers are refused ({told})")
+
+    def refuse(self, error: Exception) -> None:
+        known = len(self.refused)
+        self._compare()
+        if len(self.refused) == known:
+            super().refuse(error)
+
+    def check(self) -> None:
+        try:
+            self._client.wait_for_workers(1, timeout=_PATIENCE)
+        except Exception as error:
+            raise ExecutorError(f"the Dask cluster has gone ({_told(error)})") from error
+
+    def close(self) -> None:
+        try:
+            super().close()
+        finally:
+            self._client.close()
+
+
+def _answer(terms: Terms) -> str:
+    """How a worker differs; "" where it doesn't."""
+    try:
+        greet(terms)
+    except RefusedError as error:
+        return str(error)
+    return ""
+
+
+class _Ray:
+    """A Ray cluster as an executor."""
+
+    def __init__(self, address: str) -> None:
+        import ray
+
+        self._ray = ray
+        try:
+            ray.init(f"ray://{address}", logging_level=logging.ERROR, log_to_driver=False)
+        except (OSError, RuntimeError) as error:
+            raise ExecutorError(f"no Ray answers at {address} ({_told(error)})") from error
+        self.workers = max(1, int(ray.cluster_resources().get("CPU", 1)))
+        self._call = ray.remote(num_cpus=1)(_call)
+
+    def submit(self, function: Callable[..., Any], /, *args: Any) -> Future[Any]:
+        future: Future[Any] = self._call.remote(function, *args).future()
+        return future
+
+    def shutdown(self, wait: bool = True) -> None:
+        self._ray.shutdown()
+
+
+def _call(function: Callable[..., Any], *args: Any) -> Any:
+    return function(*args)
+
+
+def _made_by(name: str) -> Callable[[Terms], _Anybodys | _Dask]:
+    """How a crew is made that the command line names. Raises `ExecutorError`."""
+    scheme, found, place = name.partition("://")
+    if found:
+        if scheme not in ("dask", "ray"):
+            raise ExecutorError(f"`{name}` is none of {FORMS}")
+        if not _PLACE.fullmatch(place) or int(place.rpartition(":")[2]) > 65535:
+            raise ExecutorError(f"`{name}` is not of the form {scheme}://HOST:PORT")
+        if find_spec("distributed" if scheme == "dask" else "ray") is None:
+            raise ExecutorError(f"it needs `pip install 'devlint[{scheme}]'`")
+        if scheme == "dask":
+            return partial(_Dask, place)
+        return lambda terms: _of(_Ray(place), terms)
+    if not _CALLABLE.fullmatch(name):
+        raise ExecutorError(f"`{name}` is none of {FORMS}")
+    module, _, path = name.partition(":")
+    try:
+        found_there: Any = importlib.import_module(module)
+        for part in path.split("."):
+            found_there = getattr(found_there, part)
+    except (ImportError, AttributeError) as error:
+        raise ExecutorError(
+            f"{error}; modules are looked for where Python has its packages, and not in what is "
+            "linted"
+        ) from error
+    if not callable(found_there):
+        raise ExecutorError(f"`{name}` can't be called")
+    return lambda terms: _Anybodys(partial(_called, name, found_there), terms)
+
+
+def _of(ray: _Ray, terms: Terms) -> _Anybodys:
+    return _Anybodys(lambda: ray, terms, ray.workers)
+
+
+def _called(name: str, make: Callable[[], Any]) -> Executor:
+    try:
+        made = make()
+    except Exception as error:
+        raise ExecutorError(f"`{name}` makes no executor ({_told(error)})") from error
+    if not (hasattr(made, "submit") and hasattr(made, "shutdown")):
+        raise ExecutorError(f"`{name}` gives a {type(made).__name__}, which is no executor")
+    executor: Executor = made
+    return executor
+
+
+def _cores() -> int:
+    return os.cpu_count() or 1
+
+
+def _told(error: Exception) -> str:
+    """An error on one line."""
+    text = " ".join(str(error).split())
+    return text if isinstance(error, RefusedError) else f"{type(error).__name__}: {text}"
