@@ -43,6 +43,7 @@ def check(options: argparse.Namespace) -> int:
         from devlint.cli.commands import version
 
         return version(options)
+    many.settle(options)
     if options.watch:
         from devlint.cli.watching import watch
 
@@ -122,7 +123,6 @@ def _check(options: argparse.Namespace, around: Around | None = None) -> int:
 
 def _settle(options: argparse.Namespace) -> None:
     """Refuse options that contradict each other, and say of those that mean another what it is."""
-    many.settle(options)
     for name in ("quiet", "verbose") if options.silent else ():
         _apart(options, "silent", name)
     if options.silent:

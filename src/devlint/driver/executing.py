@@ -32,6 +32,10 @@ class RefusedError(Exception):
     """A worker is another devlint than this one, so it has done nothing; the text says how."""
 
 
+DIFFERS = (RefusedError, ImportError, AttributeError)
+"""What tells that a worker is another devlint: one may not have what it is to call."""
+
+
 @dataclass(frozen=True, slots=True)
 class Died:
     """The process that worked on a task ended without a result: out of memory, or a crash."""
@@ -65,10 +69,10 @@ class Crew:
         self._executor.shutdown(wait=False)
         self._executor = self._make()
 
-    def refuse(self, error: Exception) -> None:
+    def refuse(self, error: BaseException) -> None:
         """Leave out the workers that are another devlint. Raises `ExecutorError` where these can't
         be left out, or none is left."""
-        raise ExecutorError(str(error)) from error
+        raise ExecutorError(f"a worker is refused: {error}") from error
 
     def check(self) -> None:
         """Raise `ExecutorError` where nothing works any more, and not for one unit alone."""
@@ -127,7 +131,7 @@ def _finish(
             unit = pending.pop(future)
             try:
                 results: Sequence[R] = future.result()
-            except (RefusedError, ImportError, AttributeError) as error:
+            except DIFFERS as error:
                 crew.refuse(error)
                 waiting = chain([unit], waiting)
             except Exception:  # whatever is raised where it was sent to, by whichever library

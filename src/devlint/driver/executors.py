@@ -10,15 +10,24 @@ import importlib
 import logging
 import os
 import re
+import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
 from devlint.driver.discover import Source
-from devlint.driver.executing import Crew, Died, Executor, ExecutorError, RefusedError, spread
+from devlint.driver.executing import (
+    DIFFERS,
+    Crew,
+    Died,
+    Executor,
+    ExecutorError,
+    RefusedError,
+    spread,
+)
 from devlint.driver.remote import Checker, Terms, greet, lint, terms_of
 from devlint.driver.run import Outcome
 from devlint.driver.units import Overview
@@ -26,6 +35,8 @@ from devlint.driver.units import Overview
 FORMS = "dask://HOST:PORT, ray://HOST:PORT or MODULE:CALLABLE"
 _PATIENCE = 60.0
 """Seconds until a cluster has to answer."""
+_SOON = 5.0
+"""Seconds in which most workers answer."""
 _PLACE = re.compile(r"(?:[^\s/:@\[\]]+|\[[0-9a-fA-F:.]+\]):[0-9]{1,5}")
 _CALLABLE = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 
@@ -68,11 +79,11 @@ class _Anybodys(Crew):
             self.submit(greet, self._terms).result(_PATIENCE)
         except Exception as error:
             self.close()
-            if isinstance(error, (RefusedError, ImportError, AttributeError)):
+            if isinstance(error, DIFFERS):
                 self.refuse(error)
             raise ExecutorError(f"it does nothing ({_told(error)})") from error
 
-    def refuse(self, error: Exception) -> None:
+    def refuse(self, error: BaseException) -> None:
         raise ExecutorError(f"a worker is refused: {_told(error)}") from error
 
 
@@ -82,7 +93,9 @@ class _Dask(Crew):
     def __init__(self, address: str, terms: Terms) -> None:
         from distributed import Client
 
-        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what fails is told by us
+        for name in tuple(logging.root.manager.loggerDict):
+            if name.startswith("distributed"):  # each has its own level; what fails is told by us
+                logging.getLogger(name).setLevel(logging.CRITICAL)
         try:
             self._client = Client(f"tcp://{address}", timeout=_PATIENCE, set_as_default=False)
         except (OSError, TimeoutError) as error:
@@ -105,28 +118,41 @@ class _Dask(Crew):
             return super().submit(function, unit)
         # Workers that have come meanwhile are taken too.
         others = [each for each in self._client.nthreads() if each not in self.refused]
+        if not others:
+            raise ExecutorError("only workers are left that are refused")
         future: Future[Any] = self._client.get_executor(
             pure=False, workers=others, allow_other_workers=True
         ).submit(function, unit)
         return future
 
     def _compare(self) -> None:
-        """Ask all workers which devlint they are."""
-        answers = self._client.run(_answer, self._terms, on_error="return")
-        differing = {
-            address: _told(answer) if isinstance(answer, Exception) else answer
-            for address, answer in answers.items()
-            if answer and not isinstance(answer, OSError)  # that one has just gone
+        """Ask all workers which devlint they are. Who is busy elsewhere, or has just gone, isn't
+        waited for: each is asked again with what it is handed."""
+        executor = self._client.get_executor(pure=False)
+        asked: dict[Future[None], str] = {
+            executor.submit(greet, self._terms, workers=[address]): address
+            for address in self._client.nthreads()
         }
-        self.refused.update(differing)
-        if len(differing) == len(answers):
-            told = "; ".join(f"{address}: {why}" for address, why in sorted(differing.items())[:3])
-            raise ExecutorError(f"all workers are refused ({told})")
+        done, waiting = wait(asked, _SOON)
+        end = time.monotonic() + _PATIENCE
+        while waiting and all(map(_differs, done)) and time.monotonic() < end:
+            more, waiting = wait(waiting, end - time.monotonic(), FIRST_COMPLETED)
+            done |= more
+        executor.shutdown(wait=False)
+        self.refused.update(
+            {asked[each]: _told(each.exception()) for each in done if _differs(each)}
+        )
+        if all(map(_differs, done)):
+            told = [f"{address}: {why}" for address, why in sorted(self.refused.items())]
+            some = "; ".join(told[:3])
+            what = f"all workers are refused ({some})" if told else "no worker answers"
+            raise ExecutorError(what)
 
-    def refuse(self, error: Exception) -> None:
-        known = len(self.refused)
+    def refuse(self, error: BaseException) -> None:
+        if _told(error) in self.refused.values():
+            return  # it had that unit already
         self._compare()
-        if len(self.refused) == known:
+        if _told(error) not in self.refused.values():
             super().refuse(error)
 
     def check(self) -> None:
@@ -142,13 +168,9 @@ class _Dask(Crew):
             self._client.close()
 
 
-def _answer(terms: Terms) -> str:
-    """How a worker differs; "" where it doesn't."""
-    try:
-        greet(terms)
-    except RefusedError as error:
-        return str(error)
-    return ""
+def _differs(future: Future[Any]) -> bool:
+    """Whether a worker has answered that it is another devlint."""
+    return not future.cancelled() and isinstance(future.exception(), DIFFERS)
 
 
 class _Ray:
@@ -166,11 +188,22 @@ class _Ray:
         self._call = ray.remote(num_cpus=1)(_call)
 
     def submit(self, function: Callable[..., Any], /, *args: Any) -> Future[Any]:
-        future: Future[Any] = self._call.remote(function, *args).future()
+        future = Future[Any]()
+        self._call.remote(function, *args).future().add_done_callback(partial(_hand_on, future))
         return future
 
     def shutdown(self, wait: bool = True) -> None:
         self._ray.shutdown()
+
+
+def _hand_on(future: Future[Any], given: Future[Any]) -> None:
+    """Hand on what has come of a task; of an error what was raised where it ran."""
+    error = given.exception()
+    if error is None:
+        future.set_result(given.result())
+    else:
+        cause = getattr(error, "cause", None)
+        future.set_exception(cause if isinstance(cause, Exception) else error)
 
 
 def _call(function: Callable[..., Any], *args: Any) -> Any:
@@ -226,7 +259,7 @@ def _cores() -> int:
     return os.cpu_count() or 1
 
 
-def _told(error: Exception) -> str:
+def _told(error: BaseException | None) -> str:
     """An error on one line."""
     text = " ".join(str(error).split())
     return text if isinstance(error, RefusedError) else f"{type(error).__name__}: {text}"
