@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from driver.cluster import MORTAL, SLOW, SOURCE, Cluster, cluster
+from cluster import MORTAL, SLOW, SOURCE, Cluster, cluster
 from driver.conftest import BAD_DEVICE, Project
 
 from devlint.config.settings import SettingsError, check_file_layer
@@ -31,7 +31,7 @@ def write_projects(project: Project, count: int) -> None:
     for i in range(count):
         project.write({
             f"p{i}/__init__.py": "", f"p{i}/helper.py": MAKE, f"p{i}/use.py": USE.format(i),
-            f"p{i}/bad.py": BAD_DEVICE + "#\n" * 1500,
+            f"p{i}/bad.py": BAD_DEVICE, f"p{i}/long.py": "#" * 3000,
             f"p{i}/broken.py": "def f(:\n" if i == 7 else "",
         })  # fmt: skip
 
@@ -106,7 +106,7 @@ def test_what_was_done_elsewhere_is_remembered(project: Project) -> None:
     write_projects(project, 3)
     first = project.run("--output-format=json", "--executor=makers:two")
     ran = project.run("--output-format=json", "-v")
-    assert "15 of them from the cache" in ran.err
+    assert "18 of them from the cache" in ran.err
     assert ran.out == first.out
 
 
@@ -217,6 +217,27 @@ def test_what_does_not_go_with_an_executor_is_refused(project: Project, word: st
     assert "--executor" in ran.err
 
 
+@pytest.mark.usefixtures("makers")
+def test_what_was_raised_instead_of_a_result_is_told(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.write({"a.py": BAD_DEVICE, "b.py": BAD_DEVICE})
+    check = remote.check_file
+
+    def fail(source: Any) -> Any:
+        if source.shown == "b.py":
+            raise OSError("no space left")
+        return check(source)
+
+    monkeypatch.setattr(remote, "check_file", fail)
+    ran = project.run("-n", "--output-format=concise", "--executor=makers:two")
+    assert ran.code == 2
+    assert ran.out.startswith("a.py:3:")
+    assert ran.err == (
+        "devlint: b.py: internal error: nothing came back (OSError: no space left)\n"
+    )
+
+
 class Gone(ThreadPoolExecutor):
     """An executor that is reached once, and then no more."""
 
@@ -270,10 +291,10 @@ def another_devlint(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_one_worker_dies_one_is_slow_one_lies_and_nothing_is_lost(
     project: Project, dask: Cluster, another_devlint: Path
 ) -> None:
-    write_projects(project, 60)
+    write_projects(project, 40)
     alone = project.spawn("-n", "--output-format=json", "-j1")
-    dask.start("plain", SLOW.format(seconds=0.01))  # or the others have nothing to do
-    dask.start("slow", SLOW.format(seconds=0.05))
+    dask.start("plain", SLOW.format(seconds=0.005))  # or the others have nothing to do
+    dask.start("slow", SLOW.format(seconds=0.03))
     dask.start("mortal", MORTAL)
     dask.start("liar", source=another_devlint)
     dask.wait(4)
@@ -305,6 +326,19 @@ def test_workers_that_all_differ_end_the_run(
         ran = project.spawn(f"--executor=dask://{made.address}", "a.py")
     assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
     assert ran.err.startswith("devlint: --executor: all workers are refused (tcp://127.0.0.1:")
+
+
+def test_a_scheduler_of_another_version_is_refused(
+    project: Project, tmp_path_factory: pytest.TempPathFactory, another_devlint: Path
+) -> None:
+    pytest.importorskip("distributed")
+    project.write({"a.py": BAD_DEVICE})
+    with cluster(tmp_path_factory.mktemp("dask"), another_devlint) as made:
+        made.start("worker")
+        made.wait(1)
+        ran = project.spawn(f"--executor=dask://{made.address}", "a.py")
+    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
+    assert ran.err.startswith(f"devlint: --executor: the scheduler at {made.address} is refused: ")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs signals")

@@ -19,6 +19,8 @@ R = TypeVar("R")
 
 _PATIENCE = 30.0
 """Seconds until an executor that has broken has said so of all that it was given."""
+_LONGEST = 300
+"""Characters of an error that are told."""
 
 
 class ExecutorError(SettingsError):
@@ -26,6 +28,10 @@ class ExecutorError(SettingsError):
 
     def __str__(self) -> str:
         return f"--executor: {super().__str__()}"
+
+
+class DiedError(Exception):
+    """A process has ended before it gave a result."""
 
 
 class RefusedError(Exception):
@@ -38,7 +44,10 @@ DIFFERS = (RefusedError, ImportError, AttributeError)
 
 @dataclass(frozen=True, slots=True)
 class Died:
-    """The process that worked on a task ended without a result: out of memory, or a crash."""
+    """The process that worked on a task ended without a result: out of memory, or a crash; or what
+    else it was, where an executor says so."""
+
+    reason: str = ""
 
 
 class Executor(Protocol):
@@ -92,14 +101,14 @@ def spread(
     time: each is only to blame for itself, and has the memory for itself. Raises `ExecutorError`.
     """
     try:
-        suspects: list[T] = []
+        suspects: list[tuple[T, Exception]] = []
         yield from _finish(function, units, crew, crew.width, suspects)
-        for task in suspects:
-            dead: list[T] = []
+        for task, _ in suspects:
+            dead: list[tuple[T, Exception]] = []
             yield from _finish(function, [[task]], crew, 1, dead)
-            if dead:
+            for _, error in dead:
                 crew.check()
-                yield task, Died()
+                yield task, Died(_reason(error))
     finally:
         crew.close()
 
@@ -109,10 +118,10 @@ def _finish(
     units: Iterable[Sequence[T]],
     crew: Crew,
     most: int,
-    failed: list[T],
+    failed: list[tuple[T, Exception]],
 ) -> Iterator[tuple[T, R | Died]]:
     """The results of units, of which at most so many are under way; the tasks of those that have
-    none are added to `failed`."""
+    none are added to `failed`, with what was raised instead."""
     waiting, pending = iter(units), dict[Future[Any], Sequence[T]]()
     while True:
         broken = False
@@ -134,14 +143,26 @@ def _finish(
             except DIFFERS as error:
                 crew.refuse(error)
                 waiting = chain([unit], waiting)
-            except Exception:  # whatever is raised where it was sent to, by whichever library
-                failed.extend(unit)
+            except Exception as error:  # whatever an executor raises: it is anybody's
+                failed.extend((task, error) for task in unit)
             else:
                 yield from zip(unit, results, strict=True)
         if broken:
-            failed.extend(chain.from_iterable(pending.values()))
+            left = chain.from_iterable(pending.values())
+            failed.extend((task, BrokenExecutor()) for task in left)
             pending.clear()
             crew.renew()
+
+
+def _reason(error: Exception) -> str:
+    return "" if isinstance(error, (DiedError, BrokenExecutor)) else told(error)
+
+
+def told(error: BaseException | None) -> str:
+    """An error on one line, the start of it where it is long."""
+    text = " ".join(str(error).split())
+    short = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+    return short if isinstance(error, RefusedError) else f"{type(error).__name__}: {short}"
 
 
 def _is_broken(future: Future[Any]) -> bool:

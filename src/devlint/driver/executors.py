@@ -25,8 +25,8 @@ from devlint.driver.executing import (
     Died,
     Executor,
     ExecutorError,
-    RefusedError,
     spread,
+    told,
 )
 from devlint.driver.remote import Checker, Terms, greet, lint, terms_of
 from devlint.driver.run import Outcome
@@ -81,10 +81,10 @@ class _Anybodys(Crew):
             self.close()
             if isinstance(error, DIFFERS):
                 self.refuse(error)
-            raise ExecutorError(f"it does nothing ({_told(error)})") from error
+            raise ExecutorError(f"it does nothing ({told(error)})") from error
 
     def refuse(self, error: BaseException) -> None:
-        raise ExecutorError(f"a worker is refused: {_told(error)}") from error
+        raise ExecutorError(f"a worker is refused: {told(error)}") from error
 
 
 class _Dask(Crew):
@@ -104,6 +104,7 @@ class _Dask(Crew):
         self._terms = terms
         try:
             self._client.wait_for_workers(1, timeout=_PATIENCE)
+            self._ask_scheduler(address)
             self._compare()
             self.workers = max(1, sum(self._client.nthreads().values()))
         except BaseException as error:
@@ -125,6 +126,13 @@ class _Dask(Crew):
         ).submit(function, unit)
         return future
 
+    def _ask_scheduler(self, address: str) -> None:
+        """Ask the scheduler as well, which reads what is sent through it."""
+        try:
+            self._client.run_on_scheduler(greet, self._terms)
+        except DIFFERS as error:
+            raise ExecutorError(f"the scheduler at {address} is refused: {told(error)}") from error
+
     def _compare(self) -> None:
         """Ask all workers which devlint they are. Who is busy elsewhere, or has just gone, isn't
         waited for: each is asked again with what it is handed."""
@@ -135,31 +143,32 @@ class _Dask(Crew):
         }
         done, waiting = wait(asked, _SOON)
         end = time.monotonic() + _PATIENCE
-        while waiting and all(map(_differs, done)) and time.monotonic() < end:
+        while waiting and not any(map(_agrees, done)) and time.monotonic() < end:
             more, waiting = wait(waiting, end - time.monotonic(), FIRST_COMPLETED)
             done |= more
         executor.shutdown(wait=False)
+        errors = {asked[each]: each.exception() for each in done if not _agrees(each)}
         self.refused.update(
-            {asked[each]: _told(each.exception()) for each in done if _differs(each)}
+            {address: told(why) for address, why in errors.items() if isinstance(why, DIFFERS)}
         )
-        if all(map(_differs, done)):
-            told = [f"{address}: {why}" for address, why in sorted(self.refused.items())]
-            some = "; ".join(told[:3])
-            what = f"all workers are refused ({some})" if told else "no worker answers"
-            raise ExecutorError(what)
+        if len(errors) == len(done):
+            some = "; ".join(f"{place}: {told(why)}" for place, why in sorted(errors.items())[:3])
+            raise ExecutorError(
+                f"all workers are refused ({some})" if some else "no worker answers"
+            )
 
     def refuse(self, error: BaseException) -> None:
-        if _told(error) in self.refused.values():
+        if told(error) in self.refused.values():
             return  # it had that unit already
         self._compare()
-        if _told(error) not in self.refused.values():
+        if told(error) not in self.refused.values():
             super().refuse(error)
 
     def check(self) -> None:
         try:
             self._client.wait_for_workers(1, timeout=_PATIENCE)
         except Exception as error:
-            raise ExecutorError(f"the Dask cluster has gone ({_told(error)})") from error
+            raise ExecutorError(f"the Dask cluster has gone ({told(error)})") from error
 
     def close(self) -> None:
         try:
@@ -168,9 +177,9 @@ class _Dask(Crew):
             self._client.close()
 
 
-def _differs(future: Future[Any]) -> bool:
-    """Whether a worker has answered that it is another devlint."""
-    return not future.cancelled() and isinstance(future.exception(), DIFFERS)
+def _agrees(future: Future[Any]) -> bool:
+    """Whether a worker has answered that it is the same devlint."""
+    return not future.cancelled() and future.exception() is None
 
 
 class _Ray:
@@ -183,7 +192,7 @@ class _Ray:
         try:
             ray.init(f"ray://{address}", logging_level=logging.ERROR, log_to_driver=False)
         except (OSError, RuntimeError) as error:
-            raise ExecutorError(f"no Ray answers at {address} ({_told(error)})") from error
+            raise ExecutorError(f"no Ray answers at {address} ({told(error)})") from error
         self.workers = max(1, int(ray.cluster_resources().get("CPU", 1)))
         self._call = ray.remote(num_cpus=1)(_call)
 
@@ -248,7 +257,7 @@ def _called(name: str, make: Callable[[], Any]) -> Executor:
     try:
         made = make()
     except Exception as error:
-        raise ExecutorError(f"`{name}` makes no executor ({_told(error)})") from error
+        raise ExecutorError(f"`{name}` makes no executor ({told(error)})") from error
     if not (hasattr(made, "submit") and hasattr(made, "shutdown")):
         raise ExecutorError(f"`{name}` gives a {type(made).__name__}, which is no executor")
     executor: Executor = made
@@ -257,9 +266,3 @@ def _called(name: str, make: Callable[[], Any]) -> Executor:
 
 def _cores() -> int:
     return os.cpu_count() or 1
-
-
-def _told(error: BaseException | None) -> str:
-    """An error on one line."""
-    text = " ".join(str(error).split())
-    return text if isinstance(error, RefusedError) else f"{type(error).__name__}: {text}"

@@ -22,7 +22,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import IO, Any, TypeVar
 
-from devlint.driver.executing import Crew, Died, spread
+from devlint.driver.executing import Crew, Died, DiedError, spread
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -124,24 +124,20 @@ class Processes:
         self._threads.shutdown(cancel_futures=True)
 
     def _ask(self, call: tuple[Callable[..., Any], tuple[Any, ...]]) -> Any:
-        """What this thread's process makes of a call. Raises `_DiedError`."""
+        """What this thread's process makes of a call. Raises `DiedError`."""
         worker: _Worker | None = getattr(self._own, "worker", None)
         if worker is None:
             with self._lock:
                 if self._closed:
-                    raise _DiedError
+                    raise DiedError
                 worker = self._own.worker = _Worker()
                 self._started.append(worker)
         try:
             return worker.ask(call)
-        except _DiedError:
+        except DiedError:
             worker.end()
             self._own.worker = None
             raise
-
-
-class _DiedError(Exception):
-    """A worker has ended before it gave a result."""
 
 
 class _Worker:
@@ -163,12 +159,12 @@ class _Worker:
             _send((sys.path, _PACKAGE), self._to)
 
     def ask(self, call: tuple[Callable[..., Any], tuple[Any, ...]]) -> Any:
-        """The result of a call. Raises `_DiedError`."""
+        """The result of a call. Raises `DiedError`."""
         try:
             _send(call, self._to)
             return pickle.load(self._from)
         except (OSError, EOFError, ValueError, pickle.UnpicklingError) as error:
-            raise _DiedError from error
+            raise DiedError from error
 
     def end(self) -> None:
         """End the process, whatever it does, and wait until it is gone."""

@@ -240,7 +240,10 @@ def _lint(
         linted = elsewhere(todo)
     for done, (source, outcome) in enumerate(linted, start=1):
         if isinstance(outcome, Died):
-            outcome = Outcome(failed=True, error=DIED)
+            why = (
+                f"internal error: nothing came back ({outcome.reason})" if outcome.reason else DIED
+            )
+            outcome = Outcome(failed=True, error=why)
         yield source, outcome
         progress(done, len(todo))
 

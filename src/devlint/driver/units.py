@@ -19,13 +19,15 @@ from devlint.files import UNSEEN, Look, look
 from devlint.project.importing import Finder
 
 _IMPORT = re.compile(
-    rb"""^[ \t]*"?[ \t]*(?:                  # in a notebook, a line is a string
-    from[ \t]+(?P<dots>\.{0,20})[ \t]*(?P<module>[\w.]{0,500})[ \t]+import\b[ \t]*
+    rb"""^[ \t]*(?:"[ \t]*)?(?:               # in a notebook, a line is a string
+    from[ \t]{1,20}(?P<dots>\.{0,20})[ \t]{0,20}(?P<module>[\w.]{0,500})[ \t]{0,20}
+        import\b[ \t]{0,20}
         (?P<names>\([^)]{0,5000}\)|(?:\\\r?\n|[^\n])*)
-    |import[ \t]+(?P<modules>(?:\\\r?\n|[^\n])*)
+    |import[ \t](?P<modules>(?:\\\r?\n|[^\n])*)
     )""",
     re.MULTILINE | re.VERBOSE,
 )
+"""Nothing in it can be read in more ways than there are characters, or some thousands."""
 _NAME = re.compile(rb"[\w.]+")
 _MOST_IMPORTS = 1000
 """Imports of one file, and names of one import, that are looked at."""

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-SOURCE = Path(__file__).resolve().parents[2]
+SOURCE = Path(__file__).resolve().parents[1]
 
 SLOW = """
 import time
@@ -87,12 +87,13 @@ class Cluster:
 
 
 @contextmanager
-def cluster(folder: Path) -> Iterator[Cluster]:
-    """A scheduler without workers yet. They are gone in the end."""
+def cluster(folder: Path, source: Path = SOURCE) -> Iterator[Cluster]:
+    """A scheduler, of the devlint of a folder, without workers yet. They are gone in the end."""
     made = Cluster("", folder)
     try:
         words = ["--host=127.0.0.1", "--port=0"]
-        scheduler = made._start("dask_scheduler", words, "scheduler.log", dict(os.environ))
+        environment = {**os.environ, "PYTHONPATH": str(source / "src")}
+        scheduler = made._start("dask_scheduler", words, "scheduler.log", environment)
         end = time.monotonic() + 60
         while not made.address and scheduler.poll() is None and time.monotonic() < end:
             time.sleep(0.05)
