@@ -83,6 +83,30 @@ MISTAKES = (
 )
 
 
+PLAIN = """
+
+def plain{k}(rows, limit={depth}):
+    \"\"\"{words}\"\"\"
+    found = {{}}
+    for index, row in enumerate(rows):
+        if index >= limit or not row:
+            continue
+        key, _, value = row.partition("=")
+        found.setdefault(key.strip(), []).append(value.strip() or None)
+    return sorted(found.items(), key=lambda item: (len(item[1]), item[0]))
+"""
+
+
+def plain_text_of(number: int, dice: random.Random) -> str:
+    """A file that has nothing to do with torch."""
+    package, n = f"p{number // PACKAGE}", number % PACKAGE
+    head = f"import os\n\nfrom {package} import m{dice.randrange(n)}\n" if n else "import os\n"
+    words = " ".join(dice.choice("rows of a table by key".split()) for _ in range(30))
+    parts = (PLAIN.format(k=k, depth=dice.randrange(99), words=words)
+             for k in range(dice.randrange(1, 9)))  # fmt: skip
+    return head + "".join(parts)
+
+
 def text_of(number: int, dice: random.Random) -> str:
     """A file of a package, by its number in it."""
     package, n = f"p{number // PACKAGE}", number % PACKAGE
@@ -98,9 +122,9 @@ def text_of(number: int, dice: random.Random) -> str:
     return head + BLOCK.format(**names) + steps + mistake
 
 
-def generate(root: Path, count: int) -> int:
-    """Write so many files; returns their bytes."""
-    dice, size = random.Random(7), 0
+def generate(root: Path, count: int, share: float = 1.0) -> int:
+    """Write so many files, a share of them in packages that use torch; returns their bytes."""
+    dice, size, make = random.Random(7), 0, text_of
     for number in range(count):
         project = root / f"project{number // PROJECT}"
         folder = project / f"p{number // PACKAGE}"
@@ -108,7 +132,8 @@ def generate(root: Path, count: int) -> int:
             folder.mkdir(parents=True, exist_ok=True)
             (project / "setup.py").touch()
             (folder / "__init__.py").touch()
-        text = text_of(number, dice)
+            make = text_of if dice.random() < share else plain_text_of
+        text = make(number, dice)
         (folder / f"m{number % PACKAGE}.py").write_text(text)
         size += len(text)
     return size
@@ -162,14 +187,18 @@ def main() -> None:
     """Generate, lint, print a line of a table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--files", type=int, default=5000)
+    parser.add_argument("--torch", type=float, default=1.0, help="the share that uses torch")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--compare", action="store_true", help="lint in one process as well")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         root, outputs = Path(name) / "tree", Path(name)
         began = time.monotonic()
-        size = generate(root, options.files)
-        print(f"{options.files:,} files, {size / 1e6:.1f} MB, {time.monotonic() - began:.0f} s")
+        size = generate(root, options.files, options.torch)
+        print(
+            f"{options.files:,} files, {size / 1e6:.1f} MB, {time.monotonic() - began:.0f} s",
+            flush=True,
+        )
         (outputs / "dask").mkdir()
         with cluster(outputs / "dask") as made:
             for number in range(options.workers):
