@@ -8,7 +8,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -72,6 +72,33 @@ def test_work_is_handed_out_as_it_is_done() -> None:
     assert next(work)
     assert len(taken) <= 6
     work.close()
+
+
+class Broken(ThreadPoolExecutor):
+    """An executor that has never worked."""
+
+    def submit(self, *args: Any, **kwargs: Any) -> Future[Any]:  # type: ignore[override]
+        raise BrokenExecutor("no process")
+
+
+def test_an_executor_that_is_always_broken_ends_the_run() -> None:
+    with pytest.raises(ExecutorError, match="breaks again and again"):
+        list(spread(list, [[1], [2]], Crew(lambda: Broken(1), 2)))
+
+
+def test_what_has_not_begun_is_cancelled_when_a_run_is_given_up() -> None:
+    begun: list[int] = []
+
+    def note(numbers: Sequence[int]) -> Sequence[int]:
+        begun.extend(numbers)
+        time.sleep(0.2)
+        return numbers
+
+    with ThreadPoolExecutor(1) as executor:
+        work = spread(note, [[number] for number in range(50)], Crew(lambda: executor, 20))
+        next(work)
+        work.close()
+    assert len(begun) <= 3
 
 
 MAKERS = """

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import chain
 from typing import Any, Protocol, TypeVar
 
 from devlint.config.settings import SettingsError
@@ -67,7 +67,12 @@ class Crew:
     def __init__(self, make: Callable[[], Executor], width: int) -> None:
         self._make = make
         self._executor = make()
-        self.width = width
+        self._width = width
+
+    @property
+    def width(self) -> int:
+        """How many units are to be under way."""
+        return self._width
 
     def submit(self, function: Callable[..., Any], unit: object) -> Future[Any]:
         """Have a function applied to a unit. Raises `BrokenExecutor`, `ExecutorError`."""
@@ -100,58 +105,67 @@ def spread(
     What was under way where something died is done again at the end, task by task and one at a
     time: each is only to blame for itself, and has the memory for itself. Raises `ExecutorError`.
     """
-    try:
-        suspects: list[tuple[T, Exception]] = []
-        yield from _finish(function, units, crew, crew.width, suspects)
-        for task, _ in suspects:
-            dead: list[tuple[T, Exception]] = []
-            yield from _finish(function, [[task]], crew, 1, dead)
-            for _, error in dead:
-                crew.check()
-                yield task, Died(_reason(error))
-    finally:
-        crew.close()
+    suspects: list[tuple[T, Exception]] = []
+    yield from _finish(function, units, crew, False, suspects)
+    for task, _ in suspects:
+        dead: list[tuple[T, Exception]] = []
+        yield from _finish(function, [[task]], crew, True, dead)
+        for _, error in dead:
+            crew.check()
+            yield task, Died(_reason(error))
 
 
 def _finish(
     function: Callable[[Sequence[T]], Sequence[R]],
     units: Iterable[Sequence[T]],
     crew: Crew,
-    most: int,
+    alone: bool,
     failed: list[tuple[T, Exception]],
 ) -> Iterator[tuple[T, R | Died]]:
-    """The results of units, of which at most so many are under way; the tasks of those that have
-    none are added to `failed`, with what was raised instead."""
-    waiting, pending = iter(units), dict[Future[Any], Sequence[T]]()
-    while True:
-        broken = False
-        for unit in islice(waiting, most - len(pending)):
-            try:
-                pending[crew.submit(function, unit)] = unit
-            except BrokenExecutor:
-                waiting, broken = chain([unit], waiting), True
-                break
-        if not pending and not broken:
-            return
-        done = wait(pending, return_when=FIRST_COMPLETED).done
-        if broken or any(_is_broken(future) for future in done):
-            broken, done = True, wait(pending, timeout=_PATIENCE).done
-        for future in done:
-            unit = pending.pop(future)
-            try:
-                results: Sequence[R] = future.result()
-            except DIFFERS as error:
-                crew.refuse(error)
-                waiting = chain([unit], waiting)
-            except Exception as error:  # whatever an executor raises: it is anybody's
-                failed.extend((task, error) for task in unit)
-            else:
-                yield from zip(unit, results, strict=True)
-        if broken:
-            left = chain.from_iterable(pending.values())
-            failed.extend((task, BrokenExecutor()) for task in left)
-            pending.clear()
-            crew.renew()
+    """The results of units, of which as many are under way as the crew is to have, or one `alone`;
+    the tasks of those that have none are added to `failed`, with what was raised instead."""
+    waiting, again = iter(units), list[Sequence[T]]()
+    pending: dict[Future[Any], Sequence[T]] = {}
+    renewed = False
+    try:
+        while True:
+            broken = False
+            while not broken and len(pending) < (1 if alone else crew.width):
+                unit = again.pop() if again else next(waiting, None)
+                if unit is None:
+                    break
+                try:
+                    pending[crew.submit(function, unit)] = unit
+                except BrokenExecutor as error:
+                    if renewed and not pending:
+                        raise ExecutorError(f"it breaks again and again ({told(error)})") from error
+                    again.append(unit)
+                    broken = True
+            if not pending and not broken:
+                return
+            done = wait(pending, return_when=FIRST_COMPLETED).done
+            if broken or any(map(_is_broken, done)):
+                broken, done = True, wait(pending, timeout=_PATIENCE).done
+            for future in done:
+                unit = pending.pop(future)
+                try:
+                    results: Sequence[R] = future.result()
+                except DIFFERS as error:
+                    crew.refuse(error)
+                    again.append(unit)
+                except Exception as error:  # whatever an executor raises: it is anybody's
+                    failed.extend((task, error) for task in unit)
+                else:
+                    yield from zip(unit, results, strict=True)
+            renewed = broken
+            if broken:
+                left = chain.from_iterable(pending.values())
+                failed.extend((task, BrokenExecutor()) for task in left)
+                pending.clear()
+                crew.renew()
+    finally:
+        for future in pending:
+            future.cancel()
 
 
 def _reason(error: Exception) -> str:

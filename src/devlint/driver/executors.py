@@ -14,6 +14,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import closing
 from functools import partial
 from importlib.util import find_spec
 from typing import Any
@@ -35,6 +36,10 @@ from devlint.driver.units import Overview
 FORMS = "dask://HOST:PORT, ray://HOST:PORT or MODULE:CALLABLE"
 _PATIENCE = 60.0
 """Seconds until a cluster has to answer."""
+_STARTING = 300.0
+"""Seconds in which a cluster that is idle has started a worker."""
+_LEAST = 16
+"""Units that Dask is handed, however few workers it has."""
 _SOON = 5.0
 """Seconds in which most workers answer."""
 _PLACE = re.compile(r"(?:[^\s/:@\[\]]+|\[[0-9a-fA-F:.]+\]):[0-9]{1,5}")
@@ -53,14 +58,14 @@ class Elsewhere:
         """What comes of each file, as it comes. Raises `ExecutorError`."""
         settings = {id(source.settings): source.settings for source in todo}
         terms = terms_of(settings.values(), uuid.uuid4().hex)
-        overview = Overview(todo)
-        checker = Checker(overview.contents)
-        crew = self._make(terms)
-        self.refused = crew.refused
-        units = overview.units(crew.workers)
-        for source, outcome in spread(partial(lint, terms), units, crew):
-            known = outcome if isinstance(outcome, Died) else checker.checked(source, outcome)
-            yield source, known
+        with closing(self._make(terms)) as crew:
+            self.refused = crew.refused
+            overview = Overview(todo)
+            checker = Checker(overview.contents)
+            units = overview.units(crew.workers)
+            for source, outcome in spread(partial(lint, terms), units, crew):
+                known = outcome if isinstance(outcome, Died) else checker.checked(source, outcome)
+                yield source, known
 
 
 class _Anybodys(Crew):
@@ -69,14 +74,14 @@ class _Anybodys(Crew):
     def __init__(self, make: Callable[[], Executor], terms: Terms, workers: int = 0) -> None:
         super().__init__(make, 1)
         self.workers = workers or getattr(self._executor, "_max_workers", None) or _cores()
-        self.width = 2 * self.workers
+        self._width = 2 * self.workers
         self.refused: dict[str, str] = {}
         self._terms = terms
         self.check()
 
     def check(self) -> None:
         try:
-            self.submit(greet, self._terms).result(_PATIENCE)
+            self.submit(greet, self._terms).result(_STARTING)
         except Exception as error:
             self.close()
             if isinstance(error, DIFFERS):
@@ -103,8 +108,11 @@ class _Dask(Crew):
         self.refused: dict[str, str] = {}
         self._terms = terms
         try:
-            self._client.wait_for_workers(1, timeout=_PATIENCE)
             self._ask_scheduler(address)
+            # Something to do, for a cluster that starts workers when there is.
+            wanted = self._client.get_executor(pure=False).submit(greet, terms)
+            self._client.wait_for_workers(1, timeout=_STARTING)
+            wanted.cancel()
             self._compare()
             self.workers = max(1, sum(self._client.nthreads().values()))
         except BaseException as error:
@@ -113,6 +121,16 @@ class _Dask(Crew):
                 raise ExecutorError(f"the Dask cluster at {address} has no worker") from error
             raise
         super().__init__(partial(self._client.get_executor, pure=False), 2 * self.workers)
+        self._counted = time.monotonic()
+
+    @property
+    def width(self) -> int:
+        """Twice as many as there are threads by now; and some, for a cluster that grows by what is
+        to be done."""
+        if time.monotonic() - self._counted > _SOON:
+            self._width = 2 * sum(self._client.nthreads().values())
+            self._counted = time.monotonic()
+        return max(_LEAST, self._width)
 
     def submit(self, function: Callable[..., Any], unit: object) -> Future[Any]:
         if not self.refused:

@@ -61,7 +61,8 @@ def each(function: Callable[[T], R], tasks: Sequence[T], jobs: int) -> Iterator[
     size = max(1, min(_CHUNK, len(tasks) // (jobs * 4)))
     chunks = [tasks[start : start + size] for start in range(0, len(tasks), size)]
     jobs = min(jobs, len(chunks))
-    yield from spread(partial(_apply, function), chunks, Crew(lambda: Processes(jobs), 2 * jobs))
+    with contextlib.closing(Crew(lambda: Processes(jobs), 2 * jobs)) as crew:
+        yield from spread(partial(_apply, function), chunks, crew)
 
 
 def _apply(function: Callable[[T], R], chunk: Sequence[T]) -> list[R]:
