@@ -56,7 +56,7 @@ def each(function: Callable[[T], R], tasks: Sequence[T], jobs: int) -> Iterator[
     With one job everything happens in this process. Workers have ended when the iterator is closed.
     """
     if jobs <= 1 or len(tasks) <= 1:
-        yield from in_process(function, tasks)
+        yield from _in_process(function, tasks)
         return
     size = max(1, min(_CHUNK, len(tasks) // (jobs * 4)))
     chunks = [tasks[start : start + size] for start in range(0, len(tasks), size)]
@@ -69,8 +69,7 @@ def _apply(function: Callable[[T], R], chunk: Sequence[T]) -> list[R]:
     return [function(task) for task in chunk]
 
 
-def in_process(function: Callable[[T], R], tasks: Sequence[T]) -> Iterator[tuple[T, R]]:
-    """Each task with its result, in this process."""
+def _in_process(function: Callable[[T], R], tasks: Sequence[T]) -> Iterator[tuple[T, R]]:
     with collected_rarely():
         for count, task in enumerate(tasks, start=1):
             yield task, function(task)

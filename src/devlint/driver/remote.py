@@ -7,12 +7,14 @@ what it reads itself: a worker that sees something else is found out.
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import sys
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache, lru_cache
+from itertools import count
 
 from devlint import __version__
 from devlint.config.settings import Settings
@@ -20,11 +22,15 @@ from devlint.driver.discover import Source
 from devlint.driver.engine import stamp
 from devlint.driver.executing import RefusedError
 from devlint.driver.others import Others
-from devlint.driver.pool import in_process
+from devlint.driver.pool import collected_rarely
 from devlint.driver.run import Outcome, check_file
 from devlint.driver.units import Read
 
 _NO_SHARED = "a worker has read something else {what}: its files are not those of this machine"
+
+_MOST_UNITS = 32
+"""Units of which something is remembered: neighbours, which follow each other, import the same."""
+_units = count()
 
 _one_at_a_time = threading.Lock()
 """What is remembered of files belongs to one thread; workers may have several."""
@@ -85,18 +91,23 @@ def lint(terms: Terms, unit: Sequence[Source]) -> list[Outcome]:
     if not {meaning(source.settings) for source in unit} <= terms.settings:
         raise RefusedError("it takes the settings for others than they are here")
     with _one_at_a_time:
-        _begin(terms.run)
-        return [outcome for _, outcome in in_process(check_file, unit)]
+        _begin(terms.run, next(_units) // _MOST_UNITS)
+        with collected_rarely():
+            outcomes = [check_file(source) for source in unit]
+            gc.collect()  # what was there before isn't walked
+        return outcomes
 
 
 @lru_cache(maxsize=1)
-def _begin(_run: str) -> None:
-    """Forget what earlier runs of this process have seen of files."""
+def _begin(_run: str, _turn: int) -> None:
+    """Forget what earlier runs of this process have seen of files, and now and then what this one
+    has: a worker may see millions."""
     from devlint.plan import prepare
     from devlint.project.importing import forget_places
 
     prepare.cache_clear()
     forget_places()
+    gc.collect()
 
 
 class Checker:
