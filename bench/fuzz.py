@@ -30,7 +30,8 @@ from devlint.config.configuration import Configuration
 from devlint.config.settings import Settings, SettingsError, check_layer
 from devlint.driver.cache import Cache
 from devlint.driver.discover import Source, discover
-from devlint.driver.pool import Died, each
+from devlint.driver.executing import Died
+from devlint.driver.pool import each
 from devlint.driver.run import check_bytes, run
 from devlint.files import UNSEEN
 from devlint.fix.files import fix_bytes

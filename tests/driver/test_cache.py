@@ -20,7 +20,7 @@ from driver.conftest import BAD_DEVICE, CLEAN, Project, Ran
 from devlint import files
 from devlint.config.settings import Settings
 from devlint.driver import engine
-from devlint.driver.cache import user_folder
+from devlint.driver.signing import user_folder
 
 
 def run(project: Project, *args: str) -> Ran:
@@ -210,7 +210,7 @@ DAMAGES = {
     "empty": lambda data: b"",
     "cut off": lambda data: data[:-100],
     "longer": lambda data: data + b"]",
-    "another format": lambda data: data.replace(b"results 1", b"results 2"),
+    "another format": lambda data: data.replace(b"results 2", b"results 1"),
     "no findings": lambda data: re.sub(rb'"\[\[.*?\]\]"', b'""', data),
     "another signature": lambda data: data[:30] + bytes([data[30] ^ 1]) + data[31:],
 }

@@ -17,7 +17,8 @@ from driver.conftest import BAD_DEVICE, Project
 
 from devlint.driver import run
 from devlint.driver.discover import Source
-from devlint.driver.pool import Died, each
+from devlint.driver.executing import Died
+from devlint.driver.pool import each
 from devlint.driver.run import SMALL, Outcome, check_file
 
 

@@ -15,9 +15,9 @@ from driver.conftest import BAD_DEVICE, CLEAN, Project, Ran
 
 from devlint.config.configuration import Configuration
 from devlint.config.settings import check_layer
-from devlint.driver import cache, run
-from devlint.driver.cache import Signer, user_folder
+from devlint.driver import cache, run, signing
 from devlint.driver.discover import Source, discover
+from devlint.driver.signing import Signer, user_folder
 
 FILES = {"a.py": BAD_DEVICE, "b.py": "import torch\n\nw = torch.load('w.pt')\n", "c.py": CLEAN}
 WORDS = ("--output-format=json", "--cache-dir=cache")
@@ -61,7 +61,7 @@ def test_results_that_another_user_has_signed_are_none(
     stamp, base = cache.stamp(), os.path.realpath(project.folder)
     names = {f"{stamp} {base} {key}" for key in run._keys(sources(project)).values()}
     for name in names:
-        path.write_bytes(Signer(cache.key()).sign(name, json.dumps(rows).encode()))
+        path.write_bytes(Signer(signing.key()).sign(name, json.dumps(rows).encode()))
         assert project.run(*WORDS).out == "[]\n"  # the one that made the key is believed
         monkeypatch.delenv("DEVLINT_CACHE_KEY")
         assert project.run(*WORDS) == fresh(project)
@@ -88,7 +88,7 @@ def test_no_byte_of_it_can_be_changed(project: Project) -> None:
 
 NOTHING_OF_OURS = {
     "nested JSON": b"[" * 200_000,
-    "signed by nobody": b"devlint results 1\n" + b"\0" * 32 + b"{}",
+    "signed by nobody": b"devlint results 2\n" + b"\0" * 32 + b"{}",
     "endless numbers": b"1" * 500_000,
     "empty": b"",
 }

@@ -139,6 +139,10 @@ def _command(name: str) -> Callable[..., int]:
         from devlint.cli.completion import generate_shell_completion
 
         return generate_shell_completion
+    if name == "merge":
+        from devlint.cli.merging import merge_shards
+
+        return merge_shards
     if name == "server":
         from devlint.cli.server import server
 

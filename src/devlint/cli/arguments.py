@@ -17,6 +17,7 @@ COMMANDS = {
     "why": "show what is known at a line, and why it is reported or not",
     "explain": "explain the device errors in a traceback or a log",
     "server": "lint for an editor, by the Language Server Protocol",
+    "merge": "join what the shards of a run have written",
     "rule": "explain a rule",
     "config": "list the settings, or explain one",
     "clean": "delete the cache",
@@ -32,6 +33,8 @@ NO_COLOR, FORCE_COLOR, FORCE_HYPERLINK"""
 
 
 SHELLS = ("bash", "zsh", "fish")
+
+MOST_SHARDS = 10_000
 
 GUARDS = ("off", "explain", "strict", "trace", "collect")
 """The modes of the guard."""
@@ -157,6 +160,17 @@ def _jobs(text: str) -> int:
     if not text.isascii() or not text.isdigit() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"`{text}` is not a number of processes above zero")
     return int(text)
+
+
+def _shard(text: str) -> tuple[int, int]:
+    number, _, of = text.partition("/")
+    if not all(each.isascii() and each.isdigit() and len(each) <= 5 for each in (number, of)):
+        raise argparse.ArgumentTypeError(f"`{brief(text)}` is not of the form N/M, as 3/8 is")
+    if not 1 <= int(number) <= int(of) <= MOST_SHARDS:
+        raise argparse.ArgumentTypeError(
+            f"`{text}` is no shard: N is from 1 to M, and M at most {MOST_SHARDS:,}"
+        )
+    return int(number), int(of)
 
 
 def _percent(text: str) -> int:
@@ -336,6 +350,26 @@ def _add_running(parser: Parser) -> None:
     group.add_argument(
         "-j", "--jobs", type=_jobs, metavar="N", help="Processes; by default one for each core."
     )
+    group.add_argument(
+        "--executor",
+        metavar="NAME",
+        help="Hand the work to a running cluster, dask://HOST:PORT or ray://HOST:PORT, or to the\n"
+        "executor of concurrent.futures that MODULE:CALLABLE makes.",
+    )
+    group.add_argument(
+        "--shard",
+        type=_shard,
+        metavar="N/M",
+        help="Lint the N-th of M parts of the files; `devlint merge` joins what they write.",
+    )
+    group.add_argument(
+        "--costs",
+        metavar="FILE",
+        help="Let the shards be equal by what files have cost, instead of by bytes.",
+    )
+    group.add_argument(
+        "--store-costs", metavar="FILE", help="Write there how many seconds each file took."
+    )
     _boolean(
         group,
         "-w",
@@ -502,6 +536,21 @@ def server_parser() -> Parser:
     return parser
 
 
+def merge_parser() -> Parser:
+    """`devlint merge`."""
+    parser = _parser(
+        "merge",
+        "Join the JSON or the SARIF that the shards of a run have written (`--shard N/M`) to what\n"
+        "the run would have written, and end as it would have ended.",
+        "exit codes: that of the run; 2 also where a shard is missing, or one is of another run",
+    )
+    parser.add_argument("files", nargs="*", metavar="FILE", help="What the shards have written.")
+    parser.add_argument(
+        "-o", "--output-file", metavar="FILE", help="Write there instead of to stdout."
+    )
+    return parser
+
+
 def rule_parser() -> Parser:
     """`devlint rule`."""
     parser = _parser("rule", "Explain a rule: what it finds, why that matters, with examples.")
@@ -579,6 +628,7 @@ PARSERS = {
     "why": why_parser,
     "explain": explain_parser,
     "server": server_parser,
+    "merge": merge_parser,
     "rule": rule_parser,
     "config": config_parser,
     "clean": clean_parser,

@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from devlint import policy
+from devlint.cli import many
 from devlint.cli.arguments import UsageError, environment_values, layer_values
 from devlint.cli.output import report, shown_diffs
 from devlint.cli.progress import Bar
@@ -30,6 +31,7 @@ from devlint.writing import strangers_place
 
 if TYPE_CHECKING:
     from devlint.cli.watching import Around
+    from devlint.driver.executors import Elsewhere
 
 _SETTING = re.compile(r"\s*[\w.\"'-]+\s*=")
 """How a setting begins that is given on the command line; a path with `=` starts with `./`."""
@@ -41,6 +43,7 @@ def check(options: argparse.Namespace) -> int:
         from devlint.cli.commands import version
 
         return version(options)
+    many.settle(options)
     if options.watch:
         from devlint.cli.watching import watch
 
@@ -51,11 +54,13 @@ def check(options: argparse.Namespace) -> int:
 def _check(options: argparse.Namespace, around: Around | None = None) -> int:
     """One run. `around` is told what findings hang on besides the linted files."""
     _settle(options)
+    elsewhere = many.elsewhere(options)
     current = os.getcwd()
     configuration = configured(options, current)
     settings = configuration.for_folder(current)
     trees = [path for path in options.paths if path != "-"]
-    for place in (options.output_file, options.baseline, settings.cache_dir):
+    written = (options.output_file, options.baseline, options.store_costs, settings.cache_dir)
+    for place in written:
         if place and (problem := strangers_place(place, trees)):
             raise SettingsError(f"{place}: {problem}")
     session = Session(options, configuration, settings, options.jobs or _cores(), settings.fail_on)
@@ -70,6 +75,9 @@ def _check(options: argparse.Namespace, around: Around | None = None) -> int:
     since = None if options.since is None else revision_of(session, paths)
     found = discover(paths, configuration)
     session.failures += [_with_hint(failure, options) for failure in found.failures]
+    is_empty = not found.sources
+    if options.shard is not None:
+        many.take_shard(session, found)
     if options.show_files:
         session.write("".join(f"{line(source.shown)}\n" for source in found.sources))
         return session.finish([])
@@ -86,9 +94,9 @@ def _check(options: argparse.Namespace, around: Around | None = None) -> int:
         return dump_facts(session, found.sources)
     if not found.sources:
         validate(settings, catalogue())  # a mistyped rule is an error also where nothing is linted
-    if not found.sources and not found.failures:
+    if is_empty and not found.failures:
         session.say(f"devlint: warning: no Python files found in {', '.join(paths)}")
-    excluded = [found.excluded] if found.excluded and not found.sources else []
+    excluded = [found.excluded] if found.excluded and is_empty else []
     for text in (*found.left_out, *excluded):
         session.say(f"devlint: warning: {text}")
     if found.skipped:
@@ -99,7 +107,7 @@ def _check(options: argparse.Namespace, around: Around | None = None) -> int:
         session.detail(f"devlint: {note}")
     languages = {each.shown: each.language for each in found.sources if each.settings.extension}
     session.sources = lambda filename: read_source(filename, languages.get(filename, ""))
-    result = lint(session, found)
+    result = lint(session, found, elsewhere)
     if around is not None:
         around.note(result)
     if reason is not None:
@@ -137,8 +145,8 @@ def _apart(options: argparse.Namespace, one: str, other: str) -> None:
         raise UsageError(f"{names} don't go together: give one of them")
 
 
-def lint(session: Session, found: Found) -> Result:
-    """Lint what was found, with the cache and a progress bar."""
+def lint(session: Session, found: Found, elsewhere: Elsewhere | None = None) -> Result:
+    """Lint what was found, here or elsewhere, with the cache and a progress bar."""
     options = session.options
     with ExitStack() as stack:
         cache = None
@@ -147,7 +155,8 @@ def lint(session: Session, found: Found) -> Result:
             folder = session.settings.cache_dir
             cache = stack.enter_context(Cache(folder, project, _warn(session)))
         bar = stack.enter_context(Bar(not options.quiet))
-        result = run(found.sources, session.jobs, cache, bar.update)
+        result = run(found.sources, session.jobs, cache, bar.update, elsewhere)
+    many.note(session, elsewhere, found, result)
     session.files, session.linted = result.files, found.sources
     session.unchecked = result.unchecked
     session.coverage = result.coverage

@@ -12,7 +12,8 @@ from devlint import __version__
 from devlint.cli.arguments import PARSERS, UsageError, environment_values
 from devlint.config.configuration import Configuration
 from devlint.config.settings import SettingsError, check_layer, file_keys, nearest
-from devlint.driver.cache import CacheError, default_folder, is_cache_folder
+from devlint.driver.cache import default_folder, is_cache_folder
+from devlint.driver.signing import CacheError
 from devlint.escaping import line
 
 

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from devlint.cli.many import shard_record
 from devlint.cli.session import Session
 from devlint.cli.terminal import knows_links
 from devlint.config.selection import FAILURES
@@ -45,10 +46,12 @@ def _rendered(session: Session, findings: list[Finding]) -> str:
     if options.statistics:
         return statistics(output_format, findings, color)
     links = color and options.output_file is None and knows_links(session.stream or sys.stdout)
-    return render(output_format, findings, _summary(session), color, session.sources, links)
+    return render(
+        output_format, findings, _summary(session, findings), color, session.sources, links
+    )
 
 
-def _summary(session: Session) -> Summary:
+def _summary(session: Session, findings: list[Finding] | None = None) -> Summary:
     older = session.older
     return Summary(
         session.files,
@@ -61,6 +64,7 @@ def _summary(session: Session) -> Summary:
         since="" if older is None else older.name,
         older={} if older is None else older.counts,
         fixes=tuple(session.applied) if session.settings.show_fixes else (),
+        shard=None if findings is None else shard_record(session, findings),
     )
 
 

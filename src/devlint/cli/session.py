@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from devlint import files
 from devlint.cli import complain, say
@@ -19,6 +19,9 @@ from devlint.history.older import Older
 from devlint.model.findings import NOTHING_MEETS, Coverage, Finding, Level
 from devlint.report import Sources
 from devlint.writing import overwrite
+
+if TYPE_CHECKING:
+    from devlint.driver.sharding import Shard
 
 
 def read_source(filename: str, language: str = "") -> str | None:
@@ -57,6 +60,8 @@ class Session:
     unsifted: Callable[[], list[Finding]] = list
     """What would be found if nothing were withheld, in the files where something is."""
     sources: Sources = read_source
+    shard: Shard | None = None
+    """Which part of the run this is, where it is one."""
     stream: TextIO | None = None
     """Where output goes; None for stdout."""
 
@@ -104,6 +109,10 @@ class Session:
         for failure in () if self.options.silent else self.failures:
             place = f"{failure.filename}: " if failure.filename else ""
             complain(f"{place}{failure.reason}")
+        return self.exit_code(findings, changed)
+
+    def exit_code(self, findings: Sequence[Finding], changed: bool = False) -> int:
+        """The exit code, where these findings are shown."""
         if self.failures or self.unchecked:
             return 2
         failing = [each for each in findings if self._fails(each)]

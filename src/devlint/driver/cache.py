@@ -1,5 +1,9 @@
 """Keeps what was found in a file until the file, the settings or devlint itself change.
 
+Each run adds a file of its own, which is called by what it holds, and changes none: any number of
+runs may share a folder. Where many have been added, a run writes one in the place of all. What is
+kept of a path is kept by its content, so runs over two branches don't put out each other's results.
+
 A cache is believed only where this user wrote it. It lies in the user's cache folder, or where the
 command line or the environment says; each of its files is signed with a key that lies in the user's
 cache folder, and is checked before anything in it is read. Links, and what isn't plain, are left
@@ -10,18 +14,19 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import hmac
 import json
 import os
 import re
-import stat
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import astuple, dataclass
 from functools import lru_cache
 from typing import Any
 
 from devlint import files, writing
+from devlint.driver import signing
 from devlint.driver.engine import stamp
+from devlint.driver.signing import CacheError, Signer, make_private, user_folder
 from devlint.files import Look
 from devlint.project.importing import (
     ALL,
@@ -34,20 +39,20 @@ from devlint.project.importing import (
 from devlint.project.programs import QUESTION, answer
 
 _SUFFIX = ".results"
+_MOST_SEGMENTS = 8
+"""Files of one project under one set of settings, before one is written in the place of all."""
+_MOST_CONTENTS = 4
+"""Contents of one path whose results are kept: the latest ones."""
 _MARKS = {
-    ".gitignore": "*\n",
     "CACHEDIR.TAG": "Signature: 8a477f597d28d172789f06886806bc55\n"
     "# This folder holds results that devlint can make again. It may be deleted.\n",
+    ".gitignore": "*\n",
 }
 _LARGEST = 512 * 1024 * 1024
 """Bytes of the results of one project under one set of settings."""
-_KEY_BYTES = 32
-_SIGNATURE_BYTES = 32
-_FORMAT = b"devlint results 1\n"
-
-
-class CacheError(Exception):
-    """There can be no cache in a folder; the text says why, on one line."""
+_CONTENT = "\0"
+"""What stands in the name of a row between its path and the hash of its content."""
+_Rows = dict[str, list[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,16 +109,6 @@ def _hash(path: str) -> str:
     return digest(files.read(path, files.LARGEST_SOURCE))
 
 
-def user_folder() -> str:
-    """The folder of devlint among this user's caches. Raises `CacheError` where there is none."""
-    import platformdirs  # a run without a cache needs none
-
-    folder = platformdirs.user_cache_dir("devlint", appauthor=False)
-    if not os.path.isabs(folder):
-        raise CacheError("this user has no home folder")
-    return folder
-
-
 def default_folder(project: str) -> str:
     """Where the cache of a project is unless somebody says otherwise. Raises `CacheError`."""
     return os.path.join(user_folder(), "projects", digest(os.fsencode(files.resolve(project))))
@@ -136,7 +131,7 @@ class Cache:
     def __enter__(self) -> Cache:
         try:
             self._folder = self._folder or default_folder(self._project)
-            self._signer = Signer(key())
+            self._signer = Signer(signing.key())
             make_folder(self._folder)
         except OSError as error:
             self._give_up(files.reason(error))
@@ -147,59 +142,94 @@ class Cache:
     def __exit__(self, *_: object) -> None:
         self.flush()
 
-    def entries(self, key: str) -> dict[str, Entry]:
-        """Every entry under a settings' key, by absolute path."""
-        return {
-            path if os.path.isabs(path) else self._base + path: Entry(Look(*row[0]), *row[1:])
-            for path, row in self._read(key).items()
-        }
+    def entries(self, key: str) -> dict[str, list[Entry]]:
+        """Every entry under a settings' key, by absolute path: of each content one, the latest
+        last."""
+        found: dict[str, list[Entry]] = {}
+        for name, row in self._read(key, self._segments(key)).items():
+            path = name.partition(_CONTENT)[0]
+            place = path if os.path.isabs(path) else self._base + path
+            found.setdefault(place, []).append(Entry(Look(*row[0]), *row[1:]))
+        return found
 
     def add(self, key: str, path: str, entry: Entry) -> None:
         """Keep an entry; it is written by `flush`."""
-        self._new.setdefault(key, {})[path.removeprefix(self._base)] = entry
+        name = f"{path.removeprefix(self._base)}{_CONTENT}{entry.digest}"
+        self._new.setdefault(key, {})[name] = entry
 
     def flush(self) -> None:
         """Write what was added, beside what other runs have written meanwhile."""
         for key, entries in self._new.items():
             if self._signer is None:
                 break
-            rows = self._read(key) | {path: astuple(entry) for path, entry in entries.items()}
+            rows: _Rows = {name: list(astuple(entry)) for name, entry in entries.items()}
+            before = self._segments(key)
+            if len(before) >= _MOST_SEGMENTS:
+                rows = _latest(_added(self._read(key, before), rows))
+            else:
+                before = []
             text = json.dumps(rows, ensure_ascii=False, separators=(",", ":"))
             payload = text.encode("utf-8", "surrogatepass")
             try:
                 if len(payload) < _LARGEST:
                     signed = self._signer.sign(self._name(key), payload)
-                    writing.replace_privately(self._path(key), signed)
+                    written = f"{self._prefix(key)}{digest(signed)}{_SUFFIX}"
+                    writing.replace_privately(os.path.join(self._folder, written), signed)
+                    self._remove(name for name in before if name != written)
             except OSError as error:
                 self._give_up(files.reason(error))
         self._new.clear()
 
-    def _read(self, key: str) -> dict[str, list[Any]]:
-        """The rows of one file that this user has signed, as they were written."""
+    def _segments(self, key: str) -> list[str]:
+        """The names of the files of one set of settings, the latest last."""
         if self._signer is None:
-            return {}
-        path = self._path(key)
+            return []
+        prefix, found = self._prefix(key), list[tuple[int, str]]()
         try:
-            if os.path.islink(path):
-                raise files.NotPlainError(path)
-            payload = self._signer.verified(self._name(key), files.read(path, _LARGEST))
-        except FileNotFoundError:
-            return {}
+            with os.scandir(self._folder) as listing:
+                for each in listing:
+                    if each.name.startswith(prefix) and each.name.endswith(_SUFFIX):
+                        with contextlib.suppress(FileNotFoundError):  # another run has replaced it
+                            status = each.stat(follow_symlinks=False)
+                            found.append((status.st_mtime_ns, each.name))
         except OSError as error:
-            self._tell(f"{path} is not used as a cache ({files.reason(error)})")
-            return {}
-        if payload is None:
-            return {}
-        rows: dict[str, list[Any]] = json.loads(payload.decode("utf-8", "surrogatepass"))
+            self._tell(f"{self._folder} is not used as a cache ({files.reason(error)})")
+        return [name for _, name in sorted(found)]
+
+    def _read(self, key: str, names: Iterable[str]) -> _Rows:
+        """The rows of files that this user has signed, as they were written."""
+        rows: _Rows = {}
+        if self._signer is None:
+            return rows
+        for name in names:
+            path = os.path.join(self._folder, name)
+            try:
+                if os.path.islink(path):
+                    raise files.NotPlainError(path)
+                payload = self._signer.verified(self._name(key), files.read(path, _LARGEST))
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                self._tell(f"{path} is not used as a cache ({files.reason(error)})")
+                continue
+            if payload is not None:
+                rows = _added(rows, json.loads(payload.decode("utf-8", "surrogatepass")))
         return rows
+
+    def _remove(self, names: Iterable[str]) -> None:
+        """Remove files in whose place another one was written: what of them could be believed
+        stands there."""
+        for name in names:
+            with contextlib.suppress(OSError):
+                os.unlink(os.path.join(self._folder, name))
 
     def _name(self, key: str) -> str:
         """What the results are signed as: they count for no other project, nor other settings."""
         return f"{stamp()} {self._project} {key}"
 
-    def _path(self, key: str) -> str:
-        name = digest(os.fsencode(f"{self._project} {key}"))
-        return os.path.join(self._folder, f"{name}{_SUFFIX}")
+    def _prefix(self, key: str) -> str:
+        """How the files of one set of settings are called, up to what they hold."""
+        return digest(os.fsencode(f"{self._project} {key}")) + "-"
 
     def _give_up(self, reason: str) -> None:
         self._signer = None
@@ -211,77 +241,31 @@ class Cache:
         warn(text)
 
 
-class Signer:
-    """Signs what this user writes, and tells it from what anybody else has written."""
-
-    def __init__(self, key: bytes) -> None:
-        self._key = key
-
-    def sign(self, name: str, payload: bytes) -> bytes:
-        """A file of a payload, under a name that says what it is."""
-        return _FORMAT + self._signature(name, payload) + payload
-
-    def verified(self, name: str, data: bytes) -> bytes | None:
-        """The payload of a file; None where it isn't one that was signed under this name."""
-        start = len(_FORMAT) + _SIGNATURE_BYTES
-        signature = self._signature(name, data[start:])
-        is_ours = hmac.compare_digest(data[:start], _FORMAT + signature)
-        return data[start:] if is_ours else None
-
-    def _signature(self, name: str, payload: bytes) -> bytes:
-        signed = hashlib.blake2b(key=self._key, digest_size=_SIGNATURE_BYTES)
-        signed.update(name.encode("utf-8", "surrogateescape") + b"\0")
-        signed.update(payload)
-        return signed.digest()
+def _added(rows: _Rows, later: _Rows) -> _Rows:
+    """Rows with later ones, which come last and count."""
+    if not rows:
+        return later
+    for name in later:
+        rows.pop(name, None)
+    return rows | later
 
 
-def key() -> bytes:
-    """The key that this user's results are signed with: of `DEVLINT_CACHE_KEY` where that is set,
-    else one that is made once and lies in the user's cache folder.
-
-    Raises `CacheError` and `OSError`.
-    """
-    given = os.environ.get("DEVLINT_CACHE_KEY")
-    if given:
-        return hashlib.blake2b(os.fsencode(given), digest_size=_KEY_BYTES).digest()
-    folder = user_folder()
-    make_private(folder)
-    path = os.path.join(folder, "key")
-    with contextlib.suppress(FileNotFoundError):
-        return _read_key(path)
-    writing.create_privately(path, os.urandom(_KEY_BYTES))
-    return _read_key(path)  # of two runs that make one at once, both take the first
-
-
-def _read_key(path: str) -> bytes:
-    status = os.lstat(path)
-    if not stat.S_ISREG(status.st_mode) or not files.is_private(status):
-        raise CacheError(f"{path} may be known to others: delete it")
-    found = files.read(path, _KEY_BYTES)
-    if len(found) != _KEY_BYTES:
-        raise CacheError(f"{path} is damaged: delete it")
-    return found
-
-
-def make_private(folder: str) -> None:
-    """Make a folder that only this user may look into. Raises `CacheError` for one that is there
-    and is somebody else's, and `OSError`."""
-    os.makedirs(os.path.dirname(folder), exist_ok=True)
-    with contextlib.suppress(FileExistsError):
-        os.mkdir(folder, 0o700)
-    status = os.lstat(folder)
-    if not stat.S_ISDIR(status.st_mode):
-        raise CacheError("it is a link" if stat.S_ISLNK(status.st_mode) else "it is not a folder")
-    if not files.is_own(status):
-        raise CacheError("it belongs to another user")
-    if not files.is_private(status):
-        os.chmod(folder, 0o700)
+def _latest(rows: _Rows) -> _Rows:
+    """Rows without those of a path's earlier contents."""
+    counts = Counter[str]()
+    kept: list[str] = []
+    for name in reversed(rows):
+        path = name.partition(_CONTENT)[0]
+        counts[path] += 1
+        if counts[path] <= _MOST_CONTENTS:
+            kept.append(name)
+    return {name: rows[name] for name in reversed(kept)}
 
 
 def make_folder(folder: str) -> None:
     """Make a cache's folder, marked so that git and backup programs pass it by. Raises `CacheError`
     for one that holds something else already, and `OSError`."""
-    if os.path.lexists(folder) and not is_cache_folder(folder) and not _is_empty(folder):
+    if os.path.lexists(folder) and not is_cache_folder(folder) and not _is_begun(folder):
         raise CacheError("it isn't a devlint cache")
     make_private(folder)
     for name, text in _MARKS.items():
@@ -290,15 +274,20 @@ def make_folder(folder: str) -> None:
             writing.create_privately(path, text.encode())
 
 
-def _is_empty(folder: str) -> bool:
-    return not os.path.islink(folder) and os.path.isdir(folder) and not os.listdir(folder)
+def _is_begun(folder: str) -> bool:
+    """Whether nothing is in a folder, or no more than another run that has just made it wrote."""
+    if os.path.islink(folder) or not os.path.isdir(folder):
+        return False
+    return all(map(writing.TEMPORARY.fullmatch, os.listdir(folder)))
 
 
 def is_cache_folder(folder: str) -> bool:
     """Whether a folder is one that devlint made: only such a one may be deleted."""
     if os.path.islink(folder) or not os.path.isdir(folder):
         return False
-    known = re.compile(rf"[0-9a-f]{{32}}{re.escape(_SUFFIX)}|{writing.TEMPORARY.pattern}")
+    known = re.compile(
+        rf"[0-9a-f]{{32}}(?:-[0-9a-f]{{32}})?{re.escape(_SUFFIX)}|{writing.TEMPORARY.pattern}"
+    )
     with os.scandir(folder) as entries:
         kinds = {entry.name: entry.is_dir(follow_symlinks=False) for entry in entries}
     return "CACHEDIR.TAG" in kinds and not any(

@@ -1,4 +1,4 @@
-"""Runs a function over many tasks in processes, and outlives a process that dies.
+"""The executor of this machine: processes that a function is run in over many tasks.
 
 A worker is a Python of its own in isolated mode (`python -I`): neither the current directory, nor
 `PYTHONPATH`, nor what else the environment says of Python decides what it imports. It gets the
@@ -18,9 +18,11 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
-from typing import IO, Any, Generic, TypeVar
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from typing import IO, Any, TypeVar
+
+from devlint.driver.executing import Crew, Died, DiedError, spread
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -48,11 +50,6 @@ serve()
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Died:
-    """The process that worked on a task ended without a result: out of memory, or a crash."""
-
-
 def each(function: Callable[[T], R], tasks: Sequence[T], jobs: int) -> Iterator[tuple[T, R | Died]]:
     """Each task with its result, as they come. `function` must not raise.
 
@@ -63,12 +60,16 @@ def each(function: Callable[[T], R], tasks: Sequence[T], jobs: int) -> Iterator[
         return
     size = max(1, min(_CHUNK, len(tasks) // (jobs * 4)))
     chunks = [tasks[start : start + size] for start in range(0, len(tasks), size)]
-    with _Workers(function, min(jobs, len(chunks))) as workers:
-        for results in workers.finish(chunks):
-            yield from results
+    jobs = min(jobs, len(chunks))
+    with contextlib.closing(Crew(lambda: Processes(jobs), 2 * jobs)) as crew:
+        yield from spread(partial(_apply, function), chunks, crew)
 
 
-def _in_process(function: Callable[[T], R], tasks: Sequence[T]) -> Iterator[tuple[T, R | Died]]:
+def _apply(function: Callable[[T], R], chunk: Sequence[T]) -> list[R]:
+    return [function(task) for task in chunk]
+
+
+def _in_process(function: Callable[[T], R], tasks: Sequence[T]) -> Iterator[tuple[T, R]]:
     with collected_rarely():
         for count, task in enumerate(tasks, start=1):
             yield task, function(task)
@@ -100,67 +101,49 @@ def collected_rarely() -> Iterator[None]:
             gc.enable()
 
 
-class _Workers(Generic[T, R]):
-    """Processes, each driven by a thread; all are gone when the `with` block is left."""
+class Processes:
+    """An executor: processes, each driven by a thread. All are gone when it is shut down."""
 
-    def __init__(self, function: Callable[[T], R], jobs: int) -> None:
-        self._function = function
+    def __init__(self, jobs: int) -> None:
         self._threads = ThreadPoolExecutor(jobs, initializer=_hold_interrupts)
         self._own = threading.local()
         self._lock = threading.Lock()
         self._started: list[_Worker] = []
         self._closed = False
 
-    def __enter__(self) -> _Workers[T, R]:
-        return self
+    def submit(self, function: Callable[..., Any], /, *args: Any) -> Future[Any]:
+        """Have a function called in one of the processes. It ends in an error if that dies."""
+        return self._threads.submit(self._ask, (function, args))
 
-    def __exit__(self, *_: object) -> None:
+    def shutdown(self, wait: bool = True) -> None:
+        """End the processes, whatever they do. What isn't done is not waited for."""
         with self._lock:
             self._closed = True
             for worker in self._started:
                 worker.end()
         self._threads.shutdown(cancel_futures=True)
 
-    def finish(self, chunks: Sequence[Sequence[T]]) -> Iterator[list[tuple[T, R | Died]]]:
-        """The results of each chunk, as they come."""
-        for future in as_completed([self._threads.submit(self._work, chunk) for chunk in chunks]):
-            yield future.result()
-
-    def _work(self, chunk: Sequence[T]) -> list[tuple[T, R | Died]]:
-        try:
-            return list(zip(chunk, self._ask(chunk), strict=True))
-        except _DiedError:
-            if len(chunk) == 1:
-                return [(chunk[0], Died())]
-        # One of these ended the process. Alone, each is only to blame for itself.
-        return [result for task in chunk for result in self._work([task])]
-
-    def _ask(self, chunk: Sequence[T]) -> list[R]:
-        """What this thread's process makes of a chunk. Raises `_DiedError`."""
+    def _ask(self, call: tuple[Callable[..., Any], tuple[Any, ...]]) -> Any:
+        """What this thread's process makes of a call. Raises `DiedError`."""
         worker: _Worker | None = getattr(self._own, "worker", None)
         if worker is None:
             with self._lock:
                 if self._closed:
-                    raise _DiedError
-                worker = self._own.worker = _Worker(self._function)
+                    raise DiedError
+                worker = self._own.worker = _Worker()
                 self._started.append(worker)
         try:
-            results: list[R] = worker.ask(chunk)
-            return results
-        except _DiedError:
+            return worker.ask(call)
+        except DiedError:
             worker.end()
             self._own.worker = None
             raise
 
 
-class _DiedError(Exception):
-    """A worker has ended before it gave a result."""
-
-
 class _Worker:
-    """A process that applies a function to the chunks it is sent."""
+    """A process that makes the calls that it is sent."""
 
-    def __init__(self, function: Callable[..., object]) -> None:
+    def __init__(self) -> None:
         self._process = subprocess.Popen(
             [sys.executable, "-I", *_options(), "-c", _PROGRAM],
             stdin=subprocess.PIPE,
@@ -174,15 +157,14 @@ class _Worker:
         self._from: IO[bytes] = self._process.stdout
         with contextlib.suppress(OSError):  # it ended at once: the first question will tell
             _send((sys.path, _PACKAGE), self._to)
-            _send(function, self._to)
 
-    def ask(self, chunk: Sequence[Any]) -> Any:
-        """The results of a chunk. Raises `_DiedError`."""
+    def ask(self, call: tuple[Callable[..., Any], tuple[Any, ...]]) -> Any:
+        """The result of a call. Raises `DiedError`."""
         try:
-            _send(tuple(chunk), self._to)
+            _send(call, self._to)
             return pickle.load(self._from)
         except (OSError, EOFError, ValueError, pickle.UnpicklingError) as error:
-            raise _DiedError from error
+            raise DiedError from error
 
     def end(self) -> None:
         """End the process, whatever it does, and wait until it is gone."""
@@ -213,17 +195,19 @@ def _hold_interrupts() -> None:
 
 
 def serve() -> None:
-    """What a worker does: answer chunks on standard output until there are no more, or nobody who
-    asks."""
+    """What a worker does: make calls and answer on standard output, until there are no more or
+    nobody who asks."""
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # nothing that is printed gets among the answers
-    chunks = sys.stdin.buffer
-    function = pickle.load(chunks)
-    gc.disable()
-    gc.freeze()  # what is imported by now lives forever
+    calls = sys.stdin.buffer
+    is_first = True
     with contextlib.suppress(EOFError, BrokenPipeError):
         while True:
-            chunk = pickle.load(chunks)
-            _send([function(task) for task in chunk], answers)
+            function, args = pickle.load(calls)
+            if is_first:
+                gc.disable()
+                gc.freeze()  # what is imported by now lives forever
+                is_first = False
+            _send(function(*args), answers)
             _collect(_COLLECT_ALL_EVERY // 4)
     os._exit(0)  # nothing is left to be written, and what can't be would be complained about

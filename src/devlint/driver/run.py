@@ -6,8 +6,9 @@ import json
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from devlint import files
 from devlint.config.selection import FAILURES
@@ -26,6 +27,9 @@ from devlint.model.codec import (
 )
 from devlint.model.findings import NOTHING_MEETS, Coverage, Finding
 
+if TYPE_CHECKING:
+    from devlint.driver.executing import Died
+
 SMALL = 60
 """Up to this many files a run stays in one process: others take as long to start."""
 
@@ -35,6 +39,8 @@ _TICK = 10_000_000
 DIED = "internal error: the process died, out of memory or by a crash"
 
 Progress = Callable[[int, int], None]
+Lint = Callable[[Sequence[Source]], Iterator["tuple[Source, Outcome | Died]"]]
+"""Lints files wherever that is, and gives what comes of each as it comes."""
 
 
 @dataclass(slots=True)
@@ -58,6 +64,8 @@ class Result:
 
     hang_on: set[str] = field(default_factory=set)
     """The same of all files, each once, without the paths."""
+    seconds: dict[str, float] = field(default_factory=dict)
+    """What each file took that wasn't in the cache, by path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +83,8 @@ class Outcome:
     """Files that imports lead to and that weren't opened: their paths, and why."""
     raced: bool = False
     """Something that was consulted has changed meanwhile."""
+    seconds: float = 0.0
+    """What the file took."""
     error: str = ""
     details: str = ""
 
@@ -89,20 +99,24 @@ def run(
     jobs: int,
     cache: Cache | None = None,
     progress: Progress = lambda done, total: None,
+    elsewhere: Lint | None = None,
 ) -> Result:
     """Lint the files. `progress` is told how many, of how many uncached ones, are done.
 
-    Raises `SettingsError` where a selector or a row of the settings stands for nothing.
+    `elsewhere` does the work, instead of processes of this machine. Raises `SettingsError` where a
+    selector or a row of the settings stands for nothing, and `ExecutorError`.
     """
     keys = keys_of(sources)
     recalled: dict[str, Entry] = {} if cache is None else recall(sources, keys, cache)
     outcomes: dict[str, Outcome] = {}
+    seconds: dict[str, float] = {}
     todo = [source for source in sources if source.path not in recalled]
     if todo:
         _validate(source.settings for source in todo)
         try:
-            for source, outcome in _lint(todo, jobs, progress):
+            for source, outcome in _lint(todo, jobs, progress, elsewhere):
                 outcomes[source.path] = outcome
+                seconds[source.path] = outcome.seconds
                 if cache is not None and outcome.lasting:
                     entry = Entry(
                         outcome.look, outcome.digest, outcome.findings, outcome.consulted,
@@ -112,7 +126,7 @@ def run(
         finally:  # what an interrupted run has found is not lost
             if cache is not None:
                 cache.flush()
-    result = Result(files=len(sources), cached=len(sources) - len(todo))
+    result = Result(files=len(sources), cached=len(sources) - len(todo), seconds=seconds)
     covered: list[str] = []
     for source in sources:
         known = recalled.get(source.path)
@@ -154,20 +168,32 @@ def _validate(settings: Iterable[Settings]) -> None:
         prepare(item)
 
 
-def _lint(todo: list[Source], jobs: int, progress: Progress) -> Iterable[tuple[Source, Outcome]]:
-    if len(todo) <= SMALL:
-        jobs = 1
-    from devlint.driver.pool import Died, each
+def _lint(
+    todo: list[Source], jobs: int, progress: Progress, elsewhere: Lint | None
+) -> Iterable[tuple[Source, Outcome]]:
+    from devlint.driver.executing import Died
+    from devlint.driver.pool import each
 
-    for done, (source, outcome) in enumerate(each(check_file, todo, jobs), start=1):
+    linted = each(check_file, todo, 1 if len(todo) <= SMALL else jobs)
+    if elsewhere is not None:
+        linted = elsewhere(todo)
+    for done, (source, outcome) in enumerate(linted, start=1):
         if isinstance(outcome, Died):
-            outcome = Outcome(failed=True, error=DIED)
+            why = (
+                f"internal error: nothing came back ({outcome.reason})" if outcome.reason else DIED
+            )
+            outcome = Outcome(failed=True, error=why)
         yield source, outcome
         progress(done, len(todo))
 
 
 def check_file(source: Source) -> Outcome:
     """Read and lint one file, whatever happens: this is the guard around every file."""
+    began = time.perf_counter()
+    return replace(_check_file(source), seconds=time.perf_counter() - began)
+
+
+def _check_file(source: Source) -> Outcome:
     most = files.most_bytes(source.language, source.settings.max_file_size)
     try:
         with files.opened(source.path) as descriptor:

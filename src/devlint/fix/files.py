@@ -54,7 +54,8 @@ def fix_all(
 
     Those that are `older` stay as they are, by the names of files in messages.
     """
-    from devlint.driver.pool import Died, each
+    from devlint.driver.executing import Died
+    from devlint.driver.pool import each
     from devlint.fix.patches import unified_diff
     from devlint.writing import rewrite
 

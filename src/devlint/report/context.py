@@ -55,6 +55,8 @@ class Summary:
     older: Mapping[Kind, int] = field(default_factory=dict)
     fixes: tuple[Finding, ...] = ()
     """The findings that were fixed, where they are to be listed."""
+    shard: Mapping[str, object] | None = None
+    """Which part of a run it is, as JSON and SARIF say it, where it is one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,10 @@ from devlint.rulebook import page_url
 
 
 def render(findings: Sequence[Finding], context: Context) -> str:
-    return json_text([as_object(finding) for finding in findings], indent=2) + "\n"
+    found: object = [as_object(finding) for finding in findings]
+    if context.summary.shard is not None:  # for `devlint merge`, which makes one array of all
+        found = {"shard": dict(context.summary.shard), "findings": found}
+    return json_text(found, indent=2) + "\n"
 
 
 def as_object(finding: Finding) -> dict[str, object]:

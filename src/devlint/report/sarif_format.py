@@ -42,7 +42,7 @@ def render(findings: Sequence[Finding], context: Context) -> str:
         "automationDetails": {"id": "devlint/"},
         "columnKind": "unicodeCodePoints",
         "invocations": [_invocation(context)],
-        "properties": {"coverage": _coverage(context), **_withheld(context)},
+        "properties": {"coverage": _coverage(context), **_withheld(context), **_shard(context)},
         "results": [
             _result(finding, index[finding.name], mark, hashes[finding.filename], context)
             for finding, mark in zip(findings, context.fingerprints(findings), strict=True)
@@ -160,6 +160,12 @@ def _withheld(context: Context) -> Json:
     by_policy, less_certain = withheld(context.summary)
     found: Json = {"withheldByPolicy": dict(sorted(by_policy.items()))} if by_policy else {}
     return {**found, "lessCertain": less_certain} if less_certain else found
+
+
+def _shard(context: Context) -> Json:
+    """Which part of a run it is, for `devlint merge`."""
+    shard = context.summary.shard
+    return {} if shard is None else {"shard": dict(shard)}
 
 
 def _location(uri: str, span: Span, message: str | None = None) -> Json:
