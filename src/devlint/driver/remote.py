@@ -82,7 +82,8 @@ def greet(terms: Terms) -> None:
 
 
 def _brief(text: str) -> str:
-    return text[:12]
+    """A version, or the start of a hash."""
+    return text if "." in text else text[:12]
 
 
 def lint(terms: Terms, unit: Sequence[Source]) -> list[Outcome]:
