@@ -51,14 +51,13 @@ class Cluster:
     processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
     workers: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
-    def start(self, name: str, preload: str = "", source: Path = SOURCE) -> None:
-        """Start a worker, of the devlint of a folder, in which a text is run first."""
+    def start(self, name: str, preload: str = "", source: Path | None = None) -> None:
+        """Start a worker in which a text is run first; of our devlint, or that of a folder."""
         words = [f"tcp://{self.address}", "--nthreads=1", "--no-nanny", "--host=127.0.0.1"]
         if preload:
             (self.folder / f"{name}.py").write_text(preload)
             words += ["--preload", str(self.folder / f"{name}.py")]
-        environment = {**os.environ, "PYTHONPATH": str(source / "src")}
-        self.workers[name] = self._start("dask_worker", words, f"{name}.log", environment)
+        self.workers[name] = self._start("dask_worker", words, f"{name}.log", source)
 
     def wait(self, count: int) -> None:
         """Wait until so many workers are there."""
@@ -68,8 +67,11 @@ class Cluster:
             client.wait_for_workers(count, timeout=60)
 
     def _start(
-        self, program: str, words: list[str], log: str, environment: dict[str, str]
+        self, program: str, words: list[str], log: str, source: Path | None
     ) -> subprocess.Popen[bytes]:
+        environment = dict(os.environ)
+        if source is not None:
+            environment["PYTHONPATH"] = str(source / "src")
         with (self.folder / log).open("wb") as output:
             process = subprocess.Popen(
                 [sys.executable, "-m", f"distributed.cli.{program}", "--no-dashboard", *words],
@@ -87,13 +89,13 @@ class Cluster:
 
 
 @contextmanager
-def cluster(folder: Path, source: Path = SOURCE) -> Iterator[Cluster]:
-    """A scheduler, of the devlint of a folder, without workers yet. They are gone in the end."""
+def cluster(folder: Path, source: Path | None = None) -> Iterator[Cluster]:
+    """A scheduler without workers yet; of our devlint, or that of a folder. They are gone in the
+    end."""
     made = Cluster("", folder)
     try:
         words = ["--host=127.0.0.1", "--port=0"]
-        environment = {**os.environ, "PYTHONPATH": str(source / "src")}
-        scheduler = made._start("dask_scheduler", words, "scheduler.log", environment)
+        scheduler = made._start("dask_scheduler", words, "scheduler.log", source)
         end = time.monotonic() + 60
         while not made.address and scheduler.poll() is None and time.monotonic() < end:
             time.sleep(0.05)

@@ -152,10 +152,9 @@ class Ran:
 def lint(root: Path, output: Path, *words: str) -> Ran:
     """Run the command. Raises SystemExit where it can't do its job."""
     command = [sys.executable, "-m", "devlint", "-n", "-q", "--output-format=json"]
-    environment = {**os.environ, "PYTHONPATH": str(SOURCE / "src")}
     began = time.monotonic()
     process = subprocess.Popen(
-        [*command, f"--output-file={output}", *words, str(root)], cwd=root.parent, env=environment
+        [*command, f"--output-file={output}", *words, str(root)], cwd=root.parent
     )
     _, status, usage = os.wait4(process.pid, 0)
     seconds = time.monotonic() - began
@@ -191,6 +190,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--compare", action="store_true", help="lint in one process as well")
     options = parser.parse_args()
+    os.environ["PYTHONPATH"] = str(SOURCE / "src")  # whichever is installed
     with tempfile.TemporaryDirectory() as name:
         root, outputs = Path(name) / "tree", Path(name)
         began = time.monotonic()

@@ -36,7 +36,9 @@ FENCE = re.compile(r"^(?P<indent> *)```(?P<language>\w*)[^\n]*\n(?P<text>.*?)^ *
 PLUGIN = (ROOT / "src/devlint/integrations/pytest_plugin.py").read_text()
 FOR_EDITORS = frozenset({"json", "lua", "lisp", "elisp", "vim"})
 """Configurations of editors, which those read."""
-OTHERS = frozenset({"git", "pip", "torchrun", "cat", "patch", "mypy", "export", "xargs", "kubectl"})
+OTHERS = frozenset(
+    {"git", "ls", "pip", "torchrun", "cat", "patch", "mypy", "export", "xargs", "kubectl"}
+)
 """Commands of others, which are taken at their word."""
 
 
