@@ -22,9 +22,11 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import math
 import multiprocessing
 import re
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -242,6 +244,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--start", type=int, default=0, help="the number of the first program")
     parser.add_argument("--count", type=int, default=1000)
+    parser.add_argument("--seconds", type=float, default=math.inf, help="start no more after these")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--show", type=int, nargs="?", const=1, default=0, metavar="N")
     parser.add_argument("--program", type=int, help="this one only")
@@ -252,7 +255,9 @@ def main() -> int:
         if options.show:
             print("\nsmallest:\n" + shown(smallest(options.seed, options.program)))
         return 0
-    found = list(all_outcomes(options.seed, options.start, options.count, options.jobs))
+    end = time.monotonic() + options.seconds
+    outcomes = all_outcomes(options.seed, options.start, options.count, options.jobs)
+    found = list(itertools.takewhile(lambda _: time.monotonic() < end, outcomes))
     print(tables(found))
     if options.write_known:
         KNOWN.write_text("".join(f"{line}\n" for line in known_lines(found)))
