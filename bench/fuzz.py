@@ -1,11 +1,14 @@
 """Feeds devlint damaged files: sources, configurations, ignore files and caches.
 
     python bench/fuzz.py --seconds 3600 --jobs 2 --seed 1
+    python bench/fuzz.py --seconds 600 --only tokens        one kind of case
+    python bench/fuzz.py --seconds 600 --only written       programs by hypothesmith, if it is there
 
 Each case is made from its number alone, so `--case N` makes it again. What must hold: no crash, no
 internal error, an end within `LIMIT` seconds of the processor's time, findings that lie inside of
-the text, reports that can be made in every format, fixes that parse; settings or one line that
-says what is wrong; and whatever a cache holds, the findings that there are without one.
+the text, reports that can be made in every format, fixes that parse, that leave all else as it is
+and nothing to fix; settings or one line that says what is wrong; and whatever a cache holds, the
+findings that there are without one.
 """
 
 from __future__ import annotations
@@ -26,6 +29,8 @@ from functools import cache
 from pathlib import Path
 from types import FrameType
 
+from fuzz_programs import mutated, real, written, wrong_fix
+
 from devlint.config.configuration import Configuration
 from devlint.config.settings import Settings, SettingsError, check_layer
 from devlint.driver.cache import Cache
@@ -34,7 +39,6 @@ from devlint.driver.executing import Died
 from devlint.driver.pool import each
 from devlint.driver.run import check_bytes, run
 from devlint.files import UNSEEN
-from devlint.fix.files import fix_bytes
 from devlint.model.codec import decode
 from devlint.model.findings import OUTPUT_FORMATS
 from devlint.report import Summary, render
@@ -43,7 +47,10 @@ ROOT = Path(__file__).parents[1]
 LIMIT = 30.0
 """Seconds of the processor's time that one case may take."""
 
-KINDS = ("source", "source", "source", "import", "import", "configuration", "ignore", "cache")
+KINDS = (
+    "source", "source", "source", "tokens", "tokens", "import", "import", "configuration", "ignore",
+    "cache",
+)  # fmt: skip
 
 CONFIGURATION = b"""[tool.devlint]
 select = ["DEV1", "DEV202", "discarded-move"]
@@ -81,6 +88,8 @@ class Case:
 
     seed: int
     number: int
+    kind: str = ""
+    """What to make; by the number where it isn't said."""
 
 
 @dataclass(frozen=True)
@@ -165,9 +174,11 @@ def limited(seconds: float) -> Iterator[None]:
 def attempt(case: Case) -> Verdict:
     """Make a case and try it. Raises nothing."""
     dice = random.Random(f"{case.seed} {case.number}")
-    kind = dice.choice(KINDS)
+    kind = case.kind or dice.choice(KINDS)
     data, start = b"", time.process_time()
     try:
+        if kind == "written":
+            return _written(case, dice)
         with limited(LIMIT), tempfile.TemporaryDirectory() as folder:
             data = _data(kind, dice)
             problem = _TRIALS[kind](data, Path(folder), dice)
@@ -178,7 +189,21 @@ def attempt(case: Case) -> Verdict:
     return Verdict(kind, time.process_time() - start, problem, data if problem else b"")
 
 
+def _written(case: Case, dice: random.Random) -> Verdict:
+    """Programs that nobody would write, around one that has something to find."""
+    start = time.process_time()
+    for text in written(case.number):
+        data = b"import torch\n" + text + b"\n" + dice.choice(seeds())
+        with limited(LIMIT), tempfile.TemporaryDirectory() as folder:
+            problem = _linted(data, Path(folder), dice)
+        if problem:
+            return Verdict("written", time.process_time() - start, problem, data)
+    return Verdict("written", time.process_time() - start)
+
+
 def _data(kind: str, dice: random.Random) -> bytes:
+    if kind == "tokens":
+        return mutated(dice, dice.choice((*seeds(), *real() * 5)))
     whole = {"configuration": CONFIGURATION, "ignore": IGNORE}.get(kind) or dice.choice(seeds())
     return whole if kind == "cache" else damaged(dice, whole, seeds())
 
@@ -209,10 +234,15 @@ def _linted(data: bytes, folder: Path, dice: random.Random) -> str:
         span = finding.span
         if not 0 <= span.start <= span.end <= len(data) or span.row < 1 or span.column < 1:
             return f"{finding.code} lies outside of the text: {span}"
+        edits = [] if finding.fix is None else finding.fix.edits
+        here = [step.span for step in finding.trace if not step.filename]
+        for part in (*here, *(edit.span for edit in edits)):
+            if not 0 <= part.start <= part.end <= len(text):
+                return f"{finding.code} speaks of what lies outside of the text: {part}"
     for name in OUTPUT_FORMATS:
         render(name, findings, Summary(files=1, root=folder), False, lambda _: text)
     if findings and dice.randrange(4) == 0:
-        fix_bytes(data, source, unsafe=True)
+        return wrong_fix(data, source, findings)
     return ""
 
 
@@ -258,6 +288,7 @@ def _cache(data: bytes, folder: Path, dice: random.Random) -> str:
 
 _TRIALS = {
     "source": _source,
+    "tokens": _source,
     "import": _import,
     "configuration": _configuration,
     "ignore": _ignore,
@@ -271,23 +302,25 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--case", type=int, help="try this case only")
+    parser.add_argument("--only", choices=(*_TRIALS, "written"), default="", help="of this kind")
     options = parser.parse_args()
     if options.case is not None:
-        verdict = attempt(Case(options.seed, options.case))
+        verdict = attempt(Case(options.seed, options.case, options.only))
         sys.stdout.buffer.write(verdict.data)
         print(f"\n{verdict.kind}, {verdict.seconds:.2f} s: {verdict.problem or 'nothing wrong'}")
         return int(bool(verdict.problem))
-    return _series(options.seconds, options.jobs, options.seed)
+    return _series(options.seconds, options.jobs, options.seed, options.only)
 
 
-def _series(seconds: float, jobs: int, seed: int) -> int:
+def _series(seconds: float, jobs: int, seed: int, only: str) -> int:
     """Try cases for a while, a batch after the other, and print what came of them."""
     end = time.monotonic() + seconds
     kinds: Counter[str] = Counter()
     slowest = Verdict("", 0.0)
     problems = 0
-    for first in itertools.count(0, 1000):
-        batch = [Case(seed, number) for number in range(first, first + 1000)]
+    size = 1 if only == "written" else 1000
+    for first in itertools.count(0, size):
+        batch = [Case(seed, number, only) for number in range(first, first + size)]
         for case, verdict in each(attempt, batch, jobs):
             if isinstance(verdict, Died):
                 verdict = Verdict("unknown", 0.0, "the process died")

@@ -46,7 +46,7 @@ Outcome = Literal["raised", "ran", "host", "not run", "missed"]
 Line = tuple[str, int]
 """A file, below the package's root, and a line of it."""
 
-_PLACE = re.compile(r"(\S+\.py):(\d+)")
+PLACE = re.compile(r"(\S+\.py):(\d+)")
 """A line that an explanation names."""
 
 
@@ -134,7 +134,7 @@ def _of_finding(finding: Mapping[str, Any]) -> Place:
 
 def _of_cause(cause: Mapping[str, Any], root: Path) -> Place:
     file, line = _below(cause["filename"], root), cause["location"]["row"]
-    named = ((_below(path, root), int(row)) for path, row in _PLACE.findall(cause["explanation"]))
+    named = ((_below(path, root), int(row)) for path, row in PLACE.findall(cause["explanation"]))
     lines = frozenset(((file, line), *named))
     return Place(file, line, cause["code"], cause["message"], lines)
 

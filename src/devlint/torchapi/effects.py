@@ -69,6 +69,8 @@ class Dims(str, Enum):
     """As the receiver, or as the broadcast of the operands."""
     SQUEEZE = "squeeze"
     """As the receiver; 0-dimensional if that has one element only."""
+    LOSS = "loss"
+    """0-dimensional, unless a `reduction` is given that may be none."""
 
 
 @dataclass(frozen=True, slots=True)

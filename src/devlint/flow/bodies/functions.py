@@ -41,7 +41,7 @@ def invoke(
 ) -> Value:
     """What a call of a function of the file returns, and what it does to objects."""
     frame.state.known.update(required(frame, closure))
-    if not _can_be_followed(frame, closure):
+    if not _can_be_followed(frame, closure, positional):
         arrivals.wait(frame)
         _forget(frame, closure, positional, keywords)
         return NOTHING
@@ -123,14 +123,24 @@ def _leads_nowhere(
 _UNINFORMATIVE = (Kind.UNKNOWN, Kind.NUMBER, Kind.BOOL, Kind.NONE, Kind.DTYPE)
 
 
-def _can_be_followed(frame: Frame, closure: Closure) -> bool:
-    if any(each.function is closure.node for each in frame.chain()):
+def _can_be_followed(frame: Frame, closure: Closure, positional: list[Value]) -> bool:
+    around = [each for each in frame.chain() if each.function is closure.node]
+    if around and not all(_goes_into_parts(each, closure, positional) for each in around):
         return False
     if not frame.has_part(closure) and not frame.can_inline(closure.file):
         return False
     if isinstance(closure.node, ir.Lambda):
         return True
     return not closure.node.is_async and closure.file.scan(closure.node).is_short
+
+
+def _goes_into_parts(around: Frame, closure: Closure, positional: list[Value]) -> bool:
+    """Whether a function that was given a list or a dict calls itself with a tensor, as one that
+    moves a whole batch does: there it ends."""
+    if not positional or positional[0].kind is not Kind.TENSOR:
+        return False
+    given = around.state.env.get(closure.node.params[0].name)
+    return given is not None and given.kind.is_container
 
 
 def _forget(

@@ -7,7 +7,7 @@ isn't seen nothing is known, but that the first input is what a model is for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from devlint.flow.domain.derivation import Sort, Step, steps
@@ -47,6 +47,16 @@ class _Input:
         return self.value.but(trace=_begun(self.value.trace, self.mark))
 
 
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """What a run of a `forward` tells, as marks of its inputs: those that meet something elsewhere,
+    those that go into code that isn't seen, and those that are handed on."""
+
+    met: set[Step]
+    lost: set[Step]
+    handed_on: set[Step]
+
+
 def _begun(trace: Step | None, mark: Step) -> Step:
     """A derivation that begins with a mark."""
     last = mark
@@ -55,11 +65,20 @@ def _begun(trace: Step | None, mark: Step) -> Step:
     return last
 
 
-def needed(
-    frame: Frame, node: ir.Call, module: Value, objects: Sequence[Object], args: Arguments
-) -> list[Given]:
-    """The tensors that a call gives to a module whose class is seen, without those that may be
-    elsewhere than the module. Of several modules, as those in a list are, one has to need them."""
+def entered(frame: Frame, module: Value) -> Value:
+    """What the inputs of a module go into: of a chain of modules, its first part."""
+    found = frame.object(module)
+    while found is not None and found.source == "torch.nn.Sequential" and found.items:
+        module = found.items[0]
+        found = frame.object(module)
+    return module
+
+
+def needed(frame: Frame, node: ir.Call, module: Value, part: Value, args: Arguments) -> list[Given]:
+    """The tensors that a call gives to a module, whose inputs go into a `part` of a class that is
+    seen, without those that may be elsewhere than the module. Of several modules, as those in a
+    list are, one has to need them."""
+    objects = frame.objects(part)
     inputs = list(_inputs(frame, node, args))
     place = frame.place(module)
     strangers = {
@@ -68,10 +87,12 @@ def needed(
     leading = {each.mark for each in inputs[:1] if each.argument == 0}
     free = set(strangers)
     for method in filter(None, map(forward_of, objects)) if strangers else ():
-        met, lost = _followed(frame, module, method, args, inputs)
-        free -= met | (leading & lost)
+        run = _followed(frame, part, method, args, inputs)
+        free -= run.met | (leading & run.lost)
+        if part is not module:
+            free -= run.handed_on  # the next part has them
         for each in inputs:
-            if each.mark in met:
+            if each.mark in run.met:
                 batches.note_tensor(frame, each.node, each.value)
     return [(each.node, each.value) for each in inputs if each.mark not in free]
 
@@ -112,13 +133,12 @@ def _followed(
     method: tuple[ClassInfo, ir.Function],
     args: Arguments,
     inputs: list[_Input],
-) -> tuple[set[Step], set[Step]]:
-    """The marks of the inputs that meet something elsewhere in a `forward`, and of those that go
-    into code that isn't seen."""
+) -> _Run:
+    """What becomes of the inputs in a `forward`."""
     owner, function = method
     marks = {each.mark for each in inputs}
     if args.unpacked or function in frame.world.tried:
-        return set(), marks
+        return _Run(set(), marks, marks)
     name = f"{owner.node.name}.{function.name}"
     state = State({}, Heap(frame.state.heap), frame.known_in(owner.file), frame.state.default)
     alone = Frame(
@@ -128,7 +148,15 @@ def _followed(
     tried = _try(alone, function)
     meeting = (each for fact in tried.facts if not _is_lookup(fact) for each in met(fact))
     found = {step for operand in meeting for step in steps(operand.value.trace)}
-    return found & marks, tried.escaped & marks
+    returned = {step for each, state in alone.returns for step in _steps_of(each, state)}
+    return _Run(found & marks, tried.escaped & marks, returned & marks)
+
+
+def _steps_of(value: Value, state: State) -> Iterator[Step]:
+    held = state.heap.get(value.data) if value.kind.is_container else None
+    parts = () if held is None else (*(held.items or (held.element,)), *held.entries.values())
+    for each in (value, *parts):
+        yield from steps(each.trace)
 
 
 def _is_lookup(fact: Fact) -> bool:

@@ -189,9 +189,9 @@ def _given(
     frame: Frame, node: ir.Call, module: Value, found: Object | None, args: Arguments
 ) -> list[Given]:
     """The tensors that a module needs where it is."""
-    objects = frame.objects(module)
-    if any(contracts.forward_of(each) is not None for each in objects):
-        return contracts.needed(frame, node, module, objects, args)
+    part = contracts.entered(frame, module)
+    if any(contracts.forward_of(each) is not None for each in frame.objects(part)):
+        return contracts.needed(frame, node, module, part, args)
     return may_hold_tensors(frame, found, args)
 
 

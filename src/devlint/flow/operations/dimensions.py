@@ -26,7 +26,20 @@ def dimensions(args: Arguments, row: Row, of: Value | None = None) -> bool | Non
             return None if of is None else of.scalar
         case Dims.SQUEEZE:
             return None if of is None or _has_one_element(of) else of.scalar
+        case Dims.LOSS:
+            return _by_reduction_of_loss(args)
     return None
+
+
+_REDUCED = ("mean", "sum", "batchmean")
+
+
+def _by_reduction_of_loss(args: Arguments) -> bool | None:
+    """Whether a loss is one number: the mean, unless it is asked for otherwise."""
+    given = args.keyword("reduction")
+    asked = [] if given is None else [given[1]]
+    asked += [value for _, value in args.all if value.kind in (Kind.STRING, Kind.BOOL)]
+    return None if args.unpacked or any(value.data not in _REDUCED for value in asked) else True
 
 
 def _has_one_element(value: Value) -> bool:
