@@ -376,6 +376,7 @@ def test_an_interrupt_ends_the_run_at_once(project: Project, dask: Cluster) -> N
     process = subprocess.Popen(
         project.command("-n", f"--executor=dask://{dask.address}", "."),
         cwd=project.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell may ignore it
     )  # fmt: skip
     time.sleep(3)
     began = time.monotonic()
