@@ -15,7 +15,7 @@ from driver.conftest import BAD_DEVICE, CLEAN, Project, Ran
 
 from devlint.config.configuration import Configuration
 from devlint.config.settings import check_layer
-from devlint.driver import cache, run, signing
+from devlint.driver import cache, recall, signing
 from devlint.driver.discover import Source, discover
 from devlint.driver.signing import Signer, user_folder
 
@@ -59,7 +59,7 @@ def test_results_that_another_user_has_signed_are_none(
     start = data.index(b"\n") + 1 + 32
     rows = {name: [*row[:2], "", row[3]] for name, row in json.loads(data[start:]).items()}
     stamp, base = cache.stamp(), os.path.realpath(project.folder)
-    names = {f"{stamp} {base} {key}" for key in run._keys(sources(project)).values()}
+    names = {f"{stamp} {base} {key}" for key in recall.keys_of(sources(project)).values()}
     for name in names:
         path.write_bytes(Signer(signing.key()).sign(name, json.dumps(rows).encode()))
         assert project.run(*WORDS).out == "[]\n"  # the one that made the key is believed

@@ -39,7 +39,7 @@ def test_a_finding_that_a_run_decides_says_so() -> None:
     shown = full(SOURCE, finding(SOURCE, "x + y"))
     assert "confidence" not in shown
     unsure = replace(finding(SOURCE, "x + y"), confidence=Confidence.MEDIUM, score=65)
-    assert "= confidence: 65 %, a run decides where one side is\n" in full(SOURCE, unsure)
+    assert "= confidence: 65 %, only a run decides one of the devices\n" in full(SOURCE, unsure)
 
 
 def cells(text: str) -> int:

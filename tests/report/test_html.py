@@ -439,7 +439,7 @@ def test_filters_offer_what_there_is() -> None:
     (slider,) = (n for n in page.all("input") if n.attributes["type"] == "range")
     assert (slider.attributes["min"], slider.attributes["max"]) == ("61", "100")
     assert page.all("article")[-2].all("p", "sure")[0].text == (
-        "Confidence 61 %, a run decides where one side is"
+        "Confidence 61 %, only a run decides one of the devices"
     )
 
 
