@@ -407,7 +407,7 @@ def test_an_extra_that_is_missing_is_named(
     monkeypatch.setattr(executors, "find_spec", lambda name: None)
     project.write({"a.py": BAD_DEVICE})
     ran = project.run("--executor=ray://127.0.0.1:1")
-    assert ran.err == "devlint: --executor: it needs `pip install 'devlint[ray]'`\n"
+    assert ran.err == "devlint: --executor: it needs `pip install 'ray[client]'`\n"
 
 
 def test_errors_say_where_they_come_from() -> None:

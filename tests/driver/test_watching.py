@@ -193,5 +193,5 @@ def test_without_the_library_that_is_said(
 ) -> None:
     monkeypatch.setitem(sys.modules, "watchfiles", None)
     ran = project.run("--watch")
-    text = "devlint: --watch needs watchfiles: pip install 'devlint[watch]'\n"
+    text = "devlint: --watch needs watchfiles: pip install watchfiles\n"
     assert (ran.code, ran.out, ran.err) == (2, "", text)

@@ -451,7 +451,7 @@ sys.exit(main())
 def test_without_torch(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("")
     ran = python(tmp_path, "-c", WITHOUT_TORCH, "run", "--emulate", "cuda", "a.py")
-    text = "devlint: running a program needs torch: pip install 'devlint[runtime]'\n"
+    text = "devlint: running a program needs torch: pip install torch\n"
     assert ran == Ran(2, "", text)
 
 

@@ -374,8 +374,7 @@ def _add_running(parser: Parser) -> None:
         group,
         "-w",
         "--watch",
-        text="Lint again whenever a file changes, until Ctrl-C. Needs `pip install\n"
-        "'devlint[watch]'`.",
+        text="Lint again whenever a file changes, until Ctrl-C. Needs\n`pip install watchfiles`.",
     )
     group.add_argument("-V", "--version", action="store_true", help="Print the version, and stop.")
 
@@ -527,7 +526,7 @@ def server_parser() -> Parser:
         "server",
         "Serve an editor by the Language Server Protocol on standard input and output: findings\n"
         "as you type, fixes, what is known of a value, devices as hints. The editor starts it.\n"
-        "It needs `pip install 'devlint[lsp]'`.",
+        "It needs `pip install 'pygls>=2,<3'`.",
         "exit codes: 0 if the editor has ended it, 1 if the editor was gone before, 2 if it can't\n"
         "  start or go on",
     )
@@ -587,7 +586,7 @@ def completion_parser() -> Parser:
     parser = _parser(
         "generate-shell-completion",
         "Print a script for a shell that completes commands, options, rules and files. Its first\n"
-        "lines say where to put it. Needs shtab: pip install 'devlint[completion]'.",
+        "lines say where to put it. Needs shtab: pip install shtab.",
     )
     parser.add_argument("shell", choices=SHELLS, metavar="SHELL", help=f"{', '.join(SHELLS)}.")
     return parser

@@ -13,9 +13,7 @@ def generate_shell_completion(options: argparse.Namespace) -> int:
     try:
         import shtab
     except ImportError as error:
-        raise UsageError(
-            "generate-shell-completion needs shtab: pip install 'devlint[completion]'"
-        ) from error
+        raise UsageError("generate-shell-completion needs shtab: pip install shtab") from error
     by_metavar = {
         "FILE": shtab.FILE,
         "FILE|KEY=VALUE": shtab.FILE,

@@ -71,7 +71,7 @@ def _program(text: str) -> Command:
     except CannotVerifyError as error:
         raise UsageError(f"--verify: {error}") from error
     if importlib.util.find_spec("torch") is None:
-        raise UsageError("--verify needs torch: pip install 'devlint[runtime]'")
+        raise UsageError("--verify needs torch: pip install torch")
     return found
 
 

@@ -17,7 +17,7 @@ _NEEDED = ("pygls", "lsprotocol")
 def server(options: argparse.Namespace) -> int:
     """Serve until the editor ends it. Raises `UsageError` and `SettingsError`."""
     if any(importlib.util.find_spec(name) is None for name in _NEEDED):
-        raise UsageError("devlint server needs pip install 'devlint[lsp]'")
+        raise UsageError("devlint server needs pip install 'pygls>=2,<3'")
     current = os.getcwd()
     configured(options, current)  # what is wrong with the command line is told before anything else
     from devlint.server.server import serve

@@ -113,7 +113,7 @@ def _check(options: argparse.Namespace, configure: Callable[[], Configuration]) 
     try:
         import watchfiles  # noqa: F401
     except ImportError as error:
-        raise UsageError("--watch needs watchfiles: pip install 'devlint[watch]'") from error
+        raise UsageError("--watch needs watchfiles: pip install watchfiles") from error
 
 
 def _linted(paths: tuple[str, ...], configure: Callable[[], Configuration]) -> object:

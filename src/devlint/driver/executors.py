@@ -246,7 +246,8 @@ def _made_by(name: str) -> Callable[[Terms], _Anybodys | _Dask]:
         if not _PLACE.fullmatch(place) or int(place.rpartition(":")[2]) > 65535:
             raise ExecutorError(f"`{name}` is not of the form {scheme}://HOST:PORT")
         if find_spec("distributed" if scheme == "dask" else "ray") is None:
-            raise ExecutorError(f"it needs `pip install 'devlint[{scheme}]'`")
+            package = "distributed" if scheme == "dask" else "'ray[client]'"
+            raise ExecutorError(f"it needs `pip install {package}`")
         if scheme == "dask":
             return partial(_Dask, place)
         return lambda terms: _of(_Ray(place), terms)

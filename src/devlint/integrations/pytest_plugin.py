@@ -220,7 +220,7 @@ def _no_mode(mode: object) -> str:
 
 
 def _needs_torch(place: str) -> str:
-    return f"{place} needs torch: pip install 'devlint[runtime]'"
+    return f"{place} needs torch: pip install torch"
 
 
 def _may_have_torch() -> bool:

@@ -283,7 +283,7 @@ def _need_torch() -> None:
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise
-        text = "running a program needs torch: pip install 'devlint[runtime]'"
+        text = "running a program needs torch: pip install torch"
         raise CannotRunError(text) from None
 
 
