@@ -7,7 +7,7 @@ import errno
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 _TRIES = 100
 _PAUSE = 0.02
@@ -15,16 +15,19 @@ _PAUSE = 0.02
 
 
 @contextlib.contextmanager
-def shared(folder: str) -> Iterator[bool]:
-    """While temporary files are in a folder: whether no other run has any there at the start."""
+def shared(folder: str, clean: Callable[[], None]) -> Iterator[None]:
+    """While temporary files are in a folder. `clean` is called first where no other run has any
+    there; none begins before it has returned."""
     if os.name != "posix":
-        yield True
+        clean()
+        yield
         return
     descriptor = os.open(folder, os.O_RDONLY)
     try:
-        alone = _lock(descriptor, shared=False)
-        _wait(descriptor, folder, shared=True)  # for who is alone, and removing what is left
-        yield alone
+        if _lock(descriptor, shared=False):
+            clean()
+        _wait(descriptor, folder, shared=True)
+        yield
     finally:
         os.close(descriptor)
 

@@ -279,9 +279,7 @@ def _temporary(
 ) -> Iterator[FileIO]:
     """A new file in a folder that holds some data, to be given its name. It goes at the end where
     it wasn't; so does what a run has left there that was killed."""
-    with shared(folder) as alone:
-        if alone:
-            _remove_leftovers(folder)
+    with shared(folder, lambda: _remove_leftovers(folder)):
         path = os.path.join(folder, f".devlint-{os.urandom(8).hex()}.tmp")
         # Without a buffer: closing the file writes nothing, so it can't fail on a full disk.
         with FileIO(path, "xb", opener=create) as file:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -20,6 +21,11 @@ from devlint.driver.cache import Cache, Entry
 from devlint.files import Look
 
 folder, project, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
+
+def tell(text):
+    print(text, file=sys.stderr, flush=True)
+    os._exit(1)
+
 start, go = os.pipe()
 children = []
 for number in range(count):
@@ -27,14 +33,14 @@ for number in range(count):
     if child == 0:
         os.close(go)
         os.read(start, 1)  # until all are there
-        with Cache(folder, project, lambda text: os._exit(1)) as cache:
+        with Cache(folder, project, tell) as cache:
             for part in range(3):
                 path = os.path.join(project, f"m{number}-{part}.py")
                 cache.add("key", path, Entry(Look(1, 2, 3), f"d{number}", "[" + "1" * 900))
         os._exit(0)
     children.append(child)
 os.close(go)
-sys.exit(any(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children))
+sys.exit(any([os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]))
 """
 
 
@@ -50,7 +56,8 @@ def entries(folder: Path, project: Path) -> dict[str, list[Entry]]:
 def test_two_hundred_writers_at_once_lose_nothing_and_warn_of_nothing(project: Project) -> None:
     folder = project.folder / "cache"
     command = [sys.executable, "-c", WRITERS, str(folder), str(project.folder), "200"]
-    subprocess.run(command, check=True, timeout=120)
+    ran = subprocess.run(command, stderr=subprocess.PIPE, text=True, timeout=120)
+    assert (ran.stderr, ran.returncode) == ("", 0)
     found = entries(folder, project.folder)
     assert len(found) == 600
     for path, (entry,) in found.items():
@@ -60,6 +67,26 @@ def test_two_hundred_writers_at_once_lose_nothing_and_warn_of_nothing(project: P
     subprocess.run(run_once, check=True, timeout=60)  # joins what all of these have written
     assert len(list(folder.glob("*.results"))) <= _MOST_SEGMENTS
     assert entries(folder, project.folder) == found
+
+
+def test_a_folder_that_another_run_is_just_making_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its mark may come between a look at what is in it and any other."""
+    folder = tmp_path / "cache"
+    folder.mkdir()
+    list_folder = os.scandir
+
+    def mark(path: str) -> object:
+        with list_folder(path) as listing:
+            seen = list(listing)
+        if path == str(folder):
+            (folder / "CACHEDIR.TAG").touch()
+        return contextlib.nullcontext(seen)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "scandir", mark)
+        assert entries(folder, tmp_path) == {}
 
 
 def test_many_runs_leave_few_files(project: Project) -> None:

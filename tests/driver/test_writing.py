@@ -301,6 +301,26 @@ def test_what_a_folder_gives_to_new_files_is_not_kept(
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs locks of POSIX")
+def test_no_run_begins_to_write_while_another_removes_leftovers(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import fcntl
+
+    cleaned: list[str] = []
+
+    def clean(folder: str) -> None:
+        descriptor = os.open(folder, os.O_RDONLY)
+        with pytest.raises(BlockingIOError):
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        os.close(descriptor)
+        cleaned.append(folder)
+
+    monkeypatch.setattr(writing, "_remove_leftovers", clean)
+    rewrite(str(path), b"old", b"new")
+    assert cleaned == [str(path.parent)]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs locks of POSIX")
 def test_a_run_waits_for_one_that_removes_leftovers(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

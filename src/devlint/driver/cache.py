@@ -48,6 +48,11 @@ _MARKS = {
     "# This folder holds results that devlint can make again. It may be deleted.\n",
     ".gitignore": "*\n",
 }
+_OURS = re.compile(
+    rf"[0-9a-f]{{32}}(?:-[0-9a-f]{{32}})?{re.escape(_SUFFIX)}|{writing.TEMPORARY.pattern}|"
+    + "|".join(map(re.escape, _MARKS))
+)
+"""How the files of a cache's folder are called."""
 _LARGEST = 512 * 1024 * 1024
 """Bytes of the results of one project under one set of settings."""
 _CONTENT = "\0"
@@ -265,7 +270,7 @@ def _latest(rows: _Rows) -> _Rows:
 def make_folder(folder: str) -> None:
     """Make a cache's folder, marked so that git and backup programs pass it by. Raises `CacheError`
     for one that holds something else already, and `OSError`."""
-    if os.path.lexists(folder) and not is_cache_folder(folder) and not _is_begun(folder):
+    if os.path.lexists(folder) and not _holds(folder, if_begun=True):
         raise CacheError("it isn't a devlint cache")
     make_private(folder)
     for name, text in _MARKS.items():
@@ -274,23 +279,20 @@ def make_folder(folder: str) -> None:
             writing.create_privately(path, text.encode())
 
 
-def _is_begun(folder: str) -> bool:
-    """Whether nothing is in a folder, or no more than another run that has just made it wrote."""
-    if os.path.islink(folder) or not os.path.isdir(folder):
-        return False
-    return all(map(writing.TEMPORARY.fullmatch, os.listdir(folder)))
-
-
 def is_cache_folder(folder: str) -> bool:
     """Whether a folder is one that devlint made: only such a one may be deleted."""
+    return _holds(folder, if_begun=False)
+
+
+def _holds(folder: str, *, if_begun: bool) -> bool:
+    """Whether a folder holds a cache and nothing else; with `if_begun`, also where it holds no more
+    than a run writes that is just making it."""
     if os.path.islink(folder) or not os.path.isdir(folder):
         return False
-    known = re.compile(
-        rf"[0-9a-f]{{32}}(?:-[0-9a-f]{{32}})?{re.escape(_SUFFIX)}|{writing.TEMPORARY.pattern}"
-    )
     with os.scandir(folder) as entries:
         kinds = {entry.name: entry.is_dir(follow_symlinks=False) for entry in entries}
-    return "CACHEDIR.TAG" in kinds and not any(
-        is_folder or (name not in _MARKS and not known.fullmatch(name))
-        for name, is_folder in kinds.items()
-    )
+    if any(is_folder or not _OURS.fullmatch(name) for name, is_folder in kinds.items()):
+        return False
+    # Asked after the listing: what stands in it was written after the first mark.
+    is_marked = os.path.lexists(os.path.join(folder, next(iter(_MARKS))))
+    return is_marked or (if_begun and all(map(writing.TEMPORARY.fullmatch, kinds)))
