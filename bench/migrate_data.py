@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import numpy
@@ -99,14 +100,89 @@ def flows(place: Path, random: Random, count: int = 4) -> None:
             random.normal(0, 2, (*size, 2)).astype(numpy.float32).tofile(file)
 
 
+def boxes(random: Random, side: int, count: int = 2) -> list[list[int]]:
+    """Corners of boxes in a square picture: left, top, right, bottom."""
+    corners = random.integers(1, side // 2, (count, 2))
+    sizes = random.integers(side // 4, side // 2, (count, 2))
+    found: list[list[int]] = numpy.hstack((corners, corners + sizes)).tolist()
+    return found
+
+
+def voc(place: Path, random: Random, count: int = 3, epochs: int = 2, side: int = 120) -> None:
+    """Pictures and their boxes as Pascal VOC has them, listed often enough for a few batches."""
+    for year in ("2007", "2012"):
+        root = place / f"VOC{year}"
+        for folder in ("Annotations", "ImageSets/Main", "JPEGImages"):
+            (root / folder).mkdir(parents=True)
+        for number in range(count):
+            picture = random.integers(0, 256, (side, side, 3), dtype=numpy.uint8)
+            Image.fromarray(picture).save(root / "JPEGImages" / f"{number}.jpg")
+            objects = "".join(
+                "<object><name>{}</name><difficult>0</difficult><bndbox><xmin>{}</xmin>"
+                "<ymin>{}</ymin><xmax>{}</xmax><ymax>{}</ymax></bndbox></object>".format(kind, *box)
+                for kind, box in zip(("bird", "chair"), boxes(random, side), strict=True)
+            )
+            (root / "Annotations" / f"{number}.xml").write_text(
+                f"<annotation>{objects}</annotation>"
+            )
+        listed = "".join(f"{number}\n" for number in range(count)) * epochs
+        (root / "ImageSets" / "Main" / "trainval.txt").write_text(listed)
+
+
+def coco(place: Path, random: Random, count: int = 4, side: int = 128) -> None:
+    """Pictures in `train` and `val`, and their boxes of two kinds as COCO has them."""
+    for part in ("train", "val"):
+        pictures(place / part, random, count, side)
+        images, annotations = [], []
+        for number, path in enumerate(sorted((place / part).iterdir())):
+            images.append({"id": number, "file_name": path.name})
+            for kind, (left, top, right, bottom) in enumerate(boxes(random, side), start=1):
+                box = [left, top, right - left, bottom - top]
+                annotations.append(
+                    {
+                        "id": len(annotations),
+                        "image_id": number,
+                        "category_id": kind,
+                        "bbox": box,
+                        "area": box[2] * box[3],
+                        "iscrowd": 0,
+                    }
+                )
+        categories = [{"id": kind, "name": f"kind {kind}"} for kind in (1, 2)]
+        file = place / "annotations" / f"instances_{part}.json"
+        file.parent.mkdir(exist_ok=True)
+        told = {"images": images, "annotations": annotations, "categories": categories}
+        file.write_text(json.dumps(told))
+
+
+def reduced_vgg(place: Path, random: Random) -> None:
+    """The weights of VGG16's convolutions, its last two layers reduced to convolutions too."""
+    import torch
+
+    widths = [3, 64, 64, 128, 128, 256, 256, 256, 512, 512, 512, 512, 512, 512, 1024, 1024]
+    layers = [0, 2, 5, 7, 10, 12, 14, 17, 19, 21, 24, 26, 28, 31, 33]
+    weights = {}
+    for layer, (before, width) in zip(layers, pairwise(widths), strict=True):
+        side = 1 if layer == layers[-1] else 3
+        shape = (width, before, side, side)
+        values = random.standard_normal(shape, numpy.float32) / (before * side**2) ** 0.5
+        weights[f"{layer}.weight"] = torch.from_numpy(values)
+        weights[f"{layer}.bias"] = torch.zeros(width)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    torch.save(weights, place)
+
+
 MAKERS: dict[str, Callable[[Path, Random], None]] = {
     "chairs": chairs,
     "characters": characters,
+    "coco": coco,
     "few shots": few_shots,
     "flows": flows,
     "little cifar10": little_cifar10,
     "patches": patches,
     "penn": penn,
     "ratings": ratings,
+    "reduced vgg": reduced_vgg,
+    "voc": voc,
 }
 """The kinds of data, by name."""

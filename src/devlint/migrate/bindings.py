@@ -47,6 +47,10 @@ class Bindings:
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
         ]
         self._functions.sort(key=lambda scope: scope.first)
+        self._numbers = _numbers(tree)
+        for scope in (self._module, *self._functions):
+            for bound in scope.bound.values():
+                bound[:] = [(row, self._plain(value)) for row, value in bound]
         self._classes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
         self._callees: dict[str, Function | ast.ClassDef] = {
             node.name: node
@@ -61,6 +65,22 @@ class Bindings:
             for name, bound in self._module.bound.items()
             if all(value is not None and names_device(value) for _, value in bound)
         ]
+
+    def _plain(self, value: ast.expr | None) -> ast.expr | None:
+        """A value, or a number for an option that is one, however it is called."""
+        is_number = isinstance(value, ast.Attribute) and value.attr in self._numbers
+        return _NUMBER if is_number else value
+
+    def is_number(self, name: str, row: int) -> bool:
+        """Whether a name at a row, or `args.name`, is an option that is a number."""
+        holder, _, last = name.rpartition(".")
+        if holder:
+            return last in self._numbers
+        inside = [each for each in self._functions if each.first <= row <= each.last]
+        for scope in (*reversed(inside), self._module):
+            if (bound := scope.bound.get(name)) is not None:
+                return all(value is _NUMBER for _, value in bound)
+        return False
 
     def first_row(self, name: str) -> int | None:
         """The first row at the top level that binds a name."""
@@ -152,6 +172,27 @@ def names_device(value: ast.expr) -> bool:
             return name == "device"
     return False
 
+
+def _numbers(tree: ast.Module) -> set[str]:
+    """The options of a file that are numbers: `add_argument("--gpu", type=int)`."""
+    found = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Attribute(attr="add_argument"), args=args, keywords=keywords):
+                given = {each.arg: each.value for each in keywords}
+                match given.get("type"), given.get("dest"):
+                    case ast.Name(id="int"), ast.Constant(value=str(name)):
+                        found.add(name)
+                    case ast.Name(id="int"), None:
+                        texts = (each.value for each in args if isinstance(each, ast.Constant))
+                        names = [text for text in texts if isinstance(text, str)]
+                        long = [name for name in names if name.startswith("--")] or names
+                        found.update(name.lstrip("-").replace("-", "_") for name in long[:1])
+    return found
+
+
+_NUMBER = ast.Constant(0)
+"""Stands for any number."""
 
 _TYPES = frozenset({"cuda", "cpu", "mps", "xpu"})
 

@@ -16,6 +16,8 @@ _AUTOCAST = Version("1.10")
 """`torch.autocast` is there since then."""
 _DEFAULT = Version("2.0")
 """`torch.set_default_device` is there since then."""
+_ASKED = Version("2.3")
+"""`torch.get_default_device` is there since then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,12 @@ class Choice:
     def has_default_device(self) -> bool:
         """Whether a default device can be set."""
         return self.oldest is None or self.oldest >= _DEFAULT
+
+    @property
+    def default_device(self) -> str:
+        """An expression for the default device."""
+        asked = self.oldest is not None and self.oldest >= _ASKED
+        return "torch.get_default_device()" if asked else "torch.empty(0).device"
 
     @property
     def device(self) -> str:

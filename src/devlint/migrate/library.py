@@ -116,13 +116,31 @@ def _asks(scene: Scene, call: cst.Call) -> bool:
 
 def load(scene: Scene, original: cst.Call, updated: cst.Call) -> cst.BaseExpression | None:
     """`torch.load(file)`: what becomes a module goes to the device, all else to the CPU."""
-    if "DEV106" not in scene.codes(original) or is_unpacked(original):
+    if is_unpacked(original):
+        return None
+    if "DEV106" not in scene.codes(original) and not _fails_silently(scene, original):
         return None
     scene.done["loads"] += 1
     where: cst.BaseExpression = cst.SimpleString('"cpu"')
     if _is_used_as_module(scene, original):
         where = scene.device_expression(original)
     return added(updated, keyword("map_location", where))
+
+
+def _fails_silently(scene: Scene, call: cst.Call) -> bool:
+    """Whether a load is tried, and so ends nothing where the device of the file is missing: the
+    program goes on without what it has saved."""
+    if scene.library(call.func) != "torch.load" or scene.is_guarded(call):
+        return False
+    if any(argument(call, 1, word) is not None for word in ("map_location", "mmap")):
+        return False
+    below: cst.CSTNode = call
+    above = scene.parent(call)
+    while above is not None and not isinstance(above, (cst.FunctionDef, cst.Lambda)):
+        if isinstance(above, cst.Try) and below is above.body and above.handlers:
+            return True
+        below, above = above, scene.parent(above)
+    return False
 
 
 def _is_used_as_module(scene: Scene, call: cst.Call) -> bool:

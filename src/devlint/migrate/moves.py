@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import libcst as cst
 import libcst.matchers as m
 
 from devlint.migrate.reading import moves_itself
-from devlint.migrate.scene import Scene
+from devlint.migrate.scene import Default, Scene
 from devlint.migrate.syntax import (
     argument,
     dotted,
@@ -80,34 +82,47 @@ def _given(
         assert isinstance(value.func, cst.Attribute)
         return cst.Attribute(value.func.value, cst.Name("device"))
     name = dotted(value)
-    if name.rpartition(".")[2].endswith(("device", "dev")):
+    is_named = name.rpartition(".")[2].endswith(("device", "dev"))
+    if is_named and not scene.bindings.is_number(name, scene.row(call)):
         return value
     if scene.library(value) or m.matches(value, m.Call()):
         call_of = value.func if isinstance(value, cst.Call) else value
         if scene.library(call_of) == "torch.cuda.current_device":
             return scene.device_expression(call)
-    if _counts(scene, call, value):
+    if counts(scene, call, value):
         scene.leave(call, SEVERAL)
         return None
     current(scene, call, value)
     return scene.device_expression(call)
 
 
-def _counts(scene: Scene, node: cst.CSTNode, index: cst.BaseExpression) -> bool:
-    """Whether an index is that of a loop: several devices are used side by side."""
-    names = {each.value for each in m.findall(index, m.Name()) if isinstance(each, cst.Name)}
+def counts(scene: Scene, node: cst.CSTNode, index: cst.BaseExpression) -> bool:
+    """Whether an index is that of a loop, or is bound within an expression: several devices are
+    used side by side."""
+    names = _names_in(index)
     above = scene.parent(node)
-    while above is not None and not isinstance(above, (cst.FunctionDef, cst.Lambda)):
-        target = (
-            getattr(above, "target", None) if isinstance(above, (cst.For, cst.CompFor)) else None
-        )
-        if target is not None and any(
-            isinstance(each, cst.Name) and each.value in names
-            for each in m.findall(target, m.Name())
-        ):
+    while above is not None and not isinstance(above, cst.FunctionDef):
+        if names & {name for target in _bound(above) for name in _names_in(target)}:
             return True
         above = scene.parent(above)
     return False
+
+
+def _bound(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """What holds the names that a loop, a comprehension or a lambda binds."""
+    if isinstance(node, cst.For):
+        yield node.target
+    elif isinstance(node, cst.BaseComp):
+        each: cst.CompFor | None = node.for_in
+        while each is not None:
+            yield each.target
+            each = each.inner_for_in
+    elif isinstance(node, cst.Lambda):
+        yield from (each.name for each in node.params.params)
+
+
+def _names_in(node: cst.CSTNode) -> set[str]:
+    return {each.value for each in m.findall(node, m.Name()) if isinstance(each, cst.Name)}
 
 
 def _fixed(scene: Scene, call: cst.Call) -> cst.BaseExpression | None:
@@ -219,11 +234,18 @@ def type_asked(scene: Scene, original: cst.Call, updated: cst.Call) -> cst.BaseE
 
 def bare_type(scene: Scene, original: cst.Call, updated: cst.Call) -> cst.BaseExpression | None:
     """`torch.Tensor(x)`, which no default device moves as a default type does."""
-    if not scene.project.by_type or scene.library(original.func) != "torch.Tensor":
+    default = scene.project.default
+    if default is Default.NONE or scene.library(original.func) != "torch.Tensor":
         return None
-    if m.matches(scene.parent(original) or original, m.Attribute(attr=m.Name("to"))):
+    if m.matches(scene.parent(original) or original, m.Attribute(attr=_MOVED)):
         return None
+    scene.done["tensor types"] += 1
+    if default is Default.SOMETIMES:
+        return moved_to(updated, cst.Arg(scene.code(scene.choice.default_device)))
     return moved_to(updated, cst.Arg(scene.device_expression(original)))
+
+
+_MOVED = m.Name("to") | m.Name("cuda")
 
 
 def default_type(scene: Scene, original: cst.Call, updated: cst.Call) -> cst.BaseExpression | None:

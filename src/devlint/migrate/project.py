@@ -10,6 +10,7 @@ from functools import partial
 from devlint import files
 from devlint.driver.discover import Failure, Source
 from devlint.migrate.choice import Choice
+from devlint.migrate.defaults import with_defaults
 from devlint.migrate.file import File, Migrated, Undecided, file_of
 from devlint.migrate.file import migrate as convert
 from devlint.migrate.surroundings import projects
@@ -46,8 +47,10 @@ def migrate(sources: Sequence[Source], choice: Choice, name: str) -> Migration:
         if file is not None:
             read.append(file)
     done = []
-    trees = [(file.source.path, file.tree) for file in read]
-    for file, project in zip(read, projects(trees, choice, name), strict=True):
+    chosen = with_defaults(read, sources)
+    trees = [(file.source.path, file.script.text, file.tree) for file, _ in chosen]
+    around = projects(trees, [default for _, default in chosen], choice, name)
+    for (file, _), project in zip(chosen, around, strict=True):
         try:
             migrated, left = with_room(partial(convert, file, project))
         except Exception as error:  # one bad file must not end the run

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 
 import libcst as cst
 import libcst.matchers as m
@@ -17,14 +18,21 @@ from devlint.migrate.syntax import dotted, expression
 from devlint.torchapi.table import Table
 
 
+class Default(Enum):
+    """Whether a type of CUDA is that of all tensors, `torch.Tensor` too."""
+
+    NONE = "as nothing sets one"
+    ALWAYS = "as the file itself sets it"
+    SOMETIMES = "under a condition, or where another file sets it"
+
+
 @dataclass(frozen=True, slots=True)
 class Project:
     """What is known of all files of a migration.
 
     `indices` are the fixed indices of CUDA devices that they name, `indexed` the expressions, as
     written, that `torch.cuda.set_device` is given. `late`: a file says on its way which devices are
-    visible, so that no file may ask for one while it is imported. `by_type`: a file makes a type of
-    CUDA that of all tensors, `torch.Tensor` too.
+    visible, so that no file may ask for one while it is imported.
     """
 
     choice: Choice
@@ -33,7 +41,7 @@ class Project:
     indices: Collection[int] = ()
     indexed: Collection[str] = ()
     late: bool = False
-    by_type: bool = False
+    default: Default = Default.NONE
 
 
 @dataclass(slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 import libcst.matchers as m
 
-from devlint.migrate.moves import SEVERAL, current
+from devlint.migrate.moves import SEVERAL, counts, current
 from devlint.migrate.scene import Scene
 from devlint.migrate.syntax import (
     argument,
@@ -49,6 +49,8 @@ def device_made(scene: Scene, original: cst.Call, updated: cst.Call) -> cst.Base
         return None
     if index is None and not _is_single(scene, original, value):
         return None
+    if index is not None and _is_one_of_several(scene, original, index):
+        return None
     if not _is_followed(scene, original):
         return None
     scene.done["devices"] += 1
@@ -69,6 +71,14 @@ def _is_single(scene: Scene, node: cst.CSTNode, value: cst.BaseExpression) -> bo
         scene.leave(node, SEVERAL)
         return False
     return True
+
+
+def _is_one_of_several(scene: Scene, node: cst.CSTNode, index: cst.BaseExpression) -> bool:
+    """Whether an index is another one at each turn of a loop."""
+    if counts(scene, node, index):
+        scene.leave(node, SEVERAL)
+        return True
+    return False
 
 
 def _chosen_at(scene: Scene, node: cst.BaseExpression) -> cst.BaseExpression:
@@ -94,6 +104,8 @@ def text(scene: Scene, original: cst.BaseExpression) -> cst.BaseExpression | Non
         return None
     index = cuda_of_index(original)
     if index is None and not _is_single(scene, original, original):
+        return None
+    if index is not None and _is_one_of_several(scene, original, index):
         return None
     scene.done["devices"] += 1
     if index is not None:

@@ -11,6 +11,7 @@ from typing import Any
 from devlint.runtime.patches import Patches
 from devlint.runtime.virtual.api import (
     autocast,
+    defaults,
     distributed,
     exchange,
     libraries,
@@ -131,7 +132,8 @@ class Emulation(ContextDecorator):
         autocast.patch(world, self._patches)
         world.functions.placeless = moves.placeless() - set(handlers)
         for api in (
-            storages, objects, modules, libraries, profiling, optimizers, distributed, exchange,
+            storages, objects, modules, defaults, libraries, profiling, optimizers, distributed,
+            exchange,
         ):  # fmt: skip
             api.patch(world, self._patches)
         factories.patch(self._patches)

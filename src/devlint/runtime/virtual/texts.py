@@ -74,6 +74,10 @@ def generator_device(expected: str, found: str) -> str:
     return f"Expected a '{expected}' device type for generator but found '{found}'"
 
 
+def legacy_device(expected: str, found: str) -> str:
+    return f"legacy constructor expects device type: {expected} but device type: {found} was passed"
+
+
 def no_float64(title: str) -> str:
     return (
         f"Cannot convert a {title} Tensor to float64 dtype as the {title} framework doesn't "

@@ -12,70 +12,26 @@ from typing import Any
 import torch
 import torch.cuda.comm
 import torch.nn.parallel.comm
-import torch.utils._device
 from torch import Tensor
 
 from devlint.runtime.patches import Patches
-from devlint.runtime.virtual import texts
 from devlint.runtime.virtual.errors import Operand, device_error
 from devlint.runtime.virtual.machine import Machine
 from devlint.runtime.virtual.mode_stack import FAST_PATHS
 from devlint.runtime.virtual.tags import CPU, put, shown_place, tensors_in
 from devlint.runtime.virtual.world import World, is_ours
 
-_REAL_TYPES = {name: getattr(torch, name) for name in texts.LEGACY_TYPES if hasattr(torch, name)}
-"""`torch.FloatTensor` and its like, also while others stand in their places."""
-
 _TRACER_WARNING: type[Warning] = torch.jit.TracerWarning  # type: ignore[attr-defined]
 
 
 def patch(world: World, patches: Patches) -> None:
     """Patch all of them."""
-    _patch_default_device(world, patches)
     _patch_data_parallel(world.machine, patches)
     _patch_compilers(world, patches)
     _patch_wrappers(world.machine, patches)
     _patch_nested(world.machine, patches)
     _patch_attention(world, patches)
     patches.enter_context(FAST_PATHS)
-
-
-def _patch_default_device(world: World, patches: Patches) -> None:
-    """`with torch.device("cuda"):` must not ask C++ for the real one."""
-    machine = world.machine
-
-    @patches.wrap(torch.utils._device.DeviceContext, "__torch_function__")
-    def pass_on(
-        given: Any, mode: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None
-    ) -> Any:
-        if machine.owns(mode.device) and not world.functions.is_on:
-            return func(*args, **(kwargs or {}))  # the call has been seen, and placed
-        return given(mode, func, types, args, kwargs)
-
-    @patches.wrap(torch, "set_default_tensor_type")
-    def set_default_tensor_type(set_type: Any, wanted: Any) -> None:
-        name = wanted if isinstance(wanted, str) else getattr(wanted, "_devlint_name", "")
-        prefix = f"torch.{machine.kind.type}."
-        last = name.rpartition(".")[2]
-        set_type(_REAL_TYPES.get(last, wanted))
-        if name.startswith(prefix):
-            torch.set_default_device(machine.kind.type)
-        elif (held := _default_device()) is not None and machine.owns(held):
-            torch.set_default_device(None)
-
-    before = _default_device()
-
-    @patches.callback
-    def forget() -> None:
-        left = _default_device()
-        if left is not None and machine.owns(left):
-            torch.set_default_device(before)
-
-
-def _default_device() -> torch.device | None:
-    """What `torch.set_default_device` was last given in this thread."""
-    held = getattr(torch._GLOBAL_DEVICE_CONTEXT, "device_context", None)
-    return None if held is None else held.device
 
 
 def _patch_data_parallel(machine: Machine, patches: Patches) -> None:
