@@ -10,7 +10,8 @@ of packages is copied, or so many files of it, drawn at random, since TorchFix t
 some dozens. Then all tools lint the same copy, one after the other, in one process and in two, and
 all of that five times: the tables have the medians. devlint runs all rules, TorchFix as well,
 flake8 and ruff their default. User seconds are those of all processes of a run, memory that of its
-largest. Tables are in Markdown, as docs/speed.md has them.
+largest; a process begins as a copy of this one, so less than 20 MiB isn't told. Tables are in
+Markdown, as docs/speed.md has them.
 
 devlint lets Python's garbage collector run rarely; the parsers alone go over files by devlint's own
 loop, so it runs as often there. Files that are drawn import others that aren't there: what devlint
@@ -207,7 +208,7 @@ def draw(found: Mapping[str, Costs], path: Path) -> None:
             alone = [costs[tool, 1] for tool in tools]
             left.barh(places, [cost.user for cost in alone], 0.4, label=group)
             right.barh(places, [cost.memory for cost in alone], 0.4)
-            left.set_yticks(places, tools)
+            left.set_yticks([0.2 + place for place in range(len(tools))], tools)
         left.set(xlabel="user seconds, one process", xscale="log")
         right.set(xlabel="MiB", yticks=[])
         for each in (left, right):
