@@ -247,17 +247,19 @@ class Frame:
 
     def objects(self, value: Value) -> list[Object]:
         """The objects of which a value refers to one."""
-        refs = value.data if isinstance(value.data, frozenset) else ()
-        several = [found for ref, found in self.state.heap.items() if ref in refs]
-        found = None if several else self.object(value)
-        return several if found is None else [found]
+        if isinstance(value.data, frozenset):
+            several = [found for ref, found in self.state.heap.items() if ref in value.data]
+            if several:
+                return several
+        found = self.object(value)
+        return [] if found is None else [found]
 
     def _several(self, refs: frozenset[Ref]) -> Object | None:
         """What is known of one of several modules, of which nobody knows which."""
+        if not refs <= self.state.heap.keys():
+            return None
         # In the order in which they were made: a set has another one in each run.
         known = [found for ref, found in self.state.heap.items() if ref in refs]
-        if len(known) != len(refs):
-            return None
         joined = reduce(join_objects, known)
         placed = [found.device for found in known if not found.stateless]
         if placed:  # what holds nothing is wherever the others are

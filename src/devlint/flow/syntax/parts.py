@@ -30,19 +30,22 @@ def is_private(name: str) -> bool:
 def parts(body: ir.Body) -> Iterator[ir.Function]:
     """The private functions and methods of a file that are called in one place, with arguments that
     are all in sight, and named nowhere else."""
+    classes = [statement.body for statement in body if isinstance(statement, ir.Class)]
+    inside = [each for row in (body, *classes) for each in row]
+    defined = [each for each in inside if isinstance(each, ir.Function) and is_private(each.name)]
+    many = Counter(each.name for each in defined)
+    if not many:
+        return
     named, called = Counter[str](), Counter[str]()
     for node in (each for statement in body for each in descendants(statement)):
         if isinstance(node, (ir.Name, ir.Attribute)):
-            named[last_name(node)] += 1
-        if isinstance(node, ir.Call) and not any(each.star for each in node.args):
-            called[last_name(node.func)] += 1
-    classes = [statement.body for statement in body if isinstance(statement, ir.Class)]
-    inside = [each for row in (body, *classes) for each in row]
-    defined = [each for each in inside if isinstance(each, ir.Function)]
-    many = Counter(each.name for each in defined)
+            if (name := last_name(node)) in many:
+                named[name] += 1
+        elif isinstance(node, ir.Call) and (name := last_name(node.func)) in many:
+            called[name] += not any(each.star for each in node.args)
     for each in defined:
         once = many[each.name] == named[each.name] == called[each.name] == 1
-        if once and is_private(each.name) and not each.decorators and not each.is_async:
+        if once and not each.decorators and not each.is_async:
             yield each
 
 
@@ -53,9 +56,11 @@ def with_parts(
     scan: Callable[[ir.Function], Scan],
 ) -> Scan:
     """What is found in a function and in its parts, in the names of the function."""
+    if parts.keys().isdisjoint(found.called | found.self_calls):
+        return found
     this = function.params[0].name if function.params else ""
     for call in (each for each in descendants(function) if isinstance(each, ir.Call)):
-        part = parts.get(last_name(call.func)) if parts else None
+        part = parts.get(last_name(call.func))
         if part is None or part is function:
             continue
         of_self = bool(self_attribute(call.func, this))
