@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 from devlint.flow.calls import contracts, directed, fields, outputs
@@ -165,6 +167,10 @@ def call_module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
         return NOTHING
     if place == UNKNOWN and info is not None and found is not None and found.stateless:
         return _computed(frame, node, value, info, args)
+    tells = info is not None and not managed and value.trait is not Trait.SELF
+    if info is not None and tells and not _is_judged(frame, value, inputs):
+        with _told_by_call(frame):
+            _computed(frame, node, value, info, args)
     if place == UNKNOWN:
         return _stateless_call(frame, node, func, source, inputs)
     if _is_given_object(frame, place, args):
@@ -193,6 +199,30 @@ def _given(
     if any(contracts.forward_of(each) is not None for each in frame.objects(part)):
         return contracts.needed(frame, node, module, part, args)
     return may_hold_tensors(frame, found, args)
+
+
+def _is_judged(frame: Frame, module: Value, inputs: list[Given]) -> bool:
+    """Whether something that a module needs is elsewhere: the call itself tells that."""
+    place = frame.place(module)
+    return any(difference(place, frame.place(value)) is not None for _, value in inputs)
+
+
+@contextmanager
+def _told_by_call(frame: Frame) -> Iterator[None]:
+    """While a `forward` runs with what one call gives, for what that tells of its lines. Nothing
+    changes by that, and what it tells on its own comes first."""
+    world = frame.world
+    before = world.facts, world.budget, world.guest_budget, frame.state
+    world.facts, frame.state = world.told_by_calls, frame.fork()
+    world.budget = world.guest_budget = _STATEMENTS
+    try:
+        yield
+    finally:
+        world.facts, world.budget, world.guest_budget, frame.state = before
+
+
+_STATEMENTS = 500
+"""What may run to judge a `forward` by one call."""
 
 
 def _is_pipeline(func: ir.Expr, args: Arguments) -> bool:
