@@ -88,8 +88,7 @@ def interpret(
 
 def _sieved(world: World) -> Iterator[Fact]:
     """What was written down, without what the file as a whole leaves no reason to report."""
-    told = {fact.node for fact in world.facts}
-    facts = [*world.facts, *(each for each in world.told_by_calls if each.node not in told)]
+    facts = [*world.facts, *world.told_by_calls]
     known = list(without_host_functions(world, facts))
     proved = list(without_unproven(world, known))
     first = list(first_of_each(proved))
