@@ -88,12 +88,13 @@ def interpret(
 
 def _sieved(world: World) -> Iterator[Fact]:
     """What was written down, without what the file as a whole leaves no reason to report."""
-    known = list(without_host_functions(world, world.facts))
+    facts = [*world.facts, *world.told_by_calls]
+    known = list(without_host_functions(world, facts))
     proved = list(without_unproven(world, known))
     first = list(first_of_each(proved))
     if world.record is not None:
         world.record.hear(world.home.body, world.given)
-        world.record.lost(world.facts, known, "calls-from-host")
+        world.record.lost(facts, known, "calls-from-host")
         world.record.lost(known, proved, "unproven-part-of-batch")
         world.record.lost(proved, first, "first-of-its-cause")
     return iter(first)

@@ -65,14 +65,17 @@ def creation(operand: Operand) -> ir.Expr:
 
 
 _GIVING = (Sort.LOADED, Sort.ENCODED)
+_MAKING = (Sort.MODULE, Sort.COPY, Sort.PRETRAINED)
 
 
 def root(odd: Operand) -> ir.Node | None:
     """The call that made a tensor where it is, or moved it there last; the loop or the call that
-    gave it, with others that belong to it."""
+    gave it, with others that belong to it; the call that made the module whose output it is."""
     given = [step.node for step in odd.steps if step.sort in _GIVING]
     if given and odd.origin in (Origin.LOADED, Origin.ENCODED):
         return given[-1]
+    if odd.origin is Origin.FOLLOWS and only_host(odd.device):
+        return next((step.node for step in odd.steps if step.sort in _MAKING), None)
     placed = fresh(odd) or odd.origin is Origin.MOVED
     last = odd.trace[-1].node if odd.trace and placed else None
     return last if isinstance(last, ir.Call) else None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from devlint.flow.bodies import answers, generators
 from devlint.flow.bodies.annotations import annotated
 from devlint.flow.bodies.classes import role_of
@@ -112,12 +114,17 @@ def _leads_nowhere(
     run doesn't know: then there is nothing to learn from following the call."""
     if isinstance(closure.node, ir.Lambda) or closure.file.scan(closure.node).answers:
         return False
-    given = (
-        [*positional[1:], *keywords.values()]
-        if closure.owner
-        else [*positional, *keywords.values()]
-    )
+    given = [*positional, *keywords.values()]
+    if closure.owner is not None and positional:
+        given[0:1] = _of_object(frame, positional[0])
     return all(value.kind in _UNINFORMATIVE for value in given)
+
+
+def _of_object(frame: Frame, receiver: Value) -> Iterable[Value]:
+    """What an object holds that this function has made: its class doesn't know what that is."""
+    found = frame.object(receiver)
+    made_here = receiver.kind is Kind.INSTANCE and receiver.trait is not Trait.SELF
+    return found.entries.values() if found is not None and made_here else ()
 
 
 _UNINFORMATIVE = (Kind.UNKNOWN, Kind.NUMBER, Kind.BOOL, Kind.NONE, Kind.DTYPE)

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 from devlint.flow.bodies import unregistered
 from devlint.flow.domain.derivation import Sort, Step
-from devlint.flow.domain.keys import stands_in
-from devlint.flow.domain.lattice import THE_MODULE, UNKNOWN, conditions, only_host
+from devlint.flow.domain.lattice import THE_MODULE, UNKNOWN, only_host
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import MADE, NOTHING, Kind, Origin, Value
 from devlint.flow.facts import KeptTensor
@@ -21,7 +20,7 @@ from devlint.flow.modules.placement import (
     place_kept,
     place_module,
 )
-from devlint.flow.modules.rewritten import is_asked_about, is_taken_along
+from devlint.flow.modules.rewritten import as_kept, is_asked_about
 from devlint.flow.modules.stale import remember
 from devlint.model import ir
 from devlint.model.reports import Hop
@@ -34,18 +33,12 @@ def register(info: ClassInfo, frame: Frame, this: Value) -> None:
     for name, value in frame.state.heap[this.data].entries.items():
         if value.kind.is_container:
             unregistered.tell(info, frame, name, value)
-        fresh = value.kind is Kind.TENSOR and value.origin in MADE
-        if fresh and not is_registered(value):
-            if info.moves_itself() or is_taken_along(info, name):
-                value = value.but(device=UNKNOWN)
-            elif only_host(value.device) and not any(map(stands_in, conditions(value.device))):
-                value = value.step(Sort.ATTRIBUTE, info.node).but(
-                    origin=Origin.ATTRIBUTE, data=(info, name)
-                )
-        elif value.trait is Trait.PERHAPS:
+        if value.trait is Trait.PERHAPS:
             stays = not info.moves_itself()
             stays = stays and not is_asked_about(info, name)
             value = value.but(data=(info, name)) if stays else NOTHING
+        else:
+            value = as_kept(info, name, value)
         entries[name] = remember(info, frame, name, value)
     frame.state.heap[this.data] = replace(frame.state.heap[this.data], entries=entries)
     place_parts(info, frame, this)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator
 from itertools import zip_longest
 
+from devlint.flow.domain.paths import Ref
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.value_joins import both
@@ -154,10 +155,30 @@ def is_registered_elsewhere(info: ClassInfo, frame: Frame, name: str, found: Obj
     count = len(found.items or ())
     if _is_made_of_parts(methods, name) or _is_added(methods, name, modules, count):
         return True
-    own = {ref for v in modules.values() for ref in both(v.data)}
-    own.add((info, "self"))
-    held = (*(found.items or ()), *found.entries.values(), found.element)
-    return any(outermost(ref) in own for v in held if v.kind is Kind.MODULE for ref in both(v.data))
+    own = {(info, "self"), *_reached(frame, modules.values())}
+    refs = list(_refs(_held(found)))
+    return bool(refs) and all(outermost(ref) in own for ref in refs)
+
+
+def _reached(frame: Frame, modules: Iterable[Value]) -> set[Ref]:
+    """Modules, and all that is registered in them."""
+    found: set[Ref] = set()
+    waiting = list(_refs(modules))
+    while waiting:
+        ref = waiting.pop()
+        inner = frame.state.heap.get(ref)
+        if ref not in found and inner is not None:
+            waiting.extend(_refs(_held(inner)))
+        found.add(ref)
+    return found
+
+
+def _held(found: Object) -> tuple[Value, ...]:
+    return (*(found.items or ()), *found.entries.values(), found.element)
+
+
+def _refs(values: Iterable[Value]) -> Iterator[Ref]:
+    return (ref for each in values if each.kind is Kind.MODULE for ref in both(each.data))
 
 
 def _is_added(methods: _Methods, name: str, modules: Container[str], count: int) -> bool:

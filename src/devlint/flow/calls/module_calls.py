@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 from devlint.flow.calls import contracts, directed, fields, outputs
@@ -9,7 +11,7 @@ from devlint.flow.calls.function_calls import call_function
 from devlint.flow.calls.module_inputs import may_hold_tensors
 from devlint.flow.domain.derivation import Sort, Step, shown
 from devlint.flow.domain.differences import difference
-from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, only_host
+from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, Symbol, only_host
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.traits import REGISTERED, Trait
 from devlint.flow.domain.values import (
@@ -26,6 +28,7 @@ from devlint.flow.frames.frame import Frame
 from devlint.flow.modules import wrapping
 from devlint.flow.modules.holdings import holds_buffers_only, may_inherit_something
 from devlint.flow.modules.placement import is_parted
+from devlint.flow.modules.rewritten import as_kept
 from devlint.flow.operations import arrivals, meet
 from devlint.flow.operations.attributes import new_instance
 from devlint.model import ir
@@ -165,6 +168,10 @@ def call_module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
         return NOTHING
     if place == UNKNOWN and info is not None and found is not None and found.stateless:
         return _computed(frame, node, value, info, args)
+    if info is not None and not managed and _is_told(frame, value, inputs):
+        with _told_by_call(frame):
+            _keep(frame, value, info)
+            _computed(frame, node, value, info, args)
     if place == UNKNOWN:
         return _stateless_call(frame, node, func, source, inputs)
     if _is_given_object(frame, place, args):
@@ -177,8 +184,10 @@ def call_module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
     if found is None and _is_pipeline(func, args):
         return NOTHING
     unproven = Trait.PART if found is None else None  # nobody knows what it is, or what it returns
+    row = frame.world.table.get(source) if kind is Kind.TENSOR else None
     there = Value(
         kind, place, origin=Origin.FOLLOWS, grad=True,
+        scalar=False if row is not None and row.parameters else None,
         trait=Trait.GUARDED if operand.guarded else unproven,
         trace=Step(Sort.OUTPUT, node, operand.value.trace),
     )  # fmt: skip
@@ -193,6 +202,42 @@ def _given(
     if any(contracts.forward_of(each) is not None for each in frame.objects(part)):
         return contracts.needed(frame, node, module, part, args)
     return may_hold_tensors(frame, found, args)
+
+
+def _is_told(frame: Frame, module: Value, inputs: list[Given]) -> bool:
+    """Whether a call tells where something is of which a `forward` by itself knows only that it is
+    somewhere; unless something that the module needs is elsewhere, which the call itself tells."""
+    place = frame.place(module)
+    places = [place, *(frame.place(value) for _, value in inputs)]
+    if module.trait is Trait.SELF or any(difference(place, each) is not None for each in places):
+        return False
+    return any(each != UNKNOWN and not isinstance(each, Symbol) for each in places)
+
+
+@contextmanager
+def _told_by_call(frame: Frame) -> Iterator[None]:
+    """While a `forward` runs with what one call gives, for what that tells of its lines. Nothing
+    changes by that, and what it tells on its own comes first."""
+    world = frame.world
+    before = world.facts, world.budget, world.guest_budget, frame.state
+    world.facts, frame.state = world.told_by_calls, frame.fork()
+    world.budget = world.guest_budget = _STATEMENTS
+    try:
+        yield
+    finally:
+        world.facts, world.budget, world.guest_budget, frame.state = before
+
+
+def _keep(frame: Frame, module: Value, info: ClassInfo) -> None:
+    """What a module keeps besides its parameters is seen as in the class's own methods."""
+    found = frame.object(module)
+    if found is not None and not isinstance(module.data, frozenset):
+        entries = {name: as_kept(info, name, value) for name, value in found.entries.items()}
+        frame.update(module, replace(found, entries=entries))
+
+
+_STATEMENTS = 500
+"""What may run to judge a `forward` by one call."""
 
 
 def _is_pipeline(func: ir.Expr, args: Arguments) -> bool:

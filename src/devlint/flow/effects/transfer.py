@@ -170,14 +170,15 @@ def _register(use: Use) -> Value:
     receiver, name = use.args.receiver, use.find((0, "name"))
     value = use.find((1, "tensor", "param", "module", "default"))
     registers = Trait.REGISTERS_BUFFER if use.row.name == _REGISTER_BUFFER else None
-    if receiver is None or name is None or not isinstance(name[1].data, str):
+    if receiver is None or name is None:
         return Value(Kind.NONE, trait=registers)
-    found = use.frame.object(receiver[1])
-    if found is not None:
-        kept = NOTHING if value is None else value[1]
+    found, kept = use.frame.object(receiver[1]), NOTHING if value is None else value[1]
+    spelled = isinstance(name[1].data, str)
+    if found is not None and (spelled or kept.kind is Kind.MODULE):
         holds = kept.kind is Kind.MODULE or kept.kind.is_container  # the list of a metric's state
         trait = kept.trait if holds else Trait.BUFFER
-        use.frame.update(receiver[1], found.with_entry(name[1].data, kept.but(trait=trait)))
+        entry = str(name[1].data) if spelled else ir.render(name[0])
+        use.frame.update(receiver[1], found.with_entry(entry, kept.but(trait=trait)))
     return Value(Kind.NONE, trait=registers)
 
 

@@ -150,6 +150,9 @@ class World:
     project: Names | None = None
     """The other files; None where they aren't followed."""
     facts: list[Fact] = field(default_factory=list)
+    told_by_calls: list[Fact] = field(default_factory=list)
+    """What one call of a module tells of lines of its `forward`: it counts where nothing is told of
+    them without that."""
     stores: dict[tuple[ClassInfo, str], list[tuple[ir.Stmt, Operand]]] = field(default_factory=dict)
     """Where `self.attribute` of a module class is written."""
     inherited: dict[tuple[ClassInfo, str], list[tuple[ir.Stmt, Operand]]] = field(

@@ -7,15 +7,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from devlint.flow.domain.lattice import UNKNOWN
+from devlint.flow.domain.derivation import Sort
+from devlint.flow.domain.keys import stands_in
+from devlint.flow.domain.lattice import UNKNOWN, conditions, only_host
 from devlint.flow.domain.traits import Trait
-from devlint.flow.domain.values import NOTHING, Kind, Value
+from devlint.flow.domain.values import MADE, NOTHING, Kind, Origin, Value
 from devlint.flow.facts import Role
 from devlint.flow.frames.files import ClassInfo, File
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import name_in
 from devlint.flow.frames.world import World
-from devlint.flow.modules.placement import place_module
+from devlint.flow.modules.placement import is_registered, place_module
 from devlint.flow.syntax.walk import descendants, self_attribute
 from devlint.model import ir
 from devlint.model.trees import called, last_name
@@ -141,6 +143,19 @@ def forget_tested(info: ClassInfo, frame: Frame, this: Value) -> None:
     if stored & found.entries.keys():
         kept = {name: value for name, value in found.entries.items() if name not in stored}
         frame.state.heap[this.data] = replace(found, entries=kept)
+
+
+def as_kept(info: ClassInfo, name: str, value: Value) -> Value:
+    """What a module keeps under a name: a tensor that it made and hasn't registered stays where it
+    was made, wherever the module goes, unless the class sees to it."""
+    if value.kind is not Kind.TENSOR or value.origin not in MADE or is_registered(value):
+        return value
+    if info.moves_itself() or is_taken_along(info, name):
+        return value.but(device=UNKNOWN)
+    if not only_host(value.device) or any(map(stands_in, conditions(value.device))):
+        return value
+    kept = value.step(Sort.ATTRIBUTE, info.node)
+    return kept.but(origin=Origin.ATTRIBUTE, data=(info, name))
 
 
 def is_taken_along(info: ClassInfo, name: str) -> bool:

@@ -80,6 +80,8 @@ def store(frame: Frame, node: ir.Attribute, value: Value, statement: ir.Stmt) ->
         holds = value.kind in (Kind.MODULE, Kind.TENSOR) or value.kind.is_container
         if frame.state.paths:
             frame.state.paths.pop(identity(node), None)
+        if isinstance(base.data, frozenset):
+            return  # one of several, and nobody knows which: what is known of them is known by each
         entries = {**found.entries, node.attr: value}
         frame.update(base, replace(found, entries=entries, stateless=found.stateless and not holds))
     elif found is not None and graphs.is_graph(frame, base):
