@@ -233,7 +233,8 @@ def _keep(frame: Frame, module: Value, info: ClassInfo) -> None:
     found = frame.object(module)
     if found is not None and not isinstance(module.data, frozenset):
         entries = {name: as_kept(info, name, value) for name, value in found.entries.items()}
-        frame.update(module, replace(found, entries=entries))
+        if any(entries[name] is not value for name, value in found.entries.items()):
+            frame.update(module, replace(found, entries=entries))
 
 
 _STATEMENTS = 500
