@@ -168,7 +168,7 @@ def call_module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
         return NOTHING
     if place == UNKNOWN and info is not None and found is not None and found.stateless:
         return _computed(frame, node, value, info, args)
-    if info is not None and not managed and _is_told(frame, value, inputs):
+    if info is not None and not managed and _is_told(frame, value, inputs, args):
         with _told_by_call(frame):
             _keep(frame, value, info)
             _computed(frame, node, value, info, args)
@@ -204,13 +204,14 @@ def _given(
     return may_hold_tensors(frame, found, args)
 
 
-def _is_told(frame: Frame, module: Value, inputs: list[Given]) -> bool:
+def _is_told(frame: Frame, module: Value, inputs: list[Given], args: Arguments) -> bool:
     """Whether a call tells where something is of which a `forward` by itself knows only that it is
     somewhere; unless something that the module needs is elsewhere, which the call itself tells."""
     place = frame.place(module)
-    places = [place, *(frame.place(value) for _, value in inputs)]
-    if module.trait is Trait.SELF or any(difference(place, each) is not None for each in places):
+    needed = (frame.place(value) for _, value in inputs)
+    if module.trait is Trait.SELF or any(difference(place, each) is not None for each in needed):
         return False
+    places = (place, *(frame.place(value) for _, value in args.all))
     return any(each != UNKNOWN and not isinstance(each, Symbol) for each in places)
 
 
