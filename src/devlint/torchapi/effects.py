@@ -121,6 +121,8 @@ class Row:
     """construct, create: the result requires a gradient (`nn.Parameter`)."""
     parameters: bool = True
     """construct of a module: it has parameters or buffers of its own, so it lives on a device."""
+    reduces: bool = False
+    """construct of a module: a loss, which gives one number unless `reduction` says otherwise."""
     weights: tuple[tuple[Arg, ...], ...] = ()
     """With `parameters = false`: it does hold a tensor where one of these is given, which has
     dimensions where `dims` says so (a weight for each class)."""

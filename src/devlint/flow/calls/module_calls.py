@@ -173,7 +173,9 @@ def call_module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
             _keep(frame, value, info)
             _computed(frame, node, value, info, args)
     if place == UNKNOWN:
-        return _stateless_call(frame, node, func, source, inputs)
+        told = _stateless_call(frame, node, func, source, inputs)
+        number = found is not None and found.gives_number and told.kind in TENSORS
+        return told.but(scalar=True) if number else told
     if _is_given_object(frame, place, args):
         return NOTHING
     several = source.rpartition(".")[2] in _SEVERAL_OUTPUTS
@@ -184,14 +186,22 @@ def call_module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
     if found is None and _is_pipeline(func, args):
         return NOTHING
     unproven = Trait.PART if found is None else None  # nobody knows what it is, or what it returns
-    row = frame.world.table.get(source) if kind is Kind.TENSOR else None
     there = Value(
         kind, place, origin=Origin.FOLLOWS, grad=True,
-        scalar=False if row is not None and row.parameters else None,
+        scalar=_gives(frame, found) if kind is Kind.TENSOR else None,
         trait=Trait.GUARDED if operand.guarded else unproven,
         trace=Step(Sort.OUTPUT, node, operand.value.trace),
     )  # fmt: skip
     return outputs.of_forward(frame, node, there, value)
+
+
+def _gives(frame: Frame, module: Object | None) -> bool | None:
+    """Whether a module of torch gives a tensor without dimensions, as a loss does, or with some, as
+    a layer does that has parameters; None where that isn't known."""
+    row = None if module is None else frame.world.table.get(meet.str_source(module))
+    if module is None or row is None:
+        return None
+    return module.gives_number or (False if row.parameters and not row.reduces else None)
 
 
 def _given(

@@ -32,6 +32,8 @@ class Object:
     managed: bool = False
     stateless: bool = False
     """A module that holds no parameter and no buffer: it is nowhere, wherever it is moved."""
+    gives_number: bool = False
+    """A loss that gives one number, which has no dimensions."""
     trace: Step | None = field(default=None, compare=False)
 
     def with_entry(self, key: str, value: Value) -> Object:

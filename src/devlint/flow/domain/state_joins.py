@@ -48,6 +48,7 @@ def join_objects(a: Object, b: Object, key: str | None = None) -> Object:
         guarded=a.guarded or b.guarded or (moved and key is not None),
         managed=a.managed or b.managed,
         stateless=a.stateless and b.stateless,
+        gives_number=a.gives_number and b.gives_number,
         trace=b.trace or a.trace if shown(a.trace) is None else a.trace,
     )
 

@@ -34,7 +34,7 @@ from devlint.flow.frames.arguments import Arguments, Given
 from devlint.flow.frames.frame import Frame
 from devlint.flow.modules import optimizers, wrapping
 from devlint.flow.operations import arrivals, meet
-from devlint.flow.operations.dimensions import dimensions
+from devlint.flow.operations.dimensions import dimensions, of_loss
 from devlint.model import ir
 from devlint.torchapi.effects import Dims, Effect, Row
 
@@ -233,6 +233,7 @@ def _module(use: Use) -> Value:
     found = Object(
         device=device, source=row.name, trace=told, items=inside, stateless=empty,
         element=NOTHING if inside is not None else child_of_list(frame, use.args),
+        gives_number=row.reduces and of_loss(use.args) is True,
     )  # fmt: skip
     return Value(Kind.MODULE, data=frame.allocate(use.node, found))
 

@@ -27,14 +27,14 @@ def dimensions(args: Arguments, row: Row, of: Value | None = None) -> bool | Non
         case Dims.SQUEEZE:
             return None if of is None or _has_one_element(of) else of.scalar
         case Dims.LOSS:
-            return _by_reduction_of_loss(args)
+            return of_loss(args)
     return None
 
 
 _REDUCED = ("mean", "sum", "batchmean")
 
 
-def _by_reduction_of_loss(args: Arguments) -> bool | None:
+def of_loss(args: Arguments) -> bool | None:
     """Whether a loss is one number: the mean, unless it is asked for otherwise."""
     given = args.keyword("reduction")
     asked = [] if given is None else [given[1]]
