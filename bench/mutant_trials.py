@@ -2,7 +2,7 @@
 
 Which rows each test runs is learned once by coverage. A mutant is tried by those that run its rows,
 the quickest first; where these are few, since what the row made may be remembered, by all that run
-the file.
+the file or are in one that imports it.
 
 Each mutant is a fork of one process that has loaded what tests need, and nothing of devlint: there
 an import finds the changed text, and no file is written.
@@ -20,6 +20,7 @@ import signal
 import sys
 import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.machinery import ModuleSpec, SourceFileLoader
@@ -36,10 +37,14 @@ ROOT = Path(__file__).resolve().parents[1]
 
 TESTS = [
     "tests/test_cases.py", "tests/test_pages.py", "tests/test_facts.py", "tests/rules",
-    "tests/flow", "tests/test_lint.py", "tests/test_fix.py", "tests/test_why.py",
-    "tests/test_score.py", "tests/test_policy.py", "tests/test_policy_names.py",
-    "tests/test_fingerprint.py", "tests/test_dumping.py", "tests/torchapi/test_table.py",
-    "tests/driver/test_pedantic.py", "tests/driver/test_notebooks.py",
+    *(f"tests/flow/test_{name}.py" for name in (
+        "contexts", "coverage", "derivation", "elsewhere", "interpreter", "parts", "project",
+        "required", "state",
+    )),
+    "tests/test_lint.py", "tests/test_fix.py", "tests/test_why.py", "tests/test_score.py",
+    "tests/test_policy.py", "tests/test_policy_names.py", "tests/test_fingerprint.py",
+    "tests/test_dumping.py", "tests/torchapi/test_table.py", "tests/driver/test_pedantic.py",
+    "tests/driver/test_notebooks.py",
 ]  # fmt: skip
 OPTIONS = ["-q", "-p", "no:cacheprovider", "-p", "no:randomly"]
 
@@ -57,6 +62,8 @@ class Seen:
     seconds: dict[str, float]
     rows: dict[str, dict[str, list[int]]]
     """Their numbers, in the order of `seconds`."""
+    left_out: list[str]
+    """Slow tests, and those that fail."""
 
     def of(self, mutant: Mutant) -> list[str]:
         """The tests that may find a mutant, the quickest first."""
@@ -65,7 +72,19 @@ class Seen:
         if len(found) < FEW:
             found = {test for tests in rows.values() for test in tests}
         names = list(self.seconds)
-        return sorted((names[test] for test in found), key=lambda test: self.seconds[test])
+        tests = {names[test] for test in found}
+        if len(found) < FEW or not mutant.within:
+            tests |= set(self._of_files(Changed(mutant).name))
+        return sorted(tests, key=lambda test: self.seconds[test])
+
+    def _of_files(self, module: str) -> Iterator[str]:
+        """The tests of files that import a module: they may run nothing of it, and read a table."""
+        names = defaultdict[str, list[str]](list)
+        for test in self.seconds:
+            names[test.partition("::")[0]].append(test)
+        for file, tests in names.items():
+            if module in (ROOT / file).read_text(encoding="utf-8"):
+                yield from tests
 
 
 class Learning:
@@ -73,12 +92,15 @@ class Learning:
 
     def __init__(self, measured: coverage.Coverage) -> None:
         self.seconds: dict[str, float] = {}
+        self.started: list[str] = []
+        self.failed = set[str]()
         self._measured = measured
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         """Around one test."""
         start = time.process_time()
+        self.started.append(item.nodeid)
         self._measured.switch_context(item.nodeid)
         result = yield
         self._measured.switch_context("")
@@ -86,9 +108,9 @@ class Learning:
         return result
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Forget what doesn't pass."""
+        """Note what doesn't pass."""
         if not report.passed:
-            self.seconds.pop(report.nodeid, None)
+            self.failed.add(report.nodeid)
 
 
 def learned(paths: Sequence[Path]) -> Seen:
@@ -102,7 +124,11 @@ def learned(paths: Sequence[Path]) -> Seen:
             plugin = Learning(measured)
             pytest.main([*OPTIONS, *TESTS], plugins=[plugin])
             measured.stop()
-            quick = {test: spent for test, spent in plugin.seconds.items() if spent < SLOW}
+            quick = {
+                test: spent
+                for test, spent in plugin.seconds.items()
+                if spent < SLOW and test not in plugin.failed
+            }
             number = {test: index for index, test in enumerate(quick)}
             data, rows = measured.get_data(), dict[str, dict[int, list[int]]]()
             for name in data.measured_files():
@@ -110,7 +136,8 @@ def learned(paths: Sequence[Path]) -> Seen:
                     row: [number[test] for test in tests if test in number]
                     for row, tests in data.contexts_by_lineno(name).items()
                 }
-            Path(file.name).write_text(json.dumps([quick, rows]), encoding="utf-8")
+            left_out = [test for test in plugin.started if test not in number]
+            Path(file.name).write_text(json.dumps([quick, rows, left_out]), encoding="utf-8")
             os._exit(0)
         os.waitpid(pid, 0)
         return Seen(*json.loads(file.read()))
@@ -119,18 +146,24 @@ def learned(paths: Sequence[Path]) -> Seen:
 class Chosen:
     """Runs some tests, in their order, and each for a limited time."""
 
-    def __init__(self, tests: Sequence[str], seconds: dict[str, float]) -> None:
+    def __init__(self, tests: Sequence[str], seen: Seen) -> None:
         self._tests = tests
-        self._seconds = seconds
+        self._seen = seen
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Leave the others out."""
+        """Leave the others out; not those whose parameters come from the changed text."""
         by_id = {item.nodeid: item for item in items}
-        items[:] = [by_id[test] for test in self._tests if test in by_id]
+        known = {*self._seen.seconds, *self._seen.left_out}
+        functions = {test.partition("[")[0] for test in self._tests}
+        chosen = [by_id[test] for test in self._tests if test in by_id]
+        for name, item in by_id.items():
+            if name not in known and name.partition("[")[0] in functions:
+                chosen.append(item)
+        items[:] = chosen
 
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """The processor's time, since the machine may be busy; what overruns it is killed."""
-        signal.setitimer(signal.ITIMER_VIRTUAL, 5 + 20 * self._seconds[item.nodeid])
+        signal.setitimer(signal.ITIMER_VIRTUAL, 5 + 20 * self._seen.seconds.get(item.nodeid, 1.0))
 
 
 class Changed(SourceFileLoader):
@@ -160,7 +193,7 @@ def tried(mutant: Mutant, seen: Seen) -> str:
     """What becomes of a mutant: "killed", "timed out" or "survived"."""
     tests = seen.of(mutant)
     for part in (tests[:FIRST], tests[FIRST:]):
-        status = _status(mutant, part, seen.seconds) if part else 0
+        status = _status(mutant, part, seen) if part else 0
         if os.WIFSIGNALED(status):
             return "timed out"
         if status:
@@ -168,7 +201,7 @@ def tried(mutant: Mutant, seen: Seen) -> str:
     return "survived"
 
 
-def _status(mutant: Mutant, tests: list[str], seconds: dict[str, float]) -> int:
+def _status(mutant: Mutant, tests: list[str], seen: Seen) -> int:
     pid = os.fork()
     if pid:
         return os.waitpid(pid, 0)[1]
@@ -184,5 +217,5 @@ def _status(mutant: Mutant, tests: list[str], seconds: dict[str, float]) -> int:
         for name in ("devlint.lint", changed.name):  # before pytest, which puts its finder first
             importlib.import_module(name)
         files = sorted({test.partition("::")[0] for test in tests})
-        code = pytest.main(["-x", *OPTIONS, *files], plugins=[Chosen(tests, seconds)])
+        code = pytest.main(["-x", *OPTIONS, *files], plugins=[Chosen(tests, seen)])
     os._exit(code)
