@@ -112,6 +112,8 @@ def test_a_row_without_all_it_needs_is_refused(field: str) -> None:
         ('pattern = "a"', 'pattern = "a"\nstem = "b"'),
         ('reason = "so"', 'reason = " "'),
         ('source = "x"', 'source = ""'),
+        ('source = "x"', 'source = "x"\nnote = "y"'),
+        ('rule = "DEV103"\n', ""),
     ],
 )
 def test_a_row_that_says_something_else_is_refused(right: str, wrong: str) -> None:
