@@ -833,3 +833,31 @@ def test_a_generator_that_is_handed_on(tmp_path: Path) -> None:
         },
     )
     assert found(tmp_path, "train.py") == ["DEV207:6"]
+
+
+def test_the_object_whose_method_is_called_tells_the_device(tmp_path: Path) -> None:
+    files = {
+        "steps.py": """
+            import torch
+
+            class Step:
+                def __init__(self, device):
+                    self.device = torch.device(device)
+                    self.weight = torch.ones(3, device=self.device)
+
+                def apply(self, rows):
+                    return rows * self.weight
+        """,
+        "use.py": """
+            import torch
+            from steps import Step
+
+            def run():
+                step = Step("cuda:1")
+                return step.apply(torch.ones(3))
+        """,
+    }
+    write(tmp_path, files)
+    (finding,) = lint(tmp_path, "use.py")
+    assert finding.fix is not None
+    assert [edit.content for edit in finding.fix.edits] == [", device=step.device"]
