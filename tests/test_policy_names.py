@@ -160,6 +160,20 @@ def test_a_derivation_names_the_row() -> None:
     assert "DEV201" not in {each.code for each in check(LOADER.encode(), FILE, given).findings}
 
 
+def test_a_device_that_is_one_by_its_name_alone_names_the_row() -> None:
+    code = """\
+import torch
+
+def run(net, rows, args):
+    device = args.device
+    with torch.cuda.amp.autocast():
+        return net(rows)
+"""
+    found = check(code.encode(), FILE, settings()).findings
+    (finding,) = [each for each in found if each.code == "DEV107"]
+    assert "policy.names-for-the-device" in finding.sorts
+
+
 def judged(text: str, row: int, code: str, given: Settings) -> list[Judged]:
     return [each for each in why(text.encode(), FILE, given, row).findings if each.code == code]
 
