@@ -202,7 +202,7 @@ SPELLINGS = [
     ("cuda:" + "0" * 5_000 + "7", "cuda:7", Safety.SAFE),
     ("cudda:" + "9" * 5_000, "", None),
     ("cuda:-1", "", None),
-    ("auto", "", None),
+    *((name, "", None) for name in ("auto", "none", "None", "accelerator")),
     ("", "", None),
 ]
 
