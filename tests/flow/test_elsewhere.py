@@ -861,3 +861,35 @@ def test_the_object_whose_method_is_called_tells_the_device(tmp_path: Path) -> N
     (finding,) = lint(tmp_path, "use.py")
     assert finding.fix is not None
     assert [edit.content for edit in finding.fix.edits] == [", device=step.device"]
+
+
+def test_a_method_that_a_base_calls_isn_t_fixed_by_the_words_of_the_base(tmp_path: Path) -> None:
+    files = {
+        "base.py": """
+            from torch import nn
+
+            class Base(nn.Module):
+                def __init__(self):
+                    super().__init__()
+                    self.fc = nn.Linear(3, 3)
+
+                def scaled(self):
+                    return self.fc.weight * self.scale()
+        """,
+        "net.py": """
+            import torch
+            from base import Base
+
+            class Net(Base):
+                def scale(self):
+                    return torch.ones(3)
+
+                def run(self):
+                    return self.scaled()
+        """,
+    }
+    write(tmp_path, files)
+    (finding,) = lint(tmp_path, "net.py")
+    assert (finding.code, finding.span.row) == ("DEV203", 7)
+    assert finding.fix is None
+    assert [step.filename for step in finding.trace if step.filename] == [str(tmp_path / "base.py")]
