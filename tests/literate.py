@@ -259,8 +259,10 @@ def _wrong_fix(case: Case, findings: list[Finding]) -> Iterator[str]:
     """What is wrong with the fixes of a block that a block `fixed` follows."""
     if case.fixed is None or (case.only is not None and case.only.fix == "never"):
         return
-    if not findings or any(finding.fix is None for finding in findings):
-        return
+    for finding in findings:
+        if finding.fix is None:
+            yield f"{case.at(finding.span.row)}: no fix of {finding.code}, but a block `fixed`"
+            return
     result = fix(case, case.source.encode())
     for dropped in result.dropped:
         place = case.at(dropped.finding.span.row)

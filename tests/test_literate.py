@@ -163,6 +163,14 @@ def test_a_fixed_block_is_what_the_fixes_give(
     assert problems(second) == []
 
 
+def test_a_fixed_block_wants_a_fix(tmp_path: Path) -> None:
+    block = "```python error\nimport torch\n\ntorch.zeros(3).cuda(7)  # error: [DEV104]\n```\n"
+    text = f'# A\n```toml\nselect = ["DEV104"]\n```\n{block}```python fixed\nimport torch\n```\n'
+    first, _ = cases(tmp_path, text)
+    (found,) = problems(first)
+    assert found.endswith("no fix of DEV104, but a block `fixed`")
+
+
 def test_pages_are_about_their_own_rule() -> None:
     page = find("DEV101")
     assert page is not None

@@ -88,12 +88,20 @@ def test_a_row_without_all_it_needs_is_refused(field: str) -> None:
         ('stem = "a"', 'stem = "a"\nunless = "b"\nbut_in = "c"'),
         ('reason = "so"', 'reason = " "'),
         ('source = "x"', 'source = ""'),
+        ('source = "x"', 'source = "x"\nnote = "y"'),
     ],
 )
 def test_a_row_that_says_something_else_is_refused(right: str, wrong: str) -> None:
     assert right in without("")
     with pytest.raises(RowError, match=r"^row: "):
         read(without("").replace(right, wrong))
+
+
+def test_a_row_may_speak_of_folders_alone() -> None:
+    (row,) = read(without("").replace('stem = "a"', 'folder = "b"\nnear = 1')).values()
+    assert row.speaks_of("x/b/a.py")
+    assert not row.speaks_of("b/x/a.py")
+    assert not row.speaks_of("x/y/b.py")
 
 
 def test_a_case_names_a_rule_and_a_file() -> None:

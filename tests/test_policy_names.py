@@ -112,6 +112,8 @@ def test_a_row_without_all_it_needs_is_refused(field: str) -> None:
         ('pattern = "a"', 'pattern = "a"\nstem = "b"'),
         ('reason = "so"', 'reason = " "'),
         ('source = "x"', 'source = ""'),
+        ('source = "x"', 'source = "x"\nnote = "y"'),
+        ('rule = "DEV103"\n', ""),
     ],
 )
 def test_a_row_that_says_something_else_is_refused(right: str, wrong: str) -> None:
@@ -156,6 +158,20 @@ def test_a_derivation_names_the_row() -> None:
     assert "policy.loaders" in finding.sorts
     given = settings(loaders=False)
     assert "DEV201" not in {each.code for each in check(LOADER.encode(), FILE, given).findings}
+
+
+def test_a_device_that_is_one_by_its_name_alone_names_the_row() -> None:
+    code = """\
+import torch
+
+def run(net, rows, args):
+    device = args.device
+    with torch.cuda.amp.autocast():
+        return net(rows)
+"""
+    found = check(code.encode(), FILE, settings()).findings
+    (finding,) = [each for each in found if each.code == "DEV107"]
+    assert "policy.names-for-the-device" in finding.sorts
 
 
 def judged(text: str, row: int, code: str, given: Settings) -> list[Judged]:

@@ -328,3 +328,39 @@ def test_what_a_program_does_at_its_top_level(tmp_path: Path) -> None:
     assert lint(tmp_path, "program.py", {"program.py": program}) == []
     files = {"other.py": "import program"}
     assert lint(tmp_path, "program.py", files) == ["DEV203:5"]
+
+
+@pytest.mark.parametrize(
+    ("statement", "found"),
+    [
+        ("print(special.weights)", ["DEV202:11"]),
+        ("special.weights = special.weights.cuda()", []),
+    ],
+)
+def test_what_a_base_does_with_an_attribute_that_another_file_places(
+    tmp_path: Path, statement: str, found: list[str]
+) -> None:
+    files = {
+        "trainer.py": """
+            class Trainer:
+                def __init__(self, device):
+                    self.device = device
+
+                def step(self, x):
+                    return x.to(self.device) * self.weights
+        """,
+        "special.py": """
+            import torch
+            from trainer import Trainer
+
+            class Special(Trainer):
+                def __init__(self, device):
+                    super().__init__(device)
+                    self.weights = torch.ones(3)
+
+                def epoch(self, batches):
+                    return [self.step(x) for x in batches]
+        """,
+        "train.py": f"def run(special):\n    {statement}\n",
+    }
+    assert lint(tmp_path, "special.py", files) == found

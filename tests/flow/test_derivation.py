@@ -127,6 +127,12 @@ FRESH = "source.default-device"
             "DEV202",
             {"summary.call", FRESH, "move.named"},
         ),
+        (
+            "import torch\n\ndef run(model):\n    weight = next(model.parameters())\n"
+            "    return weight + torch.ones(3)\n",
+            "DEV203",
+            {"heap.held-by-module", FRESH},
+        ),
     ],
 )
 def test_a_finding_tells_how_both_sides_are_known(source: str, code: str, sorts: set[str]) -> None:

@@ -833,3 +833,63 @@ def test_a_generator_that_is_handed_on(tmp_path: Path) -> None:
         },
     )
     assert found(tmp_path, "train.py") == ["DEV207:6"]
+
+
+def test_the_object_whose_method_is_called_tells_the_device(tmp_path: Path) -> None:
+    files = {
+        "steps.py": """
+            import torch
+
+            class Step:
+                def __init__(self, device):
+                    self.device = torch.device(device)
+                    self.weight = torch.ones(3, device=self.device)
+
+                def apply(self, rows):
+                    return rows * self.weight
+        """,
+        "use.py": """
+            import torch
+            from steps import Step
+
+            def run():
+                step = Step("cuda:1")
+                return step.apply(torch.ones(3))
+        """,
+    }
+    write(tmp_path, files)
+    (finding,) = lint(tmp_path, "use.py")
+    assert finding.fix is not None
+    assert [edit.content for edit in finding.fix.edits] == [", device=step.device"]
+
+
+def test_a_method_that_a_base_calls_isn_t_fixed_by_the_words_of_the_base(tmp_path: Path) -> None:
+    files = {
+        "base.py": """
+            from torch import nn
+
+            class Base(nn.Module):
+                def __init__(self):
+                    super().__init__()
+                    self.fc = nn.Linear(3, 3)
+
+                def scaled(self):
+                    return self.fc.weight * self.scale()
+        """,
+        "net.py": """
+            import torch
+            from base import Base
+
+            class Net(Base):
+                def scale(self):
+                    return torch.ones(3)
+
+                def run(self):
+                    return self.scaled()
+        """,
+    }
+    write(tmp_path, files)
+    (finding,) = lint(tmp_path, "net.py")
+    assert (finding.code, finding.span.row) == ("DEV203", 7)
+    assert finding.fix is None
+    assert [step.filename for step in finding.trace if step.filename] == [str(tmp_path / "base.py")]

@@ -111,7 +111,10 @@ class Net(nn.Module):
     def forward(self, x):
         return self.rnn(x.relu(), states(3))
 """
-    assert [finding.fix for finding in found(states)] == [None, None]
+    findings = found(states)
+    assert [finding.fix for finding in findings] == [None, None]
+    there = "on the device of the module, as `device=next(self.parameters()).device`"
+    assert all(there in finding.help for finding in findings)
 
 
 def test_the_gravest_meeting_counts() -> None:

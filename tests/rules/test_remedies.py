@@ -6,9 +6,9 @@ import textwrap
 
 import pytest
 
-from devlint.config.settings import Settings
+from devlint.config.settings import Settings, check_layer, merge
 from devlint.lint import check_source
-from devlint.model.findings import Finding
+from devlint.model.findings import Finding, Safety
 
 MODULE = """
     import torch
@@ -206,3 +206,20 @@ def test_a_module_is_asked_for_its_device_by_its_parameters() -> None:
     assert fix is not None
     (edit,) = fix.edits
     assert edit.content == ".to(next(self.backbone.parameters()).device)"
+
+
+@pytest.mark.parametrize(
+    ("made", "safety"),
+    [
+        *((f"{name}(3)", Safety.SAFE) for name in ("zeros", "ones", "empty", "eye", "arange")),
+        ("full((3,), 1.0)", Safety.SAFE),
+        *((f"{name}(3)", Safety.UNSAFE) for name in ("rand", "randn", "randperm")),
+        ("randint(9, (3,))", Safety.UNSAFE),
+    ],
+)
+def test_what_is_drawn_elsewhere_has_other_values(made: str, safety: Safety) -> None:
+    code = f"import torch\n\ndevice = torch.device('cuda')\nx = torch.{made}.to(device)\n"
+    settings = merge([check_layer("x", "", {"select": ["DEV504"]})])
+    (finding,) = check_source(code.encode(), "x.py", settings)
+    assert finding.fix is not None
+    assert finding.fix.safety is safety

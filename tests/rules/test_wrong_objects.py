@@ -189,7 +189,12 @@ SPELLINGS = [
     ("cuda::0", "cuda:0", Safety.SAFE),
     ("cuda ", "cuda", Safety.SAFE),
     ("cuda:", "cuda", Safety.SAFE),
+    *((name.upper(), name, Safety.SAFE) for name in ("cpu", "mps", "xpu", "xla", "hpu", "mtia")),
+    *((name.upper(), name, Safety.SAFE) for name in ("meta", "hip", "maia", "vulkan")),
     ("gpu", "cuda", Safety.UNSAFE),
+    ("nvidia", "cuda", Safety.UNSAFE),
+    ("rocm:0", "cuda:0", Safety.UNSAFE),
+    ("metal", "mps", Safety.UNSAFE),
     ("gpu:1", "cuda:1", Safety.UNSAFE),
     ("GPU0", "cuda:0", Safety.UNSAFE),
     ("cudda", "cuda", None),
@@ -197,7 +202,7 @@ SPELLINGS = [
     ("cuda:" + "0" * 5_000 + "7", "cuda:7", Safety.SAFE),
     ("cudda:" + "9" * 5_000, "", None),
     ("cuda:-1", "", None),
-    ("auto", "", None),
+    *((name, "", None) for name in ("auto", "none", "None", "accelerator")),
     ("", "", None),
 ]
 

@@ -29,6 +29,7 @@ from devlint.flow.frames.files import ClassInfo, Closure, File
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.record import Record
 from devlint.flow.frames.world import Heard, Steps, World
+from devlint.flow.modules.constructed import without_rewritten
 from devlint.flow.modules.stale import settled
 from devlint.flow.operations.batches import without_unproven
 from devlint.flow.project import Project
@@ -88,13 +89,13 @@ def interpret(
 
 def _sieved(world: World) -> Iterator[Fact]:
     """What was written down, without what the file as a whole leaves no reason to report."""
-    facts = [*world.facts, *world.told_by_calls]
-    known = list(without_host_functions(world, facts))
+    seen = list(without_rewritten(world, [*world.facts, *world.told_by_calls]))
+    known = list(without_host_functions(world, seen))
     proved = list(without_unproven(world, known))
     first = list(first_of_each(proved))
     if world.record is not None:
         world.record.hear(world.home.body, world.given)
-        world.record.lost(facts, known, "calls-from-host")
+        world.record.lost(seen, known, "calls-from-host")
         world.record.lost(known, proved, "unproven-part-of-batch")
         world.record.lost(proved, first, "first-of-its-cause")
     return iter(first)

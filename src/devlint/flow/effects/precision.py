@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from devlint.flow.devices.indexed import spelled
 from devlint.flow.devices.named import last_name
-from devlint.flow.domain.derivation import Sort
+from devlint.flow.domain.derivation import Sort, steps
 from devlint.flow.domain.lattice import Device, Guarded, Symbol, is_place_of_argument
 from devlint.flow.domain.paths import as_device
 from devlint.flow.domain.values import Kind, Value
@@ -78,13 +80,15 @@ _Chosen = tuple[ir.Expr, Value, tuple[Hop, ...]]
 
 def _described(frame: Frame, call: ApiCall, chosen: _Chosen | None) -> MixedPrecision:
     given = _device_type(call)
-    text, is_device = "", False
+    text, is_device, context = "", False, call.context
     because: tuple[Hop, ...] = ()
     if chosen is not None and (chosen[2] or not _is_scaler(call, chosen[0])):
         node, value, because = chosen
         text, is_device = ir.render(node), value.kind is Kind.DEVICE
+        rows = (step.name for step in steps(value.trace) if step.sort is Sort.HYPOTHESIS)
+        context = replace(context, by=(*context.by, *rows))
     return MixedPrecision(
-        call.node, call.context, call.name, given, _whole(frame, given), text, is_device, because,
+        call.node, context, call.name, given, _whole(frame, given), text, is_device, because,
         dotted(frame, ir.Name("torch")) == "torch",
         None if given is None else spelled(frame, given.node, given.value),
     )  # fmt: skip

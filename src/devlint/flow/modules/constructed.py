@@ -7,17 +7,20 @@ dataclass says to be a tensor is one, wherever it was put.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from devlint.flow.domain.derivation import Sort, Step
-from devlint.flow.domain.lattice import only_host
+from devlint.flow.domain.lattice import UNKNOWN, only_host
 from devlint.flow.domain.paths import Path, given_tensor, path_value
 from devlint.flow.domain.state import Heap, Object, State
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import MADE, Kind, Origin, Value
+from devlint.flow.facts import Fact, Operand
+from devlint.flow.facts.changes import changed
 from devlint.flow.frames.files import ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
+from devlint.flow.frames.world import World
 from devlint.flow.syntax.scan import MOVES
 from devlint.model import ir
 
@@ -63,6 +66,28 @@ def held(frame: Frame, path: Typed, node: ir.Attribute) -> Value | None:
     if made is None:
         return None
     return made.but(trace=Step(Sort.CONSTRUCTOR, node, name=info.node.name))
+
+
+def without_rewritten(world: World, facts: Iterable[Fact]) -> Iterator[Fact]:
+    """The facts, where nothing is known of what a constructor made if that was written from outside
+    of the object since: by a function that ran after the one that uses it, say."""
+
+    lost: list[Operand] = []
+
+    def known(operand: Operand) -> Operand:
+        if not any(map(rewritten, operand.steps)):
+            return operand
+        lost.append(operand)
+        return replace(operand, device=UNKNOWN)
+
+    def rewritten(step: Step) -> bool:
+        node = step.node if step.sort is Sort.CONSTRUCTOR else None
+        return isinstance(node, ir.Attribute) and node.attr in world.written
+
+    for fact in facts:
+        lost.clear()
+        left = changed(fact, known) if world.written else fact
+        yield left if lost else fact
 
 
 def _made(frame: Frame, info: ClassInfo) -> dict[str, Value]:
