@@ -75,13 +75,15 @@ class Mutant:
     """The function or class around it."""
     was: str
     now: str
+    nth: int
+    """How many rows above say the same."""
     operator: str
     text: str
 
     @property
-    def key(self) -> tuple[str, str, str, str]:
+    def key(self) -> tuple[str | int, ...]:
         """The same as long as these lines are, wherever they stand."""
-        return self.path.as_posix(), self.within, self.was, self.now
+        return self.path.as_posix(), self.within, self.was, self.now, self.nth
 
     def __str__(self) -> str:
         changed = [f"    - {line}" for line in self.was.splitlines()]
@@ -154,6 +156,7 @@ class File:
     def mutants(self, place: _Place) -> list[Mutant]:
         """All mutants of a place that are Python and another program."""
         before = self.module.code
+        rows = [row.strip() for row in before.splitlines()]
         found = []
         for operator, node in _changed(place.node):
             changed = self.module.deep_replace(place.node, node)
@@ -163,7 +166,9 @@ class File:
             lines = [*difflib.unified_diff(before.splitlines(), text.splitlines(), n=0)][2:]
             was = "\n".join(line[1:].strip() for line in lines if line.startswith("-"))
             now = "\n".join(line[1:].strip() for line in lines if line.startswith("+"))
-            found.append(Mutant(self.path, place.rows, place.within, was, now, operator, text))
+            above = rows[: int(lines[0].split()[1].lstrip("-").partition(",")[0]) - 1]
+            nth = above.count(was.partition("\n")[0])
+            found.append(Mutant(self.path, place.rows, place.within, was, now, nth, operator, text))
         return found
 
 

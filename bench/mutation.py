@@ -30,7 +30,7 @@ from mutant_trials import ROOT, Seen, learned, tried
 from mutants import drawn
 
 JUDGED = ROOT / "bench" / "mutants.jsonl"
-KEYS = ("path", "within", "was", "now")
+KEYS = ("path", "within", "was", "now", "nth")
 SOURCE = ROOT / "src" / "devlint"
 FLOW = SOURCE / "flow"
 
@@ -54,7 +54,7 @@ ROOMS = {
 }
 
 
-def judgements() -> dict[tuple[str, ...], str]:
+def judgements() -> dict[tuple[str | int, ...], str]:
     """Why survivors that somebody has read survive."""
     if not JUDGED.exists():
         return {}
@@ -100,7 +100,7 @@ def main() -> None:
     totals = Counter[str]()
     operators = defaultdict[str, Counter[str]](Counter)
     lines: list[str] = []
-    unread: list[dict[str, str]] = []
+    unread: list[dict[str, str | int]] = []
     for name, paths in rooms.items():
         results = Counter[str]()
         print(f"\n{name}")

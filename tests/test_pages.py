@@ -93,6 +93,14 @@ def test_fix_is_as_often_as_the_page_says(page: Page) -> None:
 
 
 @each_page
+def test_findings_say_what_to_do(page: Page) -> None:
+    for case in page_cases(page):
+        for finding in lint(case, case.source.encode()):
+            assert isinstance(finding.help, str)
+            assert finding.help or finding.fix or page.code.startswith("DEV0")
+
+
+@each_page
 def test_findings_carry_the_metadata(page: Page) -> None:
     findings = [
         finding for case in page_cases(page) for finding in lint(case, case.source.encode())

@@ -15,7 +15,7 @@ from devlint.config.selection import catalogue
 from devlint.config.settings import Settings, SettingsError, check_layer, merge
 from devlint.driver.dumping import facts_of
 from devlint.lint import check
-from devlint.policy.hypotheses import MEANINGS, Example, Hypothesis, read
+from devlint.policy.hypotheses import MEANINGS, OF, Example, Hypothesis, read
 from devlint.policy.toml import RowError
 from devlint.source.script import Part
 from devlint.why import Judged, why
@@ -120,6 +120,11 @@ def test_a_row_that_says_something_else_is_refused(right: str, wrong: str) -> No
     assert right in without_field("")
     with pytest.raises(RowError, match=r"^row: "):
         read(without_field("").replace(right, wrong))
+
+
+def test_a_row_may_speak_of_all_that_has_a_name() -> None:
+    text = without_field("").replace('of = ["variable"]', f"of = {sorted(OF)}")
+    assert read(text)["row"].of == OF
 
 
 # --- asking --------------------------------------------------------------------------------

@@ -20,12 +20,11 @@ def misused_pinned_memory(pinning: Pinning) -> Iterator[Report]:
     if pinning.via == "moved":
         yield from _without_accelerator(pinning)
     elif pinning.via == "argument" and pinning.argument is not None:
+        rewrites = without(pinning.node, pinning.argument)
         yield Report(
-            at=pinning.argument,
+            at=pinning.argument if rewrites else pinning.node,
             message=f"the tensors are {place(pinning.device)}, and only host memory can be pinned",
-            fix=Change(
-                "Remove `pin_memory=True`", without(pinning.node, pinning.argument), Safety.SAFE
-            ),
+            fix=Change("Remove `pin_memory=True`", rewrites, Safety.SAFE) if rewrites else None,
             help="leave `pin_memory=True` out",
             level=Level.ERROR,
         )
