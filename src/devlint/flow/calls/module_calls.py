@@ -243,9 +243,16 @@ def _keep(frame: Frame, module: Value, info: ClassInfo) -> None:
     """What a module keeps besides its parameters is seen as in the class's own methods."""
     found = frame.object(module)
     if found is not None and not isinstance(module.data, frozenset):
-        entries = {name: as_kept(info, name, value) for name, value in found.entries.items()}
+        entries = {name: _kept(info, name, value) for name, value in found.entries.items()}
         if any(entries[name] is not value for name, value in found.entries.items()):
             frame.update(module, replace(found, entries=entries))
+
+
+def _kept(info: ClassInfo, name: str, value: Value) -> Value:
+    """A parameter that was moved is none any more: a rule of its own tells that."""
+    if value.kind is Kind.TENSOR and value.origin is Origin.MOVED and value.grad:
+        return value.but(device=UNKNOWN)
+    return as_kept(info, name, value)
 
 
 _STATEMENTS = 500
