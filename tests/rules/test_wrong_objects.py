@@ -147,6 +147,23 @@ def test_a_name_of_a_loop_is_assigned_where_it_is_read_again(body: str, fixed: b
     assert ("store the result in" in found.help) is not fixed
 
 
+@pytest.mark.parametrize(
+    ("loop", "fixed"),
+    [
+        ("for x in rows:\n    x.cuda()", ("i, ", "enumerate(", ")", "rows[i] = ")),
+        ("for x in rows:\n    i = 1\n    x.cuda()", ()),
+        ("for x, y in pairs:\n    x.cuda()", ()),
+        ("for x in [torch.ones(1)]:\n    x.cuda()", ()),
+    ],
+)
+def test_what_a_loop_goes_over_keeps_the_result(loop: str, fixed: tuple[str, ...]) -> None:
+    made = "rows = [torch.ones(1)]\npairs = [(torch.ones(1), 0)]\n"
+    text = f"import torch\n\n{made}{loop}\n"
+    findings = check_source(text.encode(), "a.py", Settings(pedantic=True))
+    (found,) = (finding for finding in findings if finding.code == "DEV302")
+    assert (() if found.fix is None else tuple(e.content for e in found.fix.edits)) == fixed
+
+
 @pytest.mark.parametrize("kind", [Kind.MODULE, Kind.PLACED, Kind.BATCH, Kind.UNKNOWN])
 def test_only_proven_tensors_are_discarded(kind: Kind) -> None:
     assert not reports("discarded-move", move(operand(X, kind), "cuda", discarded=True))
