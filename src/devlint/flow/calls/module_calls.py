@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 
 from devlint.flow.calls import contracts, directed, fields, outputs
 from devlint.flow.calls.function_calls import call_function
+from devlint.flow.calls.judged import is_told, told_by_call
 from devlint.flow.calls.module_inputs import may_hold_tensors
 from devlint.flow.domain.derivation import Sort, Step, shown
 from devlint.flow.domain.differences import difference
-from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, Symbol, only_host
+from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, only_host
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.traits import REGISTERED, Trait
 from devlint.flow.domain.values import (
@@ -28,7 +27,6 @@ from devlint.flow.frames.frame import Frame
 from devlint.flow.modules import wrapping
 from devlint.flow.modules.holdings import holds_buffers_only, may_inherit_something
 from devlint.flow.modules.placement import is_parted
-from devlint.flow.modules.rewritten import as_kept
 from devlint.flow.operations import arrivals, meet
 from devlint.flow.operations.attributes import new_instance
 from devlint.model import ir
@@ -168,9 +166,8 @@ def call_module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
         return NOTHING
     if place == UNKNOWN and info is not None and found is not None and found.stateless:
         return _computed(frame, node, value, info, args)
-    if info is not None and not managed and _is_told(frame, value, inputs, args):
-        with _told_by_call(frame):
-            _keep(frame, value, info)
+    if info is not None and not managed and is_told(frame, value, inputs, args):
+        with told_by_call(frame, value, info):
             _computed(frame, node, value, info, args)
     if place == UNKNOWN:
         told = _stateless_call(frame, node, func, source, inputs)
@@ -212,51 +209,6 @@ def _given(
     if any(contracts.forward_of(each) is not None for each in frame.objects(part)):
         return contracts.needed(frame, node, module, part, args)
     return may_hold_tensors(frame, found, args)
-
-
-def _is_told(frame: Frame, module: Value, inputs: list[Given], args: Arguments) -> bool:
-    """Whether a call tells where something is of which a `forward` by itself knows only that it is
-    somewhere; unless something that the module needs is elsewhere, which the call itself tells."""
-    place = frame.place(module)
-    needed = (frame.place(value) for _, value in inputs)
-    if module.trait is Trait.SELF or any(difference(place, each) is not None for each in needed):
-        return False
-    places = (place, *(frame.place(value) for _, value in args.all))
-    return any(each != UNKNOWN and not isinstance(each, Symbol) for each in places)
-
-
-@contextmanager
-def _told_by_call(frame: Frame) -> Iterator[None]:
-    """While a `forward` runs with what one call gives, for what that tells of its lines. Nothing
-    changes by that, and what it tells on its own comes first."""
-    world = frame.world
-    before = world.facts, world.budget, world.guest_budget, frame.state
-    world.facts, frame.state = world.told_by_calls, frame.fork()
-    world.budget = world.guest_budget = _STATEMENTS
-    try:
-        yield
-    finally:
-        world.facts, world.budget, world.guest_budget, frame.state = before
-
-
-def _keep(frame: Frame, module: Value, info: ClassInfo) -> None:
-    """What a module keeps besides its parameters is seen as in the class's own methods."""
-    found = frame.object(module)
-    if found is not None and not isinstance(module.data, frozenset):
-        entries = {name: _kept(info, name, value) for name, value in found.entries.items()}
-        if any(entries[name] is not value for name, value in found.entries.items()):
-            frame.update(module, replace(found, entries=entries))
-
-
-def _kept(info: ClassInfo, name: str, value: Value) -> Value:
-    """A parameter that was moved is none any more: a rule of its own tells that."""
-    if value.kind is Kind.TENSOR and value.origin is Origin.MOVED and value.grad:
-        return value.but(device=UNKNOWN)
-    return as_kept(info, name, value)
-
-
-_STATEMENTS = 500
-"""What may run to judge a `forward` by one call."""
 
 
 def _is_pipeline(func: ir.Expr, args: Arguments) -> bool:

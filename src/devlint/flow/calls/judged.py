@@ -1,0 +1,61 @@
+"""A `forward` judged by one call of its module: what that gives, and where the module is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from devlint.flow.domain.differences import difference
+from devlint.flow.domain.lattice import UNKNOWN, Symbol
+from devlint.flow.domain.traits import Trait
+from devlint.flow.domain.values import Kind, Origin, Value
+from devlint.flow.frames.arguments import Arguments, Given
+from devlint.flow.frames.files import ClassInfo
+from devlint.flow.frames.frame import Frame
+from devlint.flow.modules.rewritten import as_kept
+
+_STATEMENTS = 500
+"""What may run to judge a `forward` by one call."""
+
+
+def is_told(frame: Frame, module: Value, inputs: list[Given], args: Arguments) -> bool:
+    """Whether a call tells where something is of which a `forward` by itself knows only that it is
+    somewhere; unless something that the module needs is elsewhere, which the call itself tells."""
+    place = frame.place(module)
+    needed = (frame.place(value) for _, value in inputs)
+    if module.trait is Trait.SELF or any(difference(place, each) is not None for each in needed):
+        return False
+    places = (place, *(frame.place(value) for _, value in args.all))
+    return any(each != UNKNOWN and not isinstance(each, Symbol) for each in places)
+
+
+@contextmanager
+def told_by_call(frame: Frame, module: Value, info: ClassInfo) -> Iterator[None]:
+    """While a `forward` runs with what one call gives, for what that tells of its lines. Nothing
+    changes by that, and what it tells on its own comes first."""
+    world = frame.world
+    before = world.facts, world.budget, world.guest_budget, frame.state
+    world.facts, frame.state = world.told_by_calls, frame.fork()
+    world.budget = world.guest_budget = _STATEMENTS
+    try:
+        _keep(frame, module, info)
+        yield
+    finally:
+        world.facts, world.budget, world.guest_budget, frame.state = before
+
+
+def _keep(frame: Frame, module: Value, info: ClassInfo) -> None:
+    """What a module keeps besides its parameters is seen as in the class's own methods."""
+    found = frame.object(module)
+    if found is not None and not isinstance(module.data, frozenset):
+        entries = {name: _kept(info, name, value) for name, value in found.entries.items()}
+        if any(entries[name] is not value for name, value in found.entries.items()):
+            frame.update(module, replace(found, entries=entries))
+
+
+def _kept(info: ClassInfo, name: str, value: Value) -> Value:
+    """A parameter that was moved is none any more: a rule of its own tells that."""
+    if value.kind is Kind.TENSOR and value.origin is Origin.MOVED and value.grad:
+        return value.but(device=UNKNOWN)
+    return as_kept(info, name, value)
