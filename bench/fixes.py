@@ -106,10 +106,15 @@ def judged(path: Path, shown: str) -> list[Judged]:
         place = f"{shown}:{finding.span.row}"
         if finding.fix is None or not finding.fix.edits:
             return Judged(place, finding.code, finding.message)
-        dropped = objection_to(finding, data, str(path), SETTINGS, check)
+        lint = check_source if finding.fix.filename else check  # which remembers this file's texts
+        dropped = objection_to(finding, data, str(path), SETTINGS, lint, _read)
         return Judged(place, finding.code, finding.message, True, dropped)
 
     return [judge(each) for each in check(data, str(path), SETTINGS) if counts(each)]
+
+
+def _read(path: str) -> bytes:
+    return Path(path).read_bytes()
 
 
 def of_folder(folder: Path) -> list[Judged]:

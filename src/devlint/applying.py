@@ -1,27 +1,34 @@
-"""Applies fixes to a file's bytes, lints the result, and keeps only what holds."""
+"""Applies fixes to the bytes of files, lints the result, and keeps only what holds."""
 
 from __future__ import annotations
 
 from bisect import bisect_right, insort
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import TypeVar
 
 from devlint.model.findings import Edit, Finding, Fix, Safety
+from devlint.project.neighbours import unsaved
 from devlint.source.reading import read_script, syntax_error
 
 S = TypeVar("S")
 
-Move = Callable[[int], int]
-"""Where a place of an older text is in a newer one."""
+Texts = Mapping[str, bytes]
+"""The bytes of files, by their paths."""
+Key = tuple[str, str, int]
+"""A finding by its file, its code and its offset."""
+Move = Callable[[str, int], int]
+"""Where a place of an older text of a file is in a newer one."""
 
 _MOST_LINTED = 1_000_000
 """Bytes that are linted again for the fixes of one file; a file is always linted some times."""
 _LEAST_CHECKS = 20
 _CHECKS_OF_OFFERS = 8
 """How often a file is linted again to find out which of its fixes hold."""
+_OFFERS_ACROSS = 8
+"""Fixes in other files that are tried for one file."""
 _LONGEST_CHAIN = 6
 """How many times in a row a fix may uncover the next mistake."""
 _GIVEN_UP = "too many fixes of this file don't work: fix some by hand, and run again"
@@ -66,8 +73,43 @@ def fix_source(
     either. Encoding, byte order mark and newlines stay as they are. `language` is what the file is
     read as, where its name doesn't say so.
     """
-    lint = _linter(filename, settings, check)
-    return _Session(data, filename, lint, shown, unsafe, language).run()
+    lint = _linter(settings, check)
+    session = _Session({filename: data}, lint, shown, unsafe, {filename: language})
+    session.run()
+    return FixResult(
+        session.texts[filename],
+        tuple(session.applied),
+        tuple(session.dropped.values()),
+        tuple(filter(shown, session.findings)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Across:
+    """What came of a fix whose edits are in another file: the bytes of both files, what was fixed
+    with it, and what is left in either; or why it doesn't hold."""
+
+    texts: Texts = field(default_factory=dict)
+    applied: tuple[Finding, ...] = ()
+    remaining: tuple[Finding, ...] = ()
+    reason: str = ""
+
+
+def fix_across(
+    finding: Finding,
+    texts: Texts,
+    settings: S,
+    check: Callable[[bytes, str, S], Sequence[Finding]],
+    language: str = "",
+) -> Across:
+    """Apply the fix of a finding by itself, with those of what it uncovers. `texts` are its file,
+    which is read as what `language` says, and the one that has to change."""
+    session = _Session(texts, _linter(settings, check), _any, True, {finding.filename: language})
+    same = next((each for each in session.findings if _key(each) == _key(finding)), None)
+    if same is None:  # another fix has cleared it as well
+        return Across(texts, (finding,), tuple(session.findings))
+    reason = "" if same.fix is None else session.apply_alone(same, same.fix)
+    return Across(session.texts, tuple(session.applied), tuple(session.findings), reason)
 
 
 def objection_to(
@@ -76,12 +118,15 @@ def objection_to(
     filename: str,
     settings: S,
     check: Callable[[bytes, str, S], Sequence[Finding]],
+    read: Callable[[str], bytes],
+    language: str = "",
 ) -> str:
     """Why the fix of one of a file's findings doesn't hold, where that is applied by itself; ""
-    where it does."""
-    session = _Session(data, filename, _linter(filename, settings, check), _any, True)
-    same = next(each for each in session.findings if each == finding)
-    return "" if same.fix is None else session.apply_alone(same, same.fix)
+    where it does. `read` gives the bytes of another file that it changes; raises `OSError`."""
+    texts = {filename: data}
+    if finding.fix is not None and finding.fix.filename:
+        texts[finding.fix.filename] = read(finding.fix.filename)
+    return fix_across(finding, texts, settings, check, language).reason
 
 
 def offered(
@@ -91,68 +136,66 @@ def offered(
     settings: S,
     check: Callable[[bytes, str, S], Sequence[Finding]],
     shown: Callable[[Finding], bool],
+    read: Callable[[str], bytes],
     language: str = "",
 ) -> list[Finding]:
     """The findings of a file, without the fixes that `fix_source` would drop, as far as so many
-    runs of the linter tell as a file may cost."""
+    runs of the linter tell as a file may cost. `read` gives the bytes of another file that a fix
+    changes; raises `OSError`."""
     if not any(finding.fix for finding in findings):
         return list(findings)
-    lint = _linter(filename, settings, check)
-    session = _Session(data, filename, lint, shown, True, language)
+    lint = _linter(settings, check)
+    session = _Session({filename: data}, lint, shown, True, {filename: language})
     session.checks = _CHECKS_OF_OFFERS
     dropped = session.dropped_of(findings)
+    across = [each for each in findings if each.fix is not None and each.fix.filename]
+    for finding in across[:_OFFERS_ACROSS]:
+        try:
+            reason = objection_to(finding, data, filename, settings, check, read, language)
+        except OSError as error:
+            reason = str(error)
+        if reason:
+            dropped.add(finding)
     return [replace(each, fix=None) if each in dropped else each for each in findings]
 
 
 def _linter(
-    filename: str, settings: S, check: Callable[[bytes, str, S], Sequence[Finding]]
-) -> Callable[[bytes], list[Finding]]:
-    return lambda new: list(check(new, filename, settings))
+    settings: S, check: Callable[[bytes, str, S], Sequence[Finding]]
+) -> Callable[[Texts], list[Finding]]:
+    def lint(texts: Texts) -> list[Finding]:
+        with unsaved(texts if len(texts) > 1 else {}):
+            return [each for path, data in texts.items() for each in check(data, path, settings)]
+
+    return lint
 
 
 class _Session:
-    """The work on one file.
+    """The work on one file, or on several of which each is linted with the others in mind.
 
     Every accepted step leaves fewer findings and every other one drops a fix, so it ends.
     """
 
     def __init__(
         self,
-        data: bytes,
-        filename: str,
-        check: Callable[[bytes], list[Finding]],
+        texts: Texts,
+        check: Callable[[Texts], list[Finding]],
         shown: Callable[[Finding], bool],
         unsafe: bool,
-        language: str = "",
+        languages: Mapping[str, str],
     ) -> None:
-        self._filename, self._language = filename, language
+        self._languages = languages
         self._check = check
         self._shown = shown
         self._unsafe = unsafe
-        self._data = data
-        self.findings = check(data)
-        self.checks = max(_LEAST_CHECKS, _MOST_LINTED // max(len(data), 1))
-        self._applied: list[Finding] = []
-        self._dropped: dict[tuple[str, int], Dropped] = {}  # by code and present offset
+        self.texts = texts
+        self.findings = check(texts)
+        size = sum(map(len, texts.values()))
+        self.checks = max(_LEAST_CHECKS, _MOST_LINTED // max(size, 1))
+        self.applied: list[Finding] = []
+        self.dropped: dict[Key, Dropped] = {}  # by present offsets
         self._steps: list[Move] = []  # all that was applied
 
-    def run(self) -> FixResult:
-        self._work()
-        return FixResult(
-            self._data,
-            tuple(self._applied),
-            tuple(self._dropped.values()),
-            tuple(filter(self._shown, self.findings)),
-        )
-
-    def dropped_of(self, findings: Sequence[Finding]) -> set[Finding]:
-        """Of findings of the file as it was, those whose fixes are dropped."""
-        self._work()
-        given_up = {key for key, each in self._dropped.items() if each.reason == _GIVEN_UP}
-        dropped = self._dropped.keys() - given_up
-        return {each for each in findings if (each.code, _moved(each, self._steps)) in dropped}
-
-    def _work(self) -> None:
+    def run(self) -> None:
         while chosen := self._choose():
             if self.checks > 0:
                 self._settle(chosen)
@@ -160,12 +203,27 @@ class _Session:
                 for finding, _ in chosen:
                     self._drop(finding, _GIVEN_UP)
 
-    def _edited(self, edits: Sequence[Edit]) -> bytes:
-        return read_script(self._data, self._filename, self._language).edited(edits)
+    def dropped_of(self, findings: Sequence[Finding]) -> set[Finding]:
+        """Of findings of the file as it was, those whose fixes are dropped."""
+        self.run()
+        given_up = {key for key, each in self.dropped.items() if each.reason == _GIVEN_UP}
+        dropped = self.dropped.keys() - given_up
+        return {each for each in findings if _moved(each, self._steps) in dropped}
 
-    def _lint(self, data: bytes) -> list[Finding]:
+    def _edited(self, texts: Texts, edits: Mapping[str, list[Edit]]) -> Texts:
+        """Raises `ValueError`."""
+        changed = {
+            path: read_script(texts[path], path, self._languages.get(path, "")).edited(of_file)
+            for path, of_file in edits.items()
+        }
+        for path, data in changed.items():
+            if syntax_error(data, path, self._languages.get(path, "")) is not None:
+                raise ValueError("the file would no longer parse")
+        return {**texts, **changed}
+
+    def _lint(self, texts: Texts) -> list[Finding]:
         self.checks -= 1
-        return self._check(data)
+        return self._check(texts)
 
     def _choose(self) -> list[tuple[Finding, Fix]]:
         """The fixes of this pass, from the top, whose edits don't overlap."""
@@ -174,13 +232,15 @@ class _Session:
             for finding in self.findings
             if finding.fix is not None
             and self._may_be_fixed(finding)
-            and _key(finding) not in self._dropped
+            and _key(finding) not in self.dropped
         ]
         return _apart(wanted)
 
     def _may_be_fixed(self, finding: Finding) -> bool:
         fix = finding.fix
         if fix is None or not fix.edits or not self._shown(finding):
+            return False
+        if _target(finding, fix) not in self.texts:
             return False
         return self._unsafe or fix.safety is Safety.SAFE
 
@@ -194,48 +254,42 @@ class _Session:
             self._settle(chosen[: len(chosen) // 2])
 
     def _apply_together(self, chosen: list[tuple[Finding, Fix]]) -> bool:
-        """Whether all findings went, no other came, and the file parses."""
-        edits = [edit for _, fix in chosen for edit in fix.edits]
+        """Whether all findings went, no other came, and the files parse."""
+        edits = _edits(chosen)
         try:
-            data = self._edited(edits)
+            texts = self._edited(self.texts, edits)
         except ValueError:
             return False
-        if syntax_error(data, self._filename, self._language) is not None:
-            return False
-        findings = self._lint(data)
+        findings = self._lint(texts)
         fixed = [finding for finding, _ in chosen]
         gone, moved = frozenset(fixed), _moves(edits)
         allowed = Counter(
-            (finding.code, moved(finding.span.start))
-            for finding in self.findings
-            if finding not in gone
+            _moved(finding, [moved]) for finding in self.findings if finding not in gone
         )
         if Counter(map(_key, findings)) - allowed:
             return False
-        self._accept(data, findings, fixed, [moved])
+        self._accept(texts, findings, fixed, [moved])
         return True
 
     def apply_alone(self, finding: Finding, fix: Fix) -> str:
         """Apply a fix, with those of what it uncovers, until nothing new is left; or say why it
         doesn't hold."""
-        data, steps, fixed = self._data, list[Move](), list[Finding]()
+        texts, steps, fixed = self.texts, list[Move](), list[Finding]()
         chosen, first = [(finding, fix)], ""
         while chosen and len(steps) < _LONGEST_CHAIN and self.checks > 0:
-            edits = [edit for _, each in chosen for edit in each.edits]
+            edits = _edits(chosen)
             try:
-                data = read_script(data, self._filename, self._language).edited(edits)
+                texts = self._edited(texts, edits)
             except UnicodeEncodeError:
                 return first or "the encoding of the file lacks its characters"
             except ValueError as error:
                 return first or str(error)
-            if syntax_error(data, self._filename, self._language) is not None:
-                return first or "the file would no longer parse"
-            findings = self._lint(data)
+            findings = self._lint(texts)
             steps.append(_moves(edits))
             fixed += (each for each, _ in chosen)
             objection = _objection(finding, self.findings, findings)
             if not objection:
-                self._accept(data, findings, fixed, steps)
+                self._accept(texts, findings, fixed, steps)
                 return ""
             first = first or objection
             chosen = self._uncovered(fixed, len(fixed) - len(chosen), steps, findings)
@@ -248,35 +302,36 @@ class _Session:
         own fixes are applied; nothing where one of it has no fix, or is what the last step was to
         clear."""
         others = (each for each in self.findings if each is not fixed[0])
-        known = Counter((each.code, _moved(each, steps)) for each in others)
-        tried = {(each.code, _moved(each, steps[-1:]), each.message) for each in fixed[last:]}
+        known = Counter(_moved(each, steps) for each in others)
+        tried = {(_moved(each, steps[-1:]), each.message) for each in fixed[last:]}
         found = list[tuple[Finding, Fix]]()
         for each in findings:
             known[_key(each)] -= 1
             if known[_key(each)] >= 0:
                 continue
-            stays = (*_key(each), each.message) in tried
+            stays = (_key(each), each.message) in tried
             if each.fix is None or stays or not self._may_be_fixed(each):
                 return []
             found.append((each, each.fix))
         return _apart(found)
 
     def _drop(self, finding: Finding, reason: str) -> None:
-        self._dropped[_key(finding)] = Dropped(finding, reason)
+        self.dropped[_key(finding)] = Dropped(finding, reason)
 
     def _accept(
         self,
-        data: bytes,
+        texts: Texts,
         findings: list[Finding],
         fixed: Sequence[Finding],
         steps: Sequence[Move],
     ) -> None:
-        self._data, self.findings = data, findings
-        self._applied += fixed
+        self.texts, self.findings = texts, findings
+        self.applied += fixed
         self._steps += steps
         for moved in steps:
-            self._dropped = {
-                (code, moved(offset)): dropped for (code, offset), dropped in self._dropped.items()
+            self.dropped = {
+                (path, code, moved(path, offset)): dropped
+                for (path, code, offset), dropped in self.dropped.items()
             }
 
 
@@ -292,28 +347,42 @@ def _objection(finding: Finding, before: Sequence[Finding], after: Sequence[Find
     return ""
 
 
+def _target(finding: Finding, fix: Fix) -> str:
+    """The file that a fix changes."""
+    return fix.filename or finding.filename
+
+
+def _edits(chosen: Iterable[tuple[Finding, Fix]]) -> dict[str, list[Edit]]:
+    """The edits of fixes, by file."""
+    found: dict[str, list[Edit]] = {}
+    for finding, fix in chosen:
+        found.setdefault(_target(finding, fix), []).extend(fix.edits)
+    return found
+
+
 def _apart(wanted: list[tuple[Finding, Fix]]) -> list[tuple[Finding, Fix]]:
     """The fixes, from the top, whose edits don't overlap."""
     chosen: list[tuple[Finding, Fix]] = []
-    taken: list[Edit] = []  # by their places
+    taken: dict[str, list[Edit]] = {}  # by their places
     for finding, fix in sorted(wanted, key=lambda pair: pair[1].edits[0].span.start):
-        if not any(_overlaps(edit, taken) for edit in fix.edits):
+        there = taken.setdefault(_target(finding, fix), [])
+        if not any(_overlaps(edit, there) for edit in fix.edits):
             chosen.append((finding, fix))
             for edit in fix.edits:
-                insort(taken, edit, key=_start)
+                insort(there, edit, key=_start)
     return chosen
 
 
-def _moved(finding: Finding, steps: Sequence[Move]) -> int:
+def _moved(finding: Finding, steps: Sequence[Move]) -> Key:
     """Where a finding stands after edits."""
-    offset = finding.span.start
+    path, code, offset = _key(finding)
     for moved in steps:
-        offset = moved(offset)
-    return offset
+        offset = moved(path, offset)
+    return path, code, offset
 
 
-def _key(finding: Finding) -> tuple[str, int]:
-    return finding.code, finding.span.start
+def _key(finding: Finding) -> Key:
+    return finding.filename, finding.code, finding.span.start
 
 
 def _start(edit: Edit) -> int:
@@ -330,10 +399,18 @@ def _overlaps(edit: Edit, others: Sequence[Edit]) -> bool:
     )
 
 
-def _moves(edits: Sequence[Edit]) -> Move:
-    """Where places of the old text are in the new one."""
-    in_order = sorted(edits, key=lambda edit: edit.span.end)
-    ends = [edit.span.end for edit in in_order]
-    longer = [len(e.content) - (e.span.end - e.span.start) for e in in_order]
-    shifts = [0, *accumulate(longer)]
-    return lambda offset: offset + shifts[bisect_right(ends, offset)]
+def _moves(edits: Mapping[str, Sequence[Edit]]) -> Move:
+    """Where places of the old texts are in the new ones."""
+    tables: dict[str, tuple[list[int], list[int]]] = {}
+    for path, of_file in edits.items():
+        in_order = sorted(of_file, key=lambda edit: edit.span.end)
+        longer = [len(e.content) - (e.span.end - e.span.start) for e in in_order]
+        tables[path] = [edit.span.end for edit in in_order], [0, *accumulate(longer)]
+
+    def moved(path: str, offset: int) -> int:
+        if path not in tables:
+            return offset
+        ends, shifts = tables[path]
+        return offset + shifts[bisect_right(ends, offset)]
+
+    return moved
