@@ -265,10 +265,10 @@ def read_unsaved(path: str) -> str:
 
 def across(b: str, content: str) -> Across:
     check = Calls(content)
-    texts = {"a.py": b"call()\n", "b.py": b.encode()}
-    with unsaved(texts):
-        (finding,) = (each for each in check(texts["a.py"], "a.py", None) if each.code == "DEV1")
-    return fix_across(finding, texts, None, check)
+    data, there = b"call()\n", {"b.py": b.encode()}
+    with unsaved(there):
+        (finding,) = (each for each in check(data, "a.py", None) if each.code == "DEV1")
+        return fix_across(finding, {"a.py": data}, None, check, there.__getitem__)
 
 
 def test_a_fix_in_another_file_clears_the_finding() -> None:
@@ -291,9 +291,10 @@ def test_a_fix_in_another_file_is_left_out(content: str, reason: str) -> None:
 
 
 def test_what_another_fix_has_cleared_is_gone() -> None:
-    texts = {"a.py": b"call()\n", "b.py": b"x = good\n"}
+    texts = {"a.py": b"call()\n"}
     finding = Finding("a.py", "DEV1", "x", "bad", Level.ERROR, LineIndex("call()").span(0, 4))
-    done = fix_across(finding, texts, None, Calls("good"))
+    with unsaved({"b.py": b"x = good\n"}):
+        done = fix_across(finding, texts, None, Calls("good"), lambda path: b"")
     assert (done.applied, done.remaining, done.reason) == ((finding,), (), "")
 
 

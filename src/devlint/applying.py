@@ -19,6 +19,8 @@ Texts = Mapping[str, bytes]
 """The bytes of files, by their paths."""
 Key = tuple[str, str, int]
 """A finding by its file, its code and its offset."""
+Read = Callable[[str], bytes]
+"""Gives the bytes of a file; raises `OSError`."""
 Move = Callable[[str, int], int]
 """Where a place of an older text of a file is in a newer one."""
 
@@ -40,6 +42,8 @@ class Dropped:
 
     finding: Finding
     reason: str
+    needs_others: bool = False
+    """What it uncovers has to be fixed in another file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +90,8 @@ def fix_source(
 
 @dataclass(frozen=True, slots=True)
 class Across:
-    """What came of a fix whose edits are in another file: the bytes of both files, what was fixed
-    with it, and what is left in either; or why it doesn't hold."""
+    """What came of a fix that changes other files, too: the bytes of all that had to do with it,
+    what was fixed with it, and what is left in them; or why it doesn't hold."""
 
     texts: Texts = field(default_factory=dict)
     applied: tuple[Finding, ...] = ()
@@ -100,11 +104,13 @@ def fix_across(
     texts: Texts,
     settings: S,
     check: Callable[[bytes, str, S], Sequence[Finding]],
+    read: Read,
     language: str = "",
 ) -> Across:
-    """Apply the fix of a finding by itself, with those of what it uncovers. `texts` are its file,
-    which is read as what `language` says, and the one that has to change."""
-    session = _Session(texts, _linter(settings, check), _any, True, {finding.filename: language})
+    """Apply the fix of a finding by itself, with those of what it uncovers. `texts` is its file,
+    which is read as what `language` says; `read` gives others that have to change."""
+    languages = {finding.filename: language}
+    session = _Session(texts, _linter(settings, check), _any, True, languages, read)
     same = next((each for each in session.findings if _key(each) == _key(finding)), None)
     if same is None:  # another fix has cleared it as well
         return Across(texts, (finding,), tuple(session.findings))
@@ -118,15 +124,12 @@ def objection_to(
     filename: str,
     settings: S,
     check: Callable[[bytes, str, S], Sequence[Finding]],
-    read: Callable[[str], bytes],
+    read: Read,
     language: str = "",
 ) -> str:
     """Why the fix of one of a file's findings doesn't hold, where that is applied by itself; ""
-    where it does. `read` gives the bytes of another file that it changes; raises `OSError`."""
-    texts = {filename: data}
-    if finding.fix is not None and finding.fix.filename:
-        texts[finding.fix.filename] = read(finding.fix.filename)
-    return fix_across(finding, texts, settings, check, language).reason
+    where it does."""
+    return fix_across(finding, {filename: data}, settings, check, read, language).reason
 
 
 def offered(
@@ -136,25 +139,23 @@ def offered(
     settings: S,
     check: Callable[[bytes, str, S], Sequence[Finding]],
     shown: Callable[[Finding], bool],
-    read: Callable[[str], bytes],
+    read: Read,
     language: str = "",
 ) -> list[Finding]:
-    """The findings of a file, without the fixes that `fix_source` would drop, as far as so many
-    runs of the linter tell as a file may cost. `read` gives the bytes of another file that a fix
-    changes; raises `OSError`."""
+    """The findings of a file, without the fixes that don't hold, as far as so many runs of the
+    linter tell as a file may cost."""
     if not any(finding.fix for finding in findings):
         return list(findings)
     lint = _linter(settings, check)
     session = _Session({filename: data}, lint, shown, True, {filename: language})
     session.checks = _CHECKS_OF_OFFERS
+    session.run()
     dropped = session.dropped_of(findings)
     across = [each for each in findings if each.fix is not None and each.fix.filename]
+    across += [each for each in findings if each in dropped and session.needs_others(each)]
     for finding in across[:_OFFERS_ACROSS]:
-        try:
-            reason = objection_to(finding, data, filename, settings, check, read, language)
-        except OSError as error:
-            reason = str(error)
-        if reason:
+        dropped.discard(finding)
+        if objection_to(finding, data, filename, settings, check, read, language):
             dropped.add(finding)
     return [replace(each, fix=None) if each in dropped else each for each in findings]
 
@@ -182,7 +183,9 @@ class _Session:
         shown: Callable[[Finding], bool],
         unsafe: bool,
         languages: Mapping[str, str],
+        read: Read | None = None,
     ) -> None:
+        self._read = read
         self._languages = languages
         self._check = check
         self._shown = shown
@@ -194,6 +197,7 @@ class _Session:
         self.applied: list[Finding] = []
         self.dropped: dict[Key, Dropped] = {}  # by present offsets
         self._steps: list[Move] = []  # all that was applied
+        self._lacks = False  # the last fix that doesn't hold needs another file
 
     def run(self) -> None:
         while chosen := self._choose():
@@ -205,10 +209,28 @@ class _Session:
 
     def dropped_of(self, findings: Sequence[Finding]) -> set[Finding]:
         """Of findings of the file as it was, those whose fixes are dropped."""
-        self.run()
         given_up = {key for key, each in self.dropped.items() if each.reason == _GIVEN_UP}
         dropped = self.dropped.keys() - given_up
         return {each for each in findings if _moved(each, self._steps) in dropped}
+
+    def needs_others(self, finding: Finding) -> bool:
+        """Whether a fix was dropped for what has to be fixed in another file."""
+        dropped = self.dropped.get(_moved(finding, self._steps))
+        return dropped is not None and dropped.needs_others
+
+    def _take_in(self, chosen: Iterable[tuple[Finding, Fix]]) -> bool:
+        """Whether the files are at hand that fixes change: from then on they are linted as well."""
+        others = {_target(*each) for each in chosen} - self.texts.keys()
+        if not others:
+            return True
+        if self._read is None:
+            return False
+        try:
+            self.texts = {**self.texts, **{path: self._read(path) for path in others}}
+        except OSError:
+            return False
+        self.findings = self._lint(self.texts)
+        return True
 
     def _edited(self, texts: Texts, edits: Mapping[str, list[Edit]]) -> Texts:
         """Raises `ValueError`."""
@@ -232,6 +254,7 @@ class _Session:
             for finding in self.findings
             if finding.fix is not None
             and self._may_be_fixed(finding)
+            and _target(finding, finding.fix) in self.texts
             and _key(finding) not in self.dropped
         ]
         return _apart(wanted)
@@ -240,8 +263,6 @@ class _Session:
         fix = finding.fix
         if fix is None or not fix.edits or not self._shown(finding):
             return False
-        if _target(finding, fix) not in self.texts:
-            return False
         return self._unsafe or fix.safety is Safety.SAFE
 
     def _settle(self, chosen: list[tuple[Finding, Fix]]) -> None:
@@ -249,7 +270,7 @@ class _Session:
         if len(chosen) == 1:
             objection = self.apply_alone(*chosen[0])
             if objection:
-                self._drop(chosen[0][0], objection)
+                self._drop(chosen[0][0], objection, self._lacks)
         elif not self._apply_together(chosen):
             self._settle(chosen[: len(chosen) // 2])
 
@@ -275,11 +296,14 @@ class _Session:
         """Apply a fix, with those of what it uncovers, until nothing new is left; or say why it
         doesn't hold."""
         texts, steps, fixed = self.texts, list[Move](), list[Finding]()
-        chosen, first = [(finding, fix)], ""
+        chosen, first, self._lacks = [(finding, fix)], "", False
         while chosen and len(steps) < _LONGEST_CHAIN and self.checks > 0:
+            if not self._take_in(chosen):
+                self._lacks = True
+                break
             edits = _edits(chosen)
             try:
-                texts = self._edited(texts, edits)
+                texts = self._edited({**self.texts, **texts}, edits)
             except UnicodeEncodeError:
                 return first or "the encoding of the file lacks its characters"
             except ValueError as error:
@@ -293,7 +317,7 @@ class _Session:
                 return ""
             first = first or objection
             chosen = self._uncovered(fixed, len(fixed) - len(chosen), steps, findings)
-        return first
+        return first or "the file that it changes can't be read"
 
     def _uncovered(
         self, fixed: list[Finding], last: int, steps: list[Move], findings: list[Finding]
@@ -301,7 +325,7 @@ class _Session:
         """What the fix of the first finding, and the steps after it, have brought to light, as its
         own fixes are applied; nothing where one of it has no fix, or is what the last step was to
         clear."""
-        others = (each for each in self.findings if each is not fixed[0])
+        others = (each for each in self.findings if each != fixed[0])
         known = Counter(_moved(each, steps) for each in others)
         tried = {(_moved(each, steps[-1:]), each.message) for each in fixed[last:]}
         found = list[tuple[Finding, Fix]]()
@@ -315,8 +339,8 @@ class _Session:
             found.append((each, each.fix))
         return _apart(found)
 
-    def _drop(self, finding: Finding, reason: str) -> None:
-        self.dropped[_key(finding)] = Dropped(finding, reason)
+    def _drop(self, finding: Finding, reason: str, needs_others: bool = False) -> None:
+        self.dropped[_key(finding)] = Dropped(finding, reason, needs_others)
 
     def _accept(
         self,

@@ -6,6 +6,8 @@ import json
 
 from driver.conftest import Project
 
+from devlint import check_text
+
 LOSSES = """import torch
 import torch.nn.functional as F
 
@@ -146,3 +148,54 @@ def test_a_file_that_cannot_be_written_is_told(project: Project) -> None:
     assert ran.code == 2
     assert "losses.py: can't be fixed" in ran.err
     assert project.read("losses.py") == LOSSES
+
+
+JOINED = """import torch
+
+
+def joined(x):
+    first = torch.zeros(3)
+    return torch.dot(x, first)
+"""
+MOVED = "import torch\nfrom two import joined\n\nx = torch.ones(3)\nx.cuda()\njoined(x)\n"
+
+
+def test_what_its_own_fix_uncovers_elsewhere_is_fixed_there(project: Project) -> None:
+    project.write({"two.py": JOINED, "call.py": MOVED})
+    words = ("--pedantic", "--select", "DEV2,DEV3", "--unsafe-fixes")
+    (found,) = json.loads(project.run(*words, "--output-format=json").out)
+    assert (found["code"], found["fix"] is None) == ("DEV302", False)
+    ran = project.run(*words, "--fix")
+    assert (ran.code, ran.err) == (0, "")
+    assert project.read("call.py") == MOVED.replace("x.cuda()", "x = x.cuda()")
+    assert "torch.zeros(3, device=x.device)" in project.read("two.py")
+
+
+def test_without_the_other_file_that_fix_is_left_out(project: Project) -> None:
+    project.write({"two.py": JOINED, "call.py": MOVED})
+    words = ("call.py", "--pedantic", "--select", "DEV2,DEV3", "--unsafe-fixes")
+    ran = project.run(*words, "--fix")
+    assert ran.code == 1
+    assert "call.py: 5: the fix of DEV302 was left out: DEV202 would appear in row 6" in ran.err
+    assert (project.read("call.py"), project.read("two.py")) == (MOVED, JOINED)
+
+
+def test_no_fix_names_the_device_that_is_given_already(project: Project) -> None:
+    cache = """import torch
+
+
+class Cache:
+    def __init__(self, size, device=None):
+        self.table = torch.zeros(size, device=device)
+
+    def reorder(self, rows):
+        self.table = self.table.index_select(0, rows)
+"""
+    call = (
+        "import torch\nfrom cache import Cache\n\n"
+        'Cache(3).reorder(torch.zeros(2, dtype=torch.long, device="cuda"))\n'
+    )
+    project.write({"cache.py": cache, "call.py": call})
+    (found,) = check_text(call, "call.py", {"pedantic": True, "select": ["DEV2"]})
+    assert found.fix is not None
+    assert [edit.content for edit in found.fix.edits] == [".to(rows.device)"]

@@ -29,6 +29,8 @@ class _Outcome:
     applied: tuple[Finding, ...] = ()
     remaining: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()
+    waiting: tuple[Finding, ...] = ()
+    """Those whose fixes need a change of another file."""
     error: str = ""
 
 
@@ -69,6 +71,7 @@ def fix_all(
     if len(first) <= 8:
         jobs = 1
     changed: dict[str, Change] = {}
+    waiting: dict[str, tuple[Finding, ...]] = {}
     for task, outcome in each(_fix_file, first, jobs):
         shown = task.source.shown
         if isinstance(outcome, Died):
@@ -84,11 +87,12 @@ def fix_all(
             continue
         result.applied += renamed(outcome.applied, shown)
         result.notes.extend(f"{shown}: {note}" for note in outcome.notes)
+        waiting[shown] = outcome.waiting
         changed[task.source.path] = Change(task.source, outcome.old, outcome.new)
         for name in names[files.resolve(task.source.path)]:
             by_file[name] = renamed(outcome.remaining, name)
     if unsafe:
-        Pass(sources, by_file, changed, result, write, older or {}).run()
+        Pass(sources, by_file, waiting, changed, result, write, older or {}).run()
     if not write:
         result.diffs = [
             unified_diff(each.old, each.new, each.source.shown, each.source.language)
@@ -127,5 +131,10 @@ def fix_bytes(data: bytes, source: Source, unsafe: bool, older: Told | None = No
         data, source.path, source.settings, unsafe, check, partial(is_shown, source),
         source.language,
     )  # fmt: skip
-    notes = tuple(left_out(item.finding, item.reason) for item in result.dropped)
-    return _Outcome(data, result.data, result.applied, result.remaining, notes)
+    waiting = tuple(each.finding for each in result.dropped if each.needs_others and unsafe)
+    notes = tuple(
+        left_out(each.finding, each.reason)
+        for each in result.dropped
+        if each.finding not in waiting
+    )
+    return _Outcome(data, result.data, result.applied, result.remaining, notes, waiting)

@@ -131,7 +131,7 @@ class Checker:
         if settings is None or (there and is_excluded(there, settings)):
             return {}, "the file is left out"
         if there:
-            return self._fix_there(target, finding, there, settings, texts)
+            return self._fix_there(target, finding, settings, texts)
         known = self.current(target, texts)
 
         def lint(data: bytes, path: str, settings: Settings) -> list[Finding]:
@@ -147,18 +147,20 @@ class Checker:
         return {target.path: done.data}, reason
 
     def _fix_there(
-        self, target: Target, finding: Finding, there: str, settings: Settings, texts: Texts
+        self, target: Target, finding: Finding, settings: Settings, texts: Texts
     ) -> tuple[dict[str, bytes], str]:
         """The same of a fix that changes another file."""
         language, everything = settings.language_of(target.path), replace(settings, pedantic=True)
+        old = {target.path: target.data}
+
+        def read(path: str) -> bytes:
+            found = texts.get(path)
+            old[path] = files.read(path, settings.max_file_size) if found is None else found
+            return old[path]
+
         with unsaved(texts):
-            try:
-                old = texts[there] if there in texts else files.read(there, settings.max_file_size)
-                both = {target.path: target.data, there: old}
-                done = fix_across(finding, both, everything, check_source, language)
-            except OSError as error:
-                return {}, files.reason(error)
-        return {path: data for path, data in done.texts.items() if data != both[path]}, done.reason
+            done = fix_across(finding, old, everything, check_source, read, language)
+        return {path: data for path, data in done.texts.items() if data != old[path]}, done.reason
 
     def fix_all(self, target: Target, texts: Texts) -> bytes:
         """The file with all safe fixes, as `--fix` gives it."""
