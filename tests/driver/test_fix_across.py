@@ -92,6 +92,18 @@ def test_only_files_that_are_linted_are_changed(project: Project) -> None:
     assert project.read("losses.py") == LOSSES
 
 
+def test_a_notebook_is_fixed_in_the_module_that_it_calls(project: Project) -> None:
+    cell = {"cell_type": "code", "metadata": {}, "execution_count": 1, "outputs": []}
+    notebook = {"cells": [{**cell, "source": TRAIN}], "metadata": {}, "nbformat": 4}
+    text = json.dumps({**notebook, "nbformat_minor": 5})
+    project.write({"losses.py": LOSSES, "train.ipynb": text})
+    shown = project.run(*WORDS).out
+    assert "--> train.ipynb:cell 1:7:8" in shown
+    assert ", in losses.py (unsafe, --fix --unsafe-fixes)\n  |\n6 - " in shown
+    assert project.run(*WORDS, "--fix", "--unsafe-fixes").code == 0
+    assert (project.read("losses.py"), project.read("train.ipynb")) == (FIXED, text)
+
+
 def test_a_text_on_standard_input_offers_none(project: Project) -> None:
     project.write(BOTH)
     words = ("--stdin-filename=train.py", *WORDS, "--output-format=json", "-")

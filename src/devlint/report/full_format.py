@@ -118,7 +118,7 @@ def _notes(finding: Finding, digits: int) -> list[Line]:
 def _diff(source: LineIndex, fix: Fix, digits: int, finding: Finding) -> list[Line]:
     """The lines that a fix removes and adds, each with its row before or after the fix."""
     lines: list[Line] = []
-    cell = cell_of(finding.span)
+    cell = 0 if fix.filename else cell_of(finding.span)
     for hunk in hunks(source, fix):
         if hunk.cell != cell:
             cell = hunk.cell
