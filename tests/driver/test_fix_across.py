@@ -80,6 +80,30 @@ def test_a_diff_shows_it_and_changes_nothing(project: Project) -> None:
     assert project.read("losses.py") == LOSSES
 
 
+def test_it_is_one_of_the_other_file_where_none_of_its_own_can_be_made(project: Project) -> None:
+    """Nothing names a device where the targets are made."""
+    trainer = """class Trainer:
+    def __init__(self, model, loss, device):
+        self.model, self.loss, self.device = model.to(device), loss, device
+
+    def step(self, inputs, targets):
+        outputs = self.model(inputs.to(self.device))
+        return self.loss(outputs, targets)
+"""
+    train = """import torch
+from torch import nn
+from trainer import Trainer
+
+targets = torch.tensor([0, 1, 1, 0])
+trainer = Trainer(nn.Linear(3, 2), nn.CrossEntropyLoss(), "cuda")
+trainer.step(torch.randn(4, 3), targets)
+"""
+    project.write({"trainer.py": trainer, "train.py": train})
+    assert project.run(*WORDS, "--fix", "--unsafe-fixes").code == 0
+    moved = trainer.replace("outputs, targets)", "outputs, targets.to(outputs.device))")
+    assert (project.read("trainer.py"), project.read("train.py")) == (moved, train)
+
+
 def test_only_files_that_are_linted_are_changed(project: Project) -> None:
     project.write(BOTH)
     alone = ("train.py", *WORDS)

@@ -103,10 +103,19 @@ def reported(led: Elsewhere, reports: Iterable[Report], told: Told) -> Iterator[
             at=report.at if at_home else led.node,
             message=message,
             because=(*report.because, *way),
-            fix=_of_one_file(report.fix, lambda node: path_of(node.origin) == here)
-            or _there(led, _of_one_file(report.fix, lambda node: path_of(node.origin) == path)),
+            fix=_one_after_other(
+                _of_one_file(report.fix, lambda node: path_of(node.origin) == here),
+                _there(led, _of_one_file(report.fix, lambda node: path_of(node.origin) == path)),
+            ),
             help=_in(led, report.help),
         )
+
+
+def _one_after_other(first: Change | None, second: Change | None) -> Change | None:
+    """What else may be made where none of the first can be."""
+    if first is None:
+        return second
+    return replace(first, otherwise=_one_after_other(first.otherwise, second))
 
 
 def _there(led: Elsewhere, fix: Change | None) -> Change | None:

@@ -80,16 +80,21 @@ def _step(hop: Hop, document: Document, files: Files) -> Step | None:
 
 def _fix(change: Change, document: Document, documents: Documents) -> tuple[Fix | None, str]:
     """The fix that can be made of those that a change offers, and its words."""
-    path = path_of(change.rewrites[0].start.node.origin) if change.rewrites else None
-    there = "" if path in (None, os.path.abspath(document.filename)) else path or ""
-    other = documents(there) if there else document
-    made = _made(change, other, []) if other is not None else None
-    edits = _edits(made, other) if made and other is not None else None
-    if not made or not edits:
-        return None, ""
-    more = len(made) - 1
-    message = f"{made[0].message}, and {more} more like it" if more else made[0].message
-    return Fix(message, made[0].safety, tuple(edits), there), made[0].help
+    for path in dict.fromkeys(_path(option) for option in change.options()):
+        there = "" if path in (None, os.path.abspath(document.filename)) else path or ""
+        changed = documents(there) if there else document
+        made = None if changed is None else _made(change, changed, [])
+        edits = None if changed is None or not made else _edits(made, changed)
+        if made and edits:
+            more = len(made) - 1
+            message = f"{made[0].message}, and {more} more like it" if more else made[0].message
+            return Fix(message, made[0].safety, tuple(edits), there), made[0].help
+    return None, ""
+
+
+def _path(change: Change) -> str | None:
+    """The file that a fix changes."""
+    return path_of(change.rewrites[0].start.node.origin) if change.rewrites else None
 
 
 def _made(change: Change, document: Document, before: list[Change]) -> list[Change] | None:
