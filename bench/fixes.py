@@ -37,7 +37,7 @@ import linting
 import recall
 import samples
 
-from devlint.applying import objection_to
+from devlint.applying.fixes import objection_to
 from devlint.config.selection import FAILURES
 from devlint.config.settings import Settings
 from devlint.lint import check_source

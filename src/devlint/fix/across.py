@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from devlint import files
-from devlint.applying import fix_across
+from devlint.applying.fixes import fix_across
 from devlint.config.settings import Settings
 from devlint.driver.discover import Failure, Source
 from devlint.fix.results import Change, Fixed, is_shown, left_out, linted, renamed, unchanged

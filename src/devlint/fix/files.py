@@ -122,7 +122,7 @@ def _fix_file(task: _Task) -> _Outcome:
 
 def fix_bytes(data: bytes, source: Source, unsafe: bool, older: Told | None = None) -> _Outcome:
     """Fix the content of a file, but for what is older, and what isn't shown."""
-    from devlint.applying import fix_source
+    from devlint.applying.fixes import fix_source
 
     def check(data: bytes, filename: str, settings: Settings) -> list[Finding]:
         return linted(data, source, older)
