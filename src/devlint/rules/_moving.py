@@ -146,7 +146,7 @@ def _where_made(odd: Operand, device: str) -> tuple[Rewrite, ...]:
                 return ()
             case Step(sort=sort, node=ir.Call() as made) if sort in _MAKING:
                 given = device_argument(made)
-                same = given is not None and ir.render(given) == device
+                same = isinstance(given, ir.Name) and given.id == device
                 return () if same else put_on(made, device)
     return ()
 
