@@ -37,7 +37,7 @@ import linting
 import recall
 import samples
 
-from devlint.applying import objection_to
+from devlint.applying.fixes import objection_to
 from devlint.config.selection import FAILURES
 from devlint.config.settings import Settings
 from devlint.lint import check_source
@@ -95,21 +95,19 @@ def judged(path: Path, shown: str) -> list[Judged]:
     """The findings of a file, each with what becomes of its fix when that alone is applied."""
     prepare.cache_clear()  # what an earlier file has imported isn't needed any more
     data = path.read_bytes()
-    linted: dict[bytes, list[Finding]] = {}
-
-    def check(new: bytes, filename: str, settings: Settings) -> list[Finding]:
-        if new not in linted:
-            linted[new] = check_source(new, filename, settings)
-        return linted[new]
 
     def judge(finding: Finding) -> Judged:
         place = f"{shown}:{finding.span.row}"
         if finding.fix is None or not finding.fix.edits:
             return Judged(place, finding.code, finding.message)
-        dropped = objection_to(finding, data, str(path), SETTINGS, check)
+        dropped = objection_to(finding, data, str(path), SETTINGS, check_source, _read)
         return Judged(place, finding.code, finding.message, True, dropped)
 
-    return [judge(each) for each in check(data, str(path), SETTINGS) if counts(each)]
+    return [judge(each) for each in check_source(data, str(path), SETTINGS) if counts(each)]
+
+
+def _read(path: str) -> bytes:
+    return Path(path).read_bytes()
 
 
 def of_folder(folder: Path) -> list[Judged]:

@@ -16,7 +16,7 @@ import traceback
 from collections import Counter
 from pathlib import Path
 
-from devlint.applying import FixResult, fix_source
+from devlint.applying.fixes import FixResult, fix_source
 from devlint.config.settings import Settings
 from devlint.lint import check_source
 from devlint.source.errors import SourceError

@@ -10,7 +10,7 @@ from fix_runs import Outcome, Raised, found_calls, run
 from fixed_texts import Call, Source, calls_of, changed, for_kind
 from numbers_seen import numbers, same
 
-from devlint.applying import FixResult
+from devlint.applying.fixes import FixResult
 
 ACCELERATORS = ("cuda", "mps")
 
@@ -46,7 +46,7 @@ OF_ITSELF: Mapping[tuple[str, str], str] = {
 """By block and error, why that isn't a fix's fault; or that it still is."""
 
 OTHER_NUMBERS: Mapping[str, str] = {
-    "generator-on-other-device::Example[5]": "a loader draws with another generator than before",
+    "generator-on-other-device::Example[7]": "a loader draws with another generator than before",
 }
 """By block, why its numbers aren't those that they were."""
 

@@ -27,7 +27,7 @@ from typing import Any
 import pytest
 
 from devlint import torchapi
-from devlint.applying import FixResult, fix_source
+from devlint.applying.fixes import FixResult, fix_source
 from devlint.config.settings import Settings, check_layer, merge
 from devlint.fix.patches import unified_diff
 from devlint.flow import facts

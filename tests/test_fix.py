@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from devlint.applying import FixResult, fix_source
+from devlint.applying.fixes import Across, FixResult, fix_across, fix_source
 from devlint.fix.patches import unified_diff
 from devlint.model.findings import Edit, Finding, Fix, Level, Safety
 from devlint.model.spans import LineIndex
+from devlint.project.neighbours import Neighbours, unsaved
 from devlint.source.encoding import decode
 
 Repair = Callable[[re.Match[str]], list[tuple[int, int, str]]]
@@ -228,3 +229,77 @@ def test_a_diff_can_be_applied(tmp_path: Path, old: bytes, new: bytes, command: 
     with (tmp_path / "a.diff").open("rb") as file:
         subprocess.run(command, stdin=file, cwd=tmp_path, check=True, capture_output=True)
     assert path.read_bytes() == new
+
+
+# --- in another file -----------------------------------------------------------------------
+
+
+class Calls:
+    """A linter for tests: `call` is wrong in a file while another one says "bad", where it is
+    fixed by `content`; and "worse" is wrong wherever it stands."""
+
+    def __init__(self, content: str) -> None:
+        self.content = content
+
+    def __call__(self, data: bytes, filename: str, settings: None) -> list[Finding]:
+        text = data.decode()
+        index = LineIndex(text)
+        found = [
+            Finding(filename, "DEV2", "x", "worse", Level.ERROR, index.span(*match.span()))
+            for match in re.finditer("worse", text)
+        ]
+        if filename == "a.py":
+            there = read_unsaved("b.py")
+            for match in re.finditer("bad", there):
+                edit = Edit(LineIndex(there).span(*match.span()), self.content)
+                fix = Fix("repair", UNSAFE, (edit,), "b.py")
+                at = index.span(0, 4)
+                found.append(Finding(filename, "DEV1", "x", "bad", Level.ERROR, at, fix=fix))
+        return found
+
+
+def read_unsaved(path: str) -> str:
+    script = Neighbours(1000).script(path)
+    return "" if script is None else script.text
+
+
+def across(b: str, content: str) -> Across:
+    check = Calls(content)
+    data, there = b"call()\n", {"b.py": b.encode()}
+    with unsaved(there):
+        (finding,) = (each for each in check(data, "a.py", None) if each.code == "DEV1")
+        return fix_across(finding, {"a.py": data}, None, check, there.__getitem__)
+
+
+def test_a_fix_in_another_file_clears_the_finding() -> None:
+    done = across("x = bad\n", "good")
+    assert done.texts == {"a.py": b"call()\n", "b.py": b"x = good\n"}
+    assert ([each.code for each in done.applied], done.remaining, done.reason) == (["DEV1"], (), "")
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("worse", "DEV2 would appear in row 1: worse"),
+        ("bad", "DEV1 would stay"),
+        (")", "the file would no longer parse"),
+    ],
+)
+def test_a_fix_in_another_file_is_left_out(content: str, reason: str) -> None:
+    done = across("x = bad\n", content)
+    assert (done.reason, done.applied, done.texts["b.py"]) == (reason, (), b"x = bad\n")
+
+
+def test_what_another_fix_has_cleared_is_gone() -> None:
+    texts = {"a.py": b"call()\n"}
+    finding = Finding("a.py", "DEV1", "x", "bad", Level.ERROR, LineIndex("call()").span(0, 4))
+    with unsaved({"b.py": b"x = good\n"}):
+        done = fix_across(finding, texts, None, Calls("good"), lambda path: b"")
+    assert (done.applied, done.remaining, done.reason) == ((finding,), (), "")
+
+
+def test_a_file_by_itself_is_not_fixed_in_another_one() -> None:
+    with unsaved({"b.py": b"x = bad\n"}):
+        done = fix_source(b"call()\n", "a.py", None, True, Calls("good"))
+    assert (done.data, done.applied, done.dropped) == (b"call()\n", (), ())
+    assert [each.code for each in done.remaining] == ["DEV1"]

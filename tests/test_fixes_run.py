@@ -30,7 +30,7 @@ from standins import FILE
 from torch import nn
 
 from devlint import emulate
-from devlint.applying import FixResult, fix_source
+from devlint.applying.fixes import FixResult, fix_source
 from devlint.config.settings import Settings
 from devlint.lint import check_source
 

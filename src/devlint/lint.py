@@ -6,7 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -29,6 +29,7 @@ from devlint.flow.surroundings import Text
 from devlint.model.findings import LESS_CERTAIN, NOTHING_MEETS, Coverage, Finding, Level, Span
 from devlint.model.reports import Located, Report
 from devlint.plan import Plan, prepare
+from devlint.project.neighbours import Neighbours
 from devlint.purpose import speaks_of_devices
 from devlint.rulebook import Page, pages
 from devlint.source.encoding import decode, searchable, searchable_text
@@ -206,8 +207,12 @@ def _read(
             return []
         reports = [report for _, report, *_ in (*said, *(withheld.values() if has_own else ()))]
         document = document_of(script, filename, _read_for(reports, contents, script, filename))
-        files = no_files if plan is None or plan.neighbours is None else plan.neighbours.file
-        found = [locate(report, page, document, filename, files) for page, report in said]
+        around = None if plan is None else plan.neighbours
+        files = no_files if around is None else around.file
+        documents = no_files if around is None else cache(partial(_document_there, around))
+        found = [
+            locate(report, page, document, filename, files, documents) for page, report in said
+        ]
         if not heed:
             return in_order(found)
         if not has_own or not withheld:
@@ -216,7 +221,7 @@ def _read(
         shown = {(each.code, each.span) for each in found}
         rows: dict[tuple[str, Span], str] = {}
         for page, report, row in withheld.values():
-            finding = locate(report, page, document, filename, files)
+            finding = locate(report, page, document, filename, files, documents)
             if (finding.code, finding.span) not in shown:
                 rows[finding.code, finding.span] = row
                 found.append(finding)
@@ -225,6 +230,15 @@ def _read(
         return [each for each in kept if (each.code, each.span) not in rows]
     except SourceError as error:
         return _of_failure(error, filename, codes)
+
+
+def _document_there(neighbours: Neighbours, path: str) -> Document | None:
+    """A file that was followed, to be fixed there."""
+    script = neighbours.script(path)
+    try:
+        return None if script is None else document_of(script, path)
+    except SourceError:
+        return None
 
 
 def _read_for(

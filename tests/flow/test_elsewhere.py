@@ -863,7 +863,7 @@ def test_the_object_whose_method_is_called_tells_the_device(tmp_path: Path) -> N
     assert [edit.content for edit in finding.fix.edits] == [", device=step.device"]
 
 
-def test_a_method_that_a_base_calls_isn_t_fixed_by_the_words_of_the_base(tmp_path: Path) -> None:
+def test_a_method_that_a_base_calls_is_fixed_where_that_uses_its_result(tmp_path: Path) -> None:
     files = {
         "base.py": """
             from torch import nn
@@ -891,5 +891,7 @@ def test_a_method_that_a_base_calls_isn_t_fixed_by_the_words_of_the_base(tmp_pat
     write(tmp_path, files)
     (finding,) = lint(tmp_path, "net.py")
     assert (finding.code, finding.span.row) == ("DEV203", 7)
-    assert finding.fix is None
+    assert finding.fix is not None
+    assert finding.fix.filename == str(tmp_path / "base.py")
+    assert [edit.content for edit in finding.fix.edits] == [".to(self.fc.weight.device)"]
     assert [step.filename for step in finding.trace if step.filename] == [str(tmp_path / "base.py")]

@@ -513,6 +513,32 @@ def test_a_name_that_a_function_binds_anew_may_have_any_value(tree: Tree) -> Non
     assert [each for each in tree.lint("train.py") if "DEV304" in each] == ["DEV304:8"]
 
 
+def test_a_name_that_is_only_declared_has_no_value(tree: Tree) -> None:
+    tree.write(
+        {
+            "kept.py": """
+                model: object
+
+                def keep(made):
+                    global model
+                    model = made
+
+                def get():
+                    return model
+            """,
+            "train.py": """
+                import torch
+                from kept import get, keep
+
+                keep(torch.nn.Linear(3, 3).cuda())
+                get()(torch.zeros(3))
+                torch.zeros(3).cuda() + torch.ones(3)
+            """,
+        }
+    )
+    assert [each for each in tree.lint("train.py") if "DEV2" in each] == ["DEV202:7"]
+
+
 @pytest.mark.parametrize(
     ("program", "found"),
     [

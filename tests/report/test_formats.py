@@ -114,6 +114,7 @@ def test_json() -> None:
             "fix": {
                 "applicability": "unsafe",
                 "message": "move it",
+                "filename": "train.py",
                 "edits": [
                     {
                         "content": ".to(x.device)",

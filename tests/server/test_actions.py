@@ -10,6 +10,7 @@ import pytest
 
 pytest.importorskip("pygls")
 
+from driver.test_fix_across import FIXED, LOSSES, TRAIN
 from lsprotocol import types as lsp
 from server.editor import BOTH, GPU, WORDS, capabilities, driven, editing, placed
 
@@ -121,3 +122,22 @@ async def test_an_action_of_another_text_does_nothing(tmp_path: Path) -> None:
         assert (await editor.resolved(action)).edit is None
         stranger = lsp.CodeAction("x", data={"uri": 7, "what": ["fix"]})
         assert (await editor.resolved(stranger)).edit is None
+
+
+@driven
+async def test_a_fix_of_another_file_changes_that_one(tmp_path: Path) -> None:
+    losses = (tmp_path / "losses.py").as_uri()
+    (tmp_path / "losses.py").write_text(LOSSES)
+    uri = (tmp_path / "train.py").as_uri()
+    title = "Fix: Make it on `logits.device`, in losses.py (unsafe)"
+    async with editing(tmp_path) as editor:
+        editor.open(uri, TRAIN)
+        offered = await editor.actions(uri, (6, 7), (6, 7))
+        action = await editor.resolved(offered[title])
+        (change,) = action.edit.document_changes  # type: ignore[union-attr, misc]
+        assert (change.text_document.uri, change.text_document.version) == (losses, None)  # type: ignore[union-attr]
+        assert [each.new_text for each in change.edits] == [", device=logits.device"]  # type: ignore[union-attr]
+        editor.open(losses, f"# open\n{LOSSES}")
+        offered = await editor.actions(uri, (6, 7), (6, 7))
+        action = await editor.resolved(offered[title])
+        assert editor.applied(action) == {losses: f"# open\n{FIXED}"}

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from devlint.applying import FixResult, fix_source
+from devlint.applying.fixes import FixResult, fix_source
 from devlint.config.settings import Settings
 from devlint.fix.patches import unified_diff
 from devlint.lint import check_source

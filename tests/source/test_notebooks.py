@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from cells import code, notebook, text
 
-from devlint.applying import FixResult, fix_source
+from devlint.applying.fixes import FixResult, fix_source
 from devlint.config.settings import Settings
 from devlint.fix.patches import unified_diff
 from devlint.lint import check_source

@@ -15,7 +15,7 @@ def add_ignores(
     session: Session, sources: Sequence[Source], findings: Sequence[Finding], reason: str
 ) -> int:
     """Write the comments, and say how many findings they suppress."""
-    from devlint.fix.files import renamed
+    from devlint.fix.results import renamed
     from devlint.fix.suppress import suppress
     from devlint.writing import rewrite
 

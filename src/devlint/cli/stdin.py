@@ -10,7 +10,7 @@ from devlint.cli.output import report, shown_diffs
 from devlint.cli.session import Session
 from devlint.driver.discover import Failure, Source
 from devlint.driver.ignoring import is_excluded
-from devlint.driver.run import check_bytes
+from devlint.driver.run import check_bytes, fixable_within
 from devlint.files import LARGEST_SOURCE, LONGEST_PATH, UNSEEN
 from devlint.model.codec import decode, decode_counts
 from devlint.source.reading import text_of
@@ -48,7 +48,7 @@ def check_stdin(session: Session) -> int:
         session.detail(outcome.details)
     session.withheld_by = decode_counts(outcome.withheld_by)
     session.unchecked = int(outcome.failed and not outcome.error)
-    findings = decode(outcome.findings, shown)
+    findings = fixable_within(decode(outcome.findings, shown), (source,))
     if not (fixing or options.diff) or outcome.error:
         if fixing and not options.diff:
             _write_bytes(data)
@@ -58,8 +58,9 @@ def check_stdin(session: Session) -> int:
 
 
 def _fix(session: Session, source: Source, data: bytes) -> int:
-    from devlint.fix.files import fix_bytes, renamed
+    from devlint.fix.files import fix_bytes
     from devlint.fix.patches import unified_diff
+    from devlint.fix.results import renamed
 
     fixed = fix_bytes(data, source, session.settings.unsafe_fixes)
     session.applied = renamed(fixed.applied, source.shown)
@@ -73,7 +74,8 @@ def _fix(session: Session, source: Source, data: bytes) -> int:
         text = text_of(fixed.new, source.path, source.language)
         session.sources = lambda filename: text if filename == source.shown else None
         session.stream = sys.stderr
-    return report(session, renamed(fixed.remaining, source.shown))
+    left = fixable_within(renamed(fixed.remaining, source.shown), (source,))
+    return report(session, left)
 
 
 def _write_bytes(data: bytes) -> None:

@@ -16,7 +16,7 @@ from devlint.config.settings import Settings
 from devlint.driver.cache import Cache, Entry, content, digest
 from devlint.driver.discover import Failure, Source
 from devlint.driver.recall import distinct, keys_of, recall
-from devlint.files import UNSEEN, Look, look
+from devlint.files import PYTHON, UNSEEN, Look, look
 from devlint.model.codec import (
     decode,
     decode_counts,
@@ -144,7 +144,21 @@ def run(
         if found:
             result.consulted[source.path] = known.consulted
     result.coverage = _summed(covered)
+    result.findings = fixable_within(result.findings, sources)
     return result
+
+
+def fixable_within(findings: Iterable[Finding], sources: Iterable[Source]) -> list[Finding]:
+    """Findings, without the fixes that change a file which isn't one of those that are linted."""
+    known = {source.path for source in sources}
+    return [
+        replace(each, fix=None)
+        if each.fix is not None
+        and each.fix.filename
+        and os.path.abspath(each.fix.filename) not in known
+        else each
+        for each in findings
+    ]
 
 
 def _note_withheld(result: Result, source: Source, counts: str) -> None:
@@ -249,7 +263,7 @@ def check_bytes(data: bytes, source: Source) -> Outcome:
 
 def _with_fixes_that_hold(findings: list[Finding], data: bytes, source: Source) -> list[Finding]:
     """Findings, with those of their fixes that are applied where that is asked for."""
-    from devlint.applying import offered
+    from devlint.applying.fixes import offered
     from devlint.lint import check_source
     from devlint.verdict.score import is_certain
 
@@ -259,7 +273,12 @@ def _with_fixes_that_hold(findings: list[Finding], data: bytes, source: Source) 
     def shown(finding: Finding) -> bool:
         return is_certain(finding.score, least)
 
-    return offered(findings, data, source.path, everything, check_source, shown, source.language)
+    def read(path: str) -> bytes:
+        return files.read(path, files.most_bytes(PYTHON, source.settings.max_file_size))
+
+    return offered(
+        findings, data, source.path, everything, check_source, shown, read, source.language
+    )
 
 
 def _changed(path: str) -> int:

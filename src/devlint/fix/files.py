@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import partial
 
 from devlint import files
 from devlint.config.settings import Settings
 from devlint.driver.discover import Failure, Source
 from devlint.driver.run import DIED
-from devlint.history.older import Told, fresh
+from devlint.fix.results import Change, Fixed, is_shown, left_out, linted, read, renamed
+from devlint.history.older import Told
 from devlint.model.findings import Finding, Safety
-from devlint.source.reading import text_of
-
-
-@dataclass(slots=True)
-class Fixed:
-    """What came of fixing: the findings that are gone, diffs, and findings that are left."""
-
-    applied: list[Finding] = field(default_factory=list)
-    diffs: list[bytes] = field(default_factory=list)
-    remaining: list[Finding] = field(default_factory=list)
-    failures: list[Failure] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +29,8 @@ class _Outcome:
     applied: tuple[Finding, ...] = ()
     remaining: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()
+    waiting: tuple[Finding, ...] = ()
+    """Those whose fixes need a change of another file."""
     error: str = ""
 
 
@@ -56,6 +48,7 @@ def fix_all(
     """
     from devlint.driver.executing import Died
     from devlint.driver.pool import each
+    from devlint.fix.across import Pass
     from devlint.fix.patches import unified_diff
     from devlint.writing import rewrite
 
@@ -77,6 +70,8 @@ def fix_all(
     result = Fixed()
     if len(first) <= 8:
         jobs = 1
+    changed: dict[str, Change] = {}
+    waiting: dict[str, tuple[Finding, ...]] = {}
     for task, outcome in each(_fix_file, first, jobs):
         shown = task.source.shown
         if isinstance(outcome, Died):
@@ -92,22 +87,32 @@ def fix_all(
             continue
         result.applied += renamed(outcome.applied, shown)
         result.notes.extend(f"{shown}: {note}" for note in outcome.notes)
-        if not write:
-            result.diffs.append(unified_diff(outcome.old, outcome.new, shown, task.source.language))
+        waiting[shown] = outcome.waiting
+        changed[task.source.path] = Change(task.source, outcome.old, outcome.new)
         for name in names[files.resolve(task.source.path)]:
             by_file[name] = renamed(outcome.remaining, name)
+    if unsafe:
+        Pass(sources, by_file, waiting, changed, result, write, older or {}).run()
+    if not write:
+        result.diffs = [
+            unified_diff(each.old, each.new, each.source.shown, each.source.language)
+            for each in changed.values()
+        ]
     result.remaining = [finding for found in by_file.values() for finding in found]
     return result
 
 
 def _applies(finding: Finding, unsafe: bool) -> bool:
-    return finding.fix is not None and (unsafe or finding.fix.safety is Safety.SAFE)
+    """Whether a fix of the file's own is applied."""
+    if finding.fix is None or finding.fix.filename:
+        return False
+    return unsafe or finding.fix.safety is Safety.SAFE
 
 
 def _fix_file(task: _Task) -> _Outcome:
     """Fix one file's bytes. As with linting, one bad file must not end the run."""
     try:
-        data = _read(task.source)
+        data = read(task.source)
         return fix_bytes(data, task.source, task.unsafe, task.older)
     except OSError as error:
         return _Outcome(error=files.reason(error))
@@ -117,40 +122,19 @@ def _fix_file(task: _Task) -> _Outcome:
 
 def fix_bytes(data: bytes, source: Source, unsafe: bool, older: Told | None = None) -> _Outcome:
     """Fix the content of a file, but for what is older, and what isn't shown."""
-    from devlint.applying import fix_source
-    from devlint.lint import check_source
-    from devlint.verdict.score import is_certain
-
-    least = source.settings.least_confidence
-
-    def shown(finding: Finding) -> bool:
-        return is_certain(finding.score, least)
+    from devlint.applying.fixes import fix_source
 
     def check(data: bytes, filename: str, settings: Settings) -> list[Finding]:
-        found = check_source(data, filename, settings)
-        if not older:
-            return found
-        new = fresh([*filter(shown, found)], text_of(data, filename, source.language) or "", older)
-        return [*new, *(finding for finding in found if not shown(finding))]
+        return linted(data, source, older)
 
-    everything = replace(source.settings, pedantic=True)
-    result = fix_source(data, source.path, everything, unsafe, check, shown, source.language)
+    result = fix_source(
+        data, source.path, source.settings, unsafe, check, partial(is_shown, source),
+        source.language,
+    )  # fmt: skip
+    waiting = tuple(each.finding for each in result.dropped if each.needs_others and unsafe)
     notes = tuple(
-        f"{_row(item.finding)}: the fix of {item.finding.code} was left out: {item.reason}"
-        for item in result.dropped
+        left_out(each.finding, each.reason)
+        for each in result.dropped
+        if each.finding not in waiting
     )
-    return _Outcome(data, result.data, result.applied, result.remaining, notes)
-
-
-def renamed(findings: Iterable[Finding], shown: str) -> list[Finding]:
-    """The findings under the name that messages use."""
-    return [replace(finding, filename=shown) for finding in findings]
-
-
-def _read(source: Source) -> bytes:
-    return files.read(source.path, files.most_bytes(source.language, source.settings.max_file_size))
-
-
-def _row(finding: Finding) -> str:
-    """`7`, or `cell 3:7`."""
-    return finding.span.place.rpartition(":")[0]
+    return _Outcome(data, result.data, result.applied, result.remaining, notes, waiting)

@@ -58,9 +58,10 @@ class Guest(dict[str, Value]):
         return isinstance(name, str) and self.get(name) is not None
 
     def __getitem__(self, name: str) -> Value:
-        if name not in self:
+        found: Value | None = self.get(name)
+        if found is None:
             raise KeyError(name)
-        return dict.__getitem__(self, name)
+        return found
 
     def get(self, name: str, default: Any = None) -> Any:
         """The value of a name at the end of the file; what a function of it binds anew through

@@ -92,13 +92,12 @@ def _read_step(span: list[int], message: str, path: str, value: str, device: str
 
 def _fix(fix: Fix) -> list[Any]:
     edits = [[_span(edit.span), edit.content] for edit in fix.edits]
-    return [fix.message, fix.safety.value, edits]
+    return [fix.message, fix.safety.value, edits, fix.filename]
 
 
-def _read_fix(message: str, safety: str, edits: list[Any]) -> Fix:
-    return Fix(
-        message, Safety(safety), tuple(Edit(_read_span(span), content) for span, content in edits)
-    )
+def _read_fix(message: str, safety: str, edits: list[Any], path: str) -> Fix:
+    read = tuple(Edit(_read_span(span), content) for span, content in edits)
+    return Fix(message, Safety(safety), read, _shown(path))
 
 
 def _span(span: Span) -> list[int]:

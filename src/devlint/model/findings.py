@@ -127,11 +127,13 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """Edits that never overlap, in the order of the file."""
+    """Edits that never overlap, in the order of the file. `filename` is the path of that, "" where
+    it is the finding's own: what a call leads to may have to be fixed where it is written."""
 
     message: str
     safety: Safety
     edits: tuple[Edit, ...]
+    filename: str = ""
 
 
 @dataclass(frozen=True, slots=True)

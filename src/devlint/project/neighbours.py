@@ -22,6 +22,7 @@ from devlint.purpose import speaks_of_devices
 from devlint.source.errors import SourceError
 from devlint.source.lower import lower
 from devlint.source.reading import read_script
+from devlint.source.script import Script
 from devlint.source.spots import File
 
 _KEPT = 4_000_000
@@ -45,8 +46,8 @@ _unsaved: _Unsaved = ContextVar("unsaved", default={})  # noqa: B039
 
 @contextmanager
 def unsaved(texts: Mapping[str, bytes]) -> Iterator[None]:
-    """Take these contents, by paths, for those of the files."""
-    token = _unsaved.set(texts)
+    """Take these contents, by paths, for those of the files, beside others that are taken so."""
+    token = _unsaved.set({**_unsaved.get(), **texts})
     try:
         yield
     finally:
@@ -115,6 +116,13 @@ class Neighbours(Finder):
         while self._size > _KEPT and len(self._contents) > 1:
             self._size -= len(self._contents.popitem(last=False)[1][0])
         return kept[1]
+
+    def script(self, path: str) -> Script | None:
+        """The text of a file that was followed; None where it can't be read any more."""
+        try:
+            return read_script(self._data(path), path)
+        except (OSError, SourceError):
+            return None
 
     def file(self, path: str) -> File | None:
         """A file that was followed, to find places in it; None where it can't be read any more."""

@@ -24,11 +24,18 @@ def render(findings: Sequence[Finding], context: Context) -> str:
             filename = finding.filename
             text = context.sources(filename)
             source = None if text is None else LineIndex(text)
-        lines += [*_diagnostic(finding, source, context.links), []]
+        other = source
+        if finding.fix is not None and finding.fix.filename:
+            text = context.sources(finding.fix.filename)
+            other = None if text is None else LineIndex(text)
+        lines += [*_diagnostic(finding, source, other, context.links), []]
     return paint([*lines, *closing(findings, context.summary)], context.color)
 
 
-def _diagnostic(finding: Finding, source: LineIndex | None, links: bool) -> list[Line]:
+def _diagnostic(
+    finding: Finding, source: LineIndex | None, fixed: LineIndex | None, links: bool
+) -> list[Line]:
+    """A finding with the source of its file, and of the file that its fix changes."""
     style = level_style(finding.level)
     linked = f"{style} {page_url(finding.name)}" if links else style
     span = finding.span
@@ -56,8 +63,8 @@ def _diagnostic(finding: Finding, source: LineIndex | None, links: bool) -> list
         if notes:
             lines.append(gutter(digits))
     lines += notes
-    if source is not None and finding.fix is not None:
-        lines += _diff(source, finding.fix, digits, finding)
+    if fixed is not None and finding.fix is not None:
+        lines += _diff(fixed, finding.fix, digits, finding)
     return lines
 
 
@@ -100,7 +107,8 @@ def _notes(finding: Finding, digits: int) -> list[Line]:
     if finding.fix is not None:
         safe = finding.fix.safety is Safety.SAFE
         flags = "safe, --fix" if safe else "unsafe, --fix --unsafe-fixes"
-        notes.append(("fix", f"{finding.fix.message} ({flags})"))
+        there = f", in {finding.fix.filename}" if finding.fix.filename else ""
+        notes.append(("fix", f"{finding.fix.message}{there} ({flags})"))
     return [
         [(" " * (digits + 1) + "= ", "gutter"), (f"{word}:", "help"), (f" {text}", "")]
         for word, text in notes
@@ -110,7 +118,7 @@ def _notes(finding: Finding, digits: int) -> list[Line]:
 def _diff(source: LineIndex, fix: Fix, digits: int, finding: Finding) -> list[Line]:
     """The lines that a fix removes and adds, each with its row before or after the fix."""
     lines: list[Line] = []
-    cell = cell_of(finding.span)
+    cell = 0 if fix.filename else cell_of(finding.span)
     for hunk in hunks(source, fix):
         if hunk.cell != cell:
             cell = hunk.cell

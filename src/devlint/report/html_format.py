@@ -163,7 +163,8 @@ class _Sources:
 
     def of(self, finding: Finding) -> tuple[dict[str, LineIndex], list[str]]:
         """The texts by file, "" for the finding's own, and the names of those that are gone."""
-        names = dict.fromkeys(["", *(step.filename for step in finding.trace)])
+        there = [] if finding.fix is None else [finding.fix.filename]
+        names = dict.fromkeys(["", *(step.filename for step in finding.trace), *there])
         found = {name: self.text(name) for name in names}
         gone = [self.name(name) for name, source in found.items() if source is None]
         return {name: source for name, source in found.items() if source is not None}, gone
@@ -184,8 +185,11 @@ def _finding(finding: Finding, number: int, path: str, sources: _Sources) -> str
     texts, gone = sources.of(finding)
     uncertain = finding.confidence is Confidence.MEDIUM
     aside = ", only a run decides one of the devices" if uncertain else ""
-    own = texts.get("")
-    changes = "" if finding.fix is None else _fix(finding.fix, own, path, finding)
+    changes = ""
+    if finding.fix is not None:
+        there = finding.fix.filename
+        place_of_fix = sources.name(there) if there else path
+        changes = _fix(finding.fix, texts.get(there), place_of_fix)
     remedy = f'<p class="help"><b>Help:</b> {prose(finding.help)}</p>\n' if finding.help else ""
     return (
         f'<article class="finding {level}" id="f{number}" tabindex="-1" '
@@ -201,7 +205,7 @@ def _finding(finding: Finding, number: int, path: str, sources: _Sources) -> str
     )
 
 
-def _fix(fix: Fix, source: LineIndex | None, path: str, finding: Finding) -> str:
+def _fix(fix: Fix, source: LineIndex | None, path: str) -> str:
     safe = fix.safety is Safety.SAFE
     flags = "safe, `--fix`" if safe else "unsafe, `--fix --unsafe-fixes`"
     rows: list[str] = []
@@ -221,8 +225,9 @@ def _fix(fix: Fix, source: LineIndex | None, path: str, finding: Finding) -> str
                 f'<code class="src">{code(row.text, around=row.column)}</code></div>\n'
             )
     shown = f'<div class="excerpt" role="group" aria-label="The fix">\n{"".join(rows)}</div>\n'
+    said = f"{fix.message}, in `{path}`" if fix.filename else fix.message
     return (
-        f'<details class="fix" open><summary>Fix: {prose(fix.message)} ({prose(flags)})</summary>\n'
+        f'<details class="fix" open><summary>Fix: {prose(said)} ({prose(flags)})</summary>\n'
         f"{shown if rows else ''}</details>\n"
     )
 

@@ -50,6 +50,7 @@ def as_object(finding: Finding) -> dict[str, object]:
         else {
             "applicability": fix.safety.value,
             "message": fix.message,
+            "filename": fix.filename or finding.filename,
             "edits": [
                 {
                     "content": edit.content,

@@ -46,9 +46,10 @@ def _diagnostic(finding: Finding, source: LineIndex | None, context: Context) ->
 
 def _suggestion(fix: Fix, source: LineIndex | None) -> Json | None:
     """All edits of a fix as one, since each suggestion can be taken alone. None in a notebook,
-    where a cell's text isn't the file's, and where the file has gone or changed."""
+    where a cell's text isn't the file's, where the file has gone or changed, and for another file.
+    """
     edits = sorted(fix.edits, key=lambda edit: edit.span.start)
-    if source is None or not edits or edits[0].span.cell is not None:
+    if fix.filename or source is None or not edits or edits[0].span.cell is not None:
         return None
     first, last = edits[0].span, edits[-1].span
     if last.end > len(source.text):

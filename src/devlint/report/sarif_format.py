@@ -126,7 +126,8 @@ def _result(
             {"id": number, **location} for number, location in enumerate(steps, start=1)
         ]
     if finding.fix is not None:
-        result["fixes"] = [_fix(finding.fix, uri)]
+        there = finding.fix.filename
+        result["fixes"] = [_fix(finding.fix, context.uri(there) if there else uri)]
     return result
 
 

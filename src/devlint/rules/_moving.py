@@ -19,7 +19,7 @@ from devlint.model.reports import (
     move_where_bound,
     replace_tail,
 )
-from devlint.model.trees import descendants, is_cast
+from devlint.model.trees import descendants, device_argument, is_cast
 from devlint.rules._meetings import OPERATIONS, followed_by
 from devlint.rules._remedies import IN_SCOPE, Words, before_move, devices_of, moved_by
 
@@ -145,7 +145,9 @@ def _where_made(odd: Operand, device: str) -> tuple[Rewrite, ...]:
             case Step(sort=sort) if sort in MOVES:
                 return ()
             case Step(sort=sort, node=ir.Call() as made) if sort in _MAKING:
-                return put_on(made, device)
+                given = device_argument(made)
+                same = isinstance(given, ir.Name) and given.id == device
+                return () if same else put_on(made, device)
     return ()
 
 

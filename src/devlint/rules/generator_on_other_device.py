@@ -14,16 +14,20 @@ from devlint.flow.facts import (
     Role,
     Sort,
     difference,
+    only_host,
 )
 from devlint.model import ir
 from devlint.model.findings import Safety
 from devlint.model.reports import Anchor, Change, Report, Rewrite, insert_after
-from devlint.model.trees import is_named
+from devlint.model.trees import is_named, last_name
 from devlint.rules import rule
 from devlint.rules._meetings import confidence, device_at, place
-from devlint.rules._moving import without
+from devlint.rules._moving import suffix, without
+from devlint.rules._remedies import devices_of
 
 _DEFAULT = "torch.Generator(device=torch.get_default_device())"
+
+_ON_HOST = "draw on the CPU and move what was drawn, or make the generator where the numbers go"
 
 
 @rule("generator-on-other-device", on=Draw)
@@ -79,7 +83,7 @@ def _help(draw: Draw) -> str:
     if draw.target is not None and draw.placed is None and is_named(draw.target.node):
         return f"make the generator there: `torch.Generator(device={draw.target}.device)`"
     if isinstance(draw.generator.device, Known) and draw.generator.device.is_host:
-        return "draw on the CPU and move what was drawn, or make the generator where the numbers go"
+        return _ON_HOST
     return "make numbers and generator on one device"
 
 
@@ -93,7 +97,7 @@ def _move_draw(draw: Draw, generator: Operand) -> Change | None:
     if not isinstance(draw.node.func, (ir.Attribute, ir.Name)):
         return None
     if draw.placed is None:
-        return _beside(draw, generator)
+        return _beside(draw, generator) if draw.target is None else _of_host(draw, draw.target)
     host = isinstance(generator.device, Known) and generator.device.is_host
     if not host or draw.target is not None or draw.placed not in draw.node.args:
         return None
@@ -107,6 +111,21 @@ def _move_draw(draw: Draw, generator: Operand) -> Change | None:
         insert_after(draw.node, f".to({device})"),
     )
     return Change(f"Draw on the CPU, then move to `{device}`", rewrites, Safety.UNSAFE)
+
+
+def _of_host(draw: Draw, target: Operand) -> Change | None:
+    """`torch.multinomial(p, 1, generator=g)` -> `torch.multinomial(p.cpu(), ...).to(p.device)`."""
+    fills = last_name(draw.node.func).endswith("_") and is_named(target.node)
+    before = suffix(target.node, ".cpu()") if only_host(_source(draw)) and not fills else ()
+    chosen: Change | None = None
+    for words in reversed(devices_of(target) if before else []):
+        rewrites = (*before, insert_after(draw.node, f".to({words.text})"))
+        together = () if words.told is None else (draw.node, words.told)
+        chosen = Change(
+            f"Draw on the CPU, then move to `{words.text}`", rewrites, Safety.UNSAFE, together,
+            after=words.after, names=words.names, otherwise=chosen, help=_ON_HOST,
+        )  # fmt: skip
+    return chosen
 
 
 def _on_default(generator: Operand) -> Change | None:
@@ -125,8 +144,11 @@ def _on_default(generator: Operand) -> Change | None:
 
 def _beside(draw: Draw, generator: Operand) -> Change | None:
     """`torch.rand(3, generator=g)` -> `torch.rand(3, generator=g, device=g.device)`."""
-    makes = draw.target is None and not any(arg.star for arg in draw.node.args)
-    if not makes or not is_named(generator.node) or draw.op == "torch.normal":
+    if (
+        any(arg.star for arg in draw.node.args)
+        or not is_named(generator.node)
+        or draw.op == "torch.normal"
+    ):
         return None
     device = f"{ir.render(generator.node, 200)}.device"
     rewrites = (insert_after(draw.node.args[-1], f", device={device}"),)

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from devlint.flow.facts import CPU, MOVES, ApiCall, AttributeRead, AttributeWrite, Operand, Trait
+from devlint.flow.facts import (
+    CPU,
+    MOVES,
+    NO_LEAVES,
+    ApiCall,
+    AttributeRead,
+    AttributeWrite,
+    Operand,
+    Trait,
+)
 from devlint.model import ir
 from devlint.model.findings import Safety
 from devlint.model.reports import Change, Report, insert_after, replace_tail
 from devlint.rules import rule
 from devlint.rules._moving import suffix, without
 
+_FIRST = "move the tensor first: `nn.Parameter(tensor.to(device))`"
 _PLAIN = (ir.Name, ir.Attribute, ir.Constant)
 
 
@@ -26,7 +36,8 @@ def moved_parameter(write: AttributeWrite) -> Iterator[Report]:
             "neither registered nor trained",
             because=write.value.trace,
             fix=_move_inside(write.value.node),
-            help="move the tensor first: `nn.Parameter(tensor.to(device))`",
+            help=_FIRST,
+            root=write.value.node,
         )
 
 
@@ -36,15 +47,17 @@ def moved_leaf(call: ApiCall) -> Iterator[Report]:
     if not call.name.startswith("torch.optim."):
         return
     for operand in (*call.positional[:1], *(o for key, o in call.keywords if key == "params")):
-        if operand.value.trait is Trait.MOVED_LEAF and operand.device != CPU:
+        if operand.value.trait in NO_LEAVES and operand.device != CPU:
             node = _only_item(operand.node)
+            move = _move(operand)
             yield Report(
                 at=node,
                 message=f"`{ir.render(node)}` was moved to an accelerator after it was made, so it "
                 "is no leaf: the optimizer can't train it",
                 because=operand.trace,
-                fix=_ask_afterwards(operand),
+                fix=_ask_afterwards(operand) or (_move_inside(move) if move else None),
                 help="make it there: `device=device, requires_grad=True`",
+                root=move,
             )
 
 
@@ -61,6 +74,12 @@ def lost_gradient(read: AttributeRead) -> Iterator[Report]:
             fix=_ask_afterwards(tensor),
             help=f"move it first, then call `{tensor}.requires_grad_()`",
         )
+
+
+def _move(leaf: Operand) -> ir.Expr | None:
+    """The move after which it is no leaf any more."""
+    moves = (step.node for step in reversed(leaf.steps) if step.sort in MOVES)
+    return next((node for node in moves if isinstance(node, ir.Expr)), None)
 
 
 def _ask_afterwards(leaf: Operand) -> Change | None:
@@ -98,7 +117,7 @@ def _move_inside(node: ir.Expr) -> Change | None:
             inside = suffix(first.value, move)
             if inside:
                 rewrites = (*inside, replace_tail(made, node, ""))
-                return Change("Move the tensor inside", rewrites, Safety.UNSAFE)
+                return Change("Move the tensor inside", rewrites, Safety.UNSAFE, help=_FIRST)
     return None
 
 

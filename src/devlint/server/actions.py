@@ -6,7 +6,8 @@ edit is linted before it is given, as `--fix` does.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from lsprotocol import types as lsp
@@ -71,8 +72,10 @@ def offers(
             continue
         quick = lsp.CodeActionKind.QuickFix.value
         if finding.fix is not None and finding.fix.edits:
+            there = os.path.basename(finding.fix.filename)
+            where = f", in {shown(there)}" if there else ""
             unsafe = "" if finding.fix.safety is Safety.SAFE else " (unsafe)"
-            title = f"Fix: {shown(finding.fix.message)}{unsafe}"
+            title = f"Fix: {shown(finding.fix.message)}{where}{unsafe}"
             yield Offer(title, quick, _FIX, finding, diagnostic)
         if not is_about_file(finding):
             yield Offer(f"Ignore {finding.code} here", quick, _IGNORE, finding, diagnostic)
@@ -90,28 +93,28 @@ def wanted(offer: Offer, only: Sequence[lsp.CodeActionKind | str] | None) -> boo
     return any(not kind or f"{offer.kind}.".startswith(f"{kind}.") for kind in kinds)
 
 
-def changed(
-    offer: Offer, target: Target, checker: Checker, texts: Texts
-) -> tuple[bytes | None, str]:
-    """What becomes of the file, or None and why nothing does."""
+def changed(offer: Offer, target: Target, checker: Checker, texts: Texts) -> tuple[Texts, str]:
+    """What becomes of files, by their paths, or nothing and why."""
     if offer.finding is None:
-        data, reason = checker.fix_all(target, texts), "no safe fix works"
+        found, reason = {target.path: checker.fix_all(target, texts)}, "no safe fix works"
     elif offer.what == _FIX:
-        data, reason = checker.fix(target, offer.finding, texts)
+        found, reason = checker.fix(target, offer.finding, texts)
         reason = f"the fix of {offer.finding.code} was left out: {reason}"
     else:
-        found = checker.suppress(target, offer.finding, texts)
-        data = target.data if found is None else found
+        data = checker.suppress(target, offer.finding, texts)
+        found = {} if data is None else {target.path: data}
         reason = f"there is no place for a comment that ignores {offer.finding.code}"
-    return (None, reason) if data == target.data else (data, "")
+    if found.get(target.path) == target.data:
+        del found[target.path]
+    return found, "" if found else reason
 
 
 def workspace_edit(
-    target: Target, data: bytes, units: Units, with_versions: bool
+    become: Iterable[tuple[Target, bytes]], units: Units, with_versions: bool
 ) -> lsp.WorkspaceEdit | None:
-    """The edits that make the file out of what is open; None where it can't be read any more."""
+    """The edits that make files out of what is open; None where one can't be read any more."""
     try:
-        texts = list(target.texts(data))
+        texts = [each for target, data in become for each in target.texts(data)]
     except SourceError:
         return None
     edited = [

@@ -121,8 +121,13 @@ class Answers:
     async def _complete(self, action: lsp.CodeAction, offer: actions.Offer, target: Target) -> str:
         """Give an action its edit, or say why it has none."""
         texts = self.opened.unsaved()
-        data, reason = await self._do(actions.changed, offer, target, self.checker, texts)
-        if data is not None:
+        found, reason = await self._do(actions.changed, offer, target, self.checker, texts)
+        become = [
+            (each, data)
+            for path, data in found.items()
+            if (each := target if path == target.path else self.opened.file(path)) is not None
+        ]
+        if become:
             units, versions = self.opened.units, self.client.versions
-            action.edit = actions.workspace_edit(target, data, units, versions)
+            action.edit = actions.workspace_edit(become, units, versions)
         return reason

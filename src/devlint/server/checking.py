@@ -10,7 +10,8 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from devlint.applying import FixResult, fix_source
+from devlint import files
+from devlint.applying.fixes import FixResult, fix_across, fix_source
 from devlint.config.configuration import Configuration
 from devlint.config.patterns import matcher
 from devlint.config.settings import Settings, SettingsError
@@ -123,11 +124,14 @@ class Checker:
 
     # --- changes
 
-    def fix(self, target: Target, finding: Finding, texts: Texts) -> tuple[bytes, str]:
-        """The file with the fix of one finding, or why that doesn't hold."""
+    def fix(self, target: Target, finding: Finding, texts: Texts) -> tuple[dict[str, bytes], str]:
+        """What becomes of files by the fix of one finding, or why that doesn't hold."""
         settings = self._of(target)
-        if settings is None:
-            return target.data, "the file is left out"
+        there = "" if finding.fix is None else finding.fix.filename
+        if settings is None or (there and is_excluded(there, settings)):
+            return {}, "the file is left out"
+        if there:
+            return self._fix_there(target, finding, settings, texts)
         known = self.current(target, texts)
 
         def lint(data: bytes, path: str, settings: Settings) -> list[Finding]:
@@ -139,7 +143,24 @@ class Checker:
                 target.data, target.path, replace(settings, pedantic=True), True, lint,
                 lambda each: each == finding, settings.language_of(target.path),
             )  # fmt: skip
-        return done.data, "".join(dropped.reason for dropped in done.dropped[:1])
+        reason = "".join(dropped.reason for dropped in done.dropped[:1])
+        return {target.path: done.data}, reason
+
+    def _fix_there(
+        self, target: Target, finding: Finding, settings: Settings, texts: Texts
+    ) -> tuple[dict[str, bytes], str]:
+        """The same of a fix that changes another file."""
+        language, everything = settings.language_of(target.path), replace(settings, pedantic=True)
+        old = {target.path: target.data}
+
+        def read(path: str) -> bytes:
+            found = texts.get(path)
+            old[path] = files.read(path, settings.max_file_size) if found is None else found
+            return old[path]
+
+        with unsaved(texts):
+            done = fix_across(finding, old, everything, check_source, read, language)
+        return {path: data for path, data in done.texts.items() if data != old[path]}, done.reason
 
     def fix_all(self, target: Target, texts: Texts) -> bytes:
         """The file with all safe fixes, as `--fix` gives it."""

@@ -6,14 +6,12 @@ from collections.abc import Iterator, Sequence
 
 from lsprotocol import types as lsp
 
-from devlint import files
 from devlint.escaping import shown
 from devlint.model.findings import Finding, Level, Span, Step
 from devlint.rulebook import page_url
 from devlint.server.documents import Document
-from devlint.server.opened import Opened, uri_of
+from devlint.server.opened import Opened
 from devlint.server.targets import Target
-from devlint.source.reading import text_of
 
 SOURCE = "devlint"
 _SEVERITIES = {
@@ -76,23 +74,15 @@ class Diagnostics:
         return lsp.Location(document.uri, document.range(start, end, self._opened.units))
 
     def _elsewhere(self, step: Step) -> lsp.Location | None:
-        """A place in another file, as that is in the editor, or else on disk."""
+        """A place in another file."""
         path, span = step.filename, step.span
         if path not in self._others:
-            self._others[path] = self._opened.named(path) or _read(path)
+            self._others[path] = self._opened.named(path)
         document = self._others[path]
         if document is None:
             return None
         start, end = (span.row, span.column), (span.end_row, span.end_column)
         return lsp.Location(document.uri, document.range(start, end, self._opened.units))
-
-
-def _read(path: str) -> Document | None:
-    try:
-        text = text_of(files.read(path, files.LARGEST_SOURCE), path)
-    except OSError:
-        return None
-    return None if text is None else Document(uri_of(path), "python", 0, text)
 
 
 def overlaps(one: lsp.Range, other: lsp.Range) -> bool:

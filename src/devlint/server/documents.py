@@ -47,7 +47,8 @@ class Document:
 
     uri: str
     language: str
-    version: int
+    version: int | None
+    """None where it isn't open."""
     text: str
 
     @cached_property

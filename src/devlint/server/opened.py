@@ -10,9 +10,11 @@ from pathlib import Path
 from lsprotocol import types as lsp
 from pygls.uris import to_fs_path, urlparse
 
+from devlint import files
 from devlint.files import NOTEBOOK, suffix
 from devlint.server.documents import Document, Units
 from devlint.server.targets import FileTarget, NotebookTarget, Target
+from devlint.source.reading import text_of
 
 _UNSAVED = "untitled"
 """The scheme of what has no file yet."""
@@ -146,11 +148,20 @@ class Opened:
         return found
 
     def named(self, path: str) -> Document | None:
-        """The open text of a path."""
+        """The text of a path, as it is in the editor, or else on disk."""
         for uri, document in self._documents.items():
             if to_fs_path(uri) == path:
                 return document
-        return None
+        try:
+            text = text_of(files.read(path, files.LARGEST_SOURCE), path)
+        except OSError:
+            return None
+        return None if text is None else Document(uri_of(path), "python", None, text)
+
+    def file(self, path: str) -> FileTarget | None:
+        """The file of a path, be it open or not."""
+        document = self.named(path)
+        return None if document is None else FileTarget(path, document)
 
 
 def path_of(uri: str, folder: str) -> str | None:

@@ -139,6 +139,8 @@ class Blocks:
 
     def _placed_fix(self, fix: Fix) -> Fix | None:
         """A fix in terms of the file; None where it would change what isn't Python there."""
+        if fix.filename:
+            return fix
         try:
             return replace(fix, edits=tuple(map(self.placed_edit, fix.edits)))
         except ValueError:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate, pairwise
 
-from devlint.model.findings import CellSpan, Edit, Finding, Fix, Span
+from devlint.model.findings import CellSpan, Edit, Finding, Span
 from devlint.model.spans import LineIndex, apply_edits
 from devlint.source.encoding import Decoded, newline_of, with_newlines
 from devlint.source.errors import SourceError
@@ -133,9 +133,9 @@ class Cells:
             for step in finding.trace
         )
         fix = finding.fix
-        if fix is not None:
+        if fix is not None and not fix.filename:
             edits = tuple(Edit(self._placed(edit.span), edit.content) for edit in fix.edits)
-            fix = Fix(fix.message, fix.safety, edits)
+            fix = replace(fix, edits=edits)
         span = self._placed(finding.span)
         spans = [span, *(step.span for step in trace if not step.filename)]
         remedy = finding.help

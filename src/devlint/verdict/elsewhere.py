@@ -39,7 +39,7 @@ def brought_home(report: Report, fact: Located, here: str, told: Told) -> Report
     def is_here(node: Located) -> bool:
         return path_of(node.origin) in (None, here)
 
-    fix = _of_this_file(report.fix, is_here)
+    fix = _of_one_file(report.fix, is_here)
     if is_here(report.at):
         return report if fix is report.fix else replace(report, fix=fix)
     if not is_here(fact) and report.at in told(path_of(report.at.origin) or ""):
@@ -51,13 +51,13 @@ def brought_home(report: Report, fact: Located, here: str, told: Told) -> Report
     return replace(report, at=at, message=report.from_afar or report.message, fix=fix)
 
 
-def _of_this_file(fix: Change | None, is_here: Callable[[Located], bool]) -> Change | None:
-    """The fixes of those that may be made which change this file alone."""
+def _of_one_file(fix: Change | None, is_in: Callable[[Located], bool]) -> Change | None:
+    """The fixes of those that may be made which change one file alone."""
     if fix is None:
         return None
-    otherwise = _of_this_file(fix.otherwise, is_here)
-    also = [_of_this_file(each, is_here) for each in fix.also]
-    if None in also or not all(map(is_here, _touched(fix))):
+    otherwise = _of_one_file(fix.otherwise, is_in)
+    also = [_of_one_file(each, is_in) for each in fix.also]
+    if None in also or not all(map(is_in, _touched(fix))):
         return otherwise
     return replace(fix, otherwise=otherwise, also=tuple(filter(None, also)))
 
@@ -83,7 +83,7 @@ def reported(led: Elsewhere, reports: Iterable[Report], told: Told) -> Iterator[
     """What rules say of a fact in another file, as this file is told of it.
 
     What the other file is told of itself isn't told once more. Where this file made what goes
-    wrong, that is what is pointed at.
+    wrong, that is what is pointed at. What no change of this file fixes may be fixed in the other.
     """
     path = path_of(led.fact.node.origin)
     here = path_of(led.node.origin)
@@ -103,9 +103,30 @@ def reported(led: Elsewhere, reports: Iterable[Report], told: Told) -> Iterator[
             at=report.at if at_home else led.node,
             message=message,
             because=(*report.because, *way),
-            fix=_of_this_file(report.fix, lambda node: path_of(node.origin) == here),
-            help=f"in `{led.function}`: {report.help}" if report.help else "",
+            fix=_one_after_other(
+                _of_one_file(report.fix, lambda node: path_of(node.origin) == here),
+                _there(led, _of_one_file(report.fix, lambda node: path_of(node.origin) == path)),
+            ),
+            help=_in(led, report.help),
         )
+
+
+def _one_after_other(first: Change | None, second: Change | None) -> Change | None:
+    """What else may be made where none of the first can be."""
+    if first is None:
+        return second
+    return replace(first, otherwise=_one_after_other(first.otherwise, second))
+
+
+def _there(led: Elsewhere, fix: Change | None) -> Change | None:
+    """The fixes of the other file, in words for this one."""
+    if fix is None:
+        return None
+    return replace(fix, help=_in(led, fix.help), otherwise=_there(led, fix.otherwise))
+
+
+def _in(led: Elsewhere, remedy: str) -> str:
+    return f"in `{led.function}`: {remedy}" if remedy else ""
 
 
 def _led(led: Elsewhere, path: str, message: str) -> str:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 Files = Callable[[str], File | None]
 """The files that were followed, by their paths."""
+Documents = Callable[[str], "Document | None"]
+"""The same as documents; None for what can't be read any more."""
 
 
 def no_files(path: str) -> None:
@@ -30,6 +32,7 @@ def locate(
     document: Document | None,
     filename: str,
     files: Files = no_files,
+    documents: Documents = no_files,
 ) -> Finding:
     if document is None:
         origin = report.at.origin
@@ -40,7 +43,7 @@ def locate(
         statement = document.statement_rows(span.row)
     fix, remedy = None, ""
     if report.fix is not None and document is not None:
-        fix, remedy = _fix(report.fix, document)
+        fix, remedy = _fix(report.fix, document, documents)
     return Finding(
         filename=filename,
         code=page.code,
@@ -75,15 +78,23 @@ def _step(hop: Hop, document: Document, files: Files) -> Step | None:
     return None if span is None else Step(span, hop.message, path, hop.value, hop.device)
 
 
-def _fix(change: Change, document: Document) -> tuple[Fix | None, str]:
+def _fix(change: Change, document: Document, documents: Documents) -> tuple[Fix | None, str]:
     """The fix that can be made of those that a change offers, and its words."""
-    made = _made(change, document, [])
-    edits = _edits(made, document) if made else None
-    if not made or not edits:
-        return None, ""
-    more = len(made) - 1
-    message = f"{made[0].message}, and {more} more like it" if more else made[0].message
-    return Fix(message, made[0].safety, tuple(edits)), made[0].help
+    for path in dict.fromkeys(_path(option) for option in change.options()):
+        there = "" if path in (None, os.path.abspath(document.filename)) else path or ""
+        changed = documents(there) if there else document
+        made = None if changed is None else _made(change, changed, [])
+        edits = None if changed is None or not made else _edits(made, changed)
+        if made and edits:
+            more = len(made) - 1
+            message = f"{made[0].message}, and {more} more like it" if more else made[0].message
+            return Fix(message, made[0].safety, tuple(edits), there), made[0].help
+    return None, ""
+
+
+def _path(change: Change) -> str | None:
+    """The file that a fix changes."""
+    return path_of(change.rewrites[0].start.node.origin) if change.rewrites else None
 
 
 def _made(change: Change, document: Document, before: list[Change]) -> list[Change] | None:
@@ -114,7 +125,9 @@ def _place(rewrite: Rewrite) -> tuple[object, ...]:
 
 
 def _can_be_made(change: Change, document: Document) -> bool:
-    if not change.rewrites or not _mean_the_same(change, document):
+    if not change.rewrites or not all(_is_in(each, document) for each in change.rewrites):
+        return False
+    if not _mean_the_same(change, document):
         return False
     if not document.in_one_class(change.peers) or _is_too_early(change, document):
         return False
@@ -124,6 +137,10 @@ def _can_be_made(change: Change, document: Document) -> bool:
     if document.edits(change.rewrites) is None:
         return False
     return all(document.is_bound(name, change.rewrites[0]) for name in change.names)
+
+
+def _is_in(rewrite: Rewrite, document: Document) -> bool:
+    return path_of(rewrite.start.node.origin) in (None, os.path.abspath(document.filename))
 
 
 def _is_too_early(change: Change, document: Document) -> bool:

@@ -127,5 +127,7 @@ class Fixed:
 
 REGISTERED = frozenset((Trait.PARAMETER, Trait.BUFFER))
 """Of tensors that a module holds and takes along."""
+NO_LEAVES = frozenset((Trait.MOVED_PARAMETER, Trait.MOVED_LEAF))
+"""Of what a move made of something that gets a gradient."""
 ELEMENTS = frozenset((Trait.ELEMENT, Trait.FIRST))
 CHOICES = frozenset((Trait.CHOICE, Trait.EITHER_CHOICE))

@@ -42,7 +42,7 @@ from devlint.flow.domain.lattice import (
     only_host,
 )
 from devlint.flow.domain.paths import identity
-from devlint.flow.domain.traits import Fixed, Fixing, Trait
+from devlint.flow.domain.traits import NO_LEAVES, Fixed, Fixing, Trait
 from devlint.flow.domain.values import Kind, Origin
 from devlint.flow.facts.base import Context, Elsewhere, Fact, Guard, Operand, Role
 from devlint.flow.facts.devices import (
@@ -79,9 +79,10 @@ from devlint.flow.facts.processes import OwnIndex, SharedDevice, Sharing
 from devlint.torchapi.spellings import dtype_of_type, is_type_of_cuda, place_of_type
 
 __all__ = [
-    "CPU", "CUDA", "CUDA_AVAILABLE", "IS_NONE", "MOVES", "THE_MODULE", "UNKNOWN", "ApiCall",
-    "ApiRead", "AttributeRead", "AttributeWrite", "BareReference", "CachedTensor", "Collective",
-    "Comparison", "Context", "Device", "DeviceUse", "Difference", "Draw", "EarlyClock", "EarlyRead",
+    "CPU", "CUDA", "CUDA_AVAILABLE", "IS_NONE", "MOVES", "NO_LEAVES", "THE_MODULE", "UNKNOWN",
+    "ApiCall", "ApiRead", "AttributeRead", "AttributeWrite", "BareReference", "CachedTensor",
+    "Collective", "Comparison", "Context", "Device", "DeviceUse", "Difference", "Draw",
+    "EarlyClock", "EarlyRead",
     "Elsewhere", "Fact", "Fixed", "Fixing", "Guard", "Guarded", "HostRead", "IdleSuppression",
     "Ignored", "IgnoredDevice", "Indexing", "Join", "KeptDevice", "KeptModules", "KeptTensor",
     "Kind", "Known", "LeftState", "LoopRead", "Loss", "LossyDefault", "Misspelling",

@@ -18,7 +18,7 @@ from devlint.flow.domain.lattice import (
 from devlint.flow.domain.paths import Ref, path_value
 from devlint.flow.domain.state import WAITED, Object, State
 from devlint.flow.domain.state_joins import join_objects
-from devlint.flow.domain.traits import Trait
+from devlint.flow.domain.traits import NO_LEAVES, Trait
 from devlint.flow.domain.values import TENSORS, Kind, Origin, Value
 from devlint.flow.facts import Context, Fact, Guard, Operand, Role
 from devlint.flow.frames.callee_facts import at_call_site, hangs_on_finding
@@ -197,9 +197,9 @@ class Frame:
         type_name = value.kind.name.lower()
         if found is not None and value.kind.is_container:
             inside = found.items or (found.element,)
-            moved = next((each for each in inside if each.trait is Trait.MOVED_LEAF), None)
+            moved = next((each for each in inside if each.trait in NO_LEAVES), None)
             if moved is not None:
-                value = value.but(trait=Trait.MOVED_LEAF, trace=moved.trace)
+                value = value.but(trait=moved.trait, trace=moved.trace)
         if found is not None:
             guarded = found.guarded
             if value.kind is Kind.MODULE:
