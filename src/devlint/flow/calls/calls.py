@@ -9,7 +9,7 @@ from devlint.flow.calls.bound_calls import SAME_MODULE, call_bound, call_super
 from devlint.flow.calls.callers import remember_handing
 from devlint.flow.calls.function_calls import call_function
 from devlint.flow.calls.host_functions import note_numpy
-from devlint.flow.calls.library_calls import call_library, give_up
+from devlint.flow.calls.library_calls import call_library
 from devlint.flow.calls.module_calls import call_instance, call_module, construct
 from devlint.flow.devices import device_index
 from devlint.flow.devices.dropped import note_own
@@ -270,8 +270,7 @@ def _unknown_method(
     """A method of something of which only the identity is known: what tensors alone have."""
     attr = func.attr
     if base.trait is Trait.PLACER:
-        give_up(frame, args)
-        return frameworks.prepared(frame, node, attr, args)
+        return frameworks.called(frame, node, base, attr, args)
     if attr == "add_argument":
         note_option(frame, args)
         return NOTHING

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -14,12 +14,14 @@ from devlint.flow.frames.arguments import Arguments, Given
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.modules.rewritten import as_kept
+from devlint.model import ir
 
+Part = tuple[Value, ClassInfo, Arguments]
 _STATEMENTS = 500
 """What may run to judge a `forward` by one call."""
 
 
-def is_told(frame: Frame, module: Value, inputs: list[Given], args: Arguments) -> bool:
+def is_told(frame: Frame, module: Value, inputs: Sequence[Given], args: Arguments) -> bool:
     """Whether a call tells where something is of which a `forward` by itself knows only that it is
     somewhere; unless something that the module needs is elsewhere, which the call itself tells."""
     place = frame.place(module)
@@ -28,6 +30,24 @@ def is_told(frame: Frame, module: Value, inputs: list[Given], args: Arguments) -
         return False
     places = (place, *(frame.place(value) for _, value in args.all))
     return any(each != UNKNOWN and not isinstance(each, Symbol) for each in places)
+
+
+def parts(frame: Frame, node: ir.Call, module: Value, args: Arguments) -> Iterator[Part]:
+    """The modules of classes that are seen in what is called, and what a call gives to each: the
+    module itself, or those of a chain. What the first of a chain gives the others is where the
+    chain is."""
+    found = frame.object(module)
+    if found is None:
+        return
+    if isinstance(found.source, ClassInfo):
+        yield module, found.source, args
+    elif found.source == "torch.nn.Sequential":
+        between = Value(Kind.BATCH, frame.place(module), origin=Origin.FOLLOWS, trace=found.trace)
+        for each in found.items or ():
+            part = frame.object(each)
+            if part is not None and isinstance(part.source, ClassInfo):
+                yield each, part.source, args
+            args = Arguments(((ir.Argument(node), between),))
 
 
 @contextmanager

@@ -183,15 +183,15 @@ def _execute(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
 
 def _copy(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     """A copy is where the original is, and moves on its own from there."""
-    given = args.find((0, "x"))
-    if given is None:
+    given = args.find(row.of)
+    if given is None or (row.device and args.find(row.device) is not None):
         return NOTHING
     found = frame.object(given[1])
     if found is None or given[1].kind is Kind.METHOD:
         return given[1].but(trait=Trait.PARAMETER if given[1].trait is Trait.PARAMETER else None)
     if is_making(found.trace):
         found = replace(found, trace=Step(Sort.COPY, node))
-    if given[1].kind is Kind.MODULE and row.name == "copy.deepcopy":
+    if given[1].kind is Kind.MODULE and row.name != "copy.copy":
         found = _with_parts_copied(frame, node, found, ())
     return given[1].but(data=frame.allocate(node, found), trait=None)
 

@@ -127,4 +127,16 @@ def _by_reduction(args: Arguments, row: Row, of: Value | None) -> bool | None:
     given = args.find((first, "dim", "axis"))
     if given is None or given[1].kind is Kind.NONE:
         return None if args.unpacked else True
+    node = given[0]
+    dims = [_number(each) for each in (node.items if isinstance(node, ir.Display) else (node,))]
+    least = max((dim + 1 if dim >= 0 else -dim for dim in dims if dim is not None), default=0)
+    return False if least > len(dims) else None  # there are more than go
+
+
+def _number(node: ir.Expr) -> int | None:
+    match node:
+        case ir.Constant(value=int(number)):
+            return number
+        case ir.Unary(op="-", operand=ir.Constant(value=int(number))):
+            return -number
     return None
