@@ -181,7 +181,7 @@ def _call_method(
     if attr in moves.METHODS and not _defines(frame, base, attr):
         if attr != "type" or kind in TENSORS:
             return _move(frame, node, func, base, args)
-    if kind.is_container:
+    if kind.is_container or _is_dict_of_modules(frame, base, attr):
         return containers.method(frame, node, attr, base, args)
     if kind is Kind.NDARRAY and attr in arrivals.OF_ARRAYS:
         arrivals.read(frame, node, (func.value, base))
@@ -239,6 +239,12 @@ def _is_call(frame: Frame, base: Value, attr: str) -> bool:
         found = frame.object(base)
         return found is not None and str_source(found).startswith("torchmetrics.")
     return attr in ("forward", "generate") and not _defines(frame, base, attr)
+
+
+def _is_dict_of_modules(frame: Frame, base: Value, attr: str) -> bool:
+    """Whether a method of an `nn.ModuleDict` gives its modules, as that of a dict does."""
+    found = frame.object(base) if attr in ("items", "values", "get") else None
+    return found is not None and str_source(found) == "torch.nn.ModuleDict"
 
 
 def _proves_module(base: Value, attr: str) -> bool:

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
+from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.differences import difference
-from devlint.flow.domain.lattice import UNKNOWN, Symbol
+from devlint.flow.domain.lattice import UNKNOWN, Guarded, Symbol
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import Kind, Origin, Value
 from devlint.flow.frames.arguments import Arguments, Given
@@ -48,6 +49,16 @@ def parts(frame: Frame, node: ir.Call, module: Value, args: Arguments) -> Iterat
             if part is not None and isinstance(part.source, ClassInfo):
                 yield each, part.source, args
             args = Arguments(((ir.Argument(node), between),))
+
+
+def given_by(node: ir.Call, result: Value) -> Value:
+    """What a module gives whose parts are in several places: what its `forward` returns, unless
+    that hangs on what only the module knows."""
+    place = UNKNOWN if isinstance(result.device, Guarded) else result.device
+    told = Step(Sort.OUTPUT, node, result.trace)
+    return Value(
+        result.kind, place, origin=Origin.FOLLOWS, grad=True, scalar=result.scalar, trace=told
+    )
 
 
 @contextmanager

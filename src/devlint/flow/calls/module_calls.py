@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from devlint.flow.calls import contracts, directed, fields, outputs
 from devlint.flow.calls.function_calls import call_function
-from devlint.flow.calls.judged import is_told, parts, told_by_call
+from devlint.flow.calls.judged import given_by, is_told, parts, told_by_call
 from devlint.flow.calls.module_inputs import may_hold_tensors
 from devlint.flow.domain.derivation import Sort, Step, shown
 from devlint.flow.domain.differences import difference
@@ -148,7 +148,8 @@ def call_module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
     inputs = _given(frame, node, value, found, args)
     if not managed:
         meet.call_parts(frame, node, (func, value))
-    if is_parted(frame, value):
+    parted = is_parted(frame, value)
+    if parted:
         place = UNKNOWN  # its parts are what its inputs meet
     elif buffers:
         place = UNKNOWN if only_host(place) or _is_given_others(frame, place, inputs) else place
@@ -166,10 +167,12 @@ def call_module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
         return NOTHING
     if place == UNKNOWN and info is not None and found is not None and found.stateless:
         return _computed(frame, node, value, info, args)
-    if not managed and is_told(frame, value, () if buffers else inputs, args):
+    if not managed and is_told(frame, value, () if buffers or parted else inputs, args):
         for part, source_of_part, given in parts(frame, node, value, args):
             with told_by_call(frame, part, source_of_part):
-                _computed(frame, node, part, source_of_part, given)
+                result = _computed(frame, node, part, source_of_part, given)
+            if parted and part is value and result.kind in TENSORS:
+                return given_by(node, result)
     if place == UNKNOWN:
         told = _stateless_call(frame, node, func, source, inputs)
         number = found is not None and found.gives_number and told.kind in TENSORS
