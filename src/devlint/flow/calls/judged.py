@@ -63,14 +63,21 @@ def given_by(node: ir.Call, result: Value) -> Value:
 
 @contextmanager
 def told_by_call(frame: Frame, module: Value, info: ClassInfo) -> Iterator[None]:
-    """While a `forward` runs with what one call gives, for what that tells of its lines. Nothing
-    changes by that, and what it tells on its own comes first."""
+    """While a `forward` runs with what one call gives, for what that tells of its lines."""
+    with told_aside(frame):
+        _keep(frame, module, info)
+        yield
+
+
+@contextmanager
+def told_aside(frame: Frame) -> Iterator[None]:
+    """While a function runs for what one call tells of its lines. Nothing changes by that, and what
+    it tells on its own comes first."""
     world = frame.world
     before = world.facts, world.budget, world.guest_budget, frame.state
     world.facts, frame.state = world.told_by_calls, frame.fork()
     world.budget = world.guest_budget = _STATEMENTS
     try:
-        _keep(frame, module, info)
         yield
     finally:
         world.facts, world.budget, world.guest_budget, frame.state = before
