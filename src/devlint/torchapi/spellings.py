@@ -29,6 +29,7 @@ _FUNCTION = re.compile(r"torch\.autograd\.(function\.)?(Inplace)?Function")
 FUNCTION = "torch.autograd.Function"
 CONTEXT = "torch.autograd.function.FunctionCtx"
 """What has a backward pass of its own, and what keeps things for it."""
+_OPTIMIZER = re.compile(r"torch\.optim\.(?!lr_scheduler|swa_utils)(\w+\.)?[A-Z]\w*")
 _MANAGED = re.compile(r".*(LightningModule|LightningDataModule)|Fabric")
 _PLAIN = re.compile(
     r"(typing\.)?(Optional\[)?(str|int|float|bool)\]?( \| (str|int|float|bool|None))*"
@@ -73,6 +74,11 @@ def is_module_class(name: str) -> bool:
 def is_function_class(name: str) -> bool:
     """Whether a dotted name is a base of functions that have a backward pass of their own."""
     return _FUNCTION.fullmatch(name) is not None
+
+
+def is_optimizer_class(name: str) -> bool:
+    """Whether a dotted name is an optimizer of torch's, or the base of all."""
+    return _OPTIMIZER.fullmatch(name) is not None
 
 
 def is_managed_class(name: str) -> bool:
