@@ -25,7 +25,7 @@ from devlint.flow.operations import graphs
 from devlint.flow.operations.unpacking import child_of
 from devlint.model import ir
 from devlint.model.trees import called, last_name
-from devlint.torchapi.spellings import FUNCTION, is_function_class
+from devlint.torchapi.spellings import CONTEXT, FUNCTION, is_function_class
 
 _ABOUT_DEVICES = frozenset(("device", "is_cuda", "get_device"))
 _SAME_TENSOR = frozenset(("data", "T", "mT", "H", "mH", "real", "imag", "grad"))
@@ -254,8 +254,8 @@ def _of_object(frame: Frame, node: ir.Attribute, base: Value) -> Value:
             told = _of_class_instance(frame, found.source, base, node)
             if told is not None:
                 return told
-    if base.kind is Kind.INSTANCE and found is not None and isinstance(found.source, str):
-        return Value(Kind.METHOD, data=Bound(base, node.value, f"{found.source}.{attr}"))
+    if base.kind is Kind.INSTANCE and found is not None and found.source == CONTEXT:
+        return Value(Kind.METHOD, data=Bound(base, node.value, f"{CONTEXT}.{attr}"))
     if base.kind is Kind.MODULE:
         if attr in ("weight", "bias"):
             return parameter_at(frame, base, node).but(trait=Trait.PARAMETER)
