@@ -34,7 +34,7 @@ def _create(use: Use) -> Value:
     row = use.row
     device = device_argument(use)
     grad = row.grad or _asks_for_gradient(use.args)
-    scalar = dimensions(use.args, row)
+    scalar = dimensions(use.args, row, known=use.frame.state.known)
     rows = Trait.ROWS if has_rows(use.args, row) else None
     trait = _REGISTERED.get(row.name) or (
         Trait.LEAF if grad and row.effect is Effect.CREATE else rows

@@ -22,6 +22,7 @@ from devlint.flow.domain.values import (
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.frame import Frame
 from devlint.flow.operations import arrivals, unpacking
+from devlint.flow.operations.dimensions import note_length
 from devlint.model import ir
 from devlint.torchapi.effects import Row
 
@@ -135,6 +136,12 @@ def _is_of_new_module(frame: Frame, node: ir.Expr) -> bool:
 
 
 def _number(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    return Value(Kind.NUMBER)
+
+
+def _length(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    for _, value in args.positional():
+        note_length(frame, value)
     return Value(Kind.NUMBER)
 
 
@@ -283,7 +290,7 @@ PYTHON_OVERLAYS: Mapping[str, Overlay] = {
     "isinstance": _is_instance,
     "iter": _iterate,
     "iterate": _iterate,
-    "len": _number,
+    "len": _length,
     "list": _iterate,
     "load_array": _load_array,
     "next": _next,
