@@ -238,8 +238,8 @@ def _call_method(
 def _is_call(frame: Frame, base: Value, attr: str) -> bool:
     """Whether a method takes a module's inputs as its call does."""
     if attr == "update":
-        found = frame.object(base)
-        return found is not None and str_source(found).startswith("torchmetrics.")
+        sources = [str_source(each) for each in frame.objects(base)]
+        return bool(sources) and all(each.startswith("torchmetrics.") for each in sources)
     return attr in ("forward", "generate") and not _defines(frame, base, attr)
 
 
