@@ -211,7 +211,12 @@ def subscript(frame: Frame, node: ir.Subscript, base: Value, index: Value) -> Va
         text = f'{base.data.text}["{index.data}"]' if isinstance(index.data, str) else (
             f"{base.data.text}[{index.data}]"
         )  # fmt: skip
-        return frame.state.paths.get(text) or path_value(text, base.data.given)
+        inner = path_value(text, base.data.given)
+        if base.trait is Trait.LOADED:
+            inner = base.but(data=inner.data)
+        return frame.state.paths.get(text) or inner
+    if base.trait is Trait.LOADED:
+        return base.but(data=None)
     if kind is Kind.NDARRAY:
         inside = [part for _, part in index_parts(frame, node.index, index)]
         keeps = any(part.trait is Trait.SLICE or part.scalar is False for part in inside)

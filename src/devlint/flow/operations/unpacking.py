@@ -111,10 +111,12 @@ CHILD = "child"
 def bind(frame: Frame, target: ir.Expr, value: Value) -> None:
     """Bind a name or unpack into several. Attributes and items are the statements' business."""
     if isinstance(target, ir.Name):
+        loaded = value if value.trait is Trait.LOADED else None
         if value.kind is Kind.UNKNOWN:
-            value = _as_used(frame, target.id, value)
+            value = _as_used(frame, target.id, value if loaded is None else NOTHING)
         if value is NOTHING and not _is_left_out(frame, target.id):
             value = path_value(local_name(frame, target.id))
+            value = value if loaded is None else loaded.but(data=value.data)
         elif value.kind is Kind.DEVICE and value.device == UNKNOWN and not value.trait:
             value = value.but(device=as_device(path_value(local_name(frame, target.id))))
         if target.id in frame.globals and frame.file.guest is None:
