@@ -94,10 +94,10 @@ def _move(call: ModuleCall, module: Operand, given: Operand) -> Change | None:
         return None
     devices = devices_of(given)
     if isinstance(module.value.data, frozenset):  # one of several that it may be
-        return _behind(call.module.node, devices, None)
+        return _behind(module.node, devices, None)
     chosen = _as_partner(made, given, constant=True)
     if call.holder is None:
-        chosen = _behind(call.module.node, devices, chosen)
+        chosen = _behind(module.node, devices, chosen)
     chosen = _behind(made, with_guess(devices), chosen)
     return _first(_as_partner(made, given), chosen)
 

@@ -92,6 +92,8 @@ class Row:
     tensors is flattened. Numbers, None and what isn't known are left out."""
     cpu_only: tuple[tuple[Arg, ...], ...] = ()
     """Parameters that must be on the CPU (`lengths` of pack_padded_sequence)."""
+    tensors: bool = False
+    """With `cpu-only`: they take tensors, and no lists or numbers in their place."""
     to: str = ""
     """move, create: the fixed device type ("cuda", "cpu"), whatever the default device is."""
     kind: str = "tensor"

@@ -25,6 +25,11 @@ _MODULE = re.compile(
     r"|torch\.nn\.modules\.\w+\._[A-Z]\w+"
 )
 """What is private in torch.nn's files are bases of its layers and losses."""
+_FUNCTION = re.compile(r"torch\.autograd\.(function\.)?(Inplace)?Function")
+FUNCTION = "torch.autograd.Function"
+CONTEXT = "torch.autograd.function.FunctionCtx"
+"""What has a backward pass of its own, and what keeps things for it."""
+_OPTIMIZER = re.compile(r"torch\.optim\.(?!lr_scheduler|swa_utils)(\w+\.)?[A-Z]\w*")
 _MANAGED = re.compile(r".*(LightningModule|LightningDataModule)|Fabric")
 _PLAIN = re.compile(
     r"(typing\.)?(Optional\[)?(str|int|float|bool)\]?( \| (str|int|float|bool|None))*"
@@ -64,6 +69,16 @@ def is_integer(name: str) -> bool:
 def is_module_class(name: str) -> bool:
     """Whether a dotted name is a base of modules: torch's, or a companion's."""
     return _MODULE.fullmatch(name) is not None
+
+
+def is_function_class(name: str) -> bool:
+    """Whether a dotted name is a base of functions that have a backward pass of their own."""
+    return _FUNCTION.fullmatch(name) is not None
+
+
+def is_optimizer_class(name: str) -> bool:
+    """Whether a dotted name is an optimizer of torch's, or the base of all."""
+    return _OPTIMIZER.fullmatch(name) is not None
 
 
 def is_managed_class(name: str) -> bool:

@@ -19,6 +19,7 @@ from devlint.flow.domain.values import NOTHING, Kind, Value
 from devlint.flow.frames import library
 from devlint.flow.frames.frame import Frame
 from devlint.flow.operations import arrivals, unpacking
+from devlint.flow.operations.dimensions import note_length
 from devlint.flow.syntax import rounds
 from devlint.flow.syntax.walk import descendants
 from devlint.model import ir
@@ -68,6 +69,7 @@ def while_loop(frame: Frame, node: ir.While) -> None:
 
 def for_loop(frame: Frame, node: ir.For) -> None:
     source = frame.evaluate(node.iter)
+    note_length(frame, source)
     element = unpacking.element_of(frame, source, node.iter)
 
     def enter() -> None:

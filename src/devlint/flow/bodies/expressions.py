@@ -11,6 +11,7 @@ from devlint.flow.conditions import choices, fallbacks, implications, narrow, un
 from devlint.flow.conditions.settled import settled
 from devlint.flow.devices.named import string_value
 from devlint.flow.domain.keys import CUDA_AVAILABLE
+from devlint.flow.domain.mixtures import put_together
 from devlint.flow.domain.paths import path_value
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.state_joins import join_states
@@ -183,7 +184,8 @@ def _display(frame: Frame, node: ir.Display) -> Value:
             values.append(evaluate(frame, item))
     kind = {"list": Kind.LIST, "tuple": Kind.TUPLE}.get(node.kind, Kind.SET)
     if spread:
-        found = Object(element=join_all(values + spread))
+        parts = values + spread
+        found = Object(element=put_together(parts) or join_all(parts))
     else:
         found = Object(items=tuple(values))
     return Value(kind, data=frame.allocate(node, found))

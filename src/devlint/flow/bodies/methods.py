@@ -24,6 +24,7 @@ from devlint.flow.facts import Role
 from devlint.flow.frames.files import CONSTRUCTORS, ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import name_in
+from devlint.flow.modules import groups
 from devlint.flow.modules.asked import as_methods_ask
 from devlint.flow.modules.inherited import inherited
 from devlint.flow.modules.placement import as_users_choose
@@ -159,6 +160,7 @@ def _receiver(info: ClassInfo, around: Frame) -> Value:
     kind = Kind.MODULE if info.is_module else Kind.INSTANCE
     ref = (info, "self")
     around.state.heap[ref] = Object(device=UNKNOWN, source=info)
+    groups.fill(info, around.state, ref)
     return Value(kind, data=ref, trait=Trait.SELF)
 
 

@@ -70,6 +70,7 @@ def store(frame: Frame, target: ir.Expr, value: Value, statement: ir.Stmt | None
     if isinstance(target, ir.Name):
         unpacking.bind(frame, target, value)
     elif isinstance(target, ir.Attribute):
+        value = NOTHING if value.trait is Trait.LOADED else value
         stores.store(frame, target, value, statement or ir.Evaluate(target))
     elif isinstance(target, ir.Subscript):
         _store_item(frame, target, value, statement)

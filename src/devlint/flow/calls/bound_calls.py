@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from devlint.flow.calls import gradients
 from devlint.flow.calls.function_calls import call_function
 from devlint.flow.calls.library_calls import give_up
 from devlint.flow.domain.traits import Trait
@@ -53,6 +54,8 @@ def call_bound(frame: Frame, node: ir.Call, bound: Bound, args: Arguments) -> Va
         receiver = None if static else bound.receiver
         return call_function(frame, node, bound.closure, Arguments(args.all), receiver)
     arrivals.of_library(frame, bound.name, frame.world.table.get(bound.name))
+    if gradients.is_about_gradients(bound):
+        return gradients.called(frame, node, bound, args)
     if bound.name.startswith("ENCODING."):
         return encoding_method(frame, node, bound, args)
     args = replace(args, receiver=(bound.node, bound.receiver))

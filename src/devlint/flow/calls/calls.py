@@ -9,7 +9,7 @@ from devlint.flow.calls.bound_calls import SAME_MODULE, call_bound, call_super
 from devlint.flow.calls.callers import remember_handing
 from devlint.flow.calls.function_calls import call_function
 from devlint.flow.calls.host_functions import note_numpy
-from devlint.flow.calls.library_calls import call_library, give_up
+from devlint.flow.calls.library_calls import call_library
 from devlint.flow.calls.module_calls import call_instance, call_module, construct
 from devlint.flow.devices import device_index
 from devlint.flow.devices.dropped import note_own
@@ -181,7 +181,9 @@ def _call_method(
     if attr in moves.METHODS and not _defines(frame, base, attr):
         if attr != "type" or kind in TENSORS:
             return _move(frame, node, func, base, args)
-    if kind.is_container:
+    if kind is Kind.INSTANCE and attr == "_replace":
+        return fields.replaced(frame, node, base, args)
+    if kind.is_container or _is_dict_of_modules(frame, base, attr):
         return containers.method(frame, node, attr, base, args)
     if kind is Kind.NDARRAY and attr in arrivals.OF_ARRAYS:
         arrivals.read(frame, node, (func.value, base))
@@ -236,9 +238,15 @@ def _call_method(
 def _is_call(frame: Frame, base: Value, attr: str) -> bool:
     """Whether a method takes a module's inputs as its call does."""
     if attr == "update":
-        found = frame.object(base)
-        return found is not None and str_source(found).startswith("torchmetrics.")
+        sources = [str_source(each) for each in frame.objects(base)]
+        return bool(sources) and all(each.startswith("torchmetrics.") for each in sources)
     return attr in ("forward", "generate") and not _defines(frame, base, attr)
+
+
+def _is_dict_of_modules(frame: Frame, base: Value, attr: str) -> bool:
+    """Whether a method of an `nn.ModuleDict` gives its modules, as that of a dict does."""
+    found = frame.object(base) if attr in ("items", "values", "get") else None
+    return found is not None and str_source(found) == "torch.nn.ModuleDict"
 
 
 def _proves_module(base: Value, attr: str) -> bool:
@@ -270,8 +278,7 @@ def _unknown_method(
     """A method of something of which only the identity is known: what tensors alone have."""
     attr = func.attr
     if base.trait is Trait.PLACER:
-        give_up(frame, args)
-        return frameworks.prepared(frame, node, attr, args)
+        return frameworks.called(frame, node, base, attr, args)
     if attr == "add_argument":
         note_option(frame, args)
         return NOTHING

@@ -27,6 +27,7 @@ def fill(frame: Frame, made: Value, info: ClassInfo, args: Arguments) -> None:
     frame.update(made, replace(found, items=items, entries={**found.entries, **given}))
 
 
+COPIES = ("dataclasses.replace", "copy.replace")
 NAMESPACES = ("types.SimpleNamespace", "argparse.Namespace")
 
 
@@ -67,8 +68,33 @@ def make(frame: Frame, node: ir.Call, fields: Fields, args: Arguments) -> Value:
     items = None if given is None else _in_order(fields.names, given)
     if given is None or items is None:
         return NOTHING
-    found = Object(items=items, entries=given, source="collections.namedtuple")
+    entries = dict(zip(fields.names, items, strict=True))
+    found = Object(items=items, entries=entries, source="collections.namedtuple")
     return Value(Kind.INSTANCE, data=frame.allocate(node, found))
+
+
+def replaced(frame: Frame, node: ir.Call, base: Value, args: Arguments) -> Value:
+    """`batch._replace(images=images)`, `dataclasses.replace(batch, images=images)`: another object,
+    that holds what this one does but for what is given."""
+    found = frame.object(base)
+    if found is None or base.kind is not Kind.INSTANCE or args.unpacked or not _has_fields(found):
+        return NOTHING
+    entries = {**found.entries, **_by_name((), args)}
+    items = None
+    if found.items is not None and isinstance(found.source, ClassInfo):
+        items = _in_order(tuple(name for name, _ in taken(found.source)), entries)
+    elif found.items is not None:
+        items = tuple(entries.values()) if len(entries) == len(found.items) else None
+    made = replace(found, items=items, entries=entries)
+    return base.but(data=frame.allocate(node, made), trait=None)
+
+
+def _has_fields(found: Object) -> bool:
+    """Whether all that an object holds is what its constructor was given."""
+    if isinstance(found.source, ClassInfo):
+        own = found.source.method("__init__") or found.source.method("__post_init__")
+        return own is None and is_written(found.source)
+    return found.source == "collections.namedtuple"
 
 
 def _given(frame: Frame, names: tuple[str, ...], args: Arguments) -> dict[str, Value] | None:

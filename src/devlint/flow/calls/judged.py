@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
+from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.differences import difference
-from devlint.flow.domain.lattice import UNKNOWN, Symbol
+from devlint.flow.domain.lattice import UNKNOWN, Guarded, Symbol
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import Kind, Origin, Value
 from devlint.flow.frames.arguments import Arguments, Given
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.modules.rewritten import as_kept
+from devlint.model import ir
 
+Part = tuple[Value, ClassInfo, Arguments]
 _STATEMENTS = 500
 """What may run to judge a `forward` by one call."""
 
 
-def is_told(frame: Frame, module: Value, inputs: list[Given], args: Arguments) -> bool:
+def is_told(frame: Frame, module: Value, inputs: Sequence[Given], args: Arguments) -> bool:
     """Whether a call tells where something is of which a `forward` by itself knows only that it is
     somewhere; unless something that the module needs is elsewhere, which the call itself tells."""
     place = frame.place(module)
@@ -30,16 +33,51 @@ def is_told(frame: Frame, module: Value, inputs: list[Given], args: Arguments) -
     return any(each != UNKNOWN and not isinstance(each, Symbol) for each in places)
 
 
+def parts(frame: Frame, node: ir.Call, module: Value, args: Arguments) -> Iterator[Part]:
+    """The modules of classes that are seen in what is called, and what a call gives to each: the
+    module itself, or those of a chain. What the first of a chain gives the others is where the
+    chain is."""
+    found = frame.object(module)
+    if found is None:
+        return
+    if isinstance(found.source, ClassInfo):
+        yield module, found.source, args
+    elif found.source == "torch.nn.Sequential":
+        between = Value(Kind.BATCH, frame.place(module), origin=Origin.FOLLOWS, trace=found.trace)
+        for each in found.items or ():
+            part = frame.object(each)
+            if part is not None and isinstance(part.source, ClassInfo):
+                yield each, part.source, args
+            args = Arguments(((ir.Argument(node), between),))
+
+
+def given_by(node: ir.Call, result: Value) -> Value:
+    """What a module gives whose parts are in several places: what its `forward` returns, unless
+    that hangs on what only the module knows."""
+    place = UNKNOWN if isinstance(result.device, Guarded) else result.device
+    told = Step(Sort.OUTPUT, node, result.trace)
+    return Value(
+        result.kind, place, origin=Origin.FOLLOWS, grad=True, scalar=result.scalar, trace=told
+    )
+
+
 @contextmanager
 def told_by_call(frame: Frame, module: Value, info: ClassInfo) -> Iterator[None]:
-    """While a `forward` runs with what one call gives, for what that tells of its lines. Nothing
-    changes by that, and what it tells on its own comes first."""
+    """While a `forward` runs with what one call gives, for what that tells of its lines."""
+    with told_aside(frame):
+        _keep(frame, module, info)
+        yield
+
+
+@contextmanager
+def told_aside(frame: Frame) -> Iterator[None]:
+    """While a function runs for what one call tells of its lines. Nothing changes by that, and what
+    it tells on its own comes first."""
     world = frame.world
     before = world.facts, world.budget, world.guest_budget, frame.state
     world.facts, frame.state = world.told_by_calls, frame.fork()
     world.budget = world.guest_budget = _STATEMENTS
     try:
-        _keep(frame, module, info)
         yield
     finally:
         world.facts, world.budget, world.guest_budget, frame.state = before

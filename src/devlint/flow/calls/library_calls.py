@@ -47,6 +47,8 @@ def call_library(
         return fields.namespace(frame, node, name, args)
     if name == "collections.namedtuple":
         return fields.named_tuple(frame, args)
+    if name in fields.COPIES and args.positional():
+        return fields.replaced(frame, node, args.positional()[0][1], args)
     if name in EXITS:
         return NONE.but(trait=Trait.EXITS)
     if row is None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from devlint.flow.calls import contracts, directed, fields, outputs
 from devlint.flow.calls.function_calls import call_function
-from devlint.flow.calls.judged import is_told, told_by_call
+from devlint.flow.calls.judged import given_by, is_told, parts, told_by_call
 from devlint.flow.calls.module_inputs import may_hold_tensors
 from devlint.flow.domain.derivation import Sort, Step, shown
 from devlint.flow.domain.differences import difference
@@ -144,13 +144,14 @@ def call_module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
     )
     if value.trait is Trait.IF_MODULE:
         value = value.but(kind=Kind.MODULE, data=None)
-    place = frame.place(value)
+    place, buffers = frame.place(value), holds_buffers_only(frame, value)
     inputs = _given(frame, node, value, found, args)
     if not managed:
         meet.call_parts(frame, node, (func, value))
-    if is_parted(frame, value):
+    parted = is_parted(frame, value)
+    if parted:
         place = UNKNOWN  # its parts are what its inputs meet
-    elif holds_buffers_only(frame, value):
+    elif buffers:
         place = UNKNOWN if only_host(place) or _is_given_others(frame, place, inputs) else place
     elif not managed and _adapts(frame, info, value):
         place = UNKNOWN  # what comes out is where the input was
@@ -166,9 +167,12 @@ def call_module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
         return NOTHING
     if place == UNKNOWN and info is not None and found is not None and found.stateless:
         return _computed(frame, node, value, info, args)
-    if info is not None and not managed and is_told(frame, value, inputs, args):
-        with told_by_call(frame, value, info):
-            _computed(frame, node, value, info, args)
+    if not managed and is_told(frame, value, () if buffers or parted else inputs, args):
+        for part, source_of_part, given in parts(frame, node, value, args):
+            with told_by_call(frame, part, source_of_part):
+                result = _computed(frame, node, part, source_of_part, given)
+            if parted and part is value and result.kind in TENSORS:
+                return given_by(node, result)
     if place == UNKNOWN:
         told = _stateless_call(frame, node, func, source, inputs)
         number = found is not None and found.gives_number and told.kind in TENSORS

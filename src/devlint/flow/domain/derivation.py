@@ -61,6 +61,7 @@ class Sort(Enum):
     MOVE_BESIDE = "move.where-another-is", "moved to {device} here"
     MOVE_TYPE = "move.by-type", "moved to {device} by its type here"
     MOVE_UNKNOWN = "move.unknown", "moved here"
+    PREPARED = "move.by-framework", "prepared here: on {device}"
     MOVE_DATA = "move.data"
     MOVE_USERS = "move.chosen-by-users"
     # --- what a call gives

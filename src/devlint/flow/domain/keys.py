@@ -28,6 +28,10 @@ whether or not anybody has asked if there is."""
 IS_NONE = " is None"
 """How the key ends of a condition on an argument that may be left out."""
 
+HAS_LENGTH = " has a length"
+"""How the key ends of what is known of an argument behind `len(...)`, or a loop that goes over it:
+it is no number, and no tensor without dimensions."""
+
 ON_HOST = " is the host"
 """How the key ends of the condition that a place which only a run can tell is the host."""
 

@@ -1,12 +1,15 @@
-"""Tensors of which more is known than one place: made empty, or one of several in a list."""
+"""Tensors of which more is known than one place: made empty, or among several in a list."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
+from devlint.flow.domain.differences import difference
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Symbol
 from devlint.flow.domain.traits import Trait
-from devlint.flow.domain.values import MADE, Kind, Origin, Value
+from devlint.flow.domain.values import MADE, TENSORS, Kind, Origin, Value
 from devlint.model import ir
 
 
@@ -27,6 +30,30 @@ class Mixed:
 
     fresh: Value
     follows: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Several:
+    """What a list holds that is put together of others, `[first, *rest]`: tensors, of which two
+    are in two places."""
+
+    parts: tuple[Value, ...]
+
+
+def put_together(values: Sequence[Value]) -> Value | None:
+    """What a list holds that is put together of what holds these; None where all of it may be in
+    one place."""
+    parts = [part for value in values for part in _parts(value)]
+    if any(part.kind not in TENSORS for part in parts):
+        return None
+    placed = {part.device: part for part in reversed(parts)}  # of each place the first one
+    if all(difference(a, b) is None for a, b in combinations(placed, 2)):
+        return None
+    return Value(Kind.TENSOR, UNKNOWN, data=Several(tuple(reversed(placed.values()))))
+
+
+def _parts(value: Value) -> tuple[Value, ...]:
+    return value.data.parts if isinstance(value.data, Several) else (value,)
 
 
 def mix(a: Value, b: Value) -> Value | None:

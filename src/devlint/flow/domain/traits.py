@@ -44,6 +44,8 @@ class Trait(Enum):
     where it is used as only tensors are, it is that."""
     TENSOR_OR = "tensor or else"
     """It may be a tensor, among other things that have a `.to`."""
+    LOADED = "loaded"
+    """What a file holds, or a part of that, where each tensor was brought to one place."""
     MOVED_IN_PART = "moved in part"
 
     # --- a module or another object

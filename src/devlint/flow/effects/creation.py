@@ -9,10 +9,12 @@ from devlint.flow.domain.paths import Path, given_tensor
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import MADE, TENSORS, Kind, Origin, Value
 from devlint.flow.effects import pinning, workers
+from devlint.flow.effects.results import result_kind
 from devlint.flow.effects.use import Use, device_argument
 from devlint.flow.frames.arguments import Arguments, Given
 from devlint.flow.frames.frame import Frame
 from devlint.flow.modules import stale
+from devlint.flow.modules.placement import parameter_at
 from devlint.flow.operations import arrivals
 from devlint.flow.operations.dimensions import dimensions, has_rows, is_placeholder
 from devlint.flow.operations.placeholders import placeholder
@@ -32,7 +34,7 @@ def _create(use: Use) -> Value:
     row = use.row
     device = device_argument(use)
     grad = row.grad or _asks_for_gradient(use.args)
-    scalar = dimensions(use.args, row)
+    scalar = dimensions(use.args, row, known=use.frame.state.known)
     rows = Trait.ROWS if has_rows(use.args, row) else None
     trait = _REGISTERED.get(row.name) or (
         Trait.LEAF if grad and row.effect is Effect.CREATE else rows
@@ -160,7 +162,7 @@ def create_like(use: Use) -> Value:
     scalar = dimensions(use.args, use.row)
     if scalar is None and use.row.dims.value in ("", "same"):
         scalar = found.scalar
-    return found.alike(scalar=scalar, grad=False)
+    return found.alike(scalar=scalar, grad=False).but(kind=result_kind(use.row))
 
 
 def tensor_like(use: Use, parameter: tuple[Arg, ...]) -> Value:
@@ -173,4 +175,6 @@ def tensor_like(use: Use, parameter: tuple[Arg, ...]) -> Value:
         return value.but(kind=Kind.TENSOR, device=use.frame.place(value))
     if isinstance(value.data, Path) and value.kind is Kind.UNKNOWN:
         return given_tensor(value.data, Sort.TENSOR_BY_USE, given[0])
+    if value.kind is Kind.MODULE:
+        return parameter_at(use.frame, value, given[0])
     return Value(Kind.TENSOR)

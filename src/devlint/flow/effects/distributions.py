@@ -12,7 +12,7 @@ from devlint.model import ir
 from devlint.torchapi.effects import Row
 from devlint.torchapi.spellings import is_class
 
-_AS_GIVEN = (Origin.DEFAULT, Origin.HOST_DATA, Origin.FOLLOWS, Origin.INPUT)
+_AS_GIVEN = (Origin.DEFAULT, Origin.HOST_DATA, Origin.FOLLOWS, Origin.INPUT, Origin.ATTRIBUTE)
 _OF_VECTORS = ("OneHotCategorical", "Dirichlet", "MultivariateNormal")
 """Those that draw vectors: what they draw has dimensions, and so have their parameters."""
 
@@ -28,6 +28,8 @@ def distribution(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Valu
         return NOTHING
     if name == "Independent":
         return given[0] if given[0].kind is Kind.DISTRIBUTION else NOTHING
+    if name == "MixtureSameFamily":
+        return _mixture(frame, node, taken)
     if tensors:
         meet(frame, node, name, taken)  # when it is made, or at the first draw
         lead = next((value for value in tensors if value.scalar is not True), tensors[0])
@@ -36,6 +38,7 @@ def distribution(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Valu
         return Value(
             Kind.DISTRIBUTION,
             frame.place(lead),
+            lead.data if lead.origin is Origin.ATTRIBUTE else None,
             origin=lead.origin if kept else Origin.MOVED,
             scalar=False if name in _OF_VECTORS else scalar,
             trace=lead.trace if kept else None,
@@ -43,6 +46,15 @@ def distribution(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Valu
     if any(value.kind is not Kind.NUMBER for value in given):
         return NOTHING
     return Value(Kind.DISTRIBUTION, frame.state.default, origin=Origin.DEFAULT, scalar=True)
+
+
+def _mixture(frame: Frame, node: ir.Call, taken: list[Given]) -> Value:
+    """What a mixture draws is where its parts are; what chooses among them has to be there, too."""
+    parts = [_parameter(frame, pair) for pair in taken if pair[1].kind is Kind.DISTRIBUTION]
+    if len(parts) < len(taken):
+        return NOTHING
+    meet(frame, node, "MixtureSameFamily", parts, free_scalars=False)
+    return taken[-1][1]
 
 
 def draw(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
@@ -57,7 +69,7 @@ def draw(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     told = source.trace
     if source.origin is Origin.DEFAULT and shown(told) is None:
         told = Step(Sort.NUMBERS, node, device=device)
-    return Value(Kind.TENSOR, device, origin=source.origin, scalar=scalar, trace=told)
+    return Value(Kind.TENSOR, device, source.data, source.origin, scalar=scalar, trace=told)
 
 
 def measure(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
@@ -83,6 +95,6 @@ def _parameter(frame: Frame, given: Given) -> Given:
     """What a distribution holds."""
     expression, source = given
     return expression, Value(
-        Kind.TENSOR, frame.place(source), origin=source.origin, scalar=source.scalar,
+        Kind.TENSOR, frame.place(source), source.data, source.origin, scalar=source.scalar,
         trait=Trait.OF_DISTRIBUTION, trace=source.trace,
     )  # fmt: skip

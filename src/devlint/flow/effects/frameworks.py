@@ -1,16 +1,22 @@
 """Objects of frameworks that place what they are given: an `Accelerator`, and what it prepares.
 
-Their values aren't known; a trait marks them.
+Models are on `accelerator.device` from then on, and so are the batches of loaders. A trait marks
+what has been prepared.
 """
 
 from __future__ import annotations
 
-from devlint.flow.domain.paths import Path, identity
+from dataclasses import replace
+
+from devlint.flow.domain.derivation import Sort, Step
+from devlint.flow.domain.lattice import UNKNOWN, Device
+from devlint.flow.domain.paths import Path, as_device, identity, path_value
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import NOTHING, Kind, Value
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.frame import Frame
+from devlint.flow.modules.placement import forget_optimizer, place_module
 from devlint.model import ir
 from devlint.torchapi.effects import Row
 
@@ -18,6 +24,12 @@ _PLACE_BATCHES = frozenset(
     ("accelerate", "dgl", "ffcv", "lightning_fabric", "nvidia", "ray", "torch_xla")
 )
 _PREPARES = frozenset(("prepare", "prepare_model", "prepare_data_loader"))
+_GIVES_BACK = frozenset(
+    ("gather", "gather_for_metrics", "pad_across_processes", "reduce", "unwrap_model")
+)
+"""Methods whose result is where what they are given is."""
+_PLACE_OTHERWISE = frozenset(("cpu", "device_placement"))
+"""Arguments that keep an `Accelerator` from placing things on its device, or say which that is."""
 
 
 def places_batches(name: str) -> bool:
@@ -28,6 +40,8 @@ def places_batches(name: str) -> bool:
 
 def make(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     """`Accelerator()`: it is known by the name that it gets."""
+    if args.unpacked or not _PLACE_OTHERWISE.isdisjoint(args.keywords()):
+        return Value(Kind.UNKNOWN, trait=Trait.MANAGED)
     return Value(Kind.UNKNOWN, trait=Trait.PLACER)
 
 
@@ -38,17 +52,31 @@ def named(target: ir.Expr, value: Value) -> Value:
     return value
 
 
-def prepared(frame: Frame, node: ir.Call, attr: str, args: Arguments) -> Value:
-    """What `accelerator.prepare(model, loader)` gives back: all of it is placed from now on."""
+def called(frame: Frame, node: ir.Call, base: Value, attr: str, args: Arguments) -> Value:
+    """What a method of an `Accelerator` gives back. After `accelerator.prepare(model, loader)` all
+    of it is placed."""
+    if attr in _GIVES_BACK:
+        given = args.find((0,))
+        return NOTHING if given is None else given[1]
     if attr not in _PREPARES or args.unpacked:
         return NOTHING
-    given = tuple(_managed(frame, value) for _, value in args.positional())
-    if len(given) == 1:
-        return given[0]
-    return Value(Kind.TUPLE, data=frame.allocate(node, Object(items=given)))
+    path = base.data if isinstance(base.data, Path) and not args.keywords() else None
+    place = UNKNOWN if path is None else as_device(path_value(f"{path.text}.device", path.given))
+    prepared = tuple(_prepared(frame, node, value, place) for _, value in args.positional())
+    if len(prepared) == 1:
+        return prepared[0]
+    return Value(Kind.TUPLE, data=frame.allocate(node, Object(items=prepared)))
 
 
-def _managed(frame: Frame, value: Value) -> Value:
-    if frame.object(value) is not None:
-        return value.but(trait=Trait.MANAGED)
-    return Value(Kind.UNKNOWN, trait=Trait.MANAGED) if value.kind is Kind.UNKNOWN else value
+def _prepared(frame: Frame, node: ir.Call, value: Value, place: Device) -> Value:
+    found = frame.object(value)
+    if value.kind is Kind.OPTIMIZER:
+        forget_optimizer(frame, value)
+    elif found is None:
+        return Value(Kind.UNKNOWN, trait=Trait.MANAGED) if value.kind is Kind.UNKNOWN else value
+    elif value.kind is Kind.MODULE and place != UNKNOWN:
+        place_module(frame, value, place, Step(Sort.PREPARED, node, found.trace, place))
+    else:
+        told = Step(Sort.PREPARED, node, found.trace, place)
+        frame.update(value, replace(found, device=place, trace=told, managed=place == UNKNOWN))
+    return value.but(trait=Trait.MANAGED)

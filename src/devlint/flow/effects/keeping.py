@@ -42,6 +42,8 @@ def keep(use: Use) -> Value:
         wrapped = isinstance(value.trait, Fixed) and use.args.receiver is None
         return value.but(trait=None) if wrapped else value  # a wrapper has methods of its own
     if value.kind in TENSORS:
+        if kind is Kind.BATCH:
+            return _of_tensor(use, of).but(kind=kind)  # a sequence that is packed
         return _of_tensor(use, of) if kind is Kind.TENSOR else plain(row)
     if row.name == "torch.nn.Parameter":
         return Value(Kind.TENSOR, UNKNOWN, grad=True, trait=Trait.PARAMETER)

@@ -114,12 +114,14 @@ def _is_tensor(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
 
 
 def _load(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
-    """What was saved may be anything, anywhere: only an explicit `map_location` is checked."""
+    """What was saved may be anything, but all tensors in it are where `map_location` says."""
     given = args.find((1, "map_location")) if not row.name.endswith("load_url") else args.find(
         ("map_location",)
     )  # fmt: skip
     if given is not None and given[1].kind in (Kind.STRING, Kind.DEVICE):
-        use_device(frame, *given, via="map_location")
+        device = use_device(frame, *given, via="map_location")
+        told = Step(Sort.WITH_DEVICE, node, device=device)
+        return Value(Kind.UNKNOWN, device, origin=Origin.MOVED, trait=Trait.LOADED, trace=told)
     return NOTHING
 
 

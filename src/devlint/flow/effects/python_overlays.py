@@ -22,6 +22,7 @@ from devlint.flow.domain.values import (
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.frame import Frame
 from devlint.flow.operations import arrivals, unpacking
+from devlint.flow.operations.dimensions import note_length
 from devlint.model import ir
 from devlint.torchapi.effects import Row
 
@@ -138,6 +139,12 @@ def _number(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     return Value(Kind.NUMBER)
 
 
+def _length(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    for _, value in args.positional():
+        note_length(frame, value)
+    return Value(Kind.NUMBER)
+
+
 def _string(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     """`str(device)` names the device still; `str(index)` is digits."""
     given = args.find((0,))
@@ -183,15 +190,15 @@ def _execute(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
 
 def _copy(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     """A copy is where the original is, and moves on its own from there."""
-    given = args.find((0, "x"))
-    if given is None:
+    given = args.find(row.of)
+    if given is None or (row.device and args.find(row.device) is not None):
         return NOTHING
     found = frame.object(given[1])
     if found is None or given[1].kind is Kind.METHOD:
         return given[1].but(trait=Trait.PARAMETER if given[1].trait is Trait.PARAMETER else None)
     if is_making(found.trace):
         found = replace(found, trace=Step(Sort.COPY, node))
-    if given[1].kind is Kind.MODULE and row.name == "copy.deepcopy":
+    if given[1].kind is Kind.MODULE and row.name != "copy.copy":
         found = _with_parts_copied(frame, node, found, ())
     return given[1].but(data=frame.allocate(node, found), trait=None)
 
@@ -283,7 +290,7 @@ PYTHON_OVERLAYS: Mapping[str, Overlay] = {
     "isinstance": _is_instance,
     "iter": _iterate,
     "iterate": _iterate,
-    "len": _number,
+    "len": _length,
     "list": _iterate,
     "load_array": _load_array,
     "next": _next,

@@ -114,12 +114,12 @@ def _join(use: Use) -> Value:
     if row.inplace and arguments and arguments[0][1].kind in TENSORS:
         return arguments[0][1]
     kind = result_kind(row)
-    if kind is not Kind.TENSOR:
+    if not kind.is_tensor_like:
         return plain(row)
     if value is NOTHING:
-        return Value(Kind.TENSOR) if row.name.startswith("torch.") else NOTHING
+        return Value(kind) if row.name.startswith("torch.") else NOTHING
     scalar = dimensions(use.args, row, value)
-    value = value.but(scalar=scalar)
+    value = value.but(kind=kind, scalar=scalar)
     return parts(use, value)
 
 

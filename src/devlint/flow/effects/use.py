@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from devlint.flow.devices.named import use_device
 from devlint.flow.domain.derivation import first
 from devlint.flow.domain.lattice import UNKNOWN, Device
-from devlint.flow.domain.mixtures import Mixed
+from devlint.flow.domain.mixtures import Mixed, Several
 from devlint.flow.domain.values import Kind, Value
 from devlint.flow.frames.arguments import Arguments, Given
 from devlint.flow.frames.frame import Frame
@@ -74,6 +74,8 @@ def flatten(frame: Frame, node: ir.Expr, value: Value) -> list[Given]:
     inside = found.elements()
     if isinstance(inside.data, Mixed) and _is_made_here(frame, inside.data.fresh):
         return [(node, inside.data.follows), (node, inside.data.fresh)]
+    if isinstance(inside.data, Several):
+        return [(node, part) for part in inside.data.parts]
     return [(node, inside)]
 
 

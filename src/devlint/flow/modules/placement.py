@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import combinations
 
 from devlint.flow.domain.derivation import Sort, Step, shown, unseen
 from devlint.flow.domain.differences import difference
@@ -111,15 +112,15 @@ def is_spread(frame: Frame, module: Object) -> bool:
 
 
 def is_parted(frame: Frame, module: Value, depth: int = _DEEPEST) -> bool:
-    """Whether a part of a module is elsewhere, where somebody has moved it by itself."""
+    """Whether a part of a module is elsewhere, where somebody has moved it by itself, or two of
+    them are in two places."""
     found = frame.object(module)
     if found is None or depth == 0:
         return False
-    place = frame.place(module)
     parts = [held for held in found.entries.values() if held.kind is Kind.MODULE]
-    return any(
-        difference(place, frame.place(part)) is not None or is_parted(frame, part, depth - 1)
-        for part in parts
+    places = {frame.place(each) for each in (module, *parts)}
+    return any(difference(a, b) is not None for a, b in combinations(places, 2)) or any(
+        is_parted(frame, part, depth - 1) for part in parts
     )
 
 

@@ -25,6 +25,7 @@ from devlint.flow.operations import graphs
 from devlint.flow.operations.unpacking import child_of
 from devlint.model import ir
 from devlint.model.trees import called, last_name
+from devlint.torchapi.spellings import CONTEXT, FUNCTION, is_function_class
 
 _ABOUT_DEVICES = frozenset(("device", "is_cuda", "get_device"))
 _SAME_TENSOR = frozenset(("data", "T", "mT", "H", "mH", "real", "imag", "grad"))
@@ -253,6 +254,8 @@ def _of_object(frame: Frame, node: ir.Attribute, base: Value) -> Value:
             told = _of_class_instance(frame, found.source, base, node)
             if told is not None:
                 return told
+    if base.kind is Kind.INSTANCE and found is not None and found.source == CONTEXT:
+        return Value(Kind.METHOD, data=Bound(base, node.value, f"{CONTEXT}.{attr}"))
     if base.kind is Kind.MODULE:
         if attr in ("weight", "bias"):
             return parameter_at(frame, base, node).but(trait=Trait.PARAMETER)
@@ -332,6 +335,10 @@ def _of_class(info: ClassInfo, base: Value, node: ir.Attribute) -> Value:
         if node.attr in each.env:
             return each.env[node.attr]
     method = info.method(node.attr)
+    if method is None and node.attr == "apply":
+        own = any(map(is_function_class, info.library_bases()))
+        name = f"{FUNCTION}.apply"
+        return Value(Kind.METHOD, data=Bound(base, node.value, name)) if own else NOTHING
     if method is None:
         return NOTHING
     owner, function = method

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from devlint.flow.domain.derivation import first
+from devlint.flow.domain.keys import HAS_LENGTH
+from devlint.flow.domain.paths import Path
 from devlint.flow.domain.values import MADE, Kind, Value
 from devlint.flow.frames.arguments import Arguments
+from devlint.flow.frames.frame import Frame
 from devlint.model import ir
 from devlint.torchapi.effects import Dims, Effect, Row
 
+NO_CONDITIONS: Mapping[str, bool] = MappingProxyType({})
 
-def dimensions(args: Arguments, row: Row, of: Value | None = None) -> bool | None:
-    """True: certainly 0-dimensional; False: certainly not; None: not known."""
+
+def dimensions(
+    args: Arguments, row: Row, of: Value | None = None, known: Mapping[str, bool] = NO_CONDITIONS
+) -> bool | None:
+    """True: certainly 0-dimensional; False: certainly not; None: not known. `known` are the
+    conditions that are settled."""
     match row.dims:
         case Dims.NONE:
             return True
@@ -19,7 +30,7 @@ def dimensions(args: Arguments, row: Row, of: Value | None = None) -> bool | Non
         case Dims.SHAPE:
             return _by_shape(args, row, of)
         case Dims.DATA:
-            return _by_data(args, row)
+            return _by_data(args, row, known)
         case Dims.REDUCE:
             return _by_reduction(args, row, of)
         case Dims.SAME:
@@ -29,6 +40,15 @@ def dimensions(args: Arguments, row: Row, of: Value | None = None) -> bool | Non
         case Dims.LOSS:
             return of_loss(args)
     return None
+
+
+def note_length(frame: Frame, value: Value) -> None:
+    """An argument is asked for its length, or gone over: it has one from here on."""
+    function = frame.function
+    if function is None or value.kind is not Kind.UNKNOWN or not isinstance(value.data, Path):
+        return
+    if any(each.name == value.data.text for each in function.params):
+        frame.state.known[value.data.text + HAS_LENGTH] = True
 
 
 _REDUCED = ("mean", "sum", "batchmean")
@@ -106,7 +126,7 @@ def _is_empty(node: ir.Display) -> bool | None:
     return False if any(not isinstance(item, ir.Starred) for item in node.items) else None
 
 
-def _by_data(args: Arguments, row: Row) -> bool | None:
+def _by_data(args: Arguments, row: Row, known: Mapping[str, bool]) -> bool | None:
     given = args.find(row.data or (0, "data"))
     if given is None:
         return None
@@ -119,6 +139,8 @@ def _by_data(args: Arguments, row: Row) -> bool | None:
         return True
     if value.kind.is_container:
         return False
+    if isinstance(value.data, Path) and known.get(value.data.text + HAS_LENGTH):
+        return False
     return value.scalar if value.kind is Kind.NDARRAY else None
 
 
@@ -127,4 +149,16 @@ def _by_reduction(args: Arguments, row: Row, of: Value | None) -> bool | None:
     given = args.find((first, "dim", "axis"))
     if given is None or given[1].kind is Kind.NONE:
         return None if args.unpacked else True
+    node = given[0]
+    dims = [_number(each) for each in (node.items if isinstance(node, ir.Display) else (node,))]
+    least = max((dim + 1 if dim >= 0 else -dim for dim in dims if dim is not None), default=0)
+    return False if least > len(dims) else None  # there are more than go
+
+
+def _number(node: ir.Expr) -> int | None:
+    match node:
+        case ir.Constant(value=int(number)):
+            return number
+        case ir.Unary(op="-", operand=ir.Constant(value=int(number))):
+            return -number
     return None

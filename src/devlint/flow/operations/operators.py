@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from devlint.flow.conditions import implications, unions
 from devlint.flow.domain.lattice import Known
+from devlint.flow.domain.mixtures import put_together
 from devlint.flow.domain.paths import Path, path_value
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.traits import ELEMENTS, Fixed, Trait
@@ -111,7 +112,8 @@ def _combined(frame: Frame, node: ir.Binary | ir.Augment, left: Value, right: Va
     if node.op == "+" and one.items is not None and other.items is not None:
         found = Object(items=one.items + other.items)
     else:
-        found = Object(element=NOTHING if right.kind is not left.kind else join_all(both))
+        together = put_together(both) or join_all(both)
+        found = Object(element=together if right.kind is left.kind else NOTHING)
     return Value(left.kind, data=frame.allocate(node, found))
 
 
@@ -209,7 +211,12 @@ def subscript(frame: Frame, node: ir.Subscript, base: Value, index: Value) -> Va
         text = f'{base.data.text}["{index.data}"]' if isinstance(index.data, str) else (
             f"{base.data.text}[{index.data}]"
         )  # fmt: skip
-        return frame.state.paths.get(text) or path_value(text, base.data.given)
+        inner = path_value(text, base.data.given)
+        if base.trait is Trait.LOADED:
+            inner = base.but(data=inner.data)
+        return frame.state.paths.get(text) or inner
+    if base.trait is Trait.LOADED:
+        return base.but(data=None)
     if kind is Kind.NDARRAY:
         inside = [part for _, part in index_parts(frame, node.index, index)]
         keeps = any(part.trait is Trait.SLICE or part.scalar is False for part in inside)

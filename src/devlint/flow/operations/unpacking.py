@@ -26,14 +26,15 @@ def element_of(frame: Frame, value: Value, node: ir.Node | None = None) -> Value
         found = frame.object(value)
         device = value.device if found is None else found.device
         trace = found.trace if found is not None else value.trace
-        if node is not None and device != UNKNOWN:
+        placed = value.trait is Trait.MANAGED
+        if node is not None and device != UNKNOWN and not placed:
             trace = Step(Sort.LOADED, node, trace)
         if found is not None and found.managed:
             return Value(Kind.UNKNOWN, trait=Trait.MANAGED)
         ref = (value.data if node is None else node, frame.site)
         batch = Batch(frozenset((ref,)), frozenset(() if found is None else found.entries))
         loaded = Value(Kind.BATCH, device, batch, Origin.LOADED, trace=trace)
-        return part_of_batch(loaded, WHOLE, None)
+        return part_of_batch(loaded, WHOLE, Trait.MANAGED if placed else None)
     if kind is Kind.TENSOR:
         told = value.trace if node is None else Step(Sort.ITERATION, node, value.trace)
         rows = value.trait is Trait.ROWS
@@ -110,10 +111,12 @@ CHILD = "child"
 def bind(frame: Frame, target: ir.Expr, value: Value) -> None:
     """Bind a name or unpack into several. Attributes and items are the statements' business."""
     if isinstance(target, ir.Name):
+        loaded = value if value.trait is Trait.LOADED else None
         if value.kind is Kind.UNKNOWN:
-            value = _as_used(frame, target.id, value)
+            value = _as_used(frame, target.id, value if loaded is None else NOTHING)
         if value is NOTHING and not _is_left_out(frame, target.id):
             value = path_value(local_name(frame, target.id))
+            value = value if loaded is None else loaded.but(data=value.data)
         elif value.kind is Kind.DEVICE and value.device == UNKNOWN and not value.trait:
             value = value.but(device=as_device(path_value(local_name(frame, target.id))))
         if target.id in frame.globals and frame.file.guest is None:
@@ -180,8 +183,8 @@ def unpack(frame: Frame, value: Value, targets: tuple[ir.Expr, ...]) -> list[Val
 
 def _unpacked(value: Value, position: int) -> Trait:
     """The trait of one of several things that a batch or an output is unpacked into."""
-    if value.trait is Trait.BESIDE:
-        return Trait.BESIDE
+    if value.trait in (Trait.BESIDE, Trait.MANAGED):
+        return value.trait
     return Trait.BESIDE if value.trait is Trait.PART and position else Trait.UNPACKED
 
 
