@@ -165,7 +165,7 @@ _MAKING = (
 def _below_loop(odd: Operand, device: str) -> tuple[Rewrite, ...]:
     """At the top of the loop that gives it. A batch that is cast may be of a dtype that the device
     doesn't take: it is moved where it is used."""
-    part = part_of(odd)
+    part = None if odd.among else part_of(odd)
     for step in odd.steps:
         if step.sort is Sort.LOADED and part is not None and not is_cast(odd.node):
             return (move_below(step.node, part, device),)

@@ -31,6 +31,8 @@ def remedy(odd: Operand, partner: Operand, module: bool = False) -> str:
         return f"move `{odd}` to the device of `{partner}`"
     if not is_named(odd.node):
         return f"move it: `{followed_by(before_move(odd), f'.to({target})')}`"
+    if odd.among:
+        return f"move what it holds: `[item.to({target}) for item in {odd}]`"
     return f"move it first: `{odd} = {odd}.to({target})`"
 
 

@@ -94,7 +94,14 @@ def needed(frame: Frame, node: ir.Call, module: Value, part: Value, args: Argume
         for each in inputs:
             if each.mark in run.met:
                 batches.note_tensor(frame, each.node, each.value)
-    return [(each.node, each.value) for each in inputs if each.mark not in free]
+    return [_as_given(args, each) for each in inputs if each.mark not in free]
+
+
+def _as_given(args: Arguments, each: _Input) -> Given:
+    """An input, or the list that it is one of, where that is given as a whole."""
+    argument, value = args.all[each.argument]
+    whole = each.item is not None and argument.value is each.node and value.kind is Kind.LIST
+    return each.node, value if whole else each.value
 
 
 def forward_of(module: Object) -> tuple[ClassInfo, ir.Function] | None:

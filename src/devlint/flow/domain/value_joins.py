@@ -129,7 +129,8 @@ def _join_references(a: Value, b: Value, kind: Kind, key: str | None) -> object:
     """One of several modules: whatever is done to it is done to each. So it is with batches, and
     with functions, of which each may be called."""
     if a.batch is not None and b.batch is not None:
-        return Batch(a.batch.refs | b.batch.refs, a.batch.texts & b.batch.texts)
+        one, other = a.batch, b.batch
+        return Batch(one.refs | other.refs, one.texts & other.texts, one.lists & other.lists)
     if kind is Kind.MODULE and a.data != b.data and a.data is not None and b.data is not None:
         return both(a.data) | both(b.data)
     if kind in (Kind.FUNCTION, Kind.LIBRARY) and a.data is not None and b.data is not None:

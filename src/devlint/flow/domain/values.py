@@ -105,6 +105,8 @@ class Batch:
     refs: frozenset[object]
     texts: frozenset[str] = frozenset()
     """Positions and keys of its parts that are lists of strings."""
+    lists: frozenset[str] = frozenset()
+    """The same of those that are lists of what may be tensors."""
 
 
 Settled = tuple[tuple[str, bool], ...]

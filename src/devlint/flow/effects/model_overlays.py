@@ -15,7 +15,8 @@ from devlint.flow.frames.files import Bound, ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.operations import graphs
 from devlint.flow.operations.unpacking import part_of_encoding
-from devlint.flow.syntax.texts import text_parts
+from devlint.flow.syntax.scan import MOVES
+from devlint.flow.syntax.texts import list_parts, text_parts
 from devlint.flow.syntax.walk import descendants
 from devlint.model import ir
 from devlint.model.trees import last_name, root_name
@@ -39,9 +40,11 @@ def loader(frame: Frame, node: ir.Call, row: Row, args: Arguments, kind: Kind) -
     collate = args.keyword("collate_fn")
     if collate is not None and collate[1].kind not in (Kind.FUNCTION, Kind.NONE, Kind.LIBRARY):
         device = UNKNOWN
-    texts = _texts(frame, args) if kind is Kind.LOADER and collate is None else {}
+    parts: dict[str, Value] = {}
+    if kind is Kind.LOADER:
+        parts = _texts(frame, args) if collate is None else _lists(collate[1])
     told = Step(Sort.HOST_LOADER if kind is Kind.LOADER else Sort.HOST_DATA_SET, node)
-    made = Object(device=device, source=row.name, entries=texts, trace=told)
+    made = Object(device=device, source=row.name, entries=parts, trace=told)
     if kind is Kind.LOADER:
         pinning.argument(frame, node, args, device)
         workers.note_loader(frame, node, args)
@@ -57,19 +60,35 @@ def _texts(frame: Frame, args: Arguments) -> dict[str, Value]:
     return {} if method is None else dict.fromkeys(text_parts(method[1]), NOTHING)
 
 
+def _lists(collate: Value) -> dict[str, Value]:
+    """What a function that puts batches together leaves in lists, by position or key."""
+    closure = collate.data if collate.kind is Kind.FUNCTION else None
+    parts = list_parts(closure.node) if isinstance(closure, Closure) else ()
+    return dict.fromkeys(parts, Value(Kind.LIST))
+
+
 def closure_moves(frame: Frame, closure: Closure) -> bool:
     """Whether a function of the file has a move in it, or names a device in a call."""
-    if not isinstance(closure.node, ir.Function):
-        return True
-    scan = closure.file.scan(closure.node)
-    if scan.moved or scan.self_moves:
-        return True
-    own = {*scan.assigned, *(p.name for p in closure.node.params[closure.owner is not None :])}
-    return any(
-        isinstance(node, ir.Call) and any(_names_device(argument, own) for argument in node.args)
-        for statement in closure.node.body
-        for node in descendants(statement)
-    )
+    own = {parameter.name for parameter in closure.node.params[closure.owner is not None :]}
+    body: tuple[ir.Node, ...]
+    if isinstance(closure.node, ir.Function):
+        scan = closure.file.scan(closure.node)
+        if scan.moved or scan.self_moves:
+            return True
+        body, own = closure.node.body, own | {*scan.assigned}
+    else:
+        body = (closure.node.body,)
+    return any(_moves(node, own) for part in body for node in descendants(part))
+
+
+def _moves(node: ir.Node, own: set[str]) -> bool:
+    """Whether a node is a call that moves, or that is given a device."""
+    match node:
+        case ir.Call(func=ir.Attribute(attr=attr)) if attr in MOVES:
+            return True
+        case ir.Call(args=args):
+            return any(_names_device(argument, own) for argument in args)
+    return False
 
 
 def _names_device(argument: ir.Argument, own: set[str]) -> bool:

@@ -15,7 +15,7 @@ from devlint.flow.frames import protocols
 from devlint.flow.frames.arguments import Given
 from devlint.flow.frames.callee_facts import local_name
 from devlint.flow.frames.frame import Frame
-from devlint.flow.syntax.texts import WHOLE
+from devlint.flow.syntax.texts import EACH, WHOLE
 from devlint.model import ir
 
 
@@ -32,7 +32,9 @@ def element_of(frame: Frame, value: Value, node: ir.Node | None = None) -> Value
         if found is not None and found.managed:
             return Value(Kind.UNKNOWN, trait=Trait.MANAGED)
         ref = (value.data if node is None else node, frame.site)
-        batch = Batch(frozenset((ref,)), frozenset(() if found is None else found.entries))
+        parts = {} if found is None else found.entries
+        lists = frozenset(name for name, part in parts.items() if part.kind is Kind.LIST)
+        batch = Batch(frozenset((ref,)), frozenset(parts) - lists, lists)
         loaded = Value(Kind.BATCH, device, batch, Origin.LOADED, trace=trace)
         return part_of_batch(loaded, WHOLE, Trait.MANAGED if placed else None)
     if kind is Kind.TENSOR:
@@ -169,7 +171,8 @@ def unpack(frame: Frame, value: Value, targets: tuple[ir.Expr, ...]) -> list[Val
             return list(found.items)
     if value.kind is Kind.BATCH:
         whole = value.but(scalar=None, data=value.batch)
-        return [part_of_batch(whole, at, _unpacked(value, at)) for at in range(count)]
+        parts = [part_of_batch(whole, at, _unpacked(value, at)) for at in range(count)]
+        return [_listed(frame, targets[at], part, at) for at, part in enumerate(parts)]
     if value.kind is Kind.TENSOR:
         return [value.but(scalar=None, data=None, trait=Trait.ELEMENT)] * count
     if found is not None and value.kind.is_container and value.kind is not Kind.DICT:
@@ -179,6 +182,15 @@ def unpack(frame: Frame, value: Value, targets: tuple[ir.Expr, ...]) -> list[Val
     if value.kind is Kind.UNKNOWN and not starred:
         return [_part(value, index) for index in range(count)]
     return [NOTHING] * count
+
+
+def _listed(frame: Frame, target: ir.Expr, part: Value, position: int) -> Value:
+    """A part of a batch, or a list of such where that is how they are put together."""
+    lists = frozenset() if part.batch is None else part.batch.lists
+    if not lists & {EACH, str(position)}:
+        return part
+    item = part.but(data=Batch(part.batch.refs)) if part.batch is not None else part
+    return Value(Kind.LIST, data=frame.allocate(target, Object(element=item)))
 
 
 def _unpacked(value: Value, position: int) -> Trait:

@@ -1,6 +1,7 @@
-"""Which parts of what a function returns are text, as far as its own words tell.
+"""Which parts of what a function returns are text or lists, as far as its own words tell.
 
 What a data set gives as text a loader yields as a list of strings: no tensor, and nothing to move.
+What a `collate_fn` leaves in lists is no tensor, either: its items may be.
 """
 
 from __future__ import annotations
@@ -27,6 +28,66 @@ def text_parts(function: ir.Function) -> frozenset[str]:
     returned = [n.value for n in _statements(function) if isinstance(n, ir.Return) and n.value]
     told = [frozenset(_parts(function, value)) for value in returned]
     return frozenset.intersection(*told) if told else frozenset()
+
+
+EACH = "*"
+"""Stands for all parts of what is returned."""
+
+
+def list_parts(function: ir.Function | ir.Lambda) -> frozenset[str]:
+    """The positions and keys of what is a list or a tuple in all that a function returns; `EACH`
+    where that is made by `zip`: `tuple(zip(*rows))`."""
+    if isinstance(function, ir.Lambda):
+        returned: list[ir.Expr] = [function.body]
+    else:
+        returned = [n.value for n in _statements(function) if isinstance(n, ir.Return) and n.value]
+    told = [frozenset(_lists(function, value)) for value in returned]
+    return frozenset.intersection(*told) if told else frozenset()
+
+
+def _lists(function: ir.Function | ir.Lambda, node: ir.Expr) -> Iterator[str]:
+    if _is_zip(node):
+        yield EACH
+    match node:
+        case ir.Display(items=items):
+            named = [(str(position), item) for position, item in enumerate(items)]
+        case ir.Mapping(items=entries):
+            named = [(str(k.value), item) for k, item in entries if isinstance(k, ir.Constant)]
+        case _:
+            return
+    columns = {} if isinstance(function, ir.Lambda) else _columns(function)
+    for name, item in named:
+        match item:
+            case ir.Display() | ir.Comprehension(kind="list"):
+                yield name
+            case ir.Call(func=ir.Name(id="list" | "tuple")):
+                yield name
+            case ir.Name(id=column) if column in columns:
+                yield name
+
+
+def _is_zip(node: ir.Expr) -> bool:
+    """`zip(*rows)`, and a list or a tuple of that."""
+    match node:
+        case ir.Call(func=ir.Name(id="list" | "tuple"), args=(argument,)):
+            return _is_zip(argument.value)
+        case ir.Call(func=ir.Name(id="zip"), args=(argument,)):
+            return argument.star == "*"
+    return False
+
+
+def _columns(function: ir.Function) -> set[str]:
+    """The names that are bound once, in `a, b = zip(*rows)`."""
+    bound, columns = list[str](), set[str]()
+    for node in _statements(function):
+        if isinstance(node, ir.Assign):
+            for each in node.targets:
+                names = each.items if isinstance(each, ir.Display) else (each,)
+                own = [name.id for name in names if isinstance(name, ir.Name)]
+                bound += own
+                if isinstance(each, ir.Display) and node.value is not None and _is_zip(node.value):
+                    columns.update(own)
+    return {name for name in columns if bound.count(name) == 1}
 
 
 def _statements(function: ir.Function) -> Iterator[ir.Node]:
