@@ -85,8 +85,9 @@ def devices_of(partner: Operand, module: bool = False) -> list[Words]:
     moved = placed[-1] if placed else None
     for call in placed[-1:]:
         said = device_argument(call)
-        if said is not None and is_named(said) and isinstance(call, ir.Expr):
-            found.append(Words(ir.render(said, 200), names_in(said), call))
+        asked = said and _asked(said)
+        if said is not None and asked is not None and isinstance(call, ir.Expr):
+            found.append(Words(ir.render(said, 200), names_in(asked), call))
     if partner.said is not None:
         found.append(Words(ir.render(partner.said, 200), names_in(partner.said)))
     device = partner.device
@@ -103,6 +104,20 @@ def devices_of(partner: Operand, module: bool = False) -> list[Words]:
         told = next(each for each in descendants(partner.near) if each.origin is not None)
         found.append(Words(text, names_in(partner.near), told, after=moved))
     return list({words.text: words for words in reversed(found)}.values())[::-1]
+
+
+def _asked(device: ir.Expr) -> ir.Expr | None:
+    """What a device is taken from, where that may be asked again: a name, or a module's parameters
+    (`next(model.parameters()).device`)."""
+    match device:
+        case ir.Attribute(
+            value=ir.Call(
+                func=ir.Name(id="next"),
+                args=(ir.Argument(value=ir.Call(func=ir.Attribute(value=module), args=())),),
+            )
+        ) if is_named(module):
+            return module
+    return device if is_named(device) else None
 
 
 _PLACING = (*MOVES, Sort.NAMED, Sort.CHOSEN, Sort.STORED)
