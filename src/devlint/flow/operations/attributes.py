@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from devlint.flow.devices.replaced import gives
 from devlint.flow.domain.lattice import UNKNOWN, Known, Symbol
 from devlint.flow.domain.paths import Path, asks_attribute, identity, path_value
 from devlint.flow.domain.state import Object
@@ -22,6 +21,7 @@ from devlint.flow.frames.library import followed, library_value, method_of, name
 from devlint.flow.modules.constructed import Typed, held
 from devlint.flow.modules.placement import forget_optimizer, parameter_at
 from devlint.flow.operations import graphs
+from devlint.flow.operations.own_device import is_stateless, is_unseen, may_define, tells_own_place
 from devlint.flow.operations.unpacking import child_of
 from devlint.model import ir
 from devlint.model.trees import called, last_name
@@ -133,14 +133,14 @@ def _about_device(frame: Frame, node: ir.Attribute, base: Value) -> Value | None
                     frame.context(),
                     frame.operand(node.value, base),
                     node.attr,
-                    defined=base.kind is not Kind.MODULE or _may_define(frame, base, node.attr),
-                    stateless=_is_stateless(frame, base),
+                    defined=base.kind is not Kind.MODULE or may_define(frame, base, node.attr),
+                    stateless=is_stateless(frame, base),
                 )
             )
         if node.attr == "device" and base.kind is not Kind.LIST:
-            if base.kind is Kind.MODULE and not _tells_own_place(frame, base):
+            if base.kind is Kind.MODULE and not tells_own_place(frame, base):
                 return None
-            trait = Trait.DEVICE_OR_STRING if _is_unseen(frame, base) else Trait.DEVICE_OF_TENSOR
+            trait = Trait.DEVICE_OR_STRING if is_unseen(frame, base) else Trait.DEVICE_OF_TENSOR
             return Value(
                 Kind.DEVICE, frame.place(base), trait=trait,
                 origin=base.origin, trace=base.trace,
@@ -149,78 +149,6 @@ def _about_device(frame: Frame, node: ir.Attribute, base: Value) -> Value | None
     if base.kind is Kind.UNKNOWN and node.attr == "is_cuda":
         return Value(Kind.BOOL)
     return None
-
-
-def _is_stateless(frame: Frame, base: Value) -> bool:
-    found = frame.object(base) if base.kind is Kind.MODULE else None
-    return found is not None and found.stateless
-
-
-def _is_unseen(frame: Frame, base: Value) -> bool:
-    """Whether it is a module of a class that nobody has seen: its `device` may be a string."""
-    found = frame.object(base) if base.kind is Kind.MODULE else None
-    return base.kind is Kind.MODULE and (found is None or found.source is None)
-
-
-def _tells_own_place(frame: Frame, base: Value) -> bool:
-    """Whether `module.device` is where its parameters are: so it is with every library's module
-    that has it, and with a property of that name; what a class stores under it is a value."""
-    found = frame.object(base)
-    if found is None or not isinstance(found.source, ClassInfo):
-        return found is None or "device" not in found.entries
-    known = any(name.endswith(_WITH_DEVICE) for name in found.source.library_bases())
-    stored = any("device" in each.attributes for each in found.source.lineage())
-    return found.source.method("device") is not None or (known and not stored)
-
-
-_WITH_DEVICE = ("LightningModule", "PreTrainedModel", "ModelMixin")
-
-
-def _may_define(frame: Frame, base: Value, attr: str) -> bool:
-    """Whether a module may have an attribute that plain modules lack. Unless proved: yes."""
-    found = frame.object(base)
-    if found is None or base.trait is Trait.SUPER:
-        return True
-    if attr in found.entries:
-        return True
-    if isinstance(found.source, str):
-        return not _is_plain(frame, found.source)
-    if isinstance(found.source, ClassInfo):
-        info = found.source
-        plain = all(_is_plain(frame, base) for base in info.library_bases())
-        dynamic = info.defines("__getattr__") or info.defines("__getattribute__")
-        opened = any(each.open_base for each in info.lineage())
-        inherited = base.trait is Trait.SELF and any(
-            info in each.lineage() and each.defines(attr) for each in frame.file.classes.values()
-        )
-        if opened or dynamic or not plain or inherited or info.defines(attr):
-            return True
-        return gives(frame.file, attr) or (base.trait is Trait.SELF and _is_unfinished(frame, info))
-    return True
-
-
-def _is_unfinished(frame: Frame, info: ClassInfo) -> bool:
-    """Whether methods call others of the object that nothing defines: the classes of other files
-    that build on this one bring them, and bring attributes as well."""
-    called = {
-        name
-        for each in info.lineage()
-        for method in each.methods.values()
-        for name in each.file.scan(method).self_calls
-    }
-    return any(
-        name != "forward"
-        and not info.defines(name)
-        and frame.world.table.get(f"torch.nn.Module.{name}") is None
-        for name in called
-    )
-
-
-def _is_plain(frame: Frame, name: str) -> bool:
-    """Whether a module of a library has none of the attributes about devices."""
-    row = frame.world.table.get(name)
-    plain = name.startswith(("torch.nn.", "torchvision.models."))
-    return plain and row is not None and not row.has_device
 
 
 def _of_tensor(frame: Frame, node: ir.Attribute, base: Value) -> Value:
