@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from devlint.flow.bodies.classes import is_named_for_data
-from devlint.flow.calls import fields
 from devlint.flow.conditions import unions
 from devlint.flow.devices.named import last_name
 from devlint.flow.domain.derivation import Sort, Step
@@ -15,6 +14,7 @@ from devlint.flow.domain.state import Object, State
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import NOTHING, Kind, Origin, Value
 from devlint.flow.facts import Role
+from devlint.flow.frames import fields
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted, followed, is_tensor_class
@@ -95,7 +95,7 @@ def _tensors(frame: Frame, info: ClassInfo) -> frozenset[str]:
     if not fields.is_written(info):
         return frozenset()
     its_own = Frame(frame.world, info.file, State(), recording=False)
-    return frozenset(name for name, said in fields.taken(info) if is_tensor(its_own, said))
+    return frozenset(name for name, said in fields.declared(info) if is_tensor(its_own, said))
 
 
 def _of_modules(frame: Frame, inner: ir.Expr, name: str, element: Value) -> Value:

@@ -37,7 +37,7 @@ def branch(frame: Frame, node: ir.If) -> None:
     if holds is not None:
         frame.run(node.body if holds else node.orelse)
         return
-    key = implications.key_of(frame, node.test)
+    key = implications.parting(frame, node.test)
     loop, frame.loop = frame.loop, None
     arm, frame.arm = frame.arm, node
     before = frame.state

@@ -147,7 +147,7 @@ def _conditional(frame: Frame, node: ir.Conditional) -> Value:
     uncalled.note(frame, node.test, frame.test(node.test))
     if frame.tells:
         fallbacks.look_at_choice(frame, node)
-    key = implications.key_of(frame, node.test)
+    key = implications.parting(frame, node.test)
     known = settled(frame, node.test)
     if known is not None:
         return evaluate(frame, node.body if known else node.orelse)

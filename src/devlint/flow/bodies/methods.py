@@ -11,7 +11,6 @@ from devlint.flow.bodies.early import run_while_made
 from devlint.flow.bodies.functions import run_alone
 from devlint.flow.bodies.gathered import gather
 from devlint.flow.bodies.registered import leave_open, place_parts, register, tell_kept_tensors
-from devlint.flow.calls import fields
 from devlint.flow.calls.callers import is_exporting, is_out_of_use, is_trying_itself
 from devlint.flow.domain.keys import ALL_ON_HOST, CUDA_AVAILABLE, IS_NONE
 from devlint.flow.domain.lattice import UNKNOWN, Device, conditions, join, only_host
@@ -21,6 +20,7 @@ from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.value_joins import join_values
 from devlint.flow.domain.values import Kind, Origin, Value
 from devlint.flow.facts import Role
+from devlint.flow.frames import fields
 from devlint.flow.frames.files import CONSTRUCTORS, ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import name_in
@@ -94,7 +94,7 @@ def _store_fields(info: ClassInfo, around: Frame, this: Value) -> None:
     found = around.state.heap[this.data]
     given = {
         name: annotated(around, annotation, path_value(f"self.{name}"))
-        for name, annotation in fields.taken(info)
+        for name, annotation in fields.declared(info)
     }
     tensors = {name: value for name, value in given.items() if value.kind is Kind.TENSOR}
     around.state.heap[this.data] = replace(found, entries=tensors)

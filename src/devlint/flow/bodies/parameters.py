@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from devlint.flow.bodies.annotations import annotated, is_tensor, loader, placed_inside
-from devlint.flow.calls.callers import flag, may_be_given
+from devlint.flow.calls.callers import may_be_given, setting
 from devlint.flow.conditions import unions
 from devlint.flow.domain.derivation import Sort
 from devlint.flow.domain.lattice import UNKNOWN
@@ -37,11 +37,11 @@ def bind_parameters(
         given = given and not means("host-number", name, "parameter")
         given = given and not _is_made_on_host(frame, parameter.default)
         given = given and name not in scan.columns
-        told = flag(frame, function, name)
+        told = setting(frame, function, name)
         if position == 0 and receiver is not None:
             value = receiver
         elif told is not None:
-            value = Value(Kind.BOOL, data=told)
+            value = told
         elif parameter.kind in ("*", "**"):
             value = _rest(frame, parameter, given)
         elif isinstance(parameter.default, ir.Constant) and isinstance(

@@ -10,8 +10,10 @@ only a module's methods are given what follows the module.
 
 from __future__ import annotations
 
-from devlint.flow.domain.lattice import UNKNOWN, left_out, may_be_accelerator
-from devlint.flow.domain.values import Kind, Value
+from devlint.flow.domain.lattice import CPU, UNKNOWN, left_out, may_be_accelerator
+from devlint.flow.domain.paths import as_device
+from devlint.flow.domain.value_joins import NAMED
+from devlint.flow.domain.values import NOTHING, Kind, Value
 from devlint.flow.facts import Guard, Role
 from devlint.flow.frames.arguments import Arguments, by_parameter
 from devlint.flow.frames.files import ClassInfo, Closure, File
@@ -67,7 +69,7 @@ def remember_call(frame: Frame, closure: Closure, args: Arguments, has_receiver:
     if little:
         return
     open_so_far = frame.world.given.setdefault(function, {})
-    _remember_flags(frame, function, args, int(has_receiver))
+    _remember_settings(frame, function, args, int(has_receiver))
     hidden = {parameter.name for parameter in function.params} if args.unpacked else set()
     for name, value in by_parameter(function, args, has_receiver):
         may_be = _may_be_accelerator(frame, value)
@@ -178,28 +180,42 @@ def _chooses_device(node: ir.Node, this: str) -> bool:
     return any(each.keyword == "device" for each in node.args)
 
 
-def _remember_flags(frame: Frame, function: ir.Function, args: Arguments, position: int) -> None:
-    """Remember which parameters a call sets to `True` or `False`, or leaves at it."""
-    given: dict[str | None, ir.Expr] = {}
-    for argument, _ in args.all:
+def _remember_settings(frame: Frame, function: ir.Function, args: Arguments, position: int) -> None:
+    """Remember which parameters a call sets to `True`, to `False` or to the host, or leaves at
+    it."""
+    given: dict[str | None, tuple[ir.Expr, Value]] = {}
+    for argument, value in args.all:
         if argument.keyword is None and position < len(function.params):
-            given[function.params[position].name] = argument.value
+            given[function.params[position].name] = argument.value, value
             position += 1
         else:
-            given[argument.keyword] = argument.value
-    flags = frame.world.flags.setdefault(function, {})
+            given[argument.keyword] = argument.value, value
+    settings = frame.world.settings.setdefault(function, {})
     for parameter in function.params:
-        node = given.get(parameter.name, parameter.default)
-        literal = node.value if isinstance(node, ir.Constant) else None
-        value = literal if isinstance(literal, bool) and not args.unpacked else None
-        flags[parameter.name] = value if flags.get(parameter.name, value) is value else None
+        told = None if args.unpacked else _setting(frame, parameter, given.get(parameter.name))
+        settings[parameter.name] = told if settings.get(parameter.name, told) == told else None
 
 
-def flag(frame: Frame, function: ir.Function, parameter: str) -> bool | None:
-    """What every call in the file sets a private function's parameter to: `True` or `False`."""
+def _setting(
+    frame: Frame, parameter: ir.Parameter, given: tuple[ir.Expr, Value] | None
+) -> Value | None:
+    """`True`, `False` or the host, where a call sets a parameter to that."""
+    node, value = given or (parameter.default, NOTHING)
+    match node:
+        case ir.Constant(value=bool(literal)):
+            return Value(Kind.BOOL, data=literal)
+        case ir.Constant(value=str()) if given is None:
+            value = frame.evaluate(node)
+    is_host = value.kind in NAMED and as_device(value) == CPU
+    return Value(value.kind, CPU, data=value.data) if is_host else None
+
+
+def setting(frame: Frame, function: ir.Function, parameter: str) -> Value | None:
+    """What every call in the file sets a private function's parameter to: `True`, `False` or the
+    host."""
     if not is_private(function.name):
         return None
-    return frame.world.flags.get(function, {}).get(parameter)
+    return frame.world.settings.get(function, {}).get(parameter)
 
 
 def may_be_given(frame: Frame, function: ir.Function, parameter: str) -> bool:

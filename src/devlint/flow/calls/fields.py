@@ -1,28 +1,30 @@
-"""Classes whose constructor Python writes: dataclasses, named tuples and plain namespaces."""
+"""What constructors that nobody wrote are given: those of dataclasses, named tuples, models of a
+library, and plain namespaces."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.values import NOTHING, Kind, Value
 from devlint.flow.frames.arguments import Arguments
+from devlint.flow.frames.fields import declared, is_written
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.model import ir
-from devlint.model.trees import last_name
 
 
 def fill(frame: Frame, made: Value, info: ClassInfo, args: Arguments) -> None:
     """Store what a constructor that stands nowhere is given under the names of its fields."""
     found = frame.object(made)
-    if found is None or made.kind is not Kind.INSTANCE or not is_written(info):
+    if found is None or made.kind is not Kind.INSTANCE:
         return
-    names = tuple(name for name, _ in taken(info))
-    given = _given(frame, names, args)
+    names = tuple(name for name, _ in declared(info))
+    given = _given(frame, names, args) if is_written(info) else _of_library(names, args)
     if given is None:
         return
+    if not args.unpacked:
+        given = _defaults(info, names) | given
     items = _in_order(names, given) if "typing.NamedTuple" in info.library_bases() else None
     frame.update(made, replace(found, items=items, entries={**found.entries, **given}))
 
@@ -82,7 +84,7 @@ def replaced(frame: Frame, node: ir.Call, base: Value, args: Arguments) -> Value
     entries = {**found.entries, **_by_name((), args)}
     items = None
     if found.items is not None and isinstance(found.source, ClassInfo):
-        items = _in_order(tuple(name for name, _ in taken(found.source)), entries)
+        items = _in_order(tuple(name for name, _ in declared(found.source)), entries)
     elif found.items is not None:
         items = tuple(entries.values()) if len(entries) == len(found.items) else None
     made = replace(found, items=items, entries=entries)
@@ -107,6 +109,20 @@ def _given(frame: Frame, names: tuple[str, ...], args: Arguments) -> dict[str, V
     return None if args.unpacked else _by_name(names, args)
 
 
+def _of_library(names: tuple[str, ...], args: Arguments) -> dict[str, Value]:
+    """What a constructor of a library gives the names that the class declares, as models of
+    settings have it (`class Settings(BaseModel)`): what it is given for them."""
+    return {name: value for name, (_, value) in args.keywords().items() if name in names}
+
+
+def _defaults(info: ClassInfo, names: tuple[str, ...]) -> dict[str, Value]:
+    """What fields are that nothing is given for."""
+    found = dict[str, Value]()
+    for each in reversed(list(info.lineage())):
+        found.update((name, each.env[name]) for name in names if name in each.env)
+    return found
+
+
 def _by_name(names: tuple[str, ...], args: Arguments) -> dict[str, Value]:
     """What is given for each of some names; for every name where there are none."""
     given = dict(zip(names, (value for _, value in args.positional()), strict=False))
@@ -119,45 +135,3 @@ def _by_name(names: tuple[str, ...], args: Arguments) -> dict[str, Value]:
 def _in_order(names: tuple[str, ...], given: dict[str, Value]) -> tuple[Value, ...] | None:
     """The elements of a named tuple; None where some are left out."""
     return tuple(given[name] for name in names) if given.keys() == set(names) else None
-
-
-def is_written(info: ClassInfo) -> bool:
-    """Whether the fields of a class and of its bases are in sight, and they alone decide."""
-    known = all(name.startswith(("typing.", "abc.")) for name in info.library_bases())
-    return known and all(
-        _is_dataclass(each) or "typing.NamedTuple" in each.bases for each in info.lineage()
-    )
-
-
-def _is_dataclass(info: ClassInfo) -> bool:
-    for decorator in info.node.decorators:
-        match decorator:
-            case ir.Call(func=func, args=args):
-                written = not any(argument.keyword == "init" for argument in args)
-            case func:
-                written = True
-        if last_name(func) == "dataclass":
-            return written
-    return False
-
-
-def taken(info: ClassInfo) -> Iterator[tuple[str, ir.Expr]]:
-    """The names that the constructor takes, in order, and what they are annotated with."""
-    seen: set[str] = set()
-    for each in reversed(list(info.lineage())):
-        for statement in each.node.body:
-            match statement:
-                case ir.Assign(targets=(ir.Name(id=name),), annotation=annotation, value=value):
-                    if annotation is not None and _is_taken(annotation, value) and name not in seen:
-                        seen.add(name)
-                        yield name, annotation
-
-
-def _is_taken(annotation: ir.Expr, value: ir.Expr | None) -> bool:
-    of = annotation.value if isinstance(annotation, ir.Subscript) else annotation
-    if last_name(of) in ("ClassVar", "KW_ONLY"):
-        return False
-    match value:
-        case ir.Call(args=args):
-            return not any(argument.keyword == "init" for argument in args)
-    return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from devlint.flow.conditions.cuda_proofs import counts_devices, of_count, proves_cuda
 from devlint.flow.conditions.predicates import meaning
-from devlint.flow.conditions.same_place import of_host
+from devlint.flow.conditions.same_place import host_key, of_host
 from devlint.flow.domain.keys import (
     ACCELERATOR_CHOSEN,
     CUDA_AVAILABLE,
@@ -184,6 +184,12 @@ def key_of(frame: Frame, node: ir.Expr) -> tuple[str, bool] | None:
     if key is not None and _found_out(frame, node):
         return local_name(frame, key[0]), key[1]
     return key
+
+
+def parting(frame: Frame, node: ir.Expr) -> tuple[str, bool] | None:
+    """As `key_of`, of a condition that parts two paths: it may ask whether a place is the host,
+    which says where things are that are there on one of them."""
+    return key_of(frame, node) or host_key(frame, node)
 
 
 def _words(frame: Frame, node: ir.Expr) -> tuple[str, bool] | None:

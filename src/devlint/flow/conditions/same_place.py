@@ -61,6 +61,19 @@ def of_host(frame: Frame, node: ir.Expr, holds: bool) -> Settled:
     return tuple(found.items())
 
 
+def host_key(frame: Frame, node: ir.Expr) -> tuple[str, bool] | None:
+    """The key of the condition that a place which only a run can tell is the host
+    (`device.type == "cpu"`), and whether `node` is true where it holds."""
+    match node:
+        case ir.Compare(op="==" | "!=" as op, left=tested, right=right) if (
+            _asked(frame, right) == "cpu"
+        ):
+            place = _tested_place(frame, tested)
+            if isinstance(place, Symbol):
+                return place.key + ON_HOST, op == "=="
+    return None
+
+
 def _is_argument(frame: Frame, node: ir.Expr | None) -> bool:
     """Whether a node names what the running function was given."""
     if frame.function is None or not isinstance(node, ir.Name):

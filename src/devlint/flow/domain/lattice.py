@@ -91,7 +91,13 @@ class Guarded:
         keys = sorted(conditions(self))
         if all(key.endswith(".is_available()") for key in keys):
             return f"{either}, as available"
-        return f"{either}, depending on {' and '.join(f'`{key}`' for key in keys)}"
+        return f"{either}, depending on {' and '.join(map(_worded, keys))}"
+
+
+def _worded(key: str) -> str:
+    """A condition in the words of a message."""
+    place = key.removesuffix(ON_HOST)
+    return f"`{key}`" if place == key else f"whether `{place}`{ON_HOST}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +217,8 @@ def join(a: Device, b: Device) -> Device:
 
 
 def _node(key: str, yes: Device, no: Device) -> Device:
+    if yes == CPU and isinstance(no, Symbol) and key == no.key + ON_HOST:
+        return no  # the host where it is the host
     return yes if yes == no else Guarded(key, yes, no)
 
 

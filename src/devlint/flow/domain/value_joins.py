@@ -51,9 +51,9 @@ def join_values(a: Value, b: Value, key: str | None = None) -> Value:
     if a.kind is b.kind is Kind.NONE:
         return NONE
     if a.kind is Kind.NONE and b.kind is not Kind.UNKNOWN:
-        return _or_none(b, UNKNOWN if key is None else choose(key, UNKNOWN, b.device))
+        return _or_none(b, None if key is None else choose(key, UNKNOWN, b.device), key)
     if b.kind is Kind.NONE and a.kind is not Kind.UNKNOWN:
-        return _or_none(a, UNKNOWN if key is None else choose(key, a.device, UNKNOWN))
+        return _or_none(a, None if key is None else choose(key, a.device, UNKNOWN), key)
     kind = _join_kinds(a.kind, b.kind)
     if key is not None and kind is Kind.BOOL and isinstance(a.data, bool):
         return Value(kind, data=_condition(a, b, key))
@@ -83,14 +83,15 @@ def _join_origins(a: Origin, b: Origin) -> Origin:
     return Origin.HOST_DATA if a in MADE and b in MADE else Origin.MOVED
 
 
-def _or_none(value: Value, device: Device) -> Value:
-    """What may be left out: a device then names a place on one path only, and an index of a device
-    isn't taken of any tensor."""
-    if value.kind is Kind.DEVICE and device != UNKNOWN:
-        return value.but(
-            device=device, trait=None if value.trait is Trait.INDEX_OF_TENSOR else value.trait
-        )
-    return value.but(trait=None) if value.trait is Trait.INDEX_OF_TENSOR else value
+def _or_none(value: Value, device: Device | None, key: str | None) -> Value:
+    """What may be left out: it is at its place on one path only. An index of a device isn't taken
+    of any tensor then. A tensor that an argument is needed for is there if that is, which tells
+    nothing of places."""
+    if value.trait is Trait.INDEX_OF_TENSOR:
+        value = value.but(trait=None)
+    if device in (None, UNKNOWN) or (value.kind is not Kind.DEVICE and stands_in(key or "")):
+        return value
+    return value.but(device=device)
 
 
 def _bound(a: Value, b: Value) -> tuple[Device, Device]:

@@ -7,7 +7,7 @@ from enum import Enum, auto
 
 from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Device
-from devlint.flow.domain.traits import Fixed, Trait
+from devlint.flow.domain.traits import ELEMENTS, Fixed, Trait
 from devlint.model import ir
 
 
@@ -194,6 +194,11 @@ def as_tensor(value: Value) -> Value:
     """What is perhaps a tensor, where it is one."""
     origin = Origin.ATTRIBUTE if value.device == CPU else value.origin
     return value.but(kind=Kind.TENSOR, trait=None, origin=origin)
+
+
+def is_number(value: Value) -> bool:
+    """Whether a tensor has no dimension, or is an element of what may have had one."""
+    return value.trait in ELEMENTS if value.scalar is None else value.scalar
 
 
 def with_gradient(value: Value) -> Value:

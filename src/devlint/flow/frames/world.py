@@ -221,8 +221,9 @@ class World:
     """Of the same: whether every call stands where an accelerator was asked for."""
     required: dict[ir.Function, dict[str, bool]] = field(default_factory=dict)
     """The conditions that hold wherever a call of a function has come back."""
-    flags: dict[ir.Function, dict[str, bool | None]] = field(default_factory=dict)
-    """Of the same: the parameters that calls set to `True` or `False`; None where they differ."""
+    settings: dict[ir.Function, dict[str, Value | None]] = field(default_factory=dict)
+    """Of the same: the parameters that calls set to `True`, to `False` or to the host; None where
+    they differ, or nobody knows."""
     brought: Brought = field(default_factory=dict)
     is_program: bool = False
     """No other file of the project imports it: what it does at its top level is done in earnest."""

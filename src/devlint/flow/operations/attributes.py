@@ -15,6 +15,7 @@ from devlint.flow.domain.values import (
 )
 from devlint.flow.facts import ApiRead, AttributeRead
 from devlint.flow.frames import protocols
+from devlint.flow.frames.fields import is_field
 from devlint.flow.frames.files import Bound, ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import followed, library_value, method_of, name_in
@@ -24,7 +25,6 @@ from devlint.flow.operations import graphs
 from devlint.flow.operations.own_device import is_stateless, is_unseen, may_define, tells_own_place
 from devlint.flow.operations.unpacking import child_of
 from devlint.model import ir
-from devlint.model.trees import called, last_name
 from devlint.torchapi.spellings import CONTEXT, FUNCTION, is_function_class
 
 _ABOUT_DEVICES = frozenset(("device", "is_cuda", "get_device"))
@@ -226,8 +226,7 @@ def _of_class_instance(
         return Value(Kind.METHOD, data=Bound(base, node.value, closure=closure))
     for each in info.lineage():
         if node.attr in each.env:
-            fields = any("dataclass" in last_name(called(d)) for d in each.node.decorators)
-            return NOTHING if fields else each.env[node.attr]
+            return None if is_field(info, node.attr) else each.env[node.attr]
     return None
 
 

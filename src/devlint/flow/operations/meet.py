@@ -27,6 +27,7 @@ from devlint.flow.domain.values import (
     Origin,
     Value,
     as_tensor,
+    is_number,
 )
 from devlint.flow.facts import Indexing, Join, ModuleCall, Operand, Role, StrayPart
 from devlint.flow.frames.arguments import Given
@@ -44,10 +45,8 @@ from devlint.model import ir
 
 def is_free(frame: Frame, value: Value) -> bool:
     """Whether a tensor may be a 0-dimensional one on the host, which may meet any device."""
-    host = only_host(left_out(frame.place(value)))
-    if value.scalar is None:
-        return host and value.origin not in SHAPED
-    return host and value.scalar
+    may_be = value.origin not in SHAPED if value.scalar is None else value.scalar
+    return may_be and only_host(left_out(frame.place(value)))
 
 
 def meet(
@@ -81,7 +80,7 @@ def meet(
             continue
         if not free_scalars and value.scalar is None and value.origin is Origin.NONE:
             continue
-        if free_scalars and not written and value.scalar is True:
+        if free_scalars and not written and is_number(value) and value.origin not in SHAPED:
             value = value.but(device=off_host(device))
         placed.append(frame.operand(expression, value))
     differing = _differing(placed) and not frame.on_host(placed)
@@ -197,8 +196,8 @@ def index(frame: Frame, node: ir.Expr, base: Given, indices: list[Given]) -> Non
         if value.kind not in TENSORS or base[1].kind not in TENSORS:
             continue
         owner, inner = frame.operand(*base), frame.operand(expression, value)
-        if value.scalar is True or (value.scalar is None and value.trait in ELEMENTS):
-            continue  # a 0-dimensional index is a number
+        if is_number(value):
+            continue
         if owner.origin is Origin.STALE:
             note_meeting(frame, (owner, inner), node)
         if difference(owner.device, inner.device) is None or may_index(frame, owner, inner):
