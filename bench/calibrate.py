@@ -2,7 +2,9 @@
 
     python bench/calibrate.py
     python bench/calibrate.py --tried-on sample1   on this drawing of samples.toml
-    python bench/calibrate.py --write              and put the numbers into devlint's score.toml
+    python bench/calibrate.py --write --hold-out sample4
+                                                   fits it without a drawing that is to test it, and
+                                                   puts the numbers into devlint's score.toml
     python bench/calibrate.py --draw docs/calibration.svg     and draw both trials: curve.py
 
 It is fitted on what devlint reported at first sight, of DEV2 to DEV5, also where the finding has
@@ -71,10 +73,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--tried-on", action="append", metavar="SAMPLE", help="with commas (default: all but one)"
     )
+    parser.add_argument(
+        "--hold-out", action="append", default=[], metavar="SAMPLE", help="isn't fitted on"
+    )
     parser.add_argument("--draw", type=Path, metavar="FILE", help="the calibration curve, as SVG")
     options = parser.parse_args(arguments)
     names = [name for given in options.tried_on or later for name in given.split(",")]
-    unknown = [name for name in names if name not in drawn]
+    unknown = [name for name in (*names, *options.hold_out) if name not in drawn]
     if unknown:
         raise SystemExit(f"not in samples.toml: {', '.join(unknown)}")
     labels = at_first_sight(read(LABELS).values())
@@ -95,7 +100,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         found = {title: banded(*trial) for title, trial in trials.items()}
         curve.draw(found, score.THRESHOLD, options.draw)
     if options.write:
-        TABLE.write_text(written(labels), encoding="utf-8")
+        kept = projects_of(drawn, options.hold_out)
+        fitted_on = [each for each in labels if project(each) not in kept]
+        TABLE.write_text(written(fitted_on), encoding="utf-8")
 
 
 def at_first_sight(labels: Iterable[Label]) -> list[Label]:

@@ -19,6 +19,8 @@ def test_the_weakest_evidence_counts() -> None:
     assert score.evidence((Sort.MODULE_MOVES.value,)) == "module-may-move"
     assert score.evidence(annotated) == "by-annotation"
     assert score.evidence((*annotated, Sort.TENSOR_BY_USE.value)) == "by-use"
+    assert score.evidence((*annotated, Sort.MOVE_HOST.value)) == "decided"
+    assert score.evidence((*annotated, Sort.JOIN.value)) == "decided"
 
 
 def test_each_number_is_a_share_of_a_rule_that_proves_something() -> None:
@@ -26,7 +28,7 @@ def test_each_number_is_a_share_of_a_rule_that_proves_something() -> None:
     numbers = dict(score._numbers())
     assert 0 < numbers.pop("mean") < 100
     assert numbers.keys() <= {code for code in codes if code.startswith(score.PROVING)}
-    kinds = {"rule", "stated", "by-annotation", "by-use", "module-may-move"}
+    kinds = {"rule", "decided", "stated", "by-annotation", "by-use", "module-may-move"}
     for table in numbers.values():
         assert table.keys() <= kinds
         assert all(0 <= number <= 100 for number in table.values())

@@ -74,6 +74,67 @@ def test_what_a_caller_hands_on(tmp_path: Path, body: str, given: str, found: li
     assert lint(tmp_path, "helpers.py", files) == found
 
 
+@pytest.mark.parametrize(
+    ("used", "given", "found"),
+    [
+        ("image.clone()", "torch.from_numpy(rows)", []),
+        ("image.clone()", "torch.from_numpy(rows).to(device)", ["DEV203:6"]),
+        ("torch.ones(3, device=image.device)", "torch.from_numpy(rows)", []),
+        ("torch.ones(3, device=image.device)", "opened(rows)", ["DEV202:6"]),
+    ],
+)
+def test_what_is_where_an_argument_is(
+    tmp_path: Path, used: str, given: str, found: list[str]
+) -> None:
+    """What is made of an argument, or where it is, is where the callers bring that from."""
+    files = {
+        "helpers.py": f"""
+            import torch
+
+            def padded(image: torch.Tensor):
+                used = {used}
+                return torch.cat((used, torch.zeros(3)))
+        """,
+        "main.py": f"""
+            import torch
+            from helpers import padded
+            from images import opened
+
+            def show(rows, device):
+                return padded({given})
+        """,
+    }
+    assert lint(tmp_path, "helpers.py", files) == found
+
+
+@pytest.mark.parametrize("name", ["test_show", "show"])
+def test_what_a_test_hands_on(tmp_path: Path, name: str) -> None:
+    """Tests are no callers, and hand on nothing."""
+    files = {
+        "helpers.py": HELPER,
+        "main.py": """
+            import torch
+            from helpers import padded
+
+            def show(rows):
+                return padded(torch.from_numpy(rows))
+        """,
+        "checks.py": f"""
+            import pytest
+            from helpers import padded
+
+            def {name}(monkeypatch):
+                def wrapped(image):
+                    return padded(image)
+
+                monkeypatch.setattr("main.padded", wrapped)
+                assert True
+        """,
+    }
+    found = [] if name.startswith("test_") else ["DEV203:5"]
+    assert lint(tmp_path, "helpers.py", files) == found
+
+
 def test_what_nobody_calls_may_be_given_anything(tmp_path: Path) -> None:
     files = {"helpers.py": HELPER, "between.py": between("return padded(image)")}
     assert lint(tmp_path, "helpers.py", files) == ["DEV203:5"]

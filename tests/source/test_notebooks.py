@@ -16,9 +16,9 @@ from devlint.lint import check_source
 from devlint.model.findings import Edit, Finding
 from devlint.model.spans import LineIndex
 from devlint.source.cells import OTHER_ORDER
-from devlint.source.lower import parses
 from devlint.source.magics import masked
 from devlint.source.notebooks import read_notebook
+from devlint.source.parsing import parses
 
 PEDANTIC = Settings(pedantic=True)
 

@@ -157,10 +157,10 @@ def _forget() -> None:
     """Drop what this process remembers of files without looking at them again."""
     from devlint.driver import ignoring
     from devlint.plan import prepare
-    from devlint.project.importing import forget_places
+    from devlint.project.importing import forget
 
     prepare.cache_clear()
-    forget_places()
+    forget()
     ignoring.forget()
 
 

@@ -104,10 +104,10 @@ def _begin(_run: str, _turn: int) -> None:
     """Forget what earlier runs of this process have seen of files, and now and then what this one
     has: a worker may see millions."""
     from devlint.plan import prepare
-    from devlint.project.importing import forget_places
+    from devlint.project.importing import forget
 
     prepare.cache_clear()
-    forget_places()
+    forget()
     gc.collect()
 
 

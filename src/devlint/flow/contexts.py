@@ -57,7 +57,7 @@ def _arguments(fact: Fact) -> Iterator[tuple[str, str]]:
     owner = context.running.rpartition(".")[0]
     edges = {name for name in (context.running, context.function) if is_edge(_last(name))}
     for operand in () if isinstance(fact, ModuleCall) else met(fact):
-        if operand.origin not in _GIVEN or not is_place_of_argument(operand.device):
+        if not is_place_of_argument(operand.device):
             continue
         assert isinstance(operand.device, Symbol)
         name = parameter_of(operand.device)

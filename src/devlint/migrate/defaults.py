@@ -19,7 +19,7 @@ from devlint.migrate.scene import Default
 from devlint.migrate.surroundings import groups, imported
 from devlint.migrate.syntax import spelled
 from devlint.source.errors import SourceError
-from devlint.source.lower import parsed
+from devlint.source.parsing import parsed
 from devlint.source.reading import read_script
 from devlint.source.script import Script
 

@@ -30,7 +30,7 @@ from devlint.migrate.surroundings import known_of
 from devlint.model.findings import Edit, Finding
 from devlint.model.spans import LineIndex
 from devlint.source.cells import Cells
-from devlint.source.lower import parsed
+from devlint.source.parsing import parsed
 from devlint.source.reading import document_of, read_script
 from devlint.source.script import Script
 

@@ -14,7 +14,7 @@ from devlint.migrate.choice import Choice
 from devlint.migrate.inserting import is_late
 from devlint.migrate.scene import Default, Project
 from devlint.migrate.syntax import cuda_index, integer, spelled
-from devlint.source.lower import parsed
+from devlint.source.parsing import parsed
 from devlint.torchapi.table import load
 
 Tree = tuple[str, str, cst.Module]

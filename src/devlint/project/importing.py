@@ -148,9 +148,10 @@ def surroundings_of(path: str, below: str = "") -> str:
 
 
 def forget() -> None:
-    """Look anew where projects begin, and what their packages are."""
-    _places.cache_clear()
-    _root.cache_clear()
+    """Look anew where projects begin, and what their packages are: in a process that lints more
+    than once."""
+    for each in (_places, _root, _is_marked):
+        each.cache_clear()
 
 
 def is_strangers(path: str) -> bool:
@@ -241,12 +242,7 @@ def _root(folder: str) -> str | None:
     return next(marked, None if folder == top else os.path.join(top, package))
 
 
-def forget_places() -> None:
-    """Look again where projects begin: in a process that lints more than once."""
-    _places.cache_clear()
-    _root.cache_clear()
-
-
+@lru_cache(maxsize=1024)
 def _is_marked(place: str) -> bool:
     return any(os.path.exists(os.path.join(place, mark)) for mark in _MARKS)
 

@@ -17,7 +17,7 @@ from devlint.source.below import Lines
 from devlint.source.depth import is_deep, too_long
 from devlint.source.errors import SourceError
 from devlint.source.exact import Exact
-from devlint.source.lower import parsed, too_long_error
+from devlint.source.parsing import parsed, too_long_error
 from devlint.source.room import in_large_stack, with_room
 from devlint.source.scopes import Scopes
 from devlint.source.script import Script

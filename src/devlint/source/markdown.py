@@ -22,8 +22,8 @@ from devlint.source.blocks import Block, Blocks, Row
 from devlint.source.continuing import chains
 from devlint.source.encoding import Decoded, utf8
 from devlint.source.errors import SourceError
-from devlint.source.lower import parsed, parses
 from devlint.source.magics import masked
+from devlint.source.parsing import parsed, parses
 
 _MOST_BLOCKS = 10_000
 """Blocks of Python that are read: each takes time, however short it is."""

@@ -17,8 +17,8 @@ from devlint.model.spans import LineIndex
 from devlint.source.cells import Cell, Cells, Piece
 from devlint.source.encoding import utf8
 from devlint.source.errors import SourceError
-from devlint.source.lower import parsed, parses
 from devlint.source.magics import Masked, all_masked, masked
+from devlint.source.parsing import parsed, parses
 
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _NUMBER = re.compile(r"\d{1,9}")

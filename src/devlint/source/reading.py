@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from devlint.files import MARKDOWN, NOTEBOOK, PYTHON, language_of
 from devlint.source.encoding import decode
 from devlint.source.errors import SourceError
-from devlint.source.lower import parsed
 from devlint.source.notebooks import read_notebook
+from devlint.source.parsing import parsed
 from devlint.source.script import Script
 
 if TYPE_CHECKING:

@@ -54,7 +54,8 @@ def note_brought(
         value = value if held is None else held.elements()
         place, key = frame.place(value), (closure.file.path, closure.qualname, name)
         given_here = frame.world.brought.setdefault(key, set())
-        handed_on = _handed_on(frame, value, place) if listens else None
+        earnest = listens and not is_trial(frame)
+        handed_on = _handed_on(frame, value, place) if earnest else None
         if listens and _is_yet_to_go(frame, node, argument, place):
             given_here.add(True)
         elif handed_on is not None:
