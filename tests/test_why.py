@@ -65,6 +65,20 @@ def test_contracts_say_what_meets_and_how_that_ends() -> None:
     assert [each.outcome for each in ask(same, "return x").contracts] == ["agree"]
 
 
+@pytest.mark.parametrize(
+    ("call", "operation"),
+    [
+        ("x.add(y)", "add"),
+        ("torch.nn.functional.mse_loss(x, y)", "F.mse_loss"),
+        ("torch.sparse_coo_tensor(x, y)", "sparse_coo_tensor"),
+        ("torch.distributions.Normal(x, 1.0).log_prob(y)", "log_prob"),
+    ],
+)
+def test_operations_have_short_names(call: str, operation: str) -> None:
+    text = f"import torch\n\ndef run(x: torch.Tensor, y: torch.Tensor):\n    return {call}\n"
+    assert operation in {each.operation for each in ask(text, "return").contracts}
+
+
 def test_a_finding_that_is_shown_has_nothing_that_withholds_it() -> None:
     assert withheld(ask(NET, "torch.zeros")) == {("DEV203", "")}
 
@@ -165,6 +179,15 @@ def test_a_row_is_advised_and_settles_it() -> None:
     rows = {"mylib.noise": {"effect": "create", "device": "device"}}
     settled = ask(text, "return", torchapi=rows)
     assert [each.outcome for each in settled.contracts] == ["differ"]
+
+
+def test_a_class_of_a_row_makes_tensors() -> None:
+    text = (
+        "import mylib\nimport torch\n\n"
+        "points = mylib.Points([1.0], device='cuda') + torch.ones(3)\n"
+    )
+    rows = {"mylib.Points": {"effect": "construct", "kind": "tensor", "device": "device"}}
+    assert [each.outcome for each in ask(text, "Points", torchapi=rows).contracts] == ["differ"]
 
 
 def test_a_setting_is_advised_and_settles_it(tmp_path: Path) -> None:

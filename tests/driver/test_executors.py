@@ -370,6 +370,7 @@ def test_a_scheduler_of_another_version_is_refused(
 
 @pytest.mark.skipif(os.name != "posix", reason="needs signals")
 def test_an_interrupt_ends_the_run_at_once(project: Project, dask: Cluster) -> None:
+    dask.start("interrupted")
     dask.wait(1)
     body = "".join(f"def f{i}(x):\n    return x.to('cuda') + {i}\n" for i in range(300))
     project.write({f"m{i}.py": f"import torch\n{body}" for i in range(200)})

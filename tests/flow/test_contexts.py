@@ -338,6 +338,21 @@ def test_a_file_that_has_to_do_with_it_chooses_the_device(
     assert lint(tmp_path, "train.py", files) == found
 
 
+@pytest.mark.parametrize(
+    ("others", "found"),
+    [
+        ({"tools.py": "name = 1"}, ["DEV408:8"]),
+        ({"tools.py": CHOOSES}, []),
+        ({}, []),
+    ],
+)
+def test_a_file_of_the_same_package_that_nobody_finds_may_choose_it(
+    tmp_path: Path, others: dict[str, str], found: list[str]
+) -> None:
+    files = {"train.py": TRAINS.replace("from tools", "from .tools"), "__init__.py": "", **others}
+    assert lint(tmp_path, "train.py", files) == found
+
+
 TABLES = """
     import torch
 

@@ -78,6 +78,16 @@ def module(body: str) -> str:
     return "import torch\nfrom torch import nn\n\nclass Net(nn.Module):\n" + indent(body, "    ")
 
 
+@pytest.mark.parametrize(
+    ("keyword", "kind"), [("load_in_8bit", "an 8-bit"), ("load_in_4bit", "a 4-bit")]
+)
+def test_how_a_model_was_loaded_is_told(keyword: str, kind: str) -> None:
+    load = f"AutoModel.from_pretrained('a', {keyword}=True)"
+    source = f"from transformers import AutoModel\n\nmodel = {load}\nmodel.to('cuda')\n"
+    (finding,) = check_source(source.encode(), "example.py", _only("DEV308"))
+    assert [step.message for step in finding.trace] == [f"loaded as {kind} model here"]
+
+
 FOLLOWS = "convention.forward-input"
 FRESH = "source.default-device"
 

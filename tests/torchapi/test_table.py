@@ -6,6 +6,7 @@ import pytest
 
 from devlint import torchapi
 from devlint.flow.domain.values import Kind
+from devlint.flow.effects.overlays import OVERLAYS
 from devlint.torchapi import Dims, Effect, Row
 from devlint.torchapi.table import KINDS, as_function, read
 
@@ -195,3 +196,9 @@ def test_every_alias_leads_to_a_row() -> None:
     for alias, target in table.aliases.items():
         stem = target.removesuffix("*")
         assert any(name.startswith(stem) for name in names), alias
+
+
+def test_every_overlay_is_named_by_a_row() -> None:
+    table = torchapi.load()
+    rows = [*table.rows.values(), *(row for each in table.patterns.values() for _, row in each)]
+    assert set(OVERLAYS) <= {row.overlay for row in rows}

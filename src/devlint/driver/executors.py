@@ -12,6 +12,7 @@ import os
 import re
 import time
 import uuid
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import closing
@@ -24,6 +25,7 @@ from devlint.driver.executing import (
     DIFFERS,
     Crew,
     Died,
+    DiedError,
     Executor,
     ExecutorError,
     spread,
@@ -208,29 +210,42 @@ class _Ray:
 
         self._ray = ray
         try:
-            ray.init(f"ray://{address}", logging_level=logging.ERROR, log_to_driver=False)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of what is told below
+                ray.init(f"ray://{address}", logging_level=logging.ERROR, log_to_driver=False)
         except (OSError, RuntimeError) as error:
             raise ExecutorError(f"no Ray answers at {address} ({told(error)})") from error
         self.workers = max(1, int(ray.cluster_resources().get("CPU", 1)))
-        self._call = ray.remote(num_cpus=1)(_call)
+        # Ray would run what a worker dies of three times more, and what takes too much memory again
+        # and again: `spread` does it once more, with nothing beside it.
+        self._call = ray.remote(num_cpus=1, max_retries=0)(_call)
 
     def submit(self, function: Callable[..., Any], /, *args: Any) -> Future[Any]:
         future = Future[Any]()
-        self._call.remote(function, *args).future().add_done_callback(partial(_hand_on, future))
+        try:
+            if not self._ray.is_initialized():  # it would start a Ray of its own
+                raise ConnectionError("Ray has gone")
+            given = self._call.remote(function, *args).future()
+            given.add_done_callback(partial(self._hand_on, future))
+        except ConnectionError as error:
+            future.set_exception(error)
         return future
+
+    def _hand_on(self, future: Future[Any], given: Future[Any]) -> None:
+        """Hand on what has come of a task; of an error what was raised where it ran."""
+        if not future.set_running_or_notify_cancel():
+            return  # nobody waits for it
+        error = given.exception()
+        if error is None:
+            future.set_result(given.result())
+        elif isinstance(error, self._ray.exceptions.WorkerCrashedError):
+            future.set_exception(DiedError())
+        else:
+            cause = getattr(error, "cause", None)
+            future.set_exception(cause if isinstance(cause, Exception) else error)
 
     def shutdown(self, wait: bool = True) -> None:
         self._ray.shutdown()
-
-
-def _hand_on(future: Future[Any], given: Future[Any]) -> None:
-    """Hand on what has come of a task; of an error what was raised where it ran."""
-    error = given.exception()
-    if error is None:
-        future.set_result(given.result())
-    else:
-        cause = getattr(error, "cause", None)
-        future.set_exception(cause if isinstance(cause, Exception) else error)
 
 
 def _call(function: Callable[..., Any], *args: Any) -> Any:

@@ -24,8 +24,7 @@ def moved_quantized_model(move: Move) -> Iterator[Report]:
         remedy = "choose the device by `device_map={'': device}`"
     else:
         when = f" where `{fixed.condition}` holds" if fixed.condition else ""
-        how = "an 8-bit" if fixed.by is Fixing.EIGHT_BIT else f"a {fixed.by.value}"
-        message = f"`{shown}` is {how} model{when}: `.{move.method}()` can't move it"
+        message = f"`{shown}` is {fixed.by.value} model{when}: `.{move.method}()` can't move it"
         remedy = "let `from_pretrained` place it: `device_map={'': device}`"
     yield Report(
         at=move.node,

@@ -45,7 +45,7 @@ class Sort(Enum):
     MODULE_NAMED = "source.module-with-device", "made on {device} here"
     PRETRAINED = "source.pretrained", "loaded on the CPU here"
     PRETRAINED_NAMED = "source.pretrained-with-device", "loaded on {device} here"
-    PLACED_BY_LIBRARY = "source.placed-by-library", "loaded as a {name} model here"
+    PLACED_BY_LIBRARY = "source.placed-by-library", "loaded as {name} model here"
     COPY = "source.copy", "copied on the CPU here"
     GENERATOR = "source.generator", "made on {place} here"
     LITERAL = "source.device-literal", '"{name}" is named here'

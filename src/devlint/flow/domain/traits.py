@@ -113,9 +113,9 @@ class Trait(Enum):
 class Fixing(Enum):
     """What keeps a model where its library has placed it."""
 
-    EIGHT_BIT = "8-bit"
-    FOUR_BIT = "4-bit"
-    DISPATCH = "dispatched"
+    EIGHT_BIT = "an 8-bit"
+    FOUR_BIT = "a 4-bit"
+    DISPATCH = "a dispatched"
 
 
 @dataclass(frozen=True, slots=True)

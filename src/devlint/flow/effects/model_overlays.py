@@ -208,7 +208,7 @@ def encoding(frame: Frame, node: ir.Call, args: Arguments, row: str = "") -> Val
     if wanted is None or wanted[1].data != "pt" or args.gives(("device",)):
         return NOTHING
     told = Step(Sort.ENCODED, node, Step(Sort.HYPOTHESIS, node, name=row) if row else None)
-    found = Object(device=CPU, source="BatchEncoding", trace=told)
+    found = Object(device=CPU, trace=told)
     ref = frame.allocate(node, found)
     return Value(Kind.ENCODING, CPU, data=ref, origin=Origin.ENCODED, trace=told)
 

@@ -31,7 +31,7 @@ from devlint.flow.operations import arrivals, batches
 from devlint.flow.syntax.passing import is_thrown_away, passing
 from devlint.model import ir
 
-METHODS = {"to": "", "cuda": "cuda", "cpu": "cpu", "xpu": "xpu", "type": "", "to_empty": ""}
+METHODS = frozenset(("to", "cuda", "cpu", "xpu", "type", "to_empty"))
 _KEYWORDS = frozenset(
     ("device", "dtype", "non_blocking", "async", "copy", "memory_format", "tensor", "other",
      "recurse")

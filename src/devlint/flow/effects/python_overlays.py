@@ -135,10 +135,6 @@ def _is_of_new_module(frame: Frame, node: ir.Expr) -> bool:
     return False
 
 
-def _number(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
-    return Value(Kind.NUMBER)
-
-
 def _length(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     for _, value in args.positional():
         note_length(frame, value)
@@ -284,9 +280,7 @@ PYTHON_OVERLAYS: Mapping[str, Overlay] = {
     "enumerate": _enumerate,
     "exec": _execute,
     "filter": _filter,
-    "float": _number,
     "getattr": _get_attribute,
-    "int": _number,
     "isinstance": _is_instance,
     "iter": _iterate,
     "iterate": _iterate,
@@ -294,7 +288,6 @@ PYTHON_OVERLAYS: Mapping[str, Overlay] = {
     "list": _iterate,
     "load_array": _load_array,
     "next": _next,
-    "number": _number,
     "range": _range,
     "reversed": _iterate,
     "set": _iterate,
