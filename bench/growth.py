@@ -64,9 +64,7 @@ def lines(size: int) -> dict[str, str]:
 def statements(size: int) -> dict[str, str]:
     """A file with one long function."""
     rows = [
-        f"    x{n} = torch.ones(3, device=device) + x{n - 1}"
-        if n % 2
-        else f"    x{n} = x{n - 1}.cpu()"
+        f"    x{n} = torch.ones(3) + x{n - 1}" if n % 2 == 0 else f"    x{n} = x{n - 1}.to(device)"
         for n in range(1, size + 1)
     ]
     head = "import torch\n\n\ndef run(x0, device):\n"

@@ -14,7 +14,7 @@ from literate import Case, file_cases
 from devlint import torchapi
 from devlint.config.settings import Settings, check_layer, merge
 from devlint.flow.domain.derivation import Sort, Step, first, is_making, shown, steps
-from devlint.flow.domain.lattice import CPU, CUDA
+from devlint.flow.domain.lattice import CPU, CUDA, Known
 from devlint.flow.domain.wording import hops
 from devlint.flow.facts import UNKNOWN, Fact, Kind, Operand
 from devlint.flow.interpreter import interpret
@@ -48,6 +48,16 @@ def test_steps_are_read_oldest_first_and_hidden_ones_are_not_shown() -> None:
     assert [hop.sort for hop in hops(moved)] == ["source.default-device", "move.named"]
     assert shown(passed) is made
     assert first(moved) is HERE
+
+
+def test_of_what_was_moved_over_and_over_the_first_and_the_last_steps_are_shown() -> None:
+    last = Step(Sort.DEFAULT, HERE, device=CPU)
+    for index in range(1000):
+        last = Step(Sort.MOVE_NAMED, THERE, last, Known("cuda", index))
+    told = [each.message for each in hops(last)]
+    assert len(told) == 10
+    assert told[0].startswith("made without") and told[1].endswith("cuda:991 here")
+    assert told[-1] == "moved to cuda:999 here"
 
 
 def test_steps_that_are_not_shown_do_not_make_a_module_a_moved_one() -> None:
