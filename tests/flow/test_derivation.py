@@ -56,7 +56,8 @@ def test_of_what_was_moved_over_and_over_the_first_and_the_last_steps_are_shown(
         last = Step(Sort.MOVE_NAMED, THERE, last, Known("cuda", index))
     told = [each.message for each in hops(last)]
     assert len(told) == 10
-    assert told[0].startswith("made without") and told[1].endswith("cuda:991 here")
+    assert told[0].startswith("made without")
+    assert told[1].endswith("cuda:991 here")
     assert told[-1] == "moved to cuda:999 here"
 
 
