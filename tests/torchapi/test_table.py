@@ -198,7 +198,18 @@ def test_every_alias_leads_to_a_row() -> None:
         assert any(name.startswith(stem) for name in names), alias
 
 
-def test_every_overlay_is_named_by_a_row() -> None:
+def test_every_row_names_an_overlay_that_there_is_and_the_other_way_round() -> None:
     table = torchapi.load()
     rows = [*table.rows.values(), *(row for each in table.patterns.values() for _, row in each)]
-    assert set(OVERLAYS) <= {row.overlay for row in rows}
+    assert {*OVERLAYS, ""} == {row.overlay for row in rows}
+
+
+def test_an_overlay_of_a_users_row_is_one_that_there_is() -> None:
+    table = torchapi.load()
+    own = table.with_rows({"mylib.pairs": {"effect": "overlay", "overlay": "zip"}}).get(
+        "mylib.pairs"
+    )
+    assert own is not None
+    assert own.overlay == "zip"
+    with pytest.raises(ValueError, match=r"\"mylib\.f\": overlay: there is no 'nope'"):
+        table.with_rows({"mylib.f": {"effect": "overlay", "overlay": "nope"}})

@@ -124,6 +124,10 @@ class Table:
         added = dict(_row(name, entry, f'"{name}"') for name, entry in mapping.items())
         stamp = hashlib.sha256(f"{self.version}{sorted(map(repr, added.values()))}".encode())
         every = {row.name: row for group in self.patterns.values() for _, row in group}
+        known = {row.overlay for row in (*self.rows.values(), *every.values())}
+        for name, row in added.items():
+            if row.overlay not in known:
+                raise ValueError(f'"{name}": overlay: there is no {shorten(row.overlay)}')
         return _assemble({**self.rows, **every, **added}, self.aliases, stamp.hexdigest())
 
     def _look_up(self, name: str) -> Row | None:

@@ -250,10 +250,7 @@ def _opaque(use: Use) -> Value:
 
 
 def _overlay(use: Use) -> Value:
-    function = overlays.OVERLAYS.get(use.row.overlay)
-    if function is None:
-        return NOTHING
-    return function(use.frame, use.node, use.row, use.args)
+    return overlays.OVERLAYS[use.row.overlay](use.frame, use.node, use.row, use.args)
 
 
 _EFFECTS: dict[Effect, Callable[[Use], Value]] = {
