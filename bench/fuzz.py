@@ -38,10 +38,10 @@ from devlint.driver.discover import Source, discover
 from devlint.driver.executing import Died
 from devlint.driver.pool import each
 from devlint.driver.run import check_bytes, run
-from devlint.files import UNSEEN
 from devlint.model.codec import decode
 from devlint.model.findings import OUTPUT_FORMATS
 from devlint.report import Summary, render
+from devlint.safety.files import UNSEEN
 
 ROOT = Path(__file__).parents[1]
 LIMIT = 30.0

@@ -59,7 +59,7 @@ def _install() -> None:
 
 
 def _complain(text: str) -> None:
-    from devlint.escaping import line
+    from devlint.safety.escaping import line
 
     print(line(f"devlint: {text}"), file=sys.stderr)
 

@@ -13,15 +13,6 @@ from typing import TYPE_CHECKING
 from devlint import policy
 from devlint.config.selection import catalogue, codes_for, fixable, levels
 from devlint.config.settings import Settings
-from devlint.files import (
-    LARGEST_SOURCE,
-    MARKDOWN,
-    NOTEBOOK,
-    PYTHON,
-    most_bytes,
-    seems_markdown,
-    suffix,
-)
 from devlint.flow.facts import IdleSuppression, Unparsable, Unreadable
 from devlint.flow.frames.coverage import Meetings
 from devlint.flow.frames.world import MOST_STEPS, TooManyStepsError
@@ -30,8 +21,17 @@ from devlint.model.findings import LESS_CERTAIN, NOTHING_MEETS, Coverage, Findin
 from devlint.model.reports import Located, Report
 from devlint.plan import Plan, prepare
 from devlint.project.neighbours import Neighbours
-from devlint.purpose import speaks_of_devices
+from devlint.project.purpose import speaks_of_devices
 from devlint.rulebook import Page, pages
+from devlint.safety.files import (
+    LARGEST_SOURCE,
+    MARKDOWN,
+    NOTEBOOK,
+    PYTHON,
+    most_bytes,
+    seems_markdown,
+    suffix,
+)
 from devlint.source.encoding import decode, searchable, searchable_text
 from devlint.source.errors import SourceError
 from devlint.source.lower import lower

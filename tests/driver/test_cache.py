@@ -17,10 +17,10 @@ import platformdirs
 import pytest
 from driver.conftest import BAD_DEVICE, CLEAN, Project, Ran
 
-from devlint import files
 from devlint.config.settings import Settings
 from devlint.driver import engine
 from devlint.driver.signing import user_folder
+from devlint.safety import files
 
 
 def run(project: Project, *args: str) -> Ran:

@@ -189,7 +189,7 @@ def test_settings_that_mean_something_else_are_refused() -> None:
     terms = remote.terms_of([], "run")
     from devlint.config.settings import Settings
     from devlint.driver.discover import Source
-    from devlint.files import UNSEEN
+    from devlint.safety.files import UNSEEN
 
     with pytest.raises(RefusedError, match="settings"):
         remote.lint(terms, [Source("/a.py", "a.py", Settings(), UNSEEN)])

@@ -164,7 +164,7 @@ def test_a_file_that_is_changed_meanwhile_is_left(
         Path(path).write_text("x = 1\n")
         rewrite(path, old, new)
 
-    from devlint import writing
+    from devlint.safety import writing
 
     rewrite = writing.rewrite
     monkeypatch.setattr(writing, "rewrite", changed)

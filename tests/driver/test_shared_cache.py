@@ -13,12 +13,12 @@ from driver.conftest import BAD_DEVICE, CLEAN, Project
 from driver.test_cache import cached, run
 
 from devlint.driver.cache import _MOST_SEGMENTS, Cache, Entry
-from devlint.files import Look
+from devlint.safety.files import Look
 
 WRITERS = """
 import os, sys
 from devlint.driver.cache import Cache, Entry
-from devlint.files import Look
+from devlint.safety.files import Look
 
 folder, project, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
 

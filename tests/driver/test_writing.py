@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from devlint import writing
-from devlint.writing import ChangedError, check_writable, overwrite, rewrite
+from devlint.safety import writing
+from devlint.safety.writing import ChangedError, check_writable, overwrite, rewrite
 
 
 @pytest.fixture
@@ -244,7 +244,7 @@ def test_the_longest_name(tmp_path: Path) -> None:
 
 KILLED = """
 import os, signal, sys
-from devlint import writing
+from devlint.safety import writing
 writing._exchange = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 writing.rewrite(sys.argv[1], b"old", b"new")
 """
@@ -335,7 +335,7 @@ def test_a_run_waits_for_one_that_removes_leftovers(
         if len(waits) == 3:
             fcntl.flock(folder, fcntl.LOCK_UN)
 
-    monkeypatch.setattr("devlint.locking.time.sleep", sleep)
+    monkeypatch.setattr("devlint.safety.locking.time.sleep", sleep)
     rewrite(str(path), b"old", b"new")
     os.close(folder)
     assert len(waits) == 3

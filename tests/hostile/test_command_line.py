@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from driver.conftest import BAD_DEVICE, CLEAN, Project
 
-from devlint.files import LARGEST_SOURCE
+from devlint.safety.files import LARGEST_SOURCE
 
 
 @pytest.mark.parametrize("name", ["--output-file=..", "-qo..", "--cache-dir=x", "--config=x"])

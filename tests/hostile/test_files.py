@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from driver.conftest import BAD_DEVICE, CLEAN, Project
 
-from devlint import writing
+from devlint.safety import writing
 
 UNUSED = "x = 1  # devlint: ignore[DEV101]\n"
 """DEV002, which a safe fix goes with."""

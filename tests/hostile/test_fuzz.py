@@ -15,8 +15,8 @@ from fuzz import Case, attempt
 
 from devlint.driver.discover import Source
 from devlint.driver.run import check_bytes
-from devlint.files import UNSEEN
 from devlint.model.codec import decode
+from devlint.safety.files import UNSEEN
 
 CASES = 250
 

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from driver.conftest import BAD_DEVICE, CLEAN, Project
 
-from devlint import files
 from devlint.config.configuration import Configuration
 from devlint.flow.calls import callers
 from devlint.flow.frames import world
@@ -23,6 +22,7 @@ from devlint.plan import prepare
 from devlint.project import neighbours
 from devlint.report import full_format
 from devlint.report.context import Context, Summary
+from devlint.safety import files
 
 SETTINGS = Configuration(isolated=True).for_folder("/")
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from devlint.driver.run import SMALL
-from devlint.isolation import isolate
+from devlint.safety.isolation import isolate
 
 MANY = SMALL + 1
 """So many files that a run takes several processes."""

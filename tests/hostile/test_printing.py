@@ -18,10 +18,10 @@ from hostile.evil import EVIL, as_name, evil_strings, harmless, readable
 from report.sample import Trouble, finding, span
 from report.sarif_schema import SARIF
 
-from devlint.escaping import block, line, shown
 from devlint.model.findings import Edit, Finding, Fix, Safety, Step
 from devlint.report import Summary, render, statistics
 from devlint.report.text import cell_width
+from devlint.safety.escaping import block, line, shown
 
 FOR_PEOPLE = ("full", "concise", "grouped")
 ROOT = Path("/project")

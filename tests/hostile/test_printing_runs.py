@@ -18,8 +18,8 @@ from hostile.evil import as_name, evil_strings, harmless, readable
 
 from devlint.cli.explain import settings_as_text
 from devlint.config.settings import Settings
-from devlint.escaping import line
 from devlint.model.findings import OUTPUT_FORMATS
+from devlint.safety.escaping import line
 
 if sys.version_info >= (3, 11):
     import tomllib

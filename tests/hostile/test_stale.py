@@ -102,6 +102,5 @@ def test_a_change_around_a_file_is_seen(
 def run(project: Project, *words: str) -> str:
     """What is found, as by a process of its own: nothing is remembered but in the cache."""
     time.sleep(0.03)
-    importing._places.cache_clear()
-    importing._root.cache_clear()
+    importing.forget()
     return project.run("--output-format=concise", "--quiet", *words).out

@@ -67,7 +67,7 @@ def _drop_output() -> None:
 
 
 def _run(words: list[str]) -> int:
-    from devlint.isolation import isolate
+    from devlint.safety.isolation import isolate
 
     try:
         isolate(words)
@@ -112,7 +112,7 @@ def complain(text: str) -> None:
 
 def say(text: str) -> None:
     """One line on stderr, whatever the text is made of."""
-    from devlint.escaping import line
+    from devlint.safety.escaping import line
 
     print(line(text), file=sys.stderr)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from devlint import files
 from devlint.cli.session import Session
 from devlint.config.selection import FAILURES
 from devlint.driver.discover import Failure, Source
 from devlint.model.findings import Finding
+from devlint.safety import files
 
 
 def add_ignores(
@@ -17,7 +17,7 @@ def add_ignores(
     """Write the comments, and say how many findings they suppress."""
     from devlint.fix.results import renamed
     from devlint.fix.suppress import suppress
-    from devlint.writing import rewrite
+    from devlint.safety.writing import rewrite
 
     reason = " ".join(reason.split())
     concerned = {finding.filename for finding in findings if finding.code not in FAILURES}

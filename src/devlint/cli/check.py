@@ -25,9 +25,9 @@ from devlint.config.settings import Layer, Settings, SettingsError, check_layer,
 from devlint.driver.cache import Cache
 from devlint.driver.discover import Failure, Found, Source, discover
 from devlint.driver.run import Result, run
-from devlint.escaping import line
 from devlint.model.findings import Finding
-from devlint.writing import strangers_place
+from devlint.safety.escaping import line
+from devlint.safety.writing import strangers_place
 
 if TYPE_CHECKING:
     from devlint.cli.watching import Around

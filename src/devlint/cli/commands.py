@@ -14,7 +14,7 @@ from devlint.config.configuration import Configuration
 from devlint.config.settings import SettingsError, check_layer, file_keys, nearest
 from devlint.driver.cache import default_folder, is_cache_folder
 from devlint.driver.signing import CacheError
-from devlint.escaping import line
+from devlint.safety.escaping import line
 
 
 def rule(options: argparse.Namespace) -> int:

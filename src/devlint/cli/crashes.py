@@ -6,10 +6,10 @@ import argparse
 import dataclasses
 import sys
 
-from devlint import files
 from devlint.cli.arguments import UsageError
 from devlint.crashes.told import Told, explain_text
-from devlint.escaping import json_text, line
+from devlint.safety import files
+from devlint.safety.escaping import json_text, line
 
 LARGEST = 16 * 1024 * 1024
 """Bytes of a log that are read."""

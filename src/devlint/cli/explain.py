@@ -11,8 +11,8 @@ from devlint.cli.prose import plain
 from devlint.config.selection import catalogue, select
 from devlint.config.settings import Settings, keys
 from devlint.config.shapes import Shape
-from devlint.escaping import shown, toml_string
 from devlint.rulebook import Page
+from devlint.safety.escaping import shown, toml_string
 
 _NARROWEST, _WIDEST = 40, 96
 """Between how many columns the text of a page is wrapped."""

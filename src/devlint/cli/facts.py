@@ -6,12 +6,12 @@ import json
 import traceback
 from collections.abc import Sequence
 
-from devlint import files
 from devlint.cli.session import Session
 from devlint.driver.discover import Failure, Source
 from devlint.driver.dumping import facts_of
-from devlint.files import LARGEST_SOURCE
 from devlint.flow.frames.world import TooManyStepsError
+from devlint.safety import files
+from devlint.safety.files import LARGEST_SOURCE
 from devlint.source.errors import SourceError
 
 

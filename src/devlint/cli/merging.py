@@ -6,11 +6,11 @@ import argparse
 import os
 import sys
 
-from devlint import files
 from devlint.cli import complain
 from devlint.cli.arguments import UsageError
-from devlint.escaping import block
 from devlint.report.merging import MergeError, merge, read
+from devlint.safety import files
+from devlint.safety.escaping import block
 
 _LARGEST = 1024 * 1024 * 1024
 """Bytes of what one shard has written."""

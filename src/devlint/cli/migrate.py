@@ -15,12 +15,12 @@ from devlint.cli.check import configured
 from devlint.cli.output import shown_diffs
 from devlint.cli.session import Session
 from devlint.driver.discover import Failure, discover
-from devlint.escaping import line
 from devlint.migrate.choice import Choice
 from devlint.migrate.project import Migrated, Migration
 from devlint.migrate.project import migrate as work_out
 from devlint.migrate.releases import oldest_torch
 from devlint.migrate.verify import CannotVerifyError, Command, Verified, command, verify
+from devlint.safety.escaping import line
 
 _KINDS = frozenset({"cuda", "mps", "xpu", "cpu"})
 
@@ -152,8 +152,8 @@ def _confirmed(count: int) -> bool:
 
 
 def _write(session: Session, files: Sequence[Migrated]) -> None:
-    from devlint import files as on_disk
-    from devlint.writing import rewrite
+    from devlint.safety import files as on_disk
+    from devlint.safety.writing import rewrite
 
     written = 0
     for file in files:

@@ -9,16 +9,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TextIO
 
-from devlint import files
 from devlint.cli import complain, say
 from devlint.config.configuration import Configuration
 from devlint.config.settings import Settings, SettingsError
 from devlint.driver.discover import Failure, Source
-from devlint.escaping import block
 from devlint.history.older import Older
 from devlint.model.findings import NOTHING_MEETS, Coverage, Finding, Level
 from devlint.report import Sources
-from devlint.writing import overwrite
+from devlint.safety import files
+from devlint.safety.escaping import block
+from devlint.safety.writing import overwrite
 
 if TYPE_CHECKING:
     from devlint.driver.sharding import Shard

@@ -11,8 +11,8 @@ from devlint.cli.session import Session
 from devlint.driver.discover import Failure, Source
 from devlint.driver.ignoring import is_excluded
 from devlint.driver.run import check_bytes, fixable_within
-from devlint.files import LARGEST_SOURCE, LONGEST_PATH, UNSEEN
 from devlint.model.codec import decode, decode_counts
+from devlint.safety.files import LARGEST_SOURCE, LONGEST_PATH, UNSEEN
 from devlint.source.reading import text_of
 
 

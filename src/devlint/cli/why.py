@@ -11,13 +11,13 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import TypeVar, cast
 
-from devlint import files
 from devlint.cli.arguments import UsageError
 from devlint.cli.check import configured
-from devlint.escaping import json_text, line
 from devlint.flow.frames.world import TooManyStepsError
 from devlint.known import Contract, Known, Place, Step
 from devlint.lint import TOO_MUCH
+from devlint.safety import files
+from devlint.safety.escaping import json_text, line
 from devlint.source.cells import Cells
 from devlint.source.errors import SourceError
 from devlint.source.notebooks import read_notebook

@@ -8,8 +8,8 @@ import sys
 from collections.abc import Container
 from typing import Any
 
-from devlint import files
 from devlint.config.settings import Layer, Settings, SettingsError, check_file_layer, merge
+from devlint.safety import files
 
 FILENAMES = (".devlint.toml", "devlint.toml", "pyproject.toml")
 """The strongest first; one folder has one configuration."""

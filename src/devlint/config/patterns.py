@@ -7,7 +7,7 @@ import re
 from functools import cache
 
 from devlint.config.globs import Lines
-from devlint.files import LONGEST_PATH
+from devlint.safety.files import LONGEST_PATH
 
 _SPECIAL = re.compile(r"([\\*?\[\]!#])")
 _WILD = re.compile(r"[\\*?\[]")

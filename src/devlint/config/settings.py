@@ -13,9 +13,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import Field, dataclass, field, fields
 from typing import Any
 
-from devlint import files, policy
+from devlint import policy
 from devlint.config.patterns import is_pattern, rebase
 from devlint.config.shapes import LEVELS, Shape, is_extension
+from devlint.safety import files
 
 DEFAULT_INCLUDE = ("*.py", "*.pyi", "*.ipynb")
 DEFAULT_EXCLUDE = (

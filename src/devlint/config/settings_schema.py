@@ -13,9 +13,9 @@ from typing import Any
 
 from devlint.config.settings import file_keys
 from devlint.config.shapes import LEVELS, Shape
-from devlint.files import LANGUAGES, LARGEST_SOURCE
 from devlint.model.findings import FAIL_ON, OUTPUT_FORMATS
 from devlint.policy import reasons
+from devlint.safety.files import LANGUAGES, LARGEST_SOURCE
 
 _STRINGS: dict[str, Any] = {"type": "array", "items": {"type": "string"}}
 _SHAPES: dict[Shape, dict[str, Any]] = {

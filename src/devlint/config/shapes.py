@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from enum import Enum
 
-from devlint.files import LANGUAGES, LARGEST_SOURCE
 from devlint.model.findings import FAIL_ON, OUTPUT_FORMATS, Level
+from devlint.safety.files import LANGUAGES, LARGEST_SOURCE
 
 LEVELS = tuple(level.value for level in Level)
 

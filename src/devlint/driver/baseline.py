@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from devlint import files
 from devlint.config.selection import catalogue, codes_for
 from devlint.driver.discover import Source
-from devlint.escaping import json_text
 from devlint.model.findings import Finding
 from devlint.model.fingerprint import Kind, fingerprints, relative_path
-from devlint.writing import create, rewrite
+from devlint.safety import files
+from devlint.safety.escaping import json_text
+from devlint.safety.writing import create, rewrite
 
 _VERSION = 1
 

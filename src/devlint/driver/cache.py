@@ -23,11 +23,9 @@ from dataclasses import astuple, dataclass
 from functools import lru_cache
 from typing import Any
 
-from devlint import files, writing
 from devlint.driver import signing
 from devlint.driver.engine import stamp
 from devlint.driver.signing import CacheError, Signer, make_private, user_folder
-from devlint.files import Look
 from devlint.project.importing import (
     ALL,
     PLACES,
@@ -37,6 +35,8 @@ from devlint.project.importing import (
     surroundings_of,
 )
 from devlint.project.programs import QUESTION, answer
+from devlint.safety import files, writing
+from devlint.safety.files import Look
 
 _SUFFIX = ".results"
 _MOST_SEGMENTS = 8

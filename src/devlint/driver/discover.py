@@ -7,7 +7,6 @@ import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from devlint import files
 from devlint.config.configuration import Configuration
 from devlint.config.patterns import matcher
 from devlint.config.settings import Settings
@@ -20,7 +19,8 @@ from devlint.driver.ignoring import (
     ignored,
     ignores_above,
 )
-from devlint.files import Look, look
+from devlint.safety import files
+from devlint.safety.files import Look, look
 
 _NEITHER = "it is neither a file nor a folder"
 

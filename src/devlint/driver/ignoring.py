@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from functools import cache
 
-from devlint import files
 from devlint.config.globs import Lines
 from devlint.config.patterns import as_pattern_path, compile_lines, matcher
 from devlint.config.settings import DEFAULT_EXCLUDE, Settings
+from devlint.safety import files
 
 _MOST_TRIED = 2000
 """Lines of an ignore file that each path below is compared with, one by one."""

@@ -8,7 +8,7 @@ from collections import ChainMap
 from collections.abc import Iterable, Mapping, Sequence
 
 from devlint.driver.cache import Entry, content
-from devlint.files import UNSEEN, Look, look
+from devlint.safety.files import UNSEEN, Look, look
 
 
 class Others:

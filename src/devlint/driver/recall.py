@@ -6,11 +6,11 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from devlint import files
 from devlint.config.settings import Settings
 from devlint.driver.cache import Cache, Entry, digest
 from devlint.driver.discover import Source
 from devlint.driver.others import Others
+from devlint.safety import files
 
 
 def keys_of(sources: Sequence[Source]) -> dict[Settings, str]:

@@ -10,13 +10,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from devlint import files
 from devlint.config.selection import FAILURES
 from devlint.config.settings import Settings
 from devlint.driver.cache import Cache, Entry, content, digest
 from devlint.driver.discover import Failure, Source
 from devlint.driver.recall import distinct, keys_of, recall
-from devlint.files import PYTHON, UNSEEN, Look, look
 from devlint.model.codec import (
     decode,
     decode_counts,
@@ -26,6 +24,8 @@ from devlint.model.codec import (
     encode_coverage,
 )
 from devlint.model.findings import NOTHING_MEETS, Coverage, Finding
+from devlint.safety import files
+from devlint.safety.files import PYTHON, UNSEEN, Look, look
 
 if TYPE_CHECKING:
     from devlint.driver.executing import Died

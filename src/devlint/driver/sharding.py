@@ -14,13 +14,13 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from devlint import files, writing
 from devlint.config.settings import SettingsError
 from devlint.driver.discover import Source
 from devlint.driver.engine import stamp
 from devlint.driver.remote import meaning
 from devlint.driver.units import Overview
-from devlint.files import LARGEST_SOURCE
+from devlint.safety import files, writing
+from devlint.safety.files import LARGEST_SOURCE
 
 
 @dataclass(frozen=True, slots=True)

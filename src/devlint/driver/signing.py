@@ -8,7 +8,7 @@ import hmac
 import os
 import stat
 
-from devlint import files, writing
+from devlint.safety import files, writing
 
 _KEY_BYTES = 32
 _SIGNATURE_BYTES = 32

@@ -12,11 +12,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from devlint import files
 from devlint.driver.cache import digest
 from devlint.driver.discover import Source
-from devlint.files import UNSEEN, Look, look
 from devlint.project.importing import Finder
+from devlint.safety import files
+from devlint.safety.files import UNSEEN, Look, look
 
 _IMPORT = re.compile(
     rb"""^[ \t]*(?:"[ \t]*)?(?:               # in a notebook, a line is a string

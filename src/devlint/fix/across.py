@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from devlint import files
 from devlint.applying.fixes import fix_across
 from devlint.config.settings import Settings
 from devlint.driver.discover import Failure, Source
@@ -13,7 +12,8 @@ from devlint.fix.results import Change, Fixed, is_shown, left_out, linted, renam
 from devlint.history.older import Told
 from devlint.model.findings import Finding
 from devlint.project.neighbours import unsaved
-from devlint.writing import rewrite
+from devlint.safety import files
+from devlint.safety.writing import rewrite
 
 _MOST = 200
 """Fixes that are tried in one run: each lints two files a few times."""

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from devlint import files
 from devlint.config.settings import Settings
 from devlint.driver.discover import Failure, Source
 from devlint.driver.run import DIED
 from devlint.fix.results import Change, Fixed, is_shown, left_out, linted, read, renamed
 from devlint.history.older import Told
 from devlint.model.findings import Finding, Safety
+from devlint.safety import files
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ def fix_all(
     from devlint.driver.pool import each
     from devlint.fix.across import Pass
     from devlint.fix.patches import unified_diff
-    from devlint.writing import rewrite
+    from devlint.safety.writing import rewrite
 
     by_file: dict[str, list[Finding]] = {}
     for finding in findings:

@@ -6,8 +6,8 @@ import difflib
 import io
 import os
 
-from devlint.escaping import patch_name
-from devlint.files import NOTEBOOK, language_of
+from devlint.safety.escaping import patch_name
+from devlint.safety.files import NOTEBOOK, language_of
 from devlint.source.cells import Cell
 from devlint.source.notebooks import read_notebook
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from devlint import files
 from devlint.driver.discover import Failure, Source
 from devlint.history.older import Told, fresh
 from devlint.model.findings import Finding
+from devlint.safety import files
 from devlint.source.reading import text_of
 
 

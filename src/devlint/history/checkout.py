@@ -12,8 +12,8 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from devlint import files
 from devlint.history.git import Entry, GitError, LackingError, Repository
+from devlint.safety import files
 
 _MARKS = ("pyproject.toml", "setup.cfg")
 """Files that say by being there where a project begins. They are written empty."""

@@ -19,8 +19,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import IO
 
-from devlint import files
 from devlint.history.installed import folders_of_path, program
+from devlint.safety import files
 
 _SETTINGS = {
     "core.alternateRefsCommand": "",

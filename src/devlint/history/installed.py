@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 
-from devlint import files
+from devlint.safety import files
 
 
 def folders_of_path(trees: Iterable[str]) -> list[str]:

@@ -21,10 +21,10 @@ from devlint.config.settings import Settings, SettingsError, check_layer
 from devlint.driver.discover import Source
 from devlint.driver.ignoring import is_excluded
 from devlint.driver.run import check_bytes
-from devlint.escaping import line, shown
-from devlint.files import UNSEEN
 from devlint.model.codec import decode
 from devlint.plan import prepare
+from devlint.safety.escaping import line, shown
+from devlint.safety.files import UNSEEN
 
 Told = tuple[int, int, str, type]
 """A row, a column from 0, and a text that starts with a code."""

@@ -69,7 +69,7 @@ def write_collected(config: pytest.Config) -> None:
     name = config.getoption("devlint_output_file")
     if name is None or hasattr(config, "workerinput"):
         return
-    overwrite = importlib.import_module("devlint.writing").overwrite
+    overwrite = importlib.import_module("devlint.safety.writing").overwrite
     rendered = importlib.import_module("devlint.runtime.collected_report").rendered
     text = rendered(
         config.getoption("devlint_output_format"), collection_of(config), config.rootpath

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 import libcst as cst
 import libcst.matchers as m
 
-from devlint import files
 from devlint.driver.discover import Source
 from devlint.migrate.file import File, file_of
 from devlint.migrate.scene import Default
 from devlint.migrate.surroundings import groups, imported
 from devlint.migrate.syntax import spelled
+from devlint.safety import files
 from devlint.source.errors import SourceError
 from devlint.source.parsing import parsed
 from devlint.source.reading import read_script

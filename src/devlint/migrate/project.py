@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from devlint import files
 from devlint.driver.discover import Failure, Source
 from devlint.migrate.choice import Choice
 from devlint.migrate.defaults import with_defaults
 from devlint.migrate.file import File, Migrated, Undecided, file_of
 from devlint.migrate.file import migrate as convert
 from devlint.migrate.surroundings import projects
+from devlint.safety import files
 from devlint.source.errors import SourceError
 from devlint.source.reading import read_script
 from devlint.source.room import with_room

@@ -13,9 +13,9 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
 
-from devlint import files
 from devlint.config.configuration import parse_toml
 from devlint.config.settings import SettingsError
+from devlint.safety import files
 
 _LARGEST = 1_000_000
 _CONDA = re.compile(r"^\s*-\s*(?:[\w.-]+::)?pytorch\s*([=<>!~]=?[^#\s]*)")

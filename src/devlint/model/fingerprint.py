@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
-from devlint import files
 from devlint.model.findings import Finding
 from devlint.model.spans import LineIndex
+from devlint.safety import files
 
 Kind = tuple[str, str, str]
 """What findings are alike in: the code, the file as messages call it, and a hash of the statement

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator
 from functools import lru_cache
 
-from devlint.files import leads_out, version
+from devlint.safety.files import leads_out, version
 
 _MARKS = (".git", "pyproject.toml", "setup.py", "setup.cfg")
 """What lies in the root of a project."""

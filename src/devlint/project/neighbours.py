@@ -13,12 +13,12 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
-from devlint import files
 from devlint.flow.surroundings import Text
 from devlint.flow.syntax.scan import MOVES
 from devlint.project.importing import ALL, Finder, is_absent, modules_of
 from devlint.project.programs import answer, questions
-from devlint.purpose import speaks_of_devices
+from devlint.project.purpose import speaks_of_devices
+from devlint.safety import files
 from devlint.source.errors import SourceError
 from devlint.source.lower import lower
 from devlint.source.reading import read_script

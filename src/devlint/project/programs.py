@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from devlint import files
 from devlint.project.importing import listing, starts
+from devlint.safety import files
 
 QUESTION = "?default"
 """How the path of a question ends."""

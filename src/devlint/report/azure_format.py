@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from devlint.escaping import azure_data, azure_property
 from devlint.model.findings import Finding
 from devlint.report.context import Context, Failure, in_cell, severity
+from devlint.safety.escaping import azure_data, azure_property
 
 _TYPES = {"error": "error", "warning": "warning", "note": "warning"}
 """There are no others."""

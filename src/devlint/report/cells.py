@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from devlint.escaping import pieces
 from devlint.report.text import TAB, Line, cell_width
+from devlint.safety.escaping import pieces
 
 WIDTH = 140
 """The most cells of a source line that are shown; longer lines are cut around the labels."""

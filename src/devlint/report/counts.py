@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from devlint.escaping import json_text
 from devlint.model.findings import Finding
 from devlint.report.context import count_fixable
 from devlint.report.text import Line, level_style, paint
+from devlint.safety.escaping import json_text
 
 
 def table(findings: Sequence[Finding], as_json: bool, color: bool) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from devlint.escaping import workflow_data, workflow_property
 from devlint.model.findings import Finding
 from devlint.report.context import Context, Failure, severity
+from devlint.safety.escaping import workflow_data, workflow_property
 
 _COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from devlint.escaping import json_text, markdown
 from devlint.model.findings import Finding, Span
 from devlint.report.context import Context, in_cell, severity
+from devlint.safety.escaping import json_text, markdown
 
 _SEVERITIES = {"error": "major", "warning": "minor", "note": "info"}
 

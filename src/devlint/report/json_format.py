@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from devlint.escaping import json_text
 from devlint.model.findings import Finding, Safety, Span
 from devlint.report.context import Context, severity
 from devlint.rulebook import page_url
+from devlint.safety.escaping import json_text
 
 
 def render(findings: Sequence[Finding], context: Context) -> str:

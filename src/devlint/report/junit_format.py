@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from itertools import groupby
 from xml.etree import ElementTree
 
-from devlint.escaping import line
 from devlint.model.findings import Finding
 from devlint.report.context import Context, severity
+from devlint.safety.escaping import line
 
 
 def render(findings: Sequence[Finding], context: Context) -> str:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
-from devlint.escaping import json_text
 from devlint.model.findings import Coverage
+from devlint.safety.escaping import json_text
 
 Json = dict[str, Any]
 _MOST = 10_000

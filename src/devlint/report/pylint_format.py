@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from devlint.escaping import line
 from devlint.model.findings import Finding
 from devlint.report.context import Context, in_cell
+from devlint.safety.escaping import line
 
 
 def render(findings: Sequence[Finding], context: Context) -> str:

@@ -7,11 +7,11 @@ import re
 from collections.abc import Sequence
 
 from devlint import __version__
-from devlint.escaping import json_text, unlinked
 from devlint.model.findings import Edit, Finding, Fix, Level, Span
 from devlint.report.context import Context, Failure, in_cell, severity, withheld
 from devlint.report.linehash import line_hashes
 from devlint.rulebook import HOMEPAGE, Page, page_url, pages
+from devlint.safety.escaping import json_text, unlinked
 
 Json = dict[str, object]
 

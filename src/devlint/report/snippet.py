@@ -15,11 +15,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from devlint.escaping import shown as escaped
 from devlint.model.findings import Span
 from devlint.model.spans import LineIndex
 from devlint.report.cells import Canvas, Row
 from devlint.report.text import Line
+from devlint.safety.escaping import shown as escaped
 
 _NEAR = 2  # lines between two labelled lines that are shown rather than left out
 _HEAD, _TAIL = 3, 2  # lines shown at both ends of a span over many lines

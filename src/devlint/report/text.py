@@ -9,9 +9,9 @@ import unicodedata
 from collections.abc import Iterable
 from types import MappingProxyType
 
-from devlint import escaping
 from devlint.model.findings import Level
 from devlint.report.context import severity
+from devlint.safety import escaping
 
 Segment = tuple[str, str]
 """A text and the name of its style; "" is plain. `style URL` is a link to an address as well."""

@@ -12,8 +12,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from devlint import escaping, rulebook
+from devlint import rulebook
 from devlint.model.fingerprint import relative_path
+from devlint.safety import escaping
 
 if TYPE_CHECKING:
     from devlint.runtime.explain import Explanation

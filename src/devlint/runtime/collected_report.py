@@ -5,11 +5,11 @@ from __future__ import annotations
 import linecache
 from pathlib import Path
 
-from devlint.escaping import json_text
 from devlint.model.findings import Finding, Level, Span
 from devlint.report import Summary, render
 from devlint.report.json_format import as_object
 from devlint.runtime.collected import Collection, Mismatch, how_often
+from devlint.safety.escaping import json_text
 
 FORMATS = ("text", "json", "sarif", "junit")
 

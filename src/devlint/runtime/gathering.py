@@ -20,11 +20,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from devlint.escaping import json_text
 from devlint.runtime.collected import Collection
 from devlint.runtime.ending import at_end
 from devlint.runtime.patches import Patches
 from devlint.runtime.spawned import Start
+from devlint.safety.escaping import json_text
 
 
 class Gathering:

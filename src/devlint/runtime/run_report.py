@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from devlint.escaping import json_text
 from devlint.runtime.run_page import run_page
 from devlint.runtime.transfers import TransferLog
-from devlint.writing import overwrite
+from devlint.safety.escaping import json_text
+from devlint.safety.writing import overwrite
 
 
 def write_report(log: TransferLog, folder: Path, root: Path) -> None:

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from devlint.escaping import json_text, line
 from devlint.runtime.ending import at_end, rank_line, write
 from devlint.runtime.gathering import Gathering, guard_in_spawned
-from devlint.writing import check_writable, overwrite
+from devlint.safety.escaping import json_text, line
+from devlint.safety.writing import check_writable, overwrite
 
 if TYPE_CHECKING:
     from devlint.runtime.collected import Collection

@@ -19,7 +19,6 @@ from typing import Any
 
 import torch
 
-from devlint import escaping
 from devlint.runtime.explaining.definitions import line_of, shortened
 from devlint.runtime.explaining.stack import owner_of
 from devlint.runtime.operands import NO_STORAGE, Site
@@ -27,6 +26,7 @@ from devlint.runtime.timeline import Timeline
 from devlint.runtime.transfer_lines import Line
 from devlint.runtime.virtual.arrivals import ARRIVALS
 from devlint.runtime.virtual.tags import parts_of
+from devlint.safety import escaping
 
 WAITS = "waits"
 """The row of the timeline that counts waits; the others are bytes by direction."""

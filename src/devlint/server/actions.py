@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from lsprotocol import types as lsp
 
-from devlint.escaping import shown
 from devlint.fix.suppress import is_about_file
 from devlint.model.findings import Finding, Safety
+from devlint.safety.escaping import shown
 from devlint.server.checking import Checker, Outcome, Texts
 from devlint.server.diagnostics import SOURCE, Diagnostics, overlaps
 from devlint.server.documents import Document, Units

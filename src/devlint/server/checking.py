@@ -10,7 +10,6 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from devlint import files
 from devlint.applying.fixes import FixResult, fix_across, fix_source
 from devlint.config.configuration import Configuration
 from devlint.config.patterns import matcher
@@ -18,7 +17,6 @@ from devlint.config.settings import Settings, SettingsError
 from devlint.driver import ignoring
 from devlint.driver.discover import Source
 from devlint.driver.ignoring import is_excluded
-from devlint.files import NOTEBOOK, PYTHON, UNSEEN, suffix
 from devlint.fix.files import fix_bytes
 from devlint.fix.suppress import suppress_one
 from devlint.flow.frames.world import StoppedError, TooManyStepsError, stoppable
@@ -27,6 +25,8 @@ from devlint.model.findings import Finding
 from devlint.plan import prepare
 from devlint.project import importing
 from devlint.project.neighbours import unsaved
+from devlint.safety import files
+from devlint.safety.files import NOTEBOOK, PYTHON, UNSEEN, suffix
 from devlint.server.targets import Target
 from devlint.server.values import Value, values
 from devlint.server.worker import Stop

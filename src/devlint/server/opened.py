@@ -10,8 +10,8 @@ from pathlib import Path
 from lsprotocol import types as lsp
 from pygls.uris import to_fs_path, urlparse
 
-from devlint import files
-from devlint.files import NOTEBOOK, suffix
+from devlint.safety import files
+from devlint.safety.files import NOTEBOOK, suffix
 from devlint.server.documents import Document, Units
 from devlint.server.targets import FileTarget, NotebookTarget, Target
 from devlint.source.reading import text_of

@@ -16,7 +16,7 @@ from pygls.lsp.server import LanguageServer
 
 from devlint import __version__
 from devlint.config.configuration import FILENAMES, Configuration
-from devlint.escaping import line
+from devlint.safety.escaping import line
 from devlint.server import actions
 from devlint.server.answers import Answers
 from devlint.server.checking import Checker, Outcome

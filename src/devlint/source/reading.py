@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from devlint.files import MARKDOWN, NOTEBOOK, PYTHON, language_of
+from devlint.safety.files import MARKDOWN, NOTEBOOK, PYTHON, language_of
 from devlint.source.encoding import decode
 from devlint.source.errors import SourceError
 from devlint.source.notebooks import read_notebook

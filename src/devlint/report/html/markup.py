@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
-from devlint.escaping import pieces, shown
+from devlint.safety.escaping import pieces, shown
 
 _TOKEN = re.compile(
     r"(?P<comment>#.*)"

@@ -6,7 +6,7 @@ import os
 import site
 import sys
 
-_PARENT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_PARENT = os.path.abspath(os.path.join(__file__, *[os.pardir] * 3))
 """The folder that devlint itself is imported from."""
 
 

@@ -11,9 +11,9 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from io import FileIO
 
-from devlint import files
-from devlint.files import TooLargeError
-from devlint.locking import locked, shared
+from devlint.safety import files
+from devlint.safety.files import TooLargeError
+from devlint.safety.locking import locked, shared
 
 TEMPORARY = re.compile(r"\.devlint-[0-9a-f]{16}\.tmp")
 """How files are called until they are complete."""
