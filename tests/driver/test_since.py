@@ -97,10 +97,10 @@ def test_a_finding_is_new_though_its_own_line_is_not(history: History) -> None:
 def test_a_finding_is_new_that_another_file_brings_about(history: History) -> None:
     use = "import torch\nfrom helper import place\n\nm = torch.nn.Linear(2, 2).cuda()\n"
     use += "y = m(place(torch.ones(2)))\n"
-    helper = "def place(x):\n    return x.{}\n"
-    history.commit({"use.py": use, "helper.py": helper.format("cuda()")})
+    helper = "import torch\n\ndef place(x):\n    return {}\n"
+    history.commit({"use.py": use, "helper.py": helper.format("x.cuda()")})
     assert "use.py DEV201" not in history.project.found()
-    history.write({"helper.py": helper.format("cpu()")})
+    history.write({"helper.py": helper.format("torch.ones(2)")})
     assert "use.py DEV201" in history.project.found()
     assert history.since("HEAD") == ["use.py:5"]
     history.commit({})
@@ -190,7 +190,7 @@ def test_untracked_files_and_a_dirty_tree_count_as_they_are(history: History) ->
 
 
 def test_a_link_to_another_file_of_the_repository(history: History) -> None:
-    helper = "def place(x):\n    return x.cpu()\n"
+    helper = "import torch\n\ndef place(x):\n    return torch.ones(2)\n"
     use = "import torch\nfrom linked import place\n\nm = torch.nn.Linear(2, 2).cuda()\n"
     use += "y = m(place(torch.ones(2)))\n"
     history.write({"common/helper.py": helper})
