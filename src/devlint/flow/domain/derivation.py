@@ -168,11 +168,19 @@ def made(node: ir.Node, device: Device, owner: object) -> Step:
 
 
 def moved(node: ir.Node, device: Device, before: Step | None = None) -> Step:
-    """The program moves something."""
+    """The program moves something: where it was moved before doesn't matter any more."""
     if device == UNKNOWN:
         sort = Sort.MOVE_UNKNOWN
     elif device == CPU:
         sort = Sort.MOVE_HOST
     else:
         sort = Sort.MOVE_NAMED if isinstance(device, Known) else Sort.MOVE_CHOSEN
-    return Step(sort, node, before, device)
+    return Step(sort, node, _until_moved(before), device)
+
+
+def _until_moved(last: Step | None) -> Step | None:
+    """The steps that come before the first move; all where there is none."""
+    step = last
+    while step is not None and step.sort not in MOVES:
+        step = step.before
+    return last if step is None else step.before

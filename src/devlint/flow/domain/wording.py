@@ -17,13 +17,8 @@ def hop(step: Step, value: str = "") -> Hop:
 
 
 def hops(last: Step | None, value: str = "") -> tuple[Hop, ...]:
-    """The steps that users are shown, oldest first, of a value that the source calls so: of what
-    was moved over and over, the first and the last."""
-    told = [step for step in steps(last) if step.sort.shown]
-    return tuple(hop(step, value) for step in (*told[:1], *told[1:][1 - _MOST_SHOWN :]))
-
-
-_MOST_SHOWN = 10
+    """The steps that users are shown, oldest first, of a value that the source calls so."""
+    return tuple(hop(step, value) for step in steps(last) if step.sort.shown)
 
 
 def in_users_words(step: Step) -> str:
