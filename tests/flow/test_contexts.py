@@ -128,7 +128,7 @@ def test_what_a_test_hands_on(tmp_path: Path, name: str) -> None:
                     return padded(image)
 
                 monkeypatch.setattr("main.padded", wrapped)
-                assert True
+                assert wrapped
         """,
     }
     found = [] if name.startswith("test_") else ["DEV203:5"]
