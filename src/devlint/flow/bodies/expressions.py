@@ -77,10 +77,6 @@ def _slice(frame: Frame, node: ir.Slice) -> Value:
     return Value(Kind.UNKNOWN, trait=Trait.SLICE)
 
 
-def _call(frame: Frame, node: ir.Call) -> Value:
-    return calls.call(frame, node)
-
-
 def _binary(frame: Frame, node: ir.Binary) -> Value:
     # Long sums lean to the left: their spine is walked without recursion.
     spine: list[ir.Binary] = [node]
@@ -290,7 +286,7 @@ EVALUATORS: dict[type, Callable[[Frame, Any], Value]] = {
     ir.Attribute: _attribute,
     ir.Subscript: _subscript,
     ir.Slice: _slice,
-    ir.Call: _call,
+    ir.Call: calls.call,
     ir.Binary: _binary,
     ir.Unary: _unary,
     ir.Boolean: _boolean,

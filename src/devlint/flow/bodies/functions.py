@@ -255,11 +255,12 @@ def run_alone(
     settled = {**around.known_in(closure.file), **(known or {}), **before(around, closure)}
     around.world.step(len(around.state.heap))
     state = State({}, Heap(around.state.heap), settled, around.state.default)
+    outer = closure.owner.guard if closure.owner is not None else around.guard
     frame = Frame(
         around.world, closure.file, state, function, closure.qualname,
         role_of(closure.name, closure.owner, around.role, closure.file), closure.owner,
-        closure.scopes, guard=guard_of(frame_guard(closure, around), function.decorators, around),
-        recording=around.recording and (inherited or not _is_guest(around, closure)),
+        closure.scopes, guard=guard_of(outer, function.decorators, around),
+        recording=around.recording and (inherited or closure.file is around.world.home),
         inherited=inherited,
     )  # fmt: skip
     if frame.guard is Guard.NONE and (function.name == "cuda" or is_asked_for(frame, function)):
@@ -292,11 +293,3 @@ def _tell(frame: Frame, mark: int) -> None:
     assert isinstance(frame.function, ir.Function)
     ignored.tell(frame, frame.function, mark)
     precision.tell(frame, mark)
-
-
-def _is_guest(frame: Frame, closure: Closure) -> bool:
-    return closure.file is not frame.world.home
-
-
-def frame_guard(closure: Closure, around: Frame) -> Guard:
-    return closure.owner.guard if closure.owner is not None else around.guard

@@ -31,7 +31,7 @@ class Partial:
     args: Arguments
 
 
-def partial(frame: Frame, args: Arguments) -> Value:
+def partial(args: Arguments) -> Value:
     """`partial(torch.zeros, device=device)`"""
     given = args.positional()
     if args.unpacked or not given or given[0][1].kind not in (Kind.LIBRARY, Kind.FUNCTION):

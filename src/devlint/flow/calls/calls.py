@@ -64,7 +64,7 @@ def call(frame: Frame, node: ir.Call) -> Value:
     elif isinstance(func, ir.Name):
         value = frame.evaluate(func)
         if func.id == "super" and value.kind is Kind.LIBRARY:
-            return _super(frame, node)
+            return _super(frame)
     else:
         value = frame.evaluate(func)
     return call_value(frame, node, func, value, arguments(frame, node))
@@ -145,7 +145,7 @@ def _call_value(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
     return unknown_calls.called(frame, node, func, args) if kind is Kind.UNKNOWN else NOTHING
 
 
-def _super(frame: Frame, node: ir.Call) -> Value:
+def _super(frame: Frame) -> Value:
     """`super()`: the receiver, whose class is the next one."""
     function = frame.function
     if isinstance(function, ir.Function) and function.params:

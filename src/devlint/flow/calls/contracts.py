@@ -79,7 +79,7 @@ def needed(frame: Frame, node: ir.Call, module: Value, part: Value, args: Argume
     seen, without those that may be elsewhere than the module. Of several modules, as those in a
     list are, one has to need them."""
     objects = frame.objects(part)
-    inputs = list(_inputs(frame, node, args))
+    inputs = list(_inputs(frame, args))
     place = frame.place(module)
     strangers = {
         each.mark for each in inputs if difference(place, frame.place(each.value)) is not None
@@ -110,7 +110,7 @@ def forward_of(module: Object) -> tuple[ClassInfo, ir.Function] | None:
     return info.method("forward") if isinstance(info, ClassInfo) else None
 
 
-def _inputs(frame: Frame, node: ir.Call, args: Arguments) -> Iterator[_Input]:
+def _inputs(frame: Frame, args: Arguments) -> Iterator[_Input]:
     for number, (argument, value) in enumerate(args.all):
         items = _items(frame, argument.value, value)
         for place, (part, each) in enumerate(items):

@@ -158,7 +158,7 @@ def call_module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
     elif not managed and not self_moving:
         place = meet.call_module(frame, node, (func, value), inputs)
     source = found.source if found is not None and isinstance(found.source, str) else ""
-    if not source.startswith("torch.nn.") and not _only_computes(frame, info):
+    if not source.startswith("torch.nn.") and not _only_computes(info):
         arrivals.wait(frame)
     arrivals.work(frame, node, place)
     if managed:
@@ -243,7 +243,7 @@ def _is_given_object(frame: Frame, place: Device, args: Arguments) -> bool:
     return False
 
 
-def _only_computes(frame: Frame, info: ClassInfo | None) -> bool:
+def _only_computes(info: ClassInfo | None) -> bool:
     """Whether a class's `forward` brings nothing to the host, as far as its words tell."""
     method = None if info is None else info.method("forward")
     if info is None or method is None:

@@ -57,16 +57,16 @@ def tell(frame: Frame, function: ir.Function, mark: int) -> None:
         return
     if not scan.mentions(parameter.name):
         instead = _instead(frame, parameter.name, mark)
-        if instead and not _is_interface(frame, function, parameter.name):
+        if instead and not _is_interface(frame, function):
             _tell_unread(frame, function, parameter, instead)
         return
     if goes_nowhere(function, parameter.name):
         instead = _instead(frame, parameter.name, mark)
-        if instead and not _is_interface(frame, function, parameter.name):
+        if instead and not _is_interface(frame, function):
             _tell_unread(frame, function, parameter, instead, Ignored.UNUSED)
             return
     statement = _overwritten(function.body, parameter.name)
-    if statement is not None and not _is_interface(frame, function, parameter.name):
+    if statement is not None and not _is_interface(frame, function):
         record(frame, function, parameter, statement, Ignored.OVERWRITTEN)
     late = _late(frame, function, parameter.name)
     if late is not None:
@@ -92,7 +92,7 @@ def _tell_of_other_name(frame: Frame, function: ir.Function, mark: int) -> None:
     if frame.file.scan(function).mentions(parameter.name) or _is_documented(function):
         return
     instead = _instead(frame, parameter.name, mark)
-    if instead and not _is_interface(frame, function, parameter.name):
+    if instead and not _is_interface(frame, function):
         _tell_unread(frame, function, parameter, instead)
 
 
@@ -184,7 +184,7 @@ def _settles(frame: Frame, device: Device) -> bool:
     return False
 
 
-def _is_interface(frame: Frame, function: ir.Function, name: str) -> bool:
+def _is_interface(frame: Frame, function: ir.Function) -> bool:
     """Whether others may ask for the parameter: a method that overrides or is overridden, a
     function that is decorated or handed over, or one inside of another."""
     if frame.scopes or any(

@@ -33,10 +33,10 @@ def loader(frame: Frame, node: ir.Call, row: Row, args: Arguments, kind: Kind) -
             device = frame.place(value)
         elif value.kind is Kind.DATASET and found is not None and found.device != CPU:
             device = found.device
-        elif isinstance(value.data, Closure) and closure_moves(frame, value.data):
+        elif isinstance(value.data, Closure) and closure_moves(value.data):
             device = UNKNOWN
         elif found is not None and isinstance(found.source, ClassInfo):
-            device = UNKNOWN if class_moves(frame, found.source) else device
+            device = UNKNOWN if class_moves(found.source) else device
     collate = args.keyword("collate_fn")
     if collate is not None and collate[1].kind not in (Kind.FUNCTION, Kind.NONE, Kind.LIBRARY):
         device = UNKNOWN
@@ -67,7 +67,7 @@ def _lists(collate: Value) -> dict[str, Value]:
     return dict.fromkeys(parts, Value(Kind.LIST))
 
 
-def closure_moves(frame: Frame, closure: Closure) -> bool:
+def closure_moves(closure: Closure) -> bool:
     """Whether a function of the file has a move in it, or names a device in a call."""
     own = {parameter.name for parameter in closure.node.params[closure.owner is not None :]}
     body: tuple[ir.Node, ...]
@@ -101,10 +101,10 @@ def _names_device(argument: ir.Argument, own: set[str]) -> bool:
     return not of_own or last_name(value) != "device"
 
 
-def class_moves(frame: Frame, info: ClassInfo) -> bool:
+def class_moves(info: ClassInfo) -> bool:
     """Whether a data set of the file moves, or makes its items on a device it was given."""
     return any(
-        closure_moves(frame, Closure(method, each.file, owner=each))
+        closure_moves(Closure(method, each.file, owner=each))
         or any(means("device", p.name, "parameter") for p in method.params)
         for each in info.lineage()
         for method in each.methods.values()

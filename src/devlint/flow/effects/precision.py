@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from devlint.flow.devices.indexed import spelled
-from devlint.flow.devices.named import last_name
 from devlint.flow.domain.derivation import Sort, steps
 from devlint.flow.domain.lattice import Device, Guarded, Symbol, is_place_of_argument
 from devlint.flow.domain.paths import as_device
@@ -16,6 +15,7 @@ from devlint.flow.frames.library import dotted, is_builtin
 from devlint.flow.syntax.walk import descendants
 from devlint.model import ir
 from devlint.model.reports import Hop
+from devlint.model.trees import last_name
 from devlint.policy import means
 
 _OF_NO_CHOICE = ("torch.device", "set_device")

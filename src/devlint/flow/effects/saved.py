@@ -5,14 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
 
-from devlint.flow.devices.named import last_name
 from devlint.flow.frames.files import File
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted
 from devlint.flow.syntax.scan import MOVES
 from devlint.flow.syntax.walk import descendants
 from devlint.model import ir
-from devlint.model.trees import key
+from devlint.model.trees import key, last_name
 from devlint.policy import means
 
 

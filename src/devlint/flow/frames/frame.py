@@ -60,9 +60,9 @@ class Frame:
     yielded: list[Value] = field(default_factory=list)
     breaks: list[State] = field(default_factory=list)
     continues: list[State] = field(default_factory=list)
-    dropped_devices: list[tuple[ir.Call, str, str, Value]] = field(default_factory=list)
-    """Calls that could have passed on the device that this function was given: the parameter, the
-    name of what is called, and what it gave."""
+    dropped_devices: list[tuple[ir.Call, str, Value]] = field(default_factory=list)
+    """Calls that could have passed on the device that this function was given: the name of what is
+    called, and what it gave."""
     loop: ir.For | ir.While | None = None
     """The innermost loop whose body runs, outside of any `if` in it."""
     arm: ir.If | None = None

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from devlint.flow.devices.named import last_name
 from devlint.flow.domain.lattice import Device, only_host
 from devlint.flow.domain.values import Value
 from devlint.flow.facts import Elsewhere, Fact, ModuleCall, Operand
@@ -21,7 +20,7 @@ from devlint.flow.frames.world import World
 from devlint.flow.syntax.scan import TENSOR_ONLY
 from devlint.flow.syntax.walk import descendants
 from devlint.model import ir
-from devlint.model.trees import key
+from devlint.model.trees import key, last_name
 from devlint.policy import means
 
 _TENSORS_HAVE = TENSOR_ONLY | {"size"}

@@ -32,7 +32,7 @@ def dimensions(
         case Dims.DATA:
             return _by_data(args, row, known)
         case Dims.REDUCE:
-            return _by_reduction(args, row, of)
+            return _by_reduction(args, row)
         case Dims.SAME:
             return None if of is None else of.scalar
         case Dims.SQUEEZE:
@@ -144,7 +144,7 @@ def _by_data(args: Arguments, row: Row, known: Mapping[str, bool]) -> bool | Non
     return value.scalar if value.kind is Kind.NDARRAY else None
 
 
-def _by_reduction(args: Arguments, row: Row, of: Value | None) -> bool | None:
+def _by_reduction(args: Arguments, row: Row) -> bool | None:
     first = 0 if "self" in row.of else 1
     given = args.find((first, "dim", "axis"))
     if given is None or given[1].kind is Kind.NONE:
