@@ -21,7 +21,7 @@ from devlint.flow.frames.frame import Frame
 from devlint.flow.operations import arrivals, unpacking
 from devlint.flow.operations.dimensions import note_length
 from devlint.flow.syntax import rounds
-from devlint.flow.syntax.walk import descendants
+from devlint.flow.syntax.walk import nodes_of
 from devlint.model import ir
 from devlint.model.trees import called, last_name
 from devlint.policy import means
@@ -240,8 +240,7 @@ def _goes_on(handler: ir.Handler) -> bool:
     """Whether a handler takes what torch raises about devices for an answer, and goes on."""
     if "RuntimeError" not in _caught(handler) or _frees_memory(handler):
         return False
-    inside = (node for statement in handler.body for node in descendants(statement))
-    return not any(isinstance(node, (ir.Raise, ir.Call)) for node in inside)
+    return not any(isinstance(node, (ir.Raise, ir.Call)) for node in nodes_of(handler.body))
 
 
 _CATCHES_ALL = frozenset(("RuntimeError", "TypeError", "Exception", "BaseException", ""))
@@ -291,7 +290,7 @@ def _choose_devices(tried: State, caught: State, joined: State) -> None:
 
 def _frees_memory(handler: ir.Handler) -> bool:
     """Whether a handler is there for the end of the accelerator's memory, not for its absence."""
-    nodes = (node for statement in handler.body for node in descendants(statement))
+    nodes = nodes_of(handler.body)
     return any(isinstance(node, ir.Attribute) and node.attr == "empty_cache" for node in nodes)
 
 

@@ -20,7 +20,7 @@ from devlint.flow.frames.files import ClassInfo, Closure, File
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import name_in
 from devlint.flow.modules.placement import is_registered
-from devlint.flow.syntax.walk import descendants, self_attribute
+from devlint.flow.syntax.walk import descendants, nodes_of, self_attribute
 from devlint.model import ir
 from devlint.model.reports import Hop
 from devlint.model.trees import words
@@ -218,7 +218,7 @@ def _stored(info: ClassInfo, body: ir.Body, this: str) -> set[str]:
     """The attributes that statements store, themselves or by a method of the class that they
     call."""
     found: set[str] = set()
-    for node in (node for statement in body for node in descendants(statement)):
+    for node in nodes_of(body):
         match node:
             case ir.Assign(targets=targets):
                 for target in targets:

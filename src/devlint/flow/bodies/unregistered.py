@@ -19,7 +19,14 @@ from devlint.flow.modules.holdings import holds_something
 from devlint.flow.modules.keyed import is_numbered
 from devlint.flow.modules.rewritten import is_moved_by_hand
 from devlint.flow.operations.unpacking import outermost
-from devlint.flow.syntax.walk import descendants, is_static, mentions, self_attribute
+from devlint.flow.syntax.walk import (
+    descendants,
+    is_static,
+    mentions,
+    names_in,
+    nodes_of,
+    self_attribute,
+)
 from devlint.model import ir
 from devlint.model.trees import dotted_name, last_name
 
@@ -88,7 +95,7 @@ def _is_given_part(info: ClassInfo, node: ir.Expr) -> bool:
     if init is None or not isinstance(node, ir.Name):
         return False
     names = [parameter.name for parameter in init[1].params[1:]]
-    for call in (inside for statement in info.file.body for inside in descendants(statement)):
+    for call in nodes_of(info.file.body):
         if isinstance(call, ir.Call) and dotted_name(call.func) == info.node.name:
             given = {e.keyword or name: e.value for e, name in zip_longest(call.args, names) if e}
             if node.id in given and _is_part(given[node.id]):
@@ -105,7 +112,7 @@ def _shown(node: ir.Expr) -> tuple[ir.Expr, ...]:
             return tuple(value for _, value in pairs)
         case ir.Comprehension(element=element, clauses=(clause,)):
             each = _owner(element)
-            return _gone_over(clause.iter) if each in _names(clause.target) else (element,)
+            return _gone_over(clause.iter) if each in names_in(clause.target) else (element,)
     return (node,)
 
 
@@ -114,10 +121,6 @@ def _gone_over(node: ir.Expr) -> tuple[ir.Expr, ...]:
     if isinstance(node, ir.Call):
         return tuple(each.value for each in node.args) or (node.func,)
     return _shown(node)
-
-
-def _names(target: ir.Expr) -> Iterator[str]:
-    return (node.id for node in descendants(target) if isinstance(node, ir.Name))
 
 
 def tell_filled(info: ClassInfo, made: Frame, ended: Frame, this: Value) -> None:
@@ -309,7 +312,7 @@ def _parts_of(inside: list[ir.Node], text: str) -> Iterator[str]:
     """The names of loops over a container: `for part, scale in zip(parts, scales)`."""
     for loop in inside:
         if isinstance(loop, ir.For) and mentions(loop.iter, text):
-            yield from _names(loop.target)
+            yield from names_in(loop.target)
 
 
 def _harmless(info: ClassInfo, inside: list[ir.Node], names: set[str]) -> Iterator[ir.Node]:

@@ -27,7 +27,7 @@ from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted
 from devlint.flow.syntax.docstrings import docstring
 from devlint.flow.syntax.forgotten import chosen_twice, goes_nowhere, parameter_like
-from devlint.flow.syntax.walk import descendants, mentions, self_attribute, uncalled
+from devlint.flow.syntax.walk import descendants, mentions, nodes_of, self_attribute, uncalled
 from devlint.model import ir
 from devlint.model.reports import Hop
 from devlint.model.trees import called, dotted_name, last_name
@@ -104,7 +104,7 @@ def _tell_unread(
     how: Ignored = Ignored.UNREAD,
 ) -> None:
     """Record it where the function first settles on another device: that is what has to change."""
-    inside = {node for statement in function.body for node in descendants(statement)}
+    inside = set(nodes_of(function.body))
     first = next((hop.node for hop in instead if hop.node in inside), None)
     if not isinstance(first, (ir.Expr, ir.Stmt)):
         record(frame, function, parameter, parameter, how, instead)

@@ -14,7 +14,7 @@ from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.files import File
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.world import World
-from devlint.flow.syntax.walk import descendants
+from devlint.flow.syntax.walk import descendants, nodes_of
 from devlint.model import ir
 from devlint.model.trees import dotted_name, last_name
 from devlint.torchapi.effects import Row
@@ -105,7 +105,7 @@ def _asked_backends(file: File) -> tuple[ir.Expr | None, set[str]]:
     makes no group of its own; and the functions that it calls where it has asked. To assert that
     it is another one is not to ask."""
     asked, chosen, denied = None, set[str](), None
-    for node in (node for statement in file.body for node in descendants(statement)):
+    for node in nodes_of(file.body):
         match node:
             case ir.Assert(test=ir.Compare(op="!=") as test):
                 denied = test

@@ -17,7 +17,7 @@ from devlint.flow.operations import graphs
 from devlint.flow.operations.unpacking import part_of_encoding
 from devlint.flow.syntax.scan import MOVES
 from devlint.flow.syntax.texts import list_parts, text_parts
-from devlint.flow.syntax.walk import descendants
+from devlint.flow.syntax.walk import nodes_of
 from devlint.model import ir
 from devlint.model.trees import last_name, root_name
 from devlint.policy import means
@@ -78,7 +78,7 @@ def closure_moves(closure: Closure) -> bool:
         body, own = closure.node.body, own | {*scan.assigned}
     else:
         body = (closure.node.body,)
-    return any(_moves(node, own) for part in body for node in descendants(part))
+    return any(_moves(node, own) for node in nodes_of(body))
 
 
 def _moves(node: ir.Node, own: set[str]) -> bool:
@@ -182,7 +182,7 @@ def as_it_is_fixed(frame: Frame, value: Value) -> Value:
     """A model without its trait, where the condition of that is known not to hold, or where the
     code that is running asks whether the model was dispatched at all."""
     body = frame.file.body if frame.function is None else (frame.function,)
-    if any(_names_the_map(node) for part in body for node in descendants(part)):
+    if any(map(_names_the_map, nodes_of(body))):
         return value.but(trait=None)
     fixed = value.trait
     if not isinstance(fixed, Fixed) or fixed.condition is None:

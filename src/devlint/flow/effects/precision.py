@@ -12,7 +12,7 @@ from devlint.flow.domain.values import Kind, Value
 from devlint.flow.facts import ApiCall, DeviceUse, Fact, MixedPrecision, Move, Operand
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted, is_builtin
-from devlint.flow.syntax.walk import descendants
+from devlint.flow.syntax.walk import nodes_of
 from devlint.model import ir
 from devlint.model.reports import Hop
 from devlint.model.trees import last_name
@@ -65,13 +65,13 @@ def _tries(frame: Frame) -> bool:
     function = frame.function
     if not isinstance(function, ir.Function):
         return False
-    attempts = [n for each in function.body for n in descendants(each) if isinstance(n, ir.Try)]
-    tried = (n for each in attempts for statement in each.body for n in descendants(statement))
+    attempts = (each for each in nodes_of(function.body) if isinstance(each, ir.Try))
     return any(
         isinstance(node, ir.Call)
         and dotted(frame, node.func) in ("torch.autocast", "torch.amp.GradScaler")
         and any(not isinstance(argument.value, ir.Constant) for argument in node.args)
-        for node in tried
+        for each in attempts
+        for node in nodes_of(each.body)
     )
 
 

@@ -11,7 +11,7 @@ from devlint.flow.domain.mixtures import Mixed, Several
 from devlint.flow.domain.values import Kind, Value
 from devlint.flow.frames.arguments import Arguments, Given
 from devlint.flow.frames.frame import Frame
-from devlint.flow.syntax.walk import descendants
+from devlint.flow.syntax.walk import nodes_of
 from devlint.model import ir
 from devlint.torchapi.effects import Arg, Row
 
@@ -84,4 +84,4 @@ def _is_made_here(frame: Frame, value: Value) -> bool:
     made = first(value.trace)
     if made is None or not isinstance(frame.function, ir.Function):
         return made is not None and frame.function is None
-    return any(node is made for part in frame.function.body for node in descendants(part))
+    return any(node is made for node in nodes_of(frame.function.body))

@@ -10,7 +10,7 @@ from devlint.flow.domain.values import Kind, Value
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.modules.placement import is_registered
-from devlint.flow.syntax.walk import descendants, self_attribute
+from devlint.flow.syntax.walk import descendants, nodes_of, self_attribute
 from devlint.model import ir
 from devlint.model.trees import last_name
 
@@ -95,7 +95,7 @@ def _computes_with(info: ClassInfo, names: Collection[str]) -> bool:
     for each in info.lineage():
         for method in each.methods.values():
             this = method.params[0].name if method.params else ""
-            for node in (n for statement in method.body for n in descendants(statement)):
+            for node in nodes_of(method.body):
                 if isinstance(node, ir.Binary):
                     if {self_attribute(node.left, this), self_attribute(node.right, this)} & {
                         *names
@@ -120,8 +120,7 @@ def _stored_calls(method: ir.Function) -> list[ir.Call]:
     this = method.params[0].name if method.params else ""
     return [
         node.value
-        for statement in method.body
-        for node in descendants(statement)
+        for node in nodes_of(method.body)
         if isinstance(node, ir.Assign)
         and isinstance(node.value, ir.Call)
         and any(self_attribute(target, this) for target in node.targets)

@@ -18,7 +18,7 @@ from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import name_in
 from devlint.flow.frames.world import World
 from devlint.flow.modules.placement import is_registered, place_module
-from devlint.flow.syntax.walk import descendants, self_attribute
+from devlint.flow.syntax.walk import names_in, nodes_of, self_attribute
 from devlint.model import ir
 from devlint.model.trees import called, last_name
 from devlint.policy import means
@@ -99,7 +99,7 @@ def _moves_what_is_in(file: File, this: str, inside: list[ir.Node], name: str) -
             case ir.For(target=target, iter=kept) if any(
                 self_attribute(each, this) == name for each in _gone_over(file, kept)
             ):
-                taken |= {each.id for each in descendants(target) if isinstance(each, ir.Name)}
+                taken.update(names_in(target))
     for node in inside:
         match node:
             case ir.Call(func=ir.Attribute(value=moved, attr="to" | "cuda" | "cpu")):
@@ -167,8 +167,7 @@ def is_taken_along(info: ClassInfo, name: str) -> bool:
             for each in info.lineage()
             for method in each.methods.values()
             if method.params and each.file.scan(method).self_stores
-            for statement in method.body
-            for node in descendants(statement)
+            for node in nodes_of(method.body)
             for taken in _given_back(each.file, node, method.params[0].name)
             if taken in each.file.scan(method).self_stores
         )
@@ -183,8 +182,7 @@ def is_asked_about(info: ClassInfo, name: str) -> bool:
             for each in info.lineage()
             for method in each.methods.values()
             if method.params and method.name != "__init__"
-            for statement in method.body
-            for node in descendants(statement)
+            for node in nodes_of(method.body)
             for asked in _asked(each.file, node, method.params[0].name)
         )
     return name in info.asked_about

@@ -17,7 +17,7 @@ from devlint.flow.domain.values import TENSORS, Copy, Kind, Origin, Value
 from devlint.flow.facts import EarlyClock, EarlyRead, LoopRead
 from devlint.flow.frames.arguments import Arguments, Given
 from devlint.flow.frames.frame import Frame
-from devlint.flow.syntax.walk import descendants
+from devlint.flow.syntax.walk import nodes_of
 from devlint.model import ir
 from devlint.torchapi.effects import Effect, Row
 
@@ -207,9 +207,7 @@ def _waits_somewhere(frame: Frame) -> bool:
     body = frame.file.body if frame.function is None else _body(frame.function)
     return any(
         isinstance(node, ir.Attribute) and node.attr in _WAITING
-        for statement in body
-        if not isinstance(statement, (ir.Function, ir.Class))
-        for node in descendants(statement)
+        for node in nodes_of(s for s in body if not isinstance(s, (ir.Function, ir.Class)))
     )
 
 
@@ -282,7 +280,7 @@ def _trains(loop: ir.For | ir.While) -> bool:
         return False
     if any(map(_synchronizes, loop.body)):
         return False
-    nodes = [node for statement in loop.body for node in descendants(statement)]
+    nodes = list(nodes_of(loop.body))
     return not any(isinstance(node, (ir.For, ir.While)) for node in nodes) and any(
         isinstance(node, ir.Attribute) and node.attr == "backward" for node in nodes
     )

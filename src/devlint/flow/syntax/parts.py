@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 
 from devlint.flow.syntax.seen import Scan
-from devlint.flow.syntax.walk import descendants, self_attribute
+from devlint.flow.syntax.walk import descendants, nodes_of, self_attribute
 from devlint.model import ir
 from devlint.model.trees import last_name
 
@@ -37,7 +37,7 @@ def parts(body: ir.Body) -> Iterator[ir.Function]:
     if not many:
         return
     named, called = Counter[str](), Counter[str]()
-    for node in (each for statement in body for each in descendants(statement)):
+    for node in nodes_of(body):
         if isinstance(node, (ir.Name, ir.Attribute)):
             if (name := last_name(node)) in many:
                 named[name] += 1
