@@ -18,7 +18,7 @@ from devlint.flow.domain.value_joins import NAMED, join_values
 from devlint.flow.domain.values import NOTHING, Kind, Value
 from devlint.flow.frames import library
 from devlint.flow.frames.frame import Frame
-from devlint.flow.operations import arrivals, unpacking
+from devlint.flow.operations import unpacking
 from devlint.flow.operations.dimensions import note_length
 from devlint.flow.syntax import rounds
 from devlint.flow.syntax.walk import nodes_of
@@ -172,7 +172,7 @@ def enter(frame: Frame, node: ir.With) -> None:
             frame.world.store(frame, target, NOTHING if value.kind is Kind.DEVICE else value)
     frame.run(node.body)
     if not all(library.dotted(frame, called(item)) for item, _ in node.items):
-        arrivals.wait(frame)  # leaving it may wait
+        frame.state.wait()  # leaving it may wait
     frame.expecting, frame.default_is_lent = expecting, lent
     if changed:
         frame.state.default = default

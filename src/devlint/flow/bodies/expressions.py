@@ -264,14 +264,14 @@ def _starred(frame: Frame, node: ir.Starred) -> Value:
 
 def _await(frame: Frame, node: ir.Await) -> Value:
     evaluate(frame, node.value)
-    arrivals.wait(frame)
+    frame.state.wait()
     return NOTHING
 
 
 def _yield(frame: Frame, node: ir.Yield) -> Value:
     value = NONE if node.value is None else evaluate(frame, node.value)
     generators.note_yielded(frame, node, value)
-    arrivals.wait(frame)  # what gets it may wait
+    frame.state.wait()  # what gets it may wait
     return NOTHING
 
 

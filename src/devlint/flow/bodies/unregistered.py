@@ -21,6 +21,7 @@ from devlint.flow.modules.rewritten import is_moved_by_hand
 from devlint.flow.operations.unpacking import outermost
 from devlint.flow.syntax.walk import (
     descendants,
+    first_parameter,
     is_static,
     mentions,
     names_in,
@@ -143,15 +144,12 @@ _REGISTERS = {"add_module", "register_module", "__setattr__"}
 def is_registered_elsewhere(info: ClassInfo, frame: Frame, name: str, found: Object) -> bool:
     """Whether the same modules are registered in another way: as attributes of their own, in a
     `ModuleList(self.layers)`, by `add_module`, `register_parameter`, `setattr` or `__setattr__`."""
-    for each in info.lineage():
-        for method in each.methods.values():
-            scan = each.file.scan(method)
-            if name in scan.wrapped or _REGISTERS & scan.self_calls:
-                return True
-            if "setattr" in scan.called:
-                return True
-            if "register_parameter" in scan.self_calls and _registers_several(method):
-                return True
+    for each, method in info.all_methods():
+        scan = each.file.scan(method)
+        if name in scan.wrapped or _REGISTERS & scan.self_calls or "setattr" in scan.called:
+            return True
+        if "register_parameter" in scan.self_calls and _registers_several(method):
+            return True
     this = frame.state.heap.get((info, "self"))
     modules = {n: v for n, v in this.entries.items() if v.kind is Kind.MODULE} if this else {}
     methods = [(each, frame.world.descendants(each)) for each in info.methods.values()]
@@ -159,7 +157,7 @@ def is_registered_elsewhere(info: ClassInfo, frame: Frame, name: str, found: Obj
     if _is_made_of_parts(methods, name) or _is_added(methods, name, modules, count):
         return True
     own = {(info, "self"), *_reached(frame, modules.values())}
-    refs = list(_refs(_held(found)))
+    refs = list(_refs(found.inside))
     return bool(refs) and all(outermost(ref) in own for ref in refs)
 
 
@@ -171,13 +169,9 @@ def _reached(frame: Frame, modules: Iterable[Value]) -> set[Ref]:
         ref = waiting.pop()
         inner = frame.state.heap.get(ref)
         if ref not in found and inner is not None:
-            waiting.extend(_refs(_held(inner)))
+            waiting.extend(_refs(inner.inside))
         found.add(ref)
     return found
-
-
-def _held(found: Object) -> tuple[Value, ...]:
-    return (*(found.items or ()), *found.entries.values(), found.element)
 
 
 def _refs(values: Iterable[Value]) -> Iterator[Ref]:
@@ -190,7 +184,7 @@ def _is_added(methods: _Methods, name: str, modules: Container[str], count: int)
     list that one is made of: `steps.append(self.layers[-1])`, `nn.Sequential(*steps)`; or all of
     it into one: `nn.Sequential(self.kept[0], nn.ReLU(), self.kept[1])`."""
     for method, inside in methods:
-        this = method.params[0].name if method.params else ""
+        this = first_parameter(method)
         parts = set(_parts_of(inside, f"{this}.{name}"))
         lists = set(_listed(inside))
         for node in inside:

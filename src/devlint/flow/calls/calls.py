@@ -141,7 +141,7 @@ def _call_value(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
         if wrapper is not NOTHING:
             return wrapper
         give_away(frame, (given for _, given in args.all))
-    arrivals.wait(frame)
+    frame.state.wait()
     return unknown_calls.called(frame, node, func, args) if kind is Kind.UNKNOWN else NOTHING
 
 
@@ -221,7 +221,7 @@ def _call_method(
     if value.kind is Kind.UNKNOWN and value.trait is not Trait.IF_MODULE:
         if kind is Kind.UNKNOWN and attr not in _OF_SCALERS:
             give_away(frame, (given for _, given in args.all))
-        arrivals.wait(frame)
+        frame.state.wait()
         if kind is Kind.UNKNOWN and attr == "get_device" and not args.all:
             return device_index.of_unknown(frame, func, base)
         if kind is Kind.MODULE and attr in SAME_MODULE:
@@ -255,9 +255,8 @@ def _proves_module(base: Value, attr: str) -> bool:
 
 
 def _defines(frame: Frame, base: Value, attr: str) -> bool:
-    found = frame.object(base)
-    source = None if found is None else found.source
-    return isinstance(source, ClassInfo) and source.method(attr) is not None
+    info = frame.class_of(base)
+    return info is not None and info.method(attr) is not None
 
 
 def _move(frame: Frame, node: ir.Call, func: ir.Attribute, base: Value, args: Arguments) -> Value:

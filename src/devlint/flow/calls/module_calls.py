@@ -37,14 +37,12 @@ from devlint.policy import means
 def construct(frame: Frame, node: ir.Call, info: ClassInfo, args: Arguments) -> Value:
     """`Net(...)`: a new object, and its `__init__`."""
     made = new_instance(frame, node, info)
-    method = info.method("__init__")
-    if method is not None and info.is_module:
-        _note_passed(frame, info, method[1], args)
-    if method is not None and frame.can_inline(method[0].file):
-        owner, function = method
-        closure = Closure(function, owner.file, (), owner, f"{owner.node.name}.__init__")
-        call_function(frame, node, closure, args, made.but(trait=Trait.SELF))
-    if method is None:
+    init = info.reached("__init__")
+    if init is not None and info.is_module:
+        _note_passed(frame, info, init, args)
+    if init is not None and frame.can_inline(init.file):
+        call_function(frame, node, init, args, made.but(trait=Trait.SELF))
+    if init is None:
         fields.fill(frame, made, info, args)
         _after_fields(frame, node, info, made)
     if made.kind is Kind.MODULE:
@@ -63,9 +61,9 @@ def _after_fields(frame: Frame, node: ir.Call, info: ClassInfo, made: Value) -> 
         call_function(frame, node, closure, Arguments(()), made.but(trait=Trait.SELF))
 
 
-def _note_passed(frame: Frame, info: ClassInfo, init: ir.Function, args: Arguments) -> None:
+def _note_passed(frame: Frame, info: ClassInfo, init: Closure, args: Arguments) -> None:
     """Which parameters the file has something to pass for, besides parameters of its own."""
-    names = [parameter.name for parameter in init.params[1:]]
+    names = [parameter.name for parameter in init.node.params[1:]]
     own = frame.function.params if frame.function is not None else ()
     handed_on = {parameter.name for parameter in own}
     for position, (argument, value) in enumerate(args.all):
@@ -123,20 +121,15 @@ def _may_be_modules(frame: Frame, held: Value) -> bool:
 
 
 def call_instance(frame: Frame, node: ir.Call, value: Value, args: Arguments) -> Value:
-    found = frame.object(value)
-    if found is not None and isinstance(found.source, ClassInfo):
-        method = found.source.method("__call__")
-        if method is not None:
-            name = f"{method[0].node.name}.__call__"
-            closure = Closure(method[1], method[0].file, (), method[0], name)
-            return call_function(frame, node, closure, args, value)
-    return NOTHING
+    info = frame.class_of(value)
+    method = None if info is None else info.reached("__call__")
+    return NOTHING if method is None else call_function(frame, node, method, args, value)
 
 
 def call_module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: Arguments) -> Value:
     """`model(x)`: the result is where the model is."""
     found = frame.object(value)
-    info = found.source if found is not None and isinstance(found.source, ClassInfo) else None
+    info = frame.class_of(value)
     managed = found is not None and found.managed
     self_moving = info is None and directed.is_given_device(args)
     self_moving = self_moving or any(
@@ -159,7 +152,7 @@ def call_module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
         place = meet.call_module(frame, node, (func, value), inputs)
     source = found.source if found is not None and isinstance(found.source, str) else ""
     if not source.startswith("torch.nn.") and not _only_computes(info):
-        arrivals.wait(frame)
+        frame.state.wait()
     arrivals.work(frame, node, place)
     if managed:
         wrapping.call_wrapper(frame, node, func, value)
@@ -255,12 +248,10 @@ def _only_computes(info: ClassInfo | None) -> bool:
 def _computed(frame: Frame, node: ir.Call, value: Value, info: ClassInfo, args: Arguments) -> Value:
     """A module of the project that holds nothing, a loss most likely: its `forward` is a function
     of what it is given."""
-    method = info.method("forward")
-    if method is None or info.moves_itself() or not frame.can_inline(method[0].file):
+    method = info.reached("forward")
+    if method is None or info.moves_itself() or not frame.can_inline(method.file):
         return NOTHING
-    owner, function = method
-    closure = Closure(function, owner.file, (), owner, f"{owner.node.name}.forward")
-    return call_function(frame, node, closure, args, value)
+    return call_function(frame, node, method, args, value)
 
 
 def _stateless_call(
@@ -301,8 +292,7 @@ _DEEPEST = 3
 def _hands_to_wrapper(frame: Frame, module: Object, depth: int) -> bool:
     if module.managed or not depth:
         return module.managed
-    info = module.source
-    method = info.method("forward") if isinstance(info, ClassInfo) else None
+    method = contracts.forward_of(module)
     if method is None:
         return False
     names = {parameter.name for parameter in method[1].params[1:]}

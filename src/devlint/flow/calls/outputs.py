@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import reduce
 
+from devlint.flow.calls.contracts import forward_of
 from devlint.flow.domain.derivation import Sort
 from devlint.flow.domain.lattice import CPU, THE_MODULE
 from devlint.flow.domain.paths import path_value
@@ -15,6 +16,7 @@ from devlint.flow.domain.values import NOTHING, TENSORS, Kind, Origin, Value
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.modules.placement import place_module
+from devlint.flow.syntax.walk import first_parameter
 from devlint.model import ir
 
 Parts = tuple[Value | None, ...]
@@ -40,8 +42,7 @@ def of_forward(frame: Frame, node: ir.Call, there: Value, module: Value) -> Valu
 
 def _told(frame: Frame, module: Value, found: Object) -> Value | Parts | None:
     """What the class of one of the modules tells that are called."""
-    info = found.source
-    method = info.method("forward") if isinstance(info, ClassInfo) else None
+    method = forward_of(found)
     if method is None:
         return None
     returned = _returned(frame, module, method)
@@ -145,7 +146,7 @@ def _settings(method: tuple[ClassInfo, ir.Function], held: Object | None) -> Par
     rows = [each.items for each in returned if isinstance(each, ir.Display)]
     if held is None or not rows or len({len(row) for row in rows}) > 1 or len(rows) < len(returned):
         return None
-    this = function.params[0].name if function.params else ""
+    this = first_parameter(function)
     parts = tuple(
         NOTHING if all(_is_setting(each, this, held) for each in part) else None
         for part in zip(*rows, strict=True)

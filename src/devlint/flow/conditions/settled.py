@@ -56,9 +56,9 @@ def _has_attribute(frame: Frame, node: ir.Expr) -> bool | None:
     found = frame.object(value) if value.trait is Trait.SELF else None
     if found is None or not isinstance(found.source, ClassInfo) or name in found.entries:
         return None
-    if list(frame.chain())[-1].function is not found.source.methods.get("__init__"):
+    if frame.outermost.function is not found.source.methods.get("__init__"):
         return None
-    lineage = list(found.source.lineage())
+    lineage = found.source.lineage()
     if any(each.open_base or name in each.env or name in each.methods for each in lineage):
         return None
     return False

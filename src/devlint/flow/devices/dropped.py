@@ -116,4 +116,4 @@ def _parts(frame: Frame, value: Value) -> tuple[Value, ...]:
     found = frame.object(value)
     if found is None or not value.kind.is_container:
         return (value,)
-    return (*(found.items or ()), *found.entries.values(), found.element)
+    return found.inside

@@ -78,9 +78,8 @@ def collective(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
 
 def _is_argument(frame: Frame, group: tuple[ir.Expr, Value] | None) -> bool:
     """Whether a group is what the caller gives, or the default one where that gives none."""
-    function, node = frame.function, None if group is None else group[0]
-    names = {parameter.name for parameter in function.params} if function is not None else set()
-    return isinstance(node, ir.Name) and node.id in names
+    node = None if group is None else group[0]
+    return isinstance(node, ir.Name) and frame.takes(node.id)
 
 
 def refused(frame: Frame) -> list[Collective]:

@@ -35,8 +35,8 @@ def loader(frame: Frame, node: ir.Call, row: Row, args: Arguments, kind: Kind) -
             device = found.device
         elif isinstance(value.data, Closure) and closure_moves(value.data):
             device = UNKNOWN
-        elif found is not None and isinstance(found.source, ClassInfo):
-            device = UNKNOWN if class_moves(found.source) else device
+        elif (info := frame.class_of(value)) is not None:
+            device = UNKNOWN if class_moves(info) else device
     collate = args.keyword("collate_fn")
     if collate is not None and collate[1].kind not in (Kind.FUNCTION, Kind.NONE, Kind.LIBRARY):
         device = UNKNOWN
@@ -54,9 +54,8 @@ def loader(frame: Frame, node: ir.Call, row: Row, args: Arguments, kind: Kind) -
 def _texts(frame: Frame, args: Arguments) -> dict[str, Value]:
     """What a data set whose class is in sight gives as text, by position or key."""
     given = args.find((0, "dataset"))
-    found = None if given is None or args.unpacked else frame.object(given[1])
-    info = None if found is None else found.source
-    method = info.method("__getitem__") if isinstance(info, ClassInfo) else None
+    info = None if given is None or args.unpacked else frame.class_of(given[1])
+    method = None if info is None else info.method("__getitem__")
     return {} if method is None else dict.fromkeys(text_parts(method[1]), NOTHING)
 
 
@@ -104,10 +103,9 @@ def _names_device(argument: ir.Argument, own: set[str]) -> bool:
 def class_moves(info: ClassInfo) -> bool:
     """Whether a data set of the file moves, or makes its items on a device it was given."""
     return any(
-        closure_moves(Closure(method, each.file, owner=each))
+        closure_moves(each.closure_of(method))
         or any(means("device", p.name, "parameter") for p in method.params)
-        for each in info.lineage()
-        for method in each.methods.values()
+        for each, method in info.all_methods()
     )
 
 

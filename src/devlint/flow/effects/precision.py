@@ -148,8 +148,7 @@ def _of_class(frame: Frame) -> _Chosen | None:
     if not isinstance(function, ir.Function) or info is None or not function.params:
         return None
     this = function.params[0].name
-    methods = (m for each in info.lineage() for m in each.methods.values())
-    if not any(this in info.file.scan(method).followed for method in methods):
+    if not any(this in info.file.scan(method).followed for _, method in info.all_methods()):
         return None
     node = ir.Attribute(ir.Name(this), "device")
     recording, frame.recording = frame.recording, False

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import replace
 
 from devlint.flow.domain.derivation import Sort
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Symbol
@@ -55,15 +54,13 @@ def forget_devices(
     found = frame.state.heap[this.data]
     stored = {
         name
-        for each in info.lineage()
-        for method in each.methods.values()
+        for each, method in info.all_methods()
         if method.name not in CONSTRUCTORS and method not in followed
         for name in each.file.scan(method).self_stores & found.entries.keys()
         if _names_a_device(found.entries[name])
     }
     if stored:
-        kept = {name: value for name, value in found.entries.items() if name not in stored}
-        frame.state.heap[this.data] = replace(found, entries=kept)
+        frame.state.heap[this.data] = found.without(stored)
 
 
 def _names_a_device(value: Value) -> bool:
@@ -84,8 +81,7 @@ def _is_stored_once(info: ClassInfo, name: str) -> bool:
         return False
     stored = [
         method
-        for each in info.lineage()
-        for method in each.methods.values()
+        for each, method in info.all_methods()
         if method is not init and name in each.file.scan(method).self_stores
     ]
     return not stored

@@ -99,8 +99,7 @@ def remove(frame: Frame, base: Value, index: Value) -> None:
     if found is None or base.kind is not Kind.DICT:
         return
     if isinstance(index.data, str):
-        kept = {name: value for name, value in found.entries.items() if name != index.data}
-        frame.update(base, replace(found, entries=kept))
+        frame.update(base, found.without((index.data,)))
     else:  # any of them
         frame.update(base, replace(found, items=None, entries={}, element=found.elements()))
 

@@ -44,10 +44,7 @@ def dimensions(
 
 def note_length(frame: Frame, value: Value) -> None:
     """An argument is asked for its length, or gone over: it has one from here on."""
-    function = frame.function
-    if function is None or value.kind is not Kind.UNKNOWN or not isinstance(value.data, Path):
-        return
-    if any(each.name == value.data.text for each in function.params):
+    if value.kind is Kind.UNKNOWN and isinstance(value.data, Path) and frame.takes(value.data.text):
         frame.state.known[value.data.text + HAS_LENGTH] = True
 
 

@@ -62,10 +62,7 @@ def _is_unfinished(frame: Frame, info: ClassInfo) -> bool:
     """Whether methods call others of the object that nothing defines: the classes of other files
     that build on this one bring them, and bring attributes as well."""
     called = {
-        name
-        for each in info.lineage()
-        for method in each.methods.values()
-        for name in each.file.scan(method).self_calls
+        name for each, method in info.all_methods() for name in each.file.scan(method).self_calls
     }
     return any(
         name != "forward"

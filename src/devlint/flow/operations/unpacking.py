@@ -139,8 +139,7 @@ def bind(frame: Frame, target: ir.Expr, value: Value) -> None:
 def _is_left_out(frame: Frame, name: str) -> bool:
     """Whether a call leaves out the argument that takes a name: then nobody has chosen a place, and
     what is bound to it instead is most likely the default."""
-    function = frame.function if frame.caller is not None else None
-    if not isinstance(function, ir.Function) or all(p.name != name for p in function.params):
+    if frame.caller is None or not isinstance(frame.function, ir.Function) or not frame.takes(name):
         return False
     given = frame.look_up(name)
     return given is not None and given.kind is Kind.NONE

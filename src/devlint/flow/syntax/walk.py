@@ -61,6 +61,11 @@ def self_attribute(node: ir.Expr, this: str) -> str:
     return ""
 
 
+def first_parameter(function: ir.Function | ir.Lambda | None) -> str:
+    """The name by which a method knows its object; "" where it takes nothing."""
+    return function.params[0].name if function is not None and function.params else ""
+
+
 def is_static(function: ir.Function | ir.Lambda) -> bool:
     """Whether it is a method that gets no object: `@staticmethod`."""
     decorators = function.decorators if isinstance(function, ir.Function) else ()
