@@ -23,7 +23,14 @@ from devlint.flow.frames.files import Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import BUILTINS, library_value
 from devlint.flow.frames.record import Record
-from devlint.flow.operations import arrivals, attributes, operators, placeholders, unpacking
+from devlint.flow.operations import (
+    arrivals,
+    attributes,
+    containers,
+    operators,
+    placeholders,
+    unpacking,
+)
 from devlint.model import ir
 
 
@@ -229,12 +236,9 @@ def _comprehension(frame: Frame, node: ir.Comprehension) -> Value:
     for ref in inside.heap.written:
         if ref not in frame.state.heap:
             frame.state.heap[ref] = inside.heap[ref]
-    kinds = {"set": Kind.SET, "dict": Kind.DICT, "generator": Kind.UNKNOWN}
-    kind = kinds.get(node.kind, Kind.LIST)
-    if kind is Kind.UNKNOWN:
-        return Value(
-            Kind.TUPLE, data=frame.allocate(node, Object(element=element)), trait=Trait.LAZY
-        )
+    if node.kind == "generator":
+        return containers.lazily(frame, node, Object(element=element))
+    kind = {"set": Kind.SET, "dict": Kind.DICT}.get(node.kind, Kind.LIST)
     return Value(kind, data=frame.allocate(node, Object(element=element)))
 
 

@@ -28,7 +28,6 @@ from devlint.flow.domain.values import (
 from devlint.flow.effects import frameworks, moves, transfer
 from devlint.flow.effects.collectives import note_option
 from devlint.flow.effects.model_overlays import encoded, encoding
-from devlint.flow.effects.python_overlays import pairs
 from devlint.flow.facts import AttributeRead, Comparison, Revealed
 from devlint.flow.frames.arguments import Arguments, Given
 from devlint.flow.frames.files import Bound, ClassInfo, Closure
@@ -294,7 +293,9 @@ def _unknown_method(
         if attr == "values":
             return base
         if attr == "items":
-            return pairs(frame, node, NOTHING, path_value(f"{base.data.text}[i]", given=True))
+            return containers.pairs(
+                frame, node, NOTHING, path_value(f"{base.data.text}[i]", given=True)
+            )
     if attr in SAME_MODULE and (not args.all or attr in ("train", "requires_grad_")):
         return base
     if attr == "clone" and not args.all:

@@ -19,7 +19,7 @@ from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import TENSORS, Kind, Value
 from devlint.flow.facts import Fact, Indexing
 from devlint.flow.facts.meetings import met
-from devlint.flow.frames.arguments import Arguments, Given
+from devlint.flow.frames.arguments import Arguments, Given, each_given
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.world import Trial
@@ -126,12 +126,7 @@ def _items(frame: Frame, node: ir.Expr, value: Value) -> list[Given]:
     found = frame.object(value)
     if found is None:
         return []
-    if found.items is None:
-        return [(node, found.element)]
-    nodes: tuple[ir.Expr, ...] = (node,) * len(found.items)
-    if isinstance(node, ir.Display) and len(node.items) == len(found.items):
-        nodes = node.items
-    return list(zip(nodes, found.items, strict=True))
+    return [(node, found.element)] if found.items is None else each_given(node, found.items)
 
 
 def _followed(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from devlint.flow.calls import contracts, directed, fields, outputs
+from devlint.flow.calls import contracts, fields, outputs
 from devlint.flow.calls.function_calls import call_function
 from devlint.flow.calls.judged import given_by, is_told, parts, told_by_call
-from devlint.flow.calls.module_inputs import may_hold_tensors
+from devlint.flow.calls.module_inputs import is_given_device, may_hold_tensors
 from devlint.flow.domain.derivation import Sort, Step, shown
 from devlint.flow.domain.differences import difference
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, only_host
@@ -131,7 +131,7 @@ def call_module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
     found = frame.object(value)
     info = frame.class_of(value)
     managed = found is not None and found.managed
-    self_moving = info is None and directed.is_given_device(args)
+    self_moving = info is None and is_given_device(args)
     self_moving = self_moving or any(
         _hands_to_wrapper(frame, each, _DEEPEST) for each in frame.objects(value)
     )

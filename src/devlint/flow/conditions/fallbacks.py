@@ -119,11 +119,10 @@ def _number(node: ir.Expr) -> int | None:
 
 def _names_device(node: ir.Expr) -> bool:
     """A string that spells a device, such as "cuda" or "cpu"."""
-    return isinstance(node, ir.Constant) and isinstance(node.value, str) and _like(node.value)
-
-
-def _like(text: str) -> bool:
-    return spells_device(text) and not text.startswith(_NO_CHOICE)
+    match node:
+        case ir.Constant(value=str(text)):
+            return spells_device(text) and not text.startswith(_NO_CHOICE)
+    return False
 
 
 def _spells_device(frame: Frame, node: ir.Expr) -> bool:

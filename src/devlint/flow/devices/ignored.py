@@ -56,14 +56,10 @@ def tell(frame: Frame, function: ir.Function, mark: int) -> None:
     if scan.called & _SEES_ALL_NAMES or _is_documented(function):
         return
     if not scan.mentions(parameter.name):
-        instead = _instead(frame, parameter.name, mark)
-        if instead and not _is_interface(frame, function):
-            _tell_unread(frame, function, parameter, instead)
+        _tell_unread(frame, function, parameter, mark)
         return
     if goes_nowhere(function, parameter.name):
-        instead = _instead(frame, parameter.name, mark)
-        if instead and not _is_interface(frame, function):
-            _tell_unread(frame, function, parameter, instead, Ignored.UNUSED)
+        if _tell_unread(frame, function, parameter, mark, Ignored.UNUSED):
             return
     statement = _overwritten(function.body, parameter.name)
     if statement is not None and not _is_interface(frame, function):
@@ -91,27 +87,30 @@ def _tell_of_other_name(frame: Frame, function: ir.Function, mark: int) -> None:
         return
     if frame.file.scan(function).mentions(parameter.name) or _is_documented(function):
         return
-    instead = _instead(frame, parameter.name, mark)
-    if instead and not _is_interface(frame, function):
-        _tell_unread(frame, function, parameter, instead)
+    _tell_unread(frame, function, parameter, mark)
 
 
 def _tell_unread(
     frame: Frame,
     function: ir.Function,
     parameter: ir.Parameter,
-    instead: tuple[Hop, ...],
+    mark: int,
     how: Ignored = Ignored.UNREAD,
-) -> None:
-    """Record it where the function first settles on another device: that is what has to change."""
+) -> bool:
+    """Record it where the function first settles on another device: that is what has to change.
+    Whether there is anything to record."""
+    instead = _instead(frame, parameter.name, mark)
+    if not instead or _is_interface(frame, function):
+        return False
     inside = set(nodes_of(function.body))
     first = next((hop.node for hop in instead if hop.node in inside), None)
     if not isinstance(first, (ir.Expr, ir.Stmt)):
         record(frame, function, parameter, parameter, how, instead)
-        return
+        return True
     others = tuple(hop for hop in instead if hop.node is not first)
     given = Hop(parameter, f"`{parameter.name}` is given here")
     record(frame, function, parameter, first, how, (given, *others))
+    return True
 
 
 def _is_documented(function: ir.Function) -> bool:

@@ -6,14 +6,14 @@ from devlint.flow.conditions import implications
 from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, Guarded, Known
 from devlint.flow.domain.state import Object
-from devlint.flow.domain.traits import Fixed, Fixing, Trait
+from devlint.flow.domain.traits import Fixed, Fixing
 from devlint.flow.domain.values import NOTHING, TENSORS, Kind, Origin, Value
 from devlint.flow.effects import pinning, workers
-from devlint.flow.effects.python_overlays import pairs
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.files import Bound, ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.operations import graphs
+from devlint.flow.operations.containers import lazily, pairs
 from devlint.flow.operations.unpacking import part_of_encoding
 from devlint.flow.syntax.scan import MOVES
 from devlint.flow.syntax.texts import list_parts, text_parts
@@ -238,8 +238,7 @@ def encoding_method(frame: Frame, node: ir.Call, bound: Bound, args: Arguments) 
             default = args.find((1,))
             return part if default is None or default[1].kind is Kind.NONE else NOTHING
         case "values":
-            held = frame.allocate(node, Object(element=part))
-            return Value(Kind.TUPLE, data=held, trait=Trait.LAZY)
+            return lazily(frame, node, Object(element=part))
         case "items":
             return pairs(frame, node, Value(Kind.STRING), part)
     return NOTHING

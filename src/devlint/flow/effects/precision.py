@@ -12,10 +12,11 @@ from devlint.flow.domain.values import Kind, Value
 from devlint.flow.facts import ApiCall, DeviceUse, Fact, MixedPrecision, Move, Operand
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted, is_builtin
+from devlint.flow.frames.near import quietly
 from devlint.flow.syntax.walk import nodes_of
 from devlint.model import ir
 from devlint.model.reports import Hop
-from devlint.model.trees import last_name
+from devlint.model.trees import dotted_name, last_name
 from devlint.policy import means
 
 _OF_NO_CHOICE = ("torch.device", "set_device")
@@ -111,9 +112,7 @@ def _whole(frame: Frame, given: Operand | None) -> Operand | None:
     """`device` of `str(device)`, where that is a torch.device."""
     match given.node if given is not None else None:
         case ir.Call(func=ir.Name(id="str") as func, args=(only,)) if is_builtin(frame, func):
-            recording, frame.recording = frame.recording, False
-            value = frame.evaluate(only.value)
-            frame.recording = recording
+            value = quietly(frame, only.value)
             return frame.operand(only.value, value) if value.kind is Kind.DEVICE else None
     return None
 
@@ -133,7 +132,7 @@ def _chosen(frame: Frame, facts: list[Fact]) -> _Chosen | None:
         else:
             continue
         chosen = _is_choice(device) or _is_of_accelerate(operand.node)
-        if chosen and _can_be_named(operand.node):
+        if chosen and dotted_name(operand.node):  # it can be written again elsewhere
             return operand.node, operand.value, (Hop(fact.node, told.format(device)),)
     for name, value in frame.state.env.items():
         row = means("device", name, "variable") if _is_choice(as_device(value)) else ""
@@ -151,17 +150,8 @@ def _of_class(frame: Frame) -> _Chosen | None:
     if not any(this in info.file.scan(method).followed for _, method in info.all_methods()):
         return None
     node = ir.Attribute(ir.Name(this), "device")
-    recording, frame.recording = frame.recording, False
-    value = frame.evaluate(node)
-    frame.recording = recording
+    value = quietly(frame, node)
     return (node, value, ()) if _is_choice(as_device(value)) else None
-
-
-def _can_be_named(node: ir.Expr) -> bool:
-    """Whether an expression can be written again elsewhere: a name, or attributes of one."""
-    while isinstance(node, ir.Attribute):
-        node = node.value
-    return isinstance(node, ir.Name)
 
 
 def _is_of_accelerate(node: ir.Expr) -> bool:

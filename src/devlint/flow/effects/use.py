@@ -9,7 +9,7 @@ from devlint.flow.domain.derivation import first
 from devlint.flow.domain.lattice import UNKNOWN, Device
 from devlint.flow.domain.mixtures import Mixed, Several
 from devlint.flow.domain.values import Kind, Value
-from devlint.flow.frames.arguments import Arguments, Given
+from devlint.flow.frames.arguments import Arguments, Given, each_given
 from devlint.flow.frames.frame import Frame
 from devlint.flow.syntax.walk import nodes_of
 from devlint.model import ir
@@ -67,10 +67,7 @@ def flatten(frame: Frame, node: ir.Expr, value: Value) -> list[Given]:
     if found is None or not value.kind.is_container:
         return [(node, value)]
     if found.items is not None:
-        nodes: tuple[ir.Expr, ...] = (node,) * len(found.items)
-        if isinstance(node, ir.Display) and len(node.items) == len(found.items):
-            nodes = node.items
-        return list(zip(nodes, found.items, strict=True))
+        return each_given(node, found.items)
     inside = found.elements()
     if isinstance(inside.data, Mixed) and _is_made_here(frame, inside.data.fresh):
         return [(node, inside.data.follows), (node, inside.data.fresh)]

@@ -154,13 +154,11 @@ def of_row(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> None:
         return
     if name == "backward" and frame.state.busy == MASKED:
         frame.state.busy = None  # it takes as long as all that the mask has waited for
-    given = [] if args.receiver is None else [args.receiver]
-    given += [(argument.value, value) for argument, value in args.all]
     if _reads(frame, row, name):
-        for each in given:
+        for each in args.given:
             read(frame, node, *_inside(frame, each))
     if row.effect is Effect.READ or row.name in _ALSO_READING or name in _DECIDING:
-        for _, value in given:
+        for _, value in args.given:
             wait_for(frame, value)
 
 
