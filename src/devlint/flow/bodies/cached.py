@@ -25,7 +25,6 @@ from devlint.model import ir
 from devlint.model.reports import Hop
 from devlint.model.trees import words
 
-_OF_ATTRIBUTES = ("__setattr__", "__getattr__")
 _LOOKS = frozenset(
     ("len", "hasattr", "getattr", "int", "max", "min", "size", "dim", "numel", "any")
 )
@@ -46,9 +45,7 @@ class Cache:
 
 def tell(info: ClassInfo, method: ir.Function, start: Frame, this: Value) -> None:
     """Run a method, and those that call it, once more as they run where it made nothing."""
-    if not start.recording or info.moves_itself():
-        return
-    if any(info.method(name) for name in _OF_ATTRIBUTES):
+    if not start.recording or info.moves_itself() or info.intercepts():
         return
     for cache in _caches(info, method):
         kept = {

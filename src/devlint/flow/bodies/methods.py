@@ -64,8 +64,8 @@ def run_class(info: ClassInfo, around: Frame) -> None:
     start = _after_setup(info, around, start, this)
     if info.is_module:
         register(info, start, this)
-        gather(info, start, replace_recording(start), this)
-    elif any(each.open_base for each in info.lineage()):
+        gather(info, start, silenced(start), this)
+    elif info.is_open:
         leave_open(start, this)
     made_with = run_while_made(info)
     for name, method in _callers_first(info):
@@ -172,7 +172,7 @@ def _after_setup(info: ClassInfo, around: Frame, start: Frame, this: Value) -> F
     )  # fmt: skip
     merged.state.env = {}
     merged.state.alive = True
-    ready = replace_recording(start)
+    ready = silenced(start)
     ready.state = start.fork()
     if info.is_module:
         place_parts(info, ready, this)
@@ -180,7 +180,7 @@ def _after_setup(info: ClassInfo, around: Frame, start: Frame, this: Value) -> F
     changed: dict[object, list[Object]] = {}
     setups = [m for n, m in info.methods.items() if _sets_up(info, n, m)]
     for method in setups[:_SETUP_ROUNDS]:
-        ended = run_alone(info.closure_of(method), replace_recording(ready), this)
+        ended = run_alone(info.closure_of(method), silenced(ready), this)
         for ref in ended.state.heap.written:
             found = ended.state.heap[ref]
             if method.name == "cuda":
@@ -198,7 +198,7 @@ def _after_setup(info: ClassInfo, around: Frame, start: Frame, this: Value) -> F
     return merged
 
 
-def replace_recording(frame: Frame) -> Frame:
+def silenced(frame: Frame) -> Frame:
     """The same frame, recording nothing."""
     return Frame(
         frame.world, frame.file,
@@ -245,7 +245,7 @@ def _merge(info: ClassInfo, before: Object, ends: list[Object], is_self: bool) -
             known = entries.get(name)
             if known is not None:
                 entries[name] = _where_it_is(join_values(known, _unreleased(value)))
-            elif not any(each.open_base for each in info.lineage()):
+            elif not info.is_open:
                 entries[name] = _unreleased(
                     value
                 )  # else a base that isn't seen may have set it before

@@ -141,17 +141,23 @@ def _followed(
     marks = {each.mark for each in inputs}
     if args.unpacked or function in frame.world.tried:
         return _Run(set(), marks, marks)
-    name = f"{owner.node.name}.{function.name}"
-    state = State({}, Heap(frame.state.heap), frame.known_in(owner.file), frame.state.default)
-    alone = Frame(
-        frame.world, owner.file, state, function, name, owner.role, owner, recording=False
-    )
+    alone = alone_with(frame, method, frame.known_in(owner.file))
     _bind(alone, function, module, _marked(alone, args, inputs))
     tried = _try(alone, function)
     meeting = (each for fact in tried.facts if not _is_lookup(fact) for each in met(fact))
     found = {step for operand in meeting for step in steps(operand.value.trace)}
     returned = {step for each, state in alone.returns for step in _steps_of(each, state)}
     return _Run(found & marks, tried.escaped & marks, returned & marks)
+
+
+def alone_with(
+    frame: Frame, method: tuple[ClassInfo, ir.Function], known: dict[str, bool]
+) -> Frame:
+    """A frame in which a method runs by itself, of which nothing is told."""
+    owner, function = method
+    state = State({}, Heap(frame.state.heap), known, frame.state.default)
+    name = owner.closure_of(function).qualname
+    return Frame(frame.world, owner.file, state, function, name, owner.role, owner, recording=False)
 
 
 def _steps_of(value: Value, state: State) -> Iterator[Step]:

@@ -101,9 +101,7 @@ def _place_new_module(frame: Frame, made: Value) -> None:
             device = place
     if len(places) > 1:
         device = UNKNOWN  # it brings parts together that are in several places
-    opened = isinstance(info, ClassInfo) and (
-        any(each.open_base for each in info.lineage()) or may_inherit_something(frame, info)
-    )
+    opened = isinstance(info, ClassInfo) and (info.is_open or may_inherit_something(frame, info))
     told = found.trace
     if device == CPU and shown(told) is None and isinstance(made.data, tuple):
         told = Step(Sort.MODULE, made.data[0], device=CPU)

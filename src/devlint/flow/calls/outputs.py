@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import reduce
 
-from devlint.flow.calls.contracts import forward_of
+from devlint.flow.calls.contracts import alone_with, forward_of
 from devlint.flow.domain.derivation import Sort
 from devlint.flow.domain.lattice import CPU, THE_MODULE
 from devlint.flow.domain.paths import path_value
-from devlint.flow.domain.state import Heap, Object, State
+from devlint.flow.domain.state import Object, State
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.value_joins import join_all
 from devlint.flow.domain.values import NOTHING, TENSORS, Kind, Origin, Value
@@ -82,14 +82,10 @@ def _returned(
     returned = frame.world.returned
     if function not in returned:
         returned[function] = None  # it may call itself
-        state = State({}, Heap(frame.state.heap), default=frame.state.default)
-        name = f"{owner.node.name}.{function.name}"
-        alone = Frame(
-            frame.world, owner.file, state, function, name, owner.role, owner, recording=False
-        )
+        alone = alone_with(frame, method, {})
         for parameter in function.params:
-            state.env[parameter.name] = path_value(parameter.name)
-        state.env[function.params[0].name] = module.but(trait=Trait.SELF)
+            alone.state.env[parameter.name] = path_value(parameter.name)
+        alone.state.env[function.params[0].name] = module.but(trait=Trait.SELF)
         place_module(alone, module, THE_MODULE)
         with frame.world.limited(_STATEMENTS):
             frame.world.run(alone, function.body)

@@ -203,9 +203,9 @@ def _is_interface(frame: Frame, function: ir.Function) -> bool:
 def _is_overridden(frame: Frame, info: ClassInfo, name: str) -> bool:
     """Whether a method overrides another or is overridden, or whether another class of the file
     has one of that name, as classes with one interface do."""
-    if any(each.open_base for each in info.lineage()):
-        return True
-    return any(name in each.methods for each in frame.file.classes.values() if each is not info)
+    return info.is_open or any(
+        name in each.methods for each in frame.file.classes.values() if each is not info
+    )
 
 
 def _is_handed_over(frame: Frame, name: str) -> bool:

@@ -28,23 +28,17 @@ def init_process_group(frame: Frame, node: ir.Call, row: Row, args: Arguments) -
     """Note the backend. Without one there is one for each type of device. NCCL raises where there
     is no GPU: whatever comes after it runs on one."""
     given = args.find((0, "backend"))
-    if given is None or given[1].kind is Kind.NONE:
-        backend = _UNKNOWN if args.unpacked else "any"
-        frame.world.backends.add(backend)
-        _note(frame, node, "" if backend == "any" else backend)
+    name = None if given is None or given[1].kind is Kind.NONE else given[1]
+    if name is None:
+        backend = _UNKNOWN if args.unpacked else ""
     else:
-        name = given[1].data
-        backend = name.lower() if isinstance(name, str) else _UNKNOWN
-        frame.world.backends.add(backend)
-        _note(frame, node, backend)
-        if backend in ON_CUDA_ALONE:
-            frame.state.known[CUDA_AVAILABLE] = True
-    return NOTHING
-
-
-def _note(frame: Frame, node: ir.Call, backend: str) -> None:
+        backend = name.data.lower() if isinstance(name.data, str) else _UNKNOWN
+    frame.world.backends.add(backend or "any")
     if frame.notes and not frame.expecting:
         frame.world.groups.setdefault(node, set()).add(backend)
+    if backend in ON_CUDA_ALONE:
+        frame.state.known[CUDA_AVAILABLE] = True
+    return NOTHING
 
 
 def note_option(frame: Frame, args: Arguments) -> None:

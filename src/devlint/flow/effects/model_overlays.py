@@ -111,8 +111,7 @@ def class_moves(info: ClassInfo) -> bool:
 
 def from_pretrained(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     """`device_map` and quantisation place the model; otherwise it is made on the CPU."""
-    placing = ("device_map", "load_in_8bit", "load_in_4bit", "quantization_config")
-    if any(args.gives((name,)) for name in placing):
+    if any(args.gives((name,)) for name in ("device_map", *_QUANTIZES)):
         return _placed_by_library(frame, node, row, args)
     if args.unpacked:
         return NOTHING

@@ -92,6 +92,15 @@ class ClassInfo:
             for method in info.methods.values():
                 yield info, method
 
+    @property
+    def is_open(self) -> bool:
+        """Whether it has a base that isn't known, or one of its bases has."""
+        return any(info.open_base for info in self.lineage())
+
+    def intercepts(self) -> bool:
+        """Whether a method of its own runs where an attribute is stored, or isn't found."""
+        return any(self.method(name) for name in ("__setattr__", "__getattr__"))
+
     def moves_itself(self) -> bool:
         """Whether a module has a move of its own, which may take anything along."""
         return any(self.method(name) for name in OWN_MOVES)

@@ -93,8 +93,7 @@ def without_rewritten(world: World, facts: Iterable[Fact]) -> Iterator[Fact]:
 def _made(frame: Frame, info: ClassInfo) -> dict[str, Value]:
     """The tensors that a constructor makes on the host, by the attributes that hold them."""
     init = info.reached("__init__")
-    lineage = info.lineage()
-    if init is None or any(each.open_base or MOVES & each.methods.keys() for each in lineage):
+    if init is None or info.is_open or any(info.method(name) for name in MOVES):
         return {}
     ref = (info, "made")
     this = Value(Kind.INSTANCE, data=ref, trait=Trait.SELF)

@@ -16,7 +16,6 @@ from devlint.flow.frames.library import dotted
 from devlint.model import ir
 from devlint.model.reports import Hop
 
-_OF_ATTRIBUTES = ("__setattr__", "__getattr__")
 _NAMES_A_DEVICE = (Kind.DEVICE, Kind.STRING, Kind.NUMBER)
 
 
@@ -72,19 +71,15 @@ def _names_a_device(value: Value) -> bool:
 
 def _is_stored_once(info: ClassInfo, name: str) -> bool:
     """Whether the constructor stores it, and no other method does, nor one that moves."""
-    if info.moves_itself() or any(info.method(method) for method in _OF_ATTRIBUTES):
-        return False
-    if info.open_base or any(each.open_base for each in info.ancestors):
+    if info.moves_itself() or info.intercepts() or info.is_open:
         return False
     init = info.methods.get("__init__")
     if init is None or name not in info.file.scan(init).self_stores:
         return False
-    stored = [
-        method
+    return not any(
+        method is not init and name in each.file.scan(method).self_stores
         for each, method in info.all_methods()
-        if method is not init and name in each.file.scan(method).self_stores
-    ]
-    return not stored
+    )
 
 
 def _left_out(info: ClassInfo, node: ir.Expr) -> bool:

@@ -48,11 +48,10 @@ def may_define(frame: Frame, base: Value, attr: str) -> bool:
         info = found.source
         plain = all(_is_plain(frame, base) for base in info.library_bases())
         dynamic = info.defines("__getattr__") or info.defines("__getattribute__")
-        opened = any(each.open_base for each in info.lineage())
         inherited = base.trait is Trait.SELF and any(
             info in each.lineage() and each.defines(attr) for each in frame.file.classes.values()
         )
-        if opened or dynamic or not plain or inherited or info.defines(attr):
+        if info.is_open or dynamic or not plain or inherited or info.defines(attr):
             return True
         return gives(frame.file, attr) or (base.trait is Trait.SELF and _is_unfinished(frame, info))
     return True
