@@ -89,9 +89,9 @@ class Arguments:
 
 def each_given(node: ir.Expr, values: Sequence[Value]) -> list[Given]:
     """The elements of a sequence, each with its own node where the source shows it."""
-    shown = isinstance(node, ir.Display) and len(node.items) == len(values)
-    nodes = node.items if isinstance(node, ir.Display) and shown else (node,) * len(values)
-    return list(zip(nodes, values, strict=True))
+    if isinstance(node, ir.Display) and len(node.items) == len(values):
+        return list(zip(node.items, values, strict=True))
+    return [(node, value) for value in values]
 
 
 def by_parameter(

@@ -12,9 +12,9 @@ def answer(frame: Frame, node: ir.Expr, value: Value, name: str, *given: Value) 
     """What a method of that name gives, of an object whose class is in sight."""
     info = frame.class_of(value)
     method = None if info is None else info.reached(name)
-    return (
-        NOTHING if method is None else frame.world.invoke(frame, node, method, [value, *given], {})
-    )
+    if method is None:
+        return NOTHING
+    return frame.world.invoke(frame, node, method, [value, *given], {})
 
 
 def sets_up_again(frame: Frame) -> bool:
