@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 from devlint.flow.bodies.classes import is_named_for_data
 from devlint.flow.conditions import unions
-from devlint.flow.devices.named import last_name
 from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Symbol, collection_of
 from devlint.flow.domain.paths import Path, given_tensor, path_value, place_of_path
@@ -22,6 +21,7 @@ from devlint.flow.modules.constructed import typed
 from devlint.flow.modules.holdings import holds_something
 from devlint.flow.syntax.walk import is_static
 from devlint.model import ir
+from devlint.model.trees import last_name
 from devlint.policy import means
 
 _TENSORS = frozenset(

@@ -18,12 +18,12 @@ from devlint.flow.domain.value_joins import NAMED, join_values
 from devlint.flow.domain.values import NOTHING, Kind, Value
 from devlint.flow.frames import library
 from devlint.flow.frames.frame import Frame
-from devlint.flow.operations import arrivals, unpacking
+from devlint.flow.operations import unpacking
 from devlint.flow.operations.dimensions import note_length
 from devlint.flow.syntax import rounds
-from devlint.flow.syntax.walk import descendants
+from devlint.flow.syntax.walk import nodes_of
 from devlint.model import ir
-from devlint.model.trees import last_name
+from devlint.model.trees import called, last_name
 from devlint.policy import means
 
 _MOST_ROUNDS = 4
@@ -171,15 +171,11 @@ def enter(frame: Frame, node: ir.With) -> None:
         if target is not None:
             frame.world.store(frame, target, NOTHING if value.kind is Kind.DEVICE else value)
     frame.run(node.body)
-    if not all(library.dotted(frame, _func(item)) for item, _ in node.items):
-        arrivals.wait(frame)  # leaving it may wait
+    if not all(library.dotted(frame, called(item)) for item, _ in node.items):
+        frame.state.wait()  # leaving it may wait
     frame.expecting, frame.default_is_lent = expecting, lent
     if changed:
         frame.state.default = default
-
-
-def _func(node: ir.Expr) -> ir.Expr:
-    return node.func if isinstance(node, ir.Call) else node
 
 
 def _entered_device(frame: Frame, node: ir.Expr, value: Value) -> Device | None:
@@ -204,7 +200,7 @@ def attempt(frame: Frame, node: ir.Try) -> None:
             frame.state.bind(handler.name, NOTHING)
         frame.run(handler.body)
         joined = join_states(ended, frame.state)
-        if _catches_absence(frame, handler) and ended.alive and frame.state.alive:
+        if _catches_absence(handler) and ended.alive and frame.state.alive:
             _choose_devices(ended, frame.state, joined)
         ended = joined
     frame.state = ended
@@ -221,13 +217,13 @@ def attempt(frame: Frame, node: ir.Try) -> None:
 def _attempt(frame: Frame, node: ir.Try) -> State:
     """The body of a `try`; what holds wherever it may raise. What a handler is there for is no
     surprise: the absence of CUDA, or an attribute that isn't there."""
-    caught = {name for handler in node.handlers for name in _caught(frame, handler)}
+    caught = {name for handler in node.handlers for name in _caught(handler)}
     known, expecting = frame.state.known.get(ACCELERATOR_CHOSEN), frame.expecting
-    if any(_catches_absence(frame, handler) for handler in node.handlers):
+    if any(_catches_absence(handler) for handler in node.handlers):
         frame.state.known[ACCELERATOR_CHOSEN] = True
     frame.expecting |= bool(caught & {"AttributeError", "TypeError"}) and len(node.body) <= 2
     frame.expecting |= any(
-        _goes_on(frame, handler) or _tries_again(frame, node, handler) for handler in node.handlers
+        _goes_on(handler) or _tries_again(node, handler) for handler in node.handlers
     )
     raised = frame.fork()
     for statement in node.body:
@@ -240,21 +236,20 @@ def _attempt(frame: Frame, node: ir.Try) -> State:
     return raised
 
 
-def _goes_on(frame: Frame, handler: ir.Handler) -> bool:
+def _goes_on(handler: ir.Handler) -> bool:
     """Whether a handler takes what torch raises about devices for an answer, and goes on."""
-    if "RuntimeError" not in _caught(frame, handler) or _frees_memory(handler):
+    if "RuntimeError" not in _caught(handler) or _frees_memory(handler):
         return False
-    inside = (node for statement in handler.body for node in descendants(statement))
-    return not any(isinstance(node, (ir.Raise, ir.Call)) for node in inside)
+    return not any(isinstance(node, (ir.Raise, ir.Call)) for node in nodes_of(handler.body))
 
 
 _CATCHES_ALL = frozenset(("RuntimeError", "TypeError", "Exception", "BaseException", ""))
 
 
-def _tries_again(frame: Frame, node: ir.Try, handler: ir.Handler) -> bool:
+def _tries_again(node: ir.Try, handler: ir.Handler) -> bool:
     """Whether a handler works out by other means what the body was to give: what it binds, or what
     it returns."""
-    if not _CATCHES_ALL.intersection(_caught(frame, handler)):
+    if not _CATCHES_ALL.intersection(_caught(handler)):
         return False
     given = _given(node.body)
     return bool(given) and given <= _given(handler.body)
@@ -277,11 +272,9 @@ def _given(body: ir.Body) -> set[str]:
 _CATCHES_ABSENCE = frozenset(("AssertionError", "RuntimeError", "Exception", "BaseException", ""))
 
 
-def _catches_absence(frame: Frame, handler: ir.Handler) -> bool:
+def _catches_absence(handler: ir.Handler) -> bool:
     """Whether a handler is there for machines without CUDA."""
-    return bool(_CATCHES_ABSENCE.intersection(_caught(frame, handler))) and not _frees_memory(
-        handler
-    )
+    return bool(_CATCHES_ABSENCE.intersection(_caught(handler))) and not _frees_memory(handler)
 
 
 def _choose_devices(tried: State, caught: State, joined: State) -> None:
@@ -297,11 +290,11 @@ def _choose_devices(tried: State, caught: State, joined: State) -> None:
 
 def _frees_memory(handler: ir.Handler) -> bool:
     """Whether a handler is there for the end of the accelerator's memory, not for its absence."""
-    nodes = (node for statement in handler.body for node in descendants(statement))
+    nodes = nodes_of(handler.body)
     return any(isinstance(node, ir.Attribute) and node.attr == "empty_cache" for node in nodes)
 
 
-def _caught(frame: Frame, handler: ir.Handler) -> list[str]:
+def _caught(handler: ir.Handler) -> list[str]:
     """The names of the exceptions that a handler catches; "" for a bare `except:`."""
     if handler.type is None:
         return [""]

@@ -16,16 +16,15 @@ from devlint.flow.domain.lattice import CPU, Symbol, is_place_of_argument
 from devlint.flow.domain.traits import REGISTERED
 from devlint.flow.domain.values import Kind, Origin, Value
 from devlint.flow.facts import CachedTensor, Operand
-from devlint.flow.frames.files import ClassInfo, Closure, File
+from devlint.flow.frames.files import ClassInfo, File
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import name_in
 from devlint.flow.modules.placement import is_registered
-from devlint.flow.syntax.walk import descendants, self_attribute
+from devlint.flow.syntax.walk import descendants, first_parameter, nodes_of, self_attribute
 from devlint.model import ir
 from devlint.model.reports import Hop
 from devlint.model.trees import words
 
-_OF_ATTRIBUTES = ("__setattr__", "__getattr__")
 _LOOKS = frozenset(
     ("len", "hasattr", "getattr", "int", "max", "min", "size", "dim", "numel", "any")
 )
@@ -46,9 +45,7 @@ class Cache:
 
 def tell(info: ClassInfo, method: ir.Function, start: Frame, this: Value) -> None:
     """Run a method, and those that call it, once more as they run where it made nothing."""
-    if not start.recording or info.moves_itself():
-        return
-    if any(info.method(name) for name in _OF_ATTRIBUTES):
+    if not start.recording or info.moves_itself() or info.intercepts():
         return
     for cache in _caches(info, method):
         kept = {
@@ -76,7 +73,7 @@ def _runs_once(info: ClassInfo, name: str) -> bool:
 
 
 def _comes_back(info: ClassInfo, method: ir.Function) -> bool:
-    this = method.params[0].name if method.params else ""
+    this = first_parameter(method)
     for statement in method.body:
         match statement:
             case ir.Evaluate(value=ir.Constant()):
@@ -122,8 +119,7 @@ def _rerun(
     for each in info.methods.values():
         calls = info.file.scan(each).self_calls
         if each is method or (method.name in calls and each.name != "__init__"):
-            closure = Closure(each, info.file, (), info, f"{info.node.name}.{each.name}")
-            run_alone(closure, around, this)
+            run_alone(info.closure_of(each), around, this)
     del world.reused[cache.test]
     del world.facts[mark:]
     for name, (statement, operand) in kept.items():
@@ -218,7 +214,7 @@ def _stored(info: ClassInfo, body: ir.Body, this: str) -> set[str]:
     """The attributes that statements store, themselves or by a method of the class that they
     call."""
     found: set[str] = set()
-    for node in (node for statement in body for node in descendants(statement)):
+    for node in nodes_of(body):
         match node:
             case ir.Assign(targets=targets):
                 for target in targets:
@@ -297,7 +293,6 @@ def _is_stored_there_alone(info: ClassInfo, method: ir.Function, branch: ir.If, 
             return False
     return not any(
         name in each.file.scan(other).self_stores
-        for each in info.lineage()
-        for other in each.methods.values()
+        for each, other in info.all_methods()
         if other is not method and other.name != "__init__" and other.name not in called
     )

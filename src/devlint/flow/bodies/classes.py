@@ -10,7 +10,7 @@ from devlint.flow.frames.files import ClassInfo, File
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted
 from devlint.flow.syntax.testing import is_class_of_tests
-from devlint.flow.syntax.walk import descendants, self_attribute
+from devlint.flow.syntax.walk import names_in, self_attribute
 from devlint.model import ir
 from devlint.model.trees import called, dotted_name, last_name
 from devlint.policy import means
@@ -31,7 +31,7 @@ def declare_class(frame: Frame, node: ir.Class) -> ClassInfo:
     info.bases = tuple(base for base in bases if base != "builtins.object")
     above = (each for b in info.bases if isinstance(b, ClassInfo) for each in b.lineage())
     info.ancestors = tuple(dict.fromkeys(above))
-    unseen = any(isinstance(b, str) and not _is_closed(frame, b) for b in info.bases)
+    unseen = any(isinstance(b, str) and not _is_closed(b) for b in info.bases)
     info.open_base = unseen or bool(means("mixin", node.name, "class"))
     _declare_members(frame, info)
     info.is_module = _is_module(frame, info)
@@ -65,7 +65,7 @@ def _base(frame: Frame, node: ir.Expr) -> ClassInfo | str:
     return name or "?"
 
 
-def _is_closed(frame: Frame, name: str) -> bool:
+def _is_closed(name: str) -> bool:
     """Whether all that a library's class defines is known: torch's own modules, and Python's."""
     return name.startswith(("torch.nn.", "abc.", "typing.", "builtins.", "torch.utils.data."))
 
@@ -212,7 +212,7 @@ def _of_samples(file: File) -> frozenset[str]:
     if file.of_samples is None:
         found: set[str] = set()
         by_data: set[str] = set()
-        by_others = {name for s in file.body if not isinstance(s, _DEFINES) for name in _named(s)}
+        by_others = {name for s in file.body if not isinstance(s, _DEFINES) for name in names_in(s)}
         for statement in file.body if file.guest is None else ():
             collates = _is_named_to_collate(statement)
             body = statement.body if isinstance(statement, ir.Class) else (statement,)
@@ -227,10 +227,6 @@ def _of_samples(file: File) -> frozenset[str]:
 
 
 _DEFINES = (ir.Class, ir.Function, ir.Import, ir.ImportFrom)
-
-
-def _named(statement: ir.Stmt) -> Iterable[str]:
-    return (node.id for node in descendants(statement) if isinstance(node, ir.Name))
 
 
 def _is_named_to_collate(statement: ir.Stmt) -> bool:

@@ -20,7 +20,7 @@ from devlint.flow.frames import library
 from devlint.flow.frames.files import ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
 from devlint.model import ir
-from devlint.model.trees import dotted_name
+from devlint.model.trees import called, dotted_name
 from devlint.policy import means
 
 
@@ -86,8 +86,7 @@ _TRANSPARENT = frozenset(
 
 def _transparent(frame: Frame, decorator: ir.Expr) -> bool:
     """Whether a decorated function does what its body says."""
-    func = decorator.func if isinstance(decorator, ir.Call) else decorator
-    return library.dotted(frame, func) in _TRANSPARENT
+    return library.dotted(frame, called(decorator)) in _TRANSPARENT
 
 
 _COMPILERS = frozenset((*FOR_ACCELERATORS, "numba", "jax", "taichi", "warp"))
@@ -96,14 +95,13 @@ _COMPILERS = frozenset((*FOR_ACCELERATORS, "numba", "jax", "taichi", "warp"))
 def _compiles(frame: Frame, decorator: ir.Expr) -> bool:
     """Whether another compiler than torch's reads the body: in a kernel of Triton's, numbers have
     a `.to()`. A project may hand such a compiler on: `from project.compat import triton`."""
-    func = decorator.func if isinstance(decorator, ir.Call) else decorator
+    func = called(decorator)
     words = (library.dotted(frame, func) or dotted_name(func)).split(".")
     return words[-1] in COMPILES and not _COMPILERS.isdisjoint(words)
 
 
 def _is_fixture(frame: Frame, decorator: ir.Expr) -> bool:
-    func = decorator.func if isinstance(decorator, ir.Call) else decorator
-    return library.dotted(frame, func) == "pytest.fixture"
+    return library.dotted(frame, called(decorator)) == "pytest.fixture"
 
 
 def define_class(frame: Frame, node: ir.Class) -> None:

@@ -17,11 +17,10 @@ def run_while_made(info: ClassInfo) -> set[str]:
     if info.method("__init__") is None or not info.is_module:
         return set()
     callers: dict[str, set[str]] = {n: set() for n, m in info.methods.items() if not runs_again(m)}
-    for each in info.lineage():
-        for name, method in each.methods.items():
-            scan = each.file.scan(method)
-            for called in callers.keys() & (scan.self_calls | scan.applied) - {name}:
-                callers[called].add(name)
+    for each, method in info.all_methods():
+        scan = each.file.scan(method)
+        for called in callers.keys() & (scan.self_calls | scan.applied) - {method.name}:
+            callers[called].add(method.name)
     early = {"__init__"}
     while more := {name for name, by in callers.items() if by and by <= early} - early:
         early |= more

@@ -23,7 +23,14 @@ from devlint.flow.frames.files import Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import BUILTINS, library_value
 from devlint.flow.frames.record import Record
-from devlint.flow.operations import arrivals, attributes, operators, placeholders, unpacking
+from devlint.flow.operations import (
+    arrivals,
+    attributes,
+    containers,
+    operators,
+    placeholders,
+    unpacking,
+)
 from devlint.model import ir
 
 
@@ -75,10 +82,6 @@ def _slice(frame: Frame, node: ir.Slice) -> Value:
         if part is not None:
             evaluate(frame, part)
     return Value(Kind.UNKNOWN, trait=Trait.SLICE)
-
-
-def _call(frame: Frame, node: ir.Call) -> Value:
-    return calls.call(frame, node)
 
 
 def _binary(frame: Frame, node: ir.Binary) -> Value:
@@ -233,12 +236,9 @@ def _comprehension(frame: Frame, node: ir.Comprehension) -> Value:
     for ref in inside.heap.written:
         if ref not in frame.state.heap:
             frame.state.heap[ref] = inside.heap[ref]
-    kinds = {"set": Kind.SET, "dict": Kind.DICT, "generator": Kind.UNKNOWN}
-    kind = kinds.get(node.kind, Kind.LIST)
-    if kind is Kind.UNKNOWN:
-        return Value(
-            Kind.TUPLE, data=frame.allocate(node, Object(element=element)), trait=Trait.LAZY
-        )
+    if node.kind == "generator":
+        return containers.lazily(frame, node, Object(element=element))
+    kind = {"set": Kind.SET, "dict": Kind.DICT}.get(node.kind, Kind.LIST)
     return Value(kind, data=frame.allocate(node, Object(element=element)))
 
 
@@ -268,14 +268,14 @@ def _starred(frame: Frame, node: ir.Starred) -> Value:
 
 def _await(frame: Frame, node: ir.Await) -> Value:
     evaluate(frame, node.value)
-    arrivals.wait(frame)
+    frame.state.wait()
     return NOTHING
 
 
 def _yield(frame: Frame, node: ir.Yield) -> Value:
     value = NONE if node.value is None else evaluate(frame, node.value)
     generators.note_yielded(frame, node, value)
-    arrivals.wait(frame)  # what gets it may wait
+    frame.state.wait()  # what gets it may wait
     return NOTHING
 
 
@@ -290,7 +290,7 @@ EVALUATORS: dict[type, Callable[[Frame, Any], Value]] = {
     ir.Attribute: _attribute,
     ir.Subscript: _subscript,
     ir.Slice: _slice,
-    ir.Call: _call,
+    ir.Call: calls.call,
     ir.Binary: _binary,
     ir.Unary: _unary,
     ir.Boolean: _boolean,

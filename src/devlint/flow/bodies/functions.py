@@ -27,7 +27,6 @@ from devlint.flow.frames.files import Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.world import Answer
 from devlint.flow.modules.placement import forget_optimizer, place_module
-from devlint.flow.operations import arrivals
 from devlint.model import ir
 
 _INLINED_FOR_EACH = 100
@@ -44,18 +43,18 @@ def invoke(
     """What a call of a function of the file returns, and what it does to objects."""
     frame.state.known.update(required(frame, closure))
     if not _can_be_followed(frame, closure, positional):
-        arrivals.wait(frame)
+        frame.state.wait()
         _forget(frame, closure, positional, keywords)
         return NOTHING
     if _leads_nowhere(frame, closure, positional, keywords):
-        arrivals.wait(frame)
+        frame.state.wait()
         return NONE
     question = answers.question(frame, closure, positional, keywords)
     receiver = frame.object(positional[0]) if positional else None
     told = None if question is None else frame.world.answers.get(question)
     given = () if question is None else answers.traces(positional, keywords)
     if told is not None and told.receiver is receiver:
-        arrivals.wait(frame)
+        frame.state.wait()
         return answers.told_again(told, given)
     known = frame.known_in(closure.file)
     frame.world.step(len(frame.state.heap))
@@ -84,7 +83,7 @@ def invoke(
     if value.trace is not None and value.kind in TENSORS:
         value = value.step(Sort.CALL, node)
     if generators.is_generator(closure):
-        arrivals.wait(frame)
+        frame.state.wait()
         _forget(frame, closure, positional, keywords)
         return generators.elements(frame, node, inner)
     changed = False
@@ -96,7 +95,7 @@ def invoke(
     frame.state.default, frame.state.copies = inner.state.default, inner.state.copies
     frame.state.busy = inner.state.busy
     if inner.is_guest:
-        arrivals.wait(frame)  # what began there can't be pointed at
+        frame.state.wait()  # what began there can't be pointed at
     return value
 
 
@@ -255,11 +254,12 @@ def run_alone(
     settled = {**around.known_in(closure.file), **(known or {}), **before(around, closure)}
     around.world.step(len(around.state.heap))
     state = State({}, Heap(around.state.heap), settled, around.state.default)
+    outer = closure.owner.guard if closure.owner is not None else around.guard
     frame = Frame(
         around.world, closure.file, state, function, closure.qualname,
         role_of(closure.name, closure.owner, around.role, closure.file), closure.owner,
-        closure.scopes, guard=guard_of(frame_guard(closure, around), function.decorators, around),
-        recording=around.recording and (inherited or not _is_guest(around, closure)),
+        closure.scopes, guard=guard_of(outer, function.decorators, around),
+        recording=around.recording and (inherited or closure.file is around.world.home),
         inherited=inherited,
     )  # fmt: skip
     if frame.guard is Guard.NONE and (function.name == "cuda" or is_asked_for(frame, function)):
@@ -292,11 +292,3 @@ def _tell(frame: Frame, mark: int) -> None:
     assert isinstance(frame.function, ir.Function)
     ignored.tell(frame, frame.function, mark)
     precision.tell(frame, mark)
-
-
-def _is_guest(frame: Frame, closure: Closure) -> bool:
-    return closure.file is not frame.world.home
-
-
-def frame_guard(closure: Closure, around: Frame) -> Guard:
-    return closure.owner.guard if closure.owner is not None else around.guard

@@ -9,7 +9,7 @@ from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.lattice import THE_MODULE, Symbol
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.values import NOTHING, Kind, Origin, Value
-from devlint.flow.frames.files import ClassInfo, Closure
+from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.model import ir
 
@@ -25,8 +25,7 @@ def gather(info: ClassInfo, start: Frame, silent: Frame, this: Value) -> None:
     }
     added: dict[str, list[Value]] = {}
     for method in _filling(info, empty.keys()) if empty else ():
-        closure = Closure(method, info.file, (), info, f"{info.node.name}.{method.name}")
-        ended = run_alone(closure, silent, this).state.heap
+        ended = run_alone(info.closure_of(method), silent, this).state.heap
         for name in info.file.scan(method).self_fills & empty.keys():
             found = ended.get(empty[name])
             added.setdefault(name, []).append(NOTHING if found is None else found.elements())

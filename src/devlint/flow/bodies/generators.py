@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from devlint.flow.domain.state import Object
-from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.value_joins import join_all
-from devlint.flow.domain.values import NOTHING, Kind, Value
+from devlint.flow.domain.values import NOTHING, Value
 from devlint.flow.frames.files import Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted
 from devlint.flow.operations import unpacking
+from devlint.flow.operations.containers import lazily
 from devlint.model import ir
 from devlint.model.trees import called
 
@@ -34,4 +34,4 @@ def elements(frame: Frame, node: ir.Expr, inner: Frame) -> Value:
     if not all(dotted(inner, called(each)).startswith("torch.") for each in decorators):
         return NOTHING  # a context manager, a fixture ...
     made = Object(element=join_all(inner.yielded))
-    return Value(Kind.TUPLE, data=frame.allocate(node, made), trait=Trait.LAZY)
+    return lazily(frame, node, made)

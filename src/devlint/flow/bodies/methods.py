@@ -21,7 +21,7 @@ from devlint.flow.domain.value_joins import join_values
 from devlint.flow.domain.values import Kind, Origin, Value
 from devlint.flow.facts import Role
 from devlint.flow.frames import fields
-from devlint.flow.frames.files import CONSTRUCTORS, ClassInfo, Closure
+from devlint.flow.frames.files import CONSTRUCTORS, ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import name_in
 from devlint.flow.modules import groups
@@ -57,15 +57,15 @@ def run_class(info: ClassInfo, around: Frame) -> None:
             _store_fields(info, around, this)
         init = info.method("__post_init__")  # what Python writes calls it at its end
     if init is not None:
-        start = run_alone(_closure(info, init[1], init[0]), around, this)
+        start = run_alone(info.closure_of(init[1], init[0]), around, this)
         as_methods_ask(info, init[1], start.state.heap)
         start.state.known = _known_of_object(around, start)
     made = start
     start = _after_setup(info, around, start, this)
     if info.is_module:
         register(info, start, this)
-        gather(info, start, replace_recording(start), this)
-    elif any(each.open_base for each in info.lineage()):
+        gather(info, start, silenced(start), this)
+    elif info.is_open:
         leave_open(start, this)
     made_with = run_while_made(info)
     for name, method in _callers_first(info):
@@ -78,13 +78,13 @@ def run_class(info: ClassInfo, around: Frame) -> None:
         on_host = is_exporting(info, name) or is_trying_itself(info, method)
         known = {ALL_ON_HOST: True} if on_host else None
         own = run_alone(
-            _closure(info, method), made if early else start, receiver, known, while_made=early
+            info.closure_of(method), made if early else start, receiver, known, while_made=early
         )
         if info.is_module and receiver is this and not early:
             unregistered.tell_filled(info, made, own, this)
             cached.tell(info, method, start, this)
     for base, name in inherited(info, start, this):
-        run_alone(_closure(info, base.methods[name], base), start, this, inherited=True)
+        run_alone(info.closure_of(base.methods[name], base), start, this, inherited=True)
     tell_kept_tensors(info, start)
     tell(info, start)
 
@@ -150,12 +150,6 @@ def _where_defined(info: ClassInfo, around: Frame) -> Frame:
     )  # fmt: skip
 
 
-def _closure(info: ClassInfo, method: ir.Function, source: ClassInfo | None = None) -> Closure:
-    """A method as one of a class. `source` is the class that defines it, where that is a base."""
-    file = info.file if source is None else source.file
-    return Closure(method, file, (), info, f"{info.node.name}.{method.name}")
-
-
 def _receiver(info: ClassInfo, around: Frame) -> Value:
     kind = Kind.MODULE if info.is_module else Kind.INSTANCE
     ref = (info, "self")
@@ -178,7 +172,7 @@ def _after_setup(info: ClassInfo, around: Frame, start: Frame, this: Value) -> F
     )  # fmt: skip
     merged.state.env = {}
     merged.state.alive = True
-    ready = replace_recording(start)
+    ready = silenced(start)
     ready.state = start.fork()
     if info.is_module:
         place_parts(info, ready, this)
@@ -186,7 +180,7 @@ def _after_setup(info: ClassInfo, around: Frame, start: Frame, this: Value) -> F
     changed: dict[object, list[Object]] = {}
     setups = [m for n, m in info.methods.items() if _sets_up(info, n, m)]
     for method in setups[:_SETUP_ROUNDS]:
-        ended = run_alone(_closure(info, method), replace_recording(ready), this)
+        ended = run_alone(info.closure_of(method), silenced(ready), this)
         for ref in ended.state.heap.written:
             found = ended.state.heap[ref]
             if method.name == "cuda":
@@ -204,7 +198,7 @@ def _after_setup(info: ClassInfo, around: Frame, start: Frame, this: Value) -> F
     return merged
 
 
-def replace_recording(frame: Frame) -> Frame:
+def silenced(frame: Frame) -> Frame:
     """The same frame, recording nothing."""
     return Frame(
         frame.world, frame.file,
@@ -251,7 +245,7 @@ def _merge(info: ClassInfo, before: Object, ends: list[Object], is_self: bool) -
             known = entries.get(name)
             if known is not None:
                 entries[name] = _where_it_is(join_values(known, _unreleased(value)))
-            elif not any(each.open_base for each in info.lineage()):
+            elif not info.is_open:
                 entries[name] = _unreleased(
                     value
                 )  # else a base that isn't seen may have set it before

@@ -83,7 +83,7 @@ def _registered(info: ClassInfo, frame: Frame, name: str, value: Value) -> Value
         rows = frame.object(inside) if inside.kind.is_container else None
         if found is not None and inside.kind is Kind.MODULE:
             along = unregistered.is_registered_elsewhere(info, frame, name, found)
-            for each in (*(found.items or ()), *found.entries.values(), found.element):
+            for each in found.inside:
                 place_module(frame, each, THE_MODULE if along else UNKNOWN, moves)
         elif rows is not None and rows.elements().kind is Kind.MODULE:
             if unregistered.is_registered_elsewhere(info, frame, name, rows):
@@ -93,11 +93,7 @@ def _registered(info: ClassInfo, frame: Frame, name: str, value: Value) -> Value
 
 def _is_called(info: ClassInfo, name: str) -> bool:
     """Whether a method calls what an attribute holds, as one does with modules."""
-    return any(
-        name in each.file.scan(method).self_calls
-        for each in info.lineage()
-        for method in each.methods.values()
-    )
+    return any(name in each.file.scan(method).self_calls for each, method in info.all_methods())
 
 
 def tell_kept_tensors(info: ClassInfo, frame: Frame) -> None:

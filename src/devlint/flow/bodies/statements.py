@@ -22,8 +22,6 @@ from devlint.flow.frames.frame import Frame
 from devlint.flow.operations import arrivals, containers, meet, operators, stores, unpacking
 from devlint.model import ir
 
-_MOST_ROUNDS = 4
-
 
 def run(frame: Frame, body: ir.Body) -> None:
     """Run statements one after the other, as long as the path goes on."""
@@ -163,14 +161,6 @@ def _assert(frame: Frame, node: ir.Assert) -> None:
     narrow.assume(frame, node.test, True)
 
 
-def _import(frame: Frame, node: ir.Import) -> None:
-    library.import_names(frame, node)
-
-
-def _import_from(frame: Frame, node: ir.ImportFrom) -> None:
-    library.import_from(frame, node)
-
-
 def _scope(frame: Frame, node: ir.Scope) -> None:
     if node.kind == "global":
         frame.globals = frame.globals | frozenset(node.names)
@@ -194,7 +184,7 @@ _STATEMENTS: dict[type, Callable[[Frame, Any], None]] = {
     ir.Match: branches.match,
     ir.Function: definitions.define_function,
     ir.Class: definitions.define_class,
-    ir.Import: _import,
-    ir.ImportFrom: _import_from,
+    ir.Import: library.import_names,
+    ir.ImportFrom: library.import_from,
     ir.Scope: _scope,
 }

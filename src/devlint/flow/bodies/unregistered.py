@@ -19,7 +19,15 @@ from devlint.flow.modules.holdings import holds_something
 from devlint.flow.modules.keyed import is_numbered
 from devlint.flow.modules.rewritten import is_moved_by_hand
 from devlint.flow.operations.unpacking import outermost
-from devlint.flow.syntax.walk import descendants, is_static, mentions, self_attribute
+from devlint.flow.syntax.walk import (
+    descendants,
+    first_parameter,
+    is_static,
+    mentions,
+    names_in,
+    nodes_of,
+    self_attribute,
+)
 from devlint.model import ir
 from devlint.model.trees import dotted_name, last_name
 
@@ -88,7 +96,7 @@ def _is_given_part(info: ClassInfo, node: ir.Expr) -> bool:
     if init is None or not isinstance(node, ir.Name):
         return False
     names = [parameter.name for parameter in init[1].params[1:]]
-    for call in (inside for statement in info.file.body for inside in descendants(statement)):
+    for call in nodes_of(info.file.body):
         if isinstance(call, ir.Call) and dotted_name(call.func) == info.node.name:
             given = {e.keyword or name: e.value for e, name in zip_longest(call.args, names) if e}
             if node.id in given and _is_part(given[node.id]):
@@ -105,7 +113,7 @@ def _shown(node: ir.Expr) -> tuple[ir.Expr, ...]:
             return tuple(value for _, value in pairs)
         case ir.Comprehension(element=element, clauses=(clause,)):
             each = _owner(element)
-            return _gone_over(clause.iter) if each in _names(clause.target) else (element,)
+            return _gone_over(clause.iter) if each in names_in(clause.target) else (element,)
     return (node,)
 
 
@@ -114,10 +122,6 @@ def _gone_over(node: ir.Expr) -> tuple[ir.Expr, ...]:
     if isinstance(node, ir.Call):
         return tuple(each.value for each in node.args) or (node.func,)
     return _shown(node)
-
-
-def _names(target: ir.Expr) -> Iterator[str]:
-    return (node.id for node in descendants(target) if isinstance(node, ir.Name))
 
 
 def tell_filled(info: ClassInfo, made: Frame, ended: Frame, this: Value) -> None:
@@ -140,15 +144,12 @@ _REGISTERS = {"add_module", "register_module", "__setattr__"}
 def is_registered_elsewhere(info: ClassInfo, frame: Frame, name: str, found: Object) -> bool:
     """Whether the same modules are registered in another way: as attributes of their own, in a
     `ModuleList(self.layers)`, by `add_module`, `register_parameter`, `setattr` or `__setattr__`."""
-    for each in info.lineage():
-        for method in each.methods.values():
-            scan = each.file.scan(method)
-            if name in scan.wrapped or _REGISTERS & scan.self_calls:
-                return True
-            if "setattr" in scan.called:
-                return True
-            if "register_parameter" in scan.self_calls and _registers_several(method):
-                return True
+    for each, method in info.all_methods():
+        scan = each.file.scan(method)
+        if name in scan.wrapped or _REGISTERS & scan.self_calls or "setattr" in scan.called:
+            return True
+        if "register_parameter" in scan.self_calls and _registers_several(method):
+            return True
     this = frame.state.heap.get((info, "self"))
     modules = {n: v for n, v in this.entries.items() if v.kind is Kind.MODULE} if this else {}
     methods = [(each, frame.world.descendants(each)) for each in info.methods.values()]
@@ -156,7 +157,7 @@ def is_registered_elsewhere(info: ClassInfo, frame: Frame, name: str, found: Obj
     if _is_made_of_parts(methods, name) or _is_added(methods, name, modules, count):
         return True
     own = {(info, "self"), *_reached(frame, modules.values())}
-    refs = list(_refs(_held(found)))
+    refs = list(_refs(found.inside))
     return bool(refs) and all(outermost(ref) in own for ref in refs)
 
 
@@ -168,13 +169,9 @@ def _reached(frame: Frame, modules: Iterable[Value]) -> set[Ref]:
         ref = waiting.pop()
         inner = frame.state.heap.get(ref)
         if ref not in found and inner is not None:
-            waiting.extend(_refs(_held(inner)))
+            waiting.extend(_refs(inner.inside))
         found.add(ref)
     return found
-
-
-def _held(found: Object) -> tuple[Value, ...]:
-    return (*(found.items or ()), *found.entries.values(), found.element)
 
 
 def _refs(values: Iterable[Value]) -> Iterator[Ref]:
@@ -187,7 +184,7 @@ def _is_added(methods: _Methods, name: str, modules: Container[str], count: int)
     list that one is made of: `steps.append(self.layers[-1])`, `nn.Sequential(*steps)`; or all of
     it into one: `nn.Sequential(self.kept[0], nn.ReLU(), self.kept[1])`."""
     for method, inside in methods:
-        this = method.params[0].name if method.params else ""
+        this = first_parameter(method)
         parts = set(_parts_of(inside, f"{this}.{name}"))
         lists = set(_listed(inside))
         for node in inside:
@@ -309,7 +306,7 @@ def _parts_of(inside: list[ir.Node], text: str) -> Iterator[str]:
     """The names of loops over a container: `for part, scale in zip(parts, scales)`."""
     for loop in inside:
         if isinstance(loop, ir.For) and mentions(loop.iter, text):
-            yield from _names(loop.target)
+            yield from names_in(loop.target)
 
 
 def _harmless(info: ClassInfo, inside: list[ir.Node], names: set[str]) -> Iterator[ir.Node]:

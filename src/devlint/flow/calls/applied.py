@@ -15,6 +15,7 @@ from devlint.flow.domain.values import NOTHING, Kind, OneOf, Value
 from devlint.flow.frames.arguments import Arguments, Given, fits
 from devlint.flow.frames.files import Closure
 from devlint.flow.frames.frame import Frame
+from devlint.flow.operations.containers import lazily
 from devlint.flow.operations.unpacking import element_of
 from devlint.model import ir
 from devlint.torchapi.effects import Arg
@@ -31,7 +32,7 @@ class Partial:
     args: Arguments
 
 
-def partial(frame: Frame, args: Arguments) -> Value:
+def partial(args: Arguments) -> Value:
     """`partial(torch.zeros, device=device)`"""
     given = args.positional()
     if args.unpacked or not given or given[0][1].kind not in (Kind.LIBRARY, Kind.FUNCTION):
@@ -104,7 +105,7 @@ def mapped(frame: Frame, node: ir.Call, args: Arguments, call: Call) -> Value:
         return NOTHING
     one_by_one = known is not None and known.items is not None and len(sources) == 1
     found = Object(items=tuple(results)) if one_by_one else Object(element=results[0])
-    return Value(Kind.TUPLE, data=frame.allocate(node, found), trait=Trait.LAZY)
+    return lazily(frame, node, found)
 
 
 def _told_apart(frame: Frame, node: ir.Call, value: Value, at: int) -> Value:

@@ -12,7 +12,7 @@ from devlint.flow.domain.values import NOTHING, Kind, Value
 from devlint.flow.effects import moves, transfer
 from devlint.flow.effects.model_overlays import encoding_method
 from devlint.flow.frames.arguments import Arguments
-from devlint.flow.frames.files import Bound, ClassInfo, Closure
+from devlint.flow.frames.files import Bound, ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.operations import arrivals, containers
 from devlint.flow.syntax.walk import is_static
@@ -35,12 +35,9 @@ def call_super(
         return base.but(trait=Trait.SELF)
     info = frame.owner
     for parent in info.bases if info is not None else ():
-        if isinstance(parent, ClassInfo):
-            method = parent.method(func.attr)
-            if method is not None:
-                name = f"{method[0].node.name}.{func.attr}"
-                closure = Closure(method[1], method[0].file, (), method[0], name)
-                return call_function(frame, node, closure, args, base.but(trait=Trait.SELF))
+        method = parent.reached(func.attr) if isinstance(parent, ClassInfo) else None
+        if method is not None:
+            return call_function(frame, node, method, args, base.but(trait=Trait.SELF))
     row = frame.world.table.get(f"torch.nn.Module.{func.attr}")
     if row is not None and row.effect is Effect.REGISTER:
         return transfer.apply(frame, node, row, replace(args, receiver=(func.value, base)))

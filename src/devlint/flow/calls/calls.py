@@ -28,7 +28,6 @@ from devlint.flow.domain.values import (
 from devlint.flow.effects import frameworks, moves, transfer
 from devlint.flow.effects.collectives import note_option
 from devlint.flow.effects.model_overlays import encoded, encoding
-from devlint.flow.effects.python_overlays import pairs
 from devlint.flow.facts import AttributeRead, Comparison, Revealed
 from devlint.flow.frames.arguments import Arguments, Given
 from devlint.flow.frames.files import Bound, ClassInfo, Closure
@@ -64,7 +63,7 @@ def call(frame: Frame, node: ir.Call) -> Value:
     elif isinstance(func, ir.Name):
         value = frame.evaluate(func)
         if func.id == "super" and value.kind is Kind.LIBRARY:
-            return _super(frame, node)
+            return _super(frame)
     else:
         value = frame.evaluate(func)
     return call_value(frame, node, func, value, arguments(frame, node))
@@ -141,11 +140,11 @@ def _call_value(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
         if wrapper is not NOTHING:
             return wrapper
         give_away(frame, (given for _, given in args.all))
-    arrivals.wait(frame)
+    frame.state.wait()
     return unknown_calls.called(frame, node, func, args) if kind is Kind.UNKNOWN else NOTHING
 
 
-def _super(frame: Frame, node: ir.Call) -> Value:
+def _super(frame: Frame) -> Value:
     """`super()`: the receiver, whose class is the next one."""
     function = frame.function
     if isinstance(function, ir.Function) and function.params:
@@ -221,7 +220,7 @@ def _call_method(
     if value.kind is Kind.UNKNOWN and value.trait is not Trait.IF_MODULE:
         if kind is Kind.UNKNOWN and attr not in _OF_SCALERS:
             give_away(frame, (given for _, given in args.all))
-        arrivals.wait(frame)
+        frame.state.wait()
         if kind is Kind.UNKNOWN and attr == "get_device" and not args.all:
             return device_index.of_unknown(frame, func, base)
         if kind is Kind.MODULE and attr in SAME_MODULE:
@@ -255,9 +254,8 @@ def _proves_module(base: Value, attr: str) -> bool:
 
 
 def _defines(frame: Frame, base: Value, attr: str) -> bool:
-    found = frame.object(base)
-    source = None if found is None else found.source
-    return isinstance(source, ClassInfo) and source.method(attr) is not None
+    info = frame.class_of(base)
+    return info is not None and info.method(attr) is not None
 
 
 def _move(frame: Frame, node: ir.Call, func: ir.Attribute, base: Value, args: Arguments) -> Value:
@@ -295,7 +293,9 @@ def _unknown_method(
         if attr == "values":
             return base
         if attr == "items":
-            return pairs(frame, node, NOTHING, path_value(f"{base.data.text}[i]", given=True))
+            return containers.pairs(
+                frame, node, NOTHING, path_value(f"{base.data.text}[i]", given=True)
+            )
     if attr in SAME_MODULE and (not args.all or attr in ("train", "requires_grad_")):
         return base
     if attr == "clone" and not args.all:

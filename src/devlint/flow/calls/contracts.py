@@ -19,7 +19,7 @@ from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import TENSORS, Kind, Value
 from devlint.flow.facts import Fact, Indexing
 from devlint.flow.facts.meetings import met
-from devlint.flow.frames.arguments import Arguments, Given
+from devlint.flow.frames.arguments import Arguments, Given, each_given
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.world import Trial
@@ -79,7 +79,7 @@ def needed(frame: Frame, node: ir.Call, module: Value, part: Value, args: Argume
     seen, without those that may be elsewhere than the module. Of several modules, as those in a
     list are, one has to need them."""
     objects = frame.objects(part)
-    inputs = list(_inputs(frame, node, args))
+    inputs = list(_inputs(frame, args))
     place = frame.place(module)
     strangers = {
         each.mark for each in inputs if difference(place, frame.place(each.value)) is not None
@@ -110,7 +110,7 @@ def forward_of(module: Object) -> tuple[ClassInfo, ir.Function] | None:
     return info.method("forward") if isinstance(info, ClassInfo) else None
 
 
-def _inputs(frame: Frame, node: ir.Call, args: Arguments) -> Iterator[_Input]:
+def _inputs(frame: Frame, args: Arguments) -> Iterator[_Input]:
     for number, (argument, value) in enumerate(args.all):
         items = _items(frame, argument.value, value)
         for place, (part, each) in enumerate(items):
@@ -126,12 +126,7 @@ def _items(frame: Frame, node: ir.Expr, value: Value) -> list[Given]:
     found = frame.object(value)
     if found is None:
         return []
-    if found.items is None:
-        return [(node, found.element)]
-    nodes: tuple[ir.Expr, ...] = (node,) * len(found.items)
-    if isinstance(node, ir.Display) and len(node.items) == len(found.items):
-        nodes = node.items
-    return list(zip(nodes, found.items, strict=True))
+    return [(node, found.element)] if found.items is None else each_given(node, found.items)
 
 
 def _followed(
@@ -146,17 +141,23 @@ def _followed(
     marks = {each.mark for each in inputs}
     if args.unpacked or function in frame.world.tried:
         return _Run(set(), marks, marks)
-    name = f"{owner.node.name}.{function.name}"
-    state = State({}, Heap(frame.state.heap), frame.known_in(owner.file), frame.state.default)
-    alone = Frame(
-        frame.world, owner.file, state, function, name, owner.role, owner, recording=False
-    )
+    alone = alone_with(frame, method, frame.known_in(owner.file))
     _bind(alone, function, module, _marked(alone, args, inputs))
     tried = _try(alone, function)
     meeting = (each for fact in tried.facts if not _is_lookup(fact) for each in met(fact))
     found = {step for operand in meeting for step in steps(operand.value.trace)}
     returned = {step for each, state in alone.returns for step in _steps_of(each, state)}
     return _Run(found & marks, tried.escaped & marks, returned & marks)
+
+
+def alone_with(
+    frame: Frame, method: tuple[ClassInfo, ir.Function], known: dict[str, bool]
+) -> Frame:
+    """A frame in which a method runs by itself, of which nothing is told."""
+    owner, function = method
+    state = State({}, Heap(frame.state.heap), known, frame.state.default)
+    name = owner.closure_of(function).qualname
+    return Frame(frame.world, owner.file, state, function, name, owner.role, owner, recording=False)
 
 
 def _steps_of(value: Value, state: State) -> Iterator[Step]:

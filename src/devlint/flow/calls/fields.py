@@ -118,7 +118,7 @@ def _of_library(names: tuple[str, ...], args: Arguments) -> dict[str, Value]:
 def _defaults(info: ClassInfo, names: tuple[str, ...]) -> dict[str, Value]:
     """What fields are that nothing is given for."""
     found = dict[str, Value]()
-    for each in reversed(list(info.lineage())):
+    for each in reversed(info.lineage()):
         found.update((name, each.env[name]) for name in names if name in each.env)
     return found
 

@@ -10,7 +10,7 @@ from devlint.flow.domain.lattice import UNKNOWN
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.values import NONE, NOTHING, TENSORS, Kind, Origin, Value
 from devlint.flow.frames.arguments import Arguments
-from devlint.flow.frames.files import Bound, ClassInfo, Closure
+from devlint.flow.frames.files import Bound, ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.model import ir
 from devlint.torchapi.spellings import CONTEXT, FUNCTION
@@ -67,12 +67,8 @@ def _run(
     context: Value | None = None,
 ) -> Value:
     """Run a pass: all are static methods, whatever their decorators."""
-    method = info.method(name)
-    if method is None:
-        return NOTHING
-    owner, function = method
-    closure = Closure(function, owner.file, (), owner, f"{owner.node.name}.{name}")
-    return call_function(frame, node, closure, args, context)
+    method = info.reached(name)
+    return NOTHING if method is None else call_function(frame, node, method, args, context)
 
 
 def _positional(node: ir.Call, values: tuple[Value, ...] | list[Value]) -> Arguments:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from devlint.flow.devices.named import last_name
 from devlint.flow.domain.derivation import first
 from devlint.flow.domain.values import MADE, Value
 from devlint.model import ir
+from devlint.model.trees import last_name
 
 
 def is_of_integers(value: Value) -> bool:

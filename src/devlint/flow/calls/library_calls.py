@@ -42,7 +42,7 @@ def call_library(
     if name in applied.EXAMPLES:
         applied.run_on_example(frame, node, args, applied.EXAMPLES[name], call)
     if name == "functools.partial":
-        return applied.partial(frame, args)
+        return applied.partial(args)
     if name in fields.NAMESPACES:
         return fields.namespace(frame, node, name, args)
     if name == "collections.namedtuple":

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from devlint.flow.calls import contracts, directed, fields, outputs
+from devlint.flow.calls import contracts, fields, outputs
 from devlint.flow.calls.function_calls import call_function
 from devlint.flow.calls.judged import given_by, is_told, parts, told_by_call
-from devlint.flow.calls.module_inputs import may_hold_tensors
+from devlint.flow.calls.module_inputs import is_given_device, may_hold_tensors
 from devlint.flow.domain.derivation import Sort, Step, shown
 from devlint.flow.domain.differences import difference
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, only_host
@@ -37,14 +37,12 @@ from devlint.policy import means
 def construct(frame: Frame, node: ir.Call, info: ClassInfo, args: Arguments) -> Value:
     """`Net(...)`: a new object, and its `__init__`."""
     made = new_instance(frame, node, info)
-    method = info.method("__init__")
-    if method is not None and info.is_module:
-        _note_passed(frame, info, method[1], args)
-    if method is not None and frame.can_inline(method[0].file):
-        owner, function = method
-        closure = Closure(function, owner.file, (), owner, f"{owner.node.name}.__init__")
-        call_function(frame, node, closure, args, made.but(trait=Trait.SELF))
-    if method is None:
+    init = info.reached("__init__")
+    if init is not None and info.is_module:
+        _note_passed(frame, info, init, args)
+    if init is not None and frame.can_inline(init.file):
+        call_function(frame, node, init, args, made.but(trait=Trait.SELF))
+    if init is None:
         fields.fill(frame, made, info, args)
         _after_fields(frame, node, info, made)
     if made.kind is Kind.MODULE:
@@ -63,9 +61,9 @@ def _after_fields(frame: Frame, node: ir.Call, info: ClassInfo, made: Value) -> 
         call_function(frame, node, closure, Arguments(()), made.but(trait=Trait.SELF))
 
 
-def _note_passed(frame: Frame, info: ClassInfo, init: ir.Function, args: Arguments) -> None:
+def _note_passed(frame: Frame, info: ClassInfo, init: Closure, args: Arguments) -> None:
     """Which parameters the file has something to pass for, besides parameters of its own."""
-    names = [parameter.name for parameter in init.params[1:]]
+    names = [parameter.name for parameter in init.node.params[1:]]
     own = frame.function.params if frame.function is not None else ()
     handed_on = {parameter.name for parameter in own}
     for position, (argument, value) in enumerate(args.all):
@@ -103,9 +101,7 @@ def _place_new_module(frame: Frame, made: Value) -> None:
             device = place
     if len(places) > 1:
         device = UNKNOWN  # it brings parts together that are in several places
-    opened = isinstance(info, ClassInfo) and (
-        any(each.open_base for each in info.lineage()) or may_inherit_something(frame, info)
-    )
+    opened = isinstance(info, ClassInfo) and (info.is_open or may_inherit_something(frame, info))
     told = found.trace
     if device == CPU and shown(told) is None and isinstance(made.data, tuple):
         told = Step(Sort.MODULE, made.data[0], device=CPU)
@@ -123,22 +119,17 @@ def _may_be_modules(frame: Frame, held: Value) -> bool:
 
 
 def call_instance(frame: Frame, node: ir.Call, value: Value, args: Arguments) -> Value:
-    found = frame.object(value)
-    if found is not None and isinstance(found.source, ClassInfo):
-        method = found.source.method("__call__")
-        if method is not None:
-            name = f"{method[0].node.name}.__call__"
-            closure = Closure(method[1], method[0].file, (), method[0], name)
-            return call_function(frame, node, closure, args, value)
-    return NOTHING
+    info = frame.class_of(value)
+    method = None if info is None else info.reached("__call__")
+    return NOTHING if method is None else call_function(frame, node, method, args, value)
 
 
 def call_module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: Arguments) -> Value:
     """`model(x)`: the result is where the model is."""
     found = frame.object(value)
-    info = found.source if found is not None and isinstance(found.source, ClassInfo) else None
+    info = frame.class_of(value)
     managed = found is not None and found.managed
-    self_moving = info is None and directed.is_given_device(args)
+    self_moving = info is None and is_given_device(args)
     self_moving = self_moving or any(
         _hands_to_wrapper(frame, each, _DEEPEST) for each in frame.objects(value)
     )
@@ -158,8 +149,8 @@ def call_module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
     elif not managed and not self_moving:
         place = meet.call_module(frame, node, (func, value), inputs)
     source = found.source if found is not None and isinstance(found.source, str) else ""
-    if not source.startswith("torch.nn.") and not _only_computes(frame, info):
-        arrivals.wait(frame)
+    if not source.startswith("torch.nn.") and not _only_computes(info):
+        frame.state.wait()
     arrivals.work(frame, node, place)
     if managed:
         wrapping.call_wrapper(frame, node, func, value)
@@ -243,7 +234,7 @@ def _is_given_object(frame: Frame, place: Device, args: Arguments) -> bool:
     return False
 
 
-def _only_computes(frame: Frame, info: ClassInfo | None) -> bool:
+def _only_computes(info: ClassInfo | None) -> bool:
     """Whether a class's `forward` brings nothing to the host, as far as its words tell."""
     method = None if info is None else info.method("forward")
     if info is None or method is None:
@@ -255,12 +246,10 @@ def _only_computes(frame: Frame, info: ClassInfo | None) -> bool:
 def _computed(frame: Frame, node: ir.Call, value: Value, info: ClassInfo, args: Arguments) -> Value:
     """A module of the project that holds nothing, a loss most likely: its `forward` is a function
     of what it is given."""
-    method = info.method("forward")
-    if method is None or info.moves_itself() or not frame.can_inline(method[0].file):
+    method = info.reached("forward")
+    if method is None or info.moves_itself() or not frame.can_inline(method.file):
         return NOTHING
-    owner, function = method
-    closure = Closure(function, owner.file, (), owner, f"{owner.node.name}.forward")
-    return call_function(frame, node, closure, args, value)
+    return call_function(frame, node, method, args, value)
 
 
 def _stateless_call(
@@ -301,8 +290,7 @@ _DEEPEST = 3
 def _hands_to_wrapper(frame: Frame, module: Object, depth: int) -> bool:
     if module.managed or not depth:
         return module.managed
-    info = module.source
-    method = info.method("forward") if isinstance(info, ClassInfo) else None
+    method = contracts.forward_of(module)
     if method is None:
         return False
     names = {parameter.name for parameter in method[1].params[1:]}

@@ -1,4 +1,5 @@
-"""The arguments of a module's call that may be tensors, and have to be where the module is."""
+"""The arguments of a module's call: those that may be tensors, and have to be where the module is,
+and a device to which the module takes them."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ from devlint.flow.facts import Role
 from devlint.flow.frames.arguments import Arguments, Given
 from devlint.flow.frames.frame import Frame
 from devlint.model import ir
+from devlint.model.trees import last_name
 from devlint.policy import means
 from devlint.torchapi.effects import Effect
 
@@ -62,3 +64,11 @@ def _is_hidden(frame: Frame, module: Object | None) -> bool:
     row = frame.world.table.get(source) if isinstance(source, str) else None
     known = row is not None and row.effect is Effect.CONSTRUCT  # what was loaded is of any class
     return not known and frame.role is not Role.MODULE
+
+
+def is_given_device(args: Arguments) -> bool:
+    """`model(batch, device)`, `model(batch, device=self.device)`"""
+    return any(
+        argument.keyword == "device" or means("device", last_name(argument.value), "variable")
+        for argument, _ in args.all
+    )

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import reduce
 
+from devlint.flow.calls.contracts import alone_with, forward_of
 from devlint.flow.domain.derivation import Sort
 from devlint.flow.domain.lattice import CPU, THE_MODULE
 from devlint.flow.domain.paths import path_value
-from devlint.flow.domain.state import Heap, Object, State
+from devlint.flow.domain.state import Object, State
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.value_joins import join_all
 from devlint.flow.domain.values import NOTHING, TENSORS, Kind, Origin, Value
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.modules.placement import place_module
+from devlint.flow.syntax.walk import first_parameter
 from devlint.model import ir
 
 Parts = tuple[Value | None, ...]
@@ -40,8 +42,7 @@ def of_forward(frame: Frame, node: ir.Call, there: Value, module: Value) -> Valu
 
 def _told(frame: Frame, module: Value, found: Object) -> Value | Parts | None:
     """What the class of one of the modules tells that are called."""
-    info = found.source
-    method = info.method("forward") if isinstance(info, ClassInfo) else None
+    method = forward_of(found)
     if method is None:
         return None
     returned = _returned(frame, module, method)
@@ -81,14 +82,10 @@ def _returned(
     returned = frame.world.returned
     if function not in returned:
         returned[function] = None  # it may call itself
-        state = State({}, Heap(frame.state.heap), default=frame.state.default)
-        name = f"{owner.node.name}.{function.name}"
-        alone = Frame(
-            frame.world, owner.file, state, function, name, owner.role, owner, recording=False
-        )
+        alone = alone_with(frame, method, {})
         for parameter in function.params:
-            state.env[parameter.name] = path_value(parameter.name)
-        state.env[function.params[0].name] = module.but(trait=Trait.SELF)
+            alone.state.env[parameter.name] = path_value(parameter.name)
+        alone.state.env[function.params[0].name] = module.but(trait=Trait.SELF)
         place_module(alone, module, THE_MODULE)
         with frame.world.limited(_STATEMENTS):
             frame.world.run(alone, function.body)
@@ -145,7 +142,7 @@ def _settings(method: tuple[ClassInfo, ir.Function], held: Object | None) -> Par
     rows = [each.items for each in returned if isinstance(each, ir.Display)]
     if held is None or not rows or len({len(row) for row in rows}) > 1 or len(rows) < len(returned):
         return None
-    this = function.params[0].name if function.params else ""
+    this = first_parameter(function)
     parts = tuple(
         NOTHING if all(_is_setting(each, this, held) for each in part) else None
         for part in zip(*rows, strict=True)

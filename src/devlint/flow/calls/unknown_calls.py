@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from devlint.flow.calls.integers import is_of_integers
 from devlint.flow.calls.module_calls import call_module
-from devlint.flow.devices.named import last_name
 from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.lattice import UNKNOWN, Symbol, may_be_accelerator
 from devlint.flow.domain.traits import Trait
@@ -22,6 +21,7 @@ from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.operations import meet
 from devlint.model import ir
+from devlint.model.trees import last_name
 from devlint.policy import means
 
 

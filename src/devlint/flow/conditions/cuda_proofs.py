@@ -44,7 +44,7 @@ def proves_cuda(frame: Frame, node: ir.Expr, holds: bool) -> bool:
     return False
 
 
-ON_CUDA_ALONE = ("nccl", "rccl")
+ON_CUDA_ALONE = frozenset(("nccl", "rccl"))
 """Backends of process groups that raise where there is no GPU."""
 
 

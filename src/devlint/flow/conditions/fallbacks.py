@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devlint.flow.conditions import implications
-from devlint.flow.devices.named import last_name, string_value
+from devlint.flow.devices.named import string_value
 from devlint.flow.domain.devicestring import spells_device
 from devlint.flow.domain.lattice import UNKNOWN, Known
 from devlint.flow.domain.traits import Trait
@@ -14,6 +14,7 @@ from devlint.flow.facts import Loss, LossyDefault
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted
 from devlint.model import ir
+from devlint.model.trees import last_name
 from devlint.policy import means
 
 _NO_CHOICE = ("meta", "mtia")
@@ -118,11 +119,10 @@ def _number(node: ir.Expr) -> int | None:
 
 def _names_device(node: ir.Expr) -> bool:
     """A string that spells a device, such as "cuda" or "cpu"."""
-    return isinstance(node, ir.Constant) and isinstance(node.value, str) and _like(node.value)
-
-
-def _like(text: str) -> bool:
-    return spells_device(text) and not text.startswith(_NO_CHOICE)
+    match node:
+        case ir.Constant(value=str(text)):
+            return spells_device(text) and not text.startswith(_NO_CHOICE)
+    return False
 
 
 def _spells_device(frame: Frame, node: ir.Expr) -> bool:

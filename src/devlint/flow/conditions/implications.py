@@ -21,7 +21,7 @@ from devlint.flow.domain.paths import Path, asks_attribute, identity
 from devlint.flow.domain.values import NOTHING, Condition, Kind, Settled, Value
 from devlint.flow.frames.callee_facts import local_name
 from devlint.flow.frames.frame import Frame
-from devlint.flow.frames.library import condition, dotted, dotted_types, is_builtin
+from devlint.flow.frames.library import condition, dotted, dotted_types, held, is_builtin
 from devlint.flow.syntax.walk import descendants
 from devlint.model import ir
 from devlint.model.trees import called, words
@@ -215,10 +215,9 @@ def _found_out(frame: Frame, node: ir.Expr) -> bool:
     """Whether an object has found out by itself what a condition asks of it: nobody chooses it."""
     match node:
         case ir.Attribute(value=ir.Name(id=this), attr=attr):
-            owner = frame.look_up(this)
-            found = None if owner is None else frame.object(owner)
-            value = NOTHING if found is None else found.entries.get(attr, NOTHING)
-            return isinstance(value.data, Condition) and value.data.key is None
+            value = held(frame, this, attr)
+            data = None if value is None else value.data
+            return isinstance(data, Condition) and data.key is None
     return False
 
 
@@ -228,9 +227,7 @@ def _is_truth(frame: Frame, node: ir.Expr) -> bool:
         case ir.Name(id=name):
             value = frame.look_up(name)
         case ir.Attribute(value=ir.Name(id=name), attr=attr):
-            this = frame.look_up(name)
-            found = None if this is None else frame.object(this)
-            value = None if found is None else found.entries.get(attr)
+            value = held(frame, name, attr)
         case _:
             return False
     return value is not None and (value.kind is Kind.BOOL or isinstance(value.data, Condition))

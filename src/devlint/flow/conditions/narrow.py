@@ -13,7 +13,7 @@ from devlint.flow.domain.paths import Path, as_device, asks_class, given_tensor,
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import NONE, NOTHING, PROVED, TENSORS, Kind, Origin, Value
 from devlint.flow.frames.frame import Frame
-from devlint.flow.frames.library import dotted, dotted_types, is_builtin, is_tensor_class
+from devlint.flow.frames.library import asked_types, dotted, dotted_types, held, is_tensor_class
 from devlint.model import ir
 from devlint.torchapi.spellings import place_of_type
 
@@ -43,10 +43,8 @@ def _narrow(frame: Frame, node: ir.Expr, holds: bool) -> None:
                 same_place.narrow(frame, left, right)
         case ir.Attribute(value=subject, attr="requires_grad") if holds:
             _narrow_to_parameter(frame, subject)
-        case ir.Call(func=ir.Name(id="isinstance") as func, args=(subject, types)) if is_builtin(
-            frame, func
-        ):
-            _narrow_instance(frame, subject.value, types.value, holds)
+        case ir.Call() if (asked := asked_types(frame, node)) is not None:
+            _narrow_instance(frame, *asked, holds)
         case ir.Call(func=func, args=(subject,)) if dotted(frame, func) == "torch.is_tensor":
             unions.forget(frame, node)
             if holds:
@@ -180,8 +178,7 @@ def _narrow_to_parameter(frame: Frame, subject: ir.Expr) -> None:
         case ir.Name(id=name):
             value, bound = frame.look_up(name), frame.state.env
         case ir.Attribute(value=ir.Name(id=name), attr=attr):
-            found = frame.object(frame.look_up(name) or NOTHING)
-            value, bound = found.entries.get(attr) if found else None, frame.state.paths
+            value, bound = held(frame, name, attr), frame.state.paths
         case _:
             return
     if value is not None and value.kind is Kind.TENSOR and value.origin is Origin.ATTRIBUTE:

@@ -6,7 +6,6 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from devlint.flow.domain.values import Kind
-from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.model import ir
 
@@ -22,9 +21,9 @@ def meaning(frame: Frame, node: ir.Expr) -> ir.Expr:
         case _:
             return node
     owner = frame.look_up(this.id)
-    found = frame.object(owner) if owner and owner.kind in (Kind.INSTANCE, Kind.MODULE) else None
-    info = found.source if found is not None else None
-    method = info.method(attr) if isinstance(info, ClassInfo) else None
+    is_object = owner is not None and owner.kind in (Kind.INSTANCE, Kind.MODULE)
+    info = frame.class_of(owner) if owner is not None and is_object else None
+    method = None if info is None else info.method(attr)
     if method is None or method[0].file is not frame.file:
         return node
     if is_call is (attr in method[0].properties) or len(method[1].params) != 1:

@@ -57,9 +57,9 @@ def before(frame: Frame, closure: Closure) -> dict[str, bool]:
                     found.update(required(frame, fixture))
     if owner is not None and closure.name not in _SETUPS:
         for name in _SETUPS:
-            setup = owner.method(name)
+            setup = owner.reached(name)
             if setup is not None:
-                found.update(required(frame, Closure(setup[1], setup[0].file, (), setup[0])))
+                found.update(required(frame, setup))
     return found
 
 

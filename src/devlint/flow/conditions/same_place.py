@@ -76,9 +76,7 @@ def host_key(frame: Frame, node: ir.Expr) -> tuple[str, bool] | None:
 
 def _is_argument(frame: Frame, node: ir.Expr | None) -> bool:
     """Whether a node names what the running function was given."""
-    if frame.function is None or not isinstance(node, ir.Name):
-        return False
-    return any(parameter.name == node.id for parameter in frame.function.params)
+    return isinstance(node, ir.Name) and frame.takes(node.id)
 
 
 def _asked(frame: Frame, node: ir.Expr) -> str:

@@ -10,7 +10,7 @@ from devlint.flow.domain.traits import CHOICES, Trait
 from devlint.flow.domain.values import PROVED, Kind, Origin, Value
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
-from devlint.flow.frames.library import dotted, dotted_types, is_builtin
+from devlint.flow.frames.library import asked_types, dotted, dotted_types, is_builtin
 from devlint.model import ir
 
 
@@ -56,9 +56,9 @@ def _has_attribute(frame: Frame, node: ir.Expr) -> bool | None:
     found = frame.object(value) if value.trait is Trait.SELF else None
     if found is None or not isinstance(found.source, ClassInfo) or name in found.entries:
         return None
-    if list(frame.chain())[-1].function is not found.source.methods.get("__init__"):
+    if frame.outermost.function is not found.source.methods.get("__init__"):
         return None
-    lineage = list(found.source.lineage())
+    lineage = found.source.lineage()
     if any(each.open_base or name in each.env or name in each.methods for each in lineage):
         return None
     return False
@@ -84,11 +84,10 @@ _PROXY_TESTS = ("is_torch_fx_proxy", "is_fx_tracing", "is_fx_symbolic_tracing")
 def _asks_for_proxy(frame: Frame, node: ir.Expr) -> bool | None:
     """False for a condition that holds for the proxies of `torch.fx` alone, which stand for tensors
     while a graph is drawn: never where tensors are computed."""
+    asked = asked_types(frame, node)
+    if asked is not None:
+        return False if dotted(frame, asked[1]) in _PROXIES else None
     match node:
-        case ir.Call(func=ir.Name(id="isinstance") as func, args=(_, types)) if is_builtin(
-            frame, func
-        ):
-            return False if dotted(frame, types.value) in _PROXIES else None
         case ir.Call(func=ir.Name(id=name) | ir.Attribute(attr=name)):
             return False if name in _PROXY_TESTS else None
     return None
@@ -101,9 +100,7 @@ def _given_flag(frame: Frame, node: ir.Expr) -> bool | None:
         return None
     if node.id in frame.file.rebound:
         return None
-    value = frame.state.env.get(node.id)
-    known = value is not None and value.kind is Kind.BOOL and isinstance(value.data, bool)
-    return value.data if known else None  # type: ignore[union-attr,return-value]
+    return _flag(frame.state.env.get(node.id))
 
 
 def _kept_flag(frame: Frame, node: ir.Attribute) -> bool | None:
@@ -114,9 +111,13 @@ def _kept_flag(frame: Frame, node: ir.Attribute) -> bool | None:
         return None
     this = frame.look_up(node.value.id) if isinstance(node.value, ir.Name) else None
     found = frame.object(this) if this is not None and this.trait is Trait.SELF else None
-    value = found.entries.get(node.attr) if found is not None else None
-    known = value is not None and value.kind is Kind.BOOL and isinstance(value.data, bool)
-    return value.data if known else None  # type: ignore[union-attr,return-value]
+    return None if found is None else _flag(found.entries.get(node.attr))
+
+
+def _flag(value: Value | None) -> bool | None:
+    """What is known to be `True` or `False`."""
+    data = value.data if value is not None and value.kind is Kind.BOOL else None
+    return data if isinstance(data, bool) else None
 
 
 def _is_none(frame: Frame, node: ir.Expr) -> bool | None:
@@ -168,21 +169,15 @@ def _of_a_type(frame: Frame, node: ir.Expr) -> bool | None:
     """What `isinstance(x, types)` gives for what a call has passed, a tensor is no array, and for
     containers that are made here. Where a function runs on its own, what its parameters are is
     guessed by what is done to them."""
-    match node:
-        case ir.Call(func=ir.Name(id="isinstance") as func, args=(subject, types)) if is_builtin(
-            frame, func
-        ):
-            pass
-        case _:
-            return None
-    value = frame.look_up(subject.value.id) if isinstance(subject.value, ir.Name) else None
+    subject, types = asked_types(frame, node) or (None, node)
+    value = frame.look_up(subject.id) if isinstance(subject, ir.Name) else None
     if value is None or value.kind not in _TYPES or value.trait in (Trait.ANNOTATED, Trait.LAZY):
         return None
     if value.kind is Kind.TENSOR and value.origin is Origin.INPUT:
         return None  # it is taken for one by what is done to it
     if not frame.site and (not value.kind.is_container or frame.object(value) is None):
         return None
-    names = dotted_types(frame, types.value)
+    names = dotted_types(frame, types)
     if _TYPES[value.kind] in names:
         return True
     return False if names <= set(_TYPES.values()) | _OTHERS else None
@@ -226,18 +221,12 @@ _NO_TENSORS = frozenset(
 
 def is_instance(frame: Frame, node: ir.Expr) -> bool | None:
     """Whether a tensor is of a type, where `node` asks that of one and the answer is known."""
-    match node:
-        case ir.Call(func=ir.Name(id="isinstance") as func, args=(subject, types)) if is_builtin(
-            frame, func
-        ):
-            if not isinstance(subject.value, ir.Name):
-                return None
-            value = frame.look_up(subject.value.id)
-            if value is None or value.kind is not Kind.TENSOR or value.origin not in PROVED:
-                return None
-            names = dotted_types(frame, types.value)
-            return True if "torch.Tensor" in names else False if names <= _NO_TENSORS else None
-    return None
+    subject, types = asked_types(frame, node) or (None, node)
+    value = frame.look_up(subject.id) if isinstance(subject, ir.Name) else None
+    if value is None or value.kind is not Kind.TENSOR or value.origin not in PROVED:
+        return None
+    names = dotted_types(frame, types)
+    return True if "torch.Tensor" in names else False if names <= _NO_TENSORS else None
 
 
 _LOOKS: Mapping[type, tuple[Callable[[Frame, Any], bool | None], ...]] = {

@@ -9,7 +9,7 @@ from devlint.flow.facts import TypeQuestion
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted
-from devlint.flow.syntax.walk import descendants
+from devlint.flow.syntax.walk import nodes_of
 from devlint.model import ir
 from devlint.model.trees import dotted_name
 from devlint.torchapi.spellings import is_type_of_cuda, place_of_type
@@ -41,6 +41,5 @@ def _asks_for_cuda(frame: Frame) -> bool:
     body = frame.function.body if isinstance(frame.function, ir.Function) else ()
     return any(
         isinstance(node, ir.Attribute) and is_type_of_cuda(dotted_name(node))
-        for statement in body
-        for node in descendants(statement)
+        for node in nodes_of(body)
     )

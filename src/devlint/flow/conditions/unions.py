@@ -8,7 +8,7 @@ from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import NOTHING, Kind, Value
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted
-from devlint.flow.syntax.walk import descendants
+from devlint.flow.syntax.walk import nodes_of
 from devlint.model import ir
 from devlint.model.trees import last_name
 
@@ -74,19 +74,18 @@ def is_compared_both_ways(frame: Frame, name: str) -> bool:
     function = frame.function
     if not isinstance(function, ir.Function):
         return True
-    for statement in function.body:
-        for node in descendants(statement):
-            match node:
-                case ir.Compare(left=left, right=right):
-                    sides = (left, right)
-                    if any(isinstance(side, ir.Name) and side.id == name for side in sides):
-                        if any(_makes_device(each) for s in sides for each in descendants(s)):
-                            return True
-                case ir.Attribute(value=ir.Name(id=read), attr="type" | "index") if read == name:
-                    return True
-                case ir.Call(func=func, args=(first, *_)) if dotted(frame, func) in _READERS:
-                    if isinstance(first.value, ir.Name) and first.value.id == name:
+    for node in nodes_of(function.body):
+        match node:
+            case ir.Compare(left=left, right=right):
+                sides = (left, right)
+                if any(isinstance(side, ir.Name) and side.id == name for side in sides):
+                    if any(map(_makes_device, nodes_of(sides))):
                         return True
+            case ir.Attribute(value=ir.Name(id=read), attr="type" | "index") if read == name:
+                return True
+            case ir.Call(func=func, args=(first, *_)) if dotted(frame, func) in _READERS:
+                if isinstance(first.value, ir.Name) and first.value.id == name:
+                    return True
     return False
 
 

@@ -9,7 +9,7 @@ from devlint.flow.domain.paths import Path
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import NOTHING, Kind, Value
 from devlint.flow.frames.frame import Frame
-from devlint.flow.syntax.walk import descendants
+from devlint.flow.syntax.walk import nodes_of
 from devlint.model import ir
 from devlint.model.trees import key, last_name
 from devlint.policy import means
@@ -39,9 +39,8 @@ def _asked(frame: Frame, receiver: Hashable) -> Iterator[str]:
     """What else the function asks of what is spelled so; a call of it is its `forward`."""
     function = frame.function
     body = frame.file.body if not isinstance(function, ir.Function) else function.body
-    for statement in body:
-        for node in descendants(statement):
-            if isinstance(node, ir.Attribute) and key(node.value) == receiver:
-                yield node.attr
-            elif isinstance(node, ir.Call) and key(node.func) == receiver:
-                yield "forward"
+    for node in nodes_of(body):
+        if isinstance(node, ir.Attribute) and key(node.value) == receiver:
+            yield node.attr
+        elif isinstance(node, ir.Call) and key(node.func) == receiver:
+            yield "forward"

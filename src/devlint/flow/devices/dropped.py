@@ -71,11 +71,11 @@ def note_call(
         return  # it was left out, or is another one by now
     if any(each.device == device or mentions(a, own.name) for a, each in args.all):
         return  # what it works on has been moved already
-    if closure.node is frame.function:
+    if closure.node is frame.function and isinstance(closure.node, ir.Function):
         if frame.discarded is not node:
-            _tell_call(frame, node, own, closure.name)
+            record(frame, closure.node, own, node, Ignored.DROPPED, callee=closure.name)
     elif shown(value.trace) is not None or frame.object(value) is not None:
-        frame.dropped_devices.append((node, own.name, closure.name, value))
+        frame.dropped_devices.append((node, closure.name, value))
 
 
 def note_own(frame: Frame, node: ir.Call, func: ir.Attribute, args: Arguments) -> None:
@@ -97,17 +97,11 @@ def note_own(frame: Frame, node: ir.Call, func: ir.Attribute, args: Arguments) -
         record(frame, function, own, node, Ignored.DROPPED, callee=func.attr)
 
 
-def _tell_call(frame: Frame, node: ir.Call, own: ir.Parameter, callee: str) -> None:
-    function = frame.function
-    assert isinstance(function, ir.Function)
-    record(frame, function, own, node, Ignored.DROPPED, callee=callee)
-
-
 def tell_dropped(frame: Frame, function: ir.Function, own: ir.Parameter) -> bool:
     """Of the calls that went without the device, tell those whose result is returned as it came."""
     told = False
     returned = [part for value, _ in frame.returns for part in _parts(frame, value)]
-    for node, _, callee, made in frame.dropped_devices:
+    for node, callee, made in frame.dropped_devices:
         for value in returned:
             last = shown(value.trace)
             same = last is not None and last is shown(made.trace)
@@ -122,4 +116,4 @@ def _parts(frame: Frame, value: Value) -> tuple[Value, ...]:
     found = frame.object(value)
     if found is None or not value.kind.is_container:
         return (value,)
-    return (*(found.items or ()), *found.entries.values(), found.element)
+    return found.inside

@@ -27,7 +27,7 @@ from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted
 from devlint.flow.syntax.docstrings import docstring
 from devlint.flow.syntax.forgotten import chosen_twice, goes_nowhere, parameter_like
-from devlint.flow.syntax.walk import descendants, mentions, self_attribute, uncalled
+from devlint.flow.syntax.walk import descendants, mentions, nodes_of, self_attribute, uncalled
 from devlint.model import ir
 from devlint.model.reports import Hop
 from devlint.model.trees import called, dotted_name, last_name
@@ -56,17 +56,13 @@ def tell(frame: Frame, function: ir.Function, mark: int) -> None:
     if scan.called & _SEES_ALL_NAMES or _is_documented(function):
         return
     if not scan.mentions(parameter.name):
-        instead = _instead(frame, parameter.name, mark)
-        if instead and not _is_interface(frame, function, parameter.name):
-            _tell_unread(frame, function, parameter, instead)
+        _tell_unread(frame, function, parameter, mark)
         return
     if goes_nowhere(function, parameter.name):
-        instead = _instead(frame, parameter.name, mark)
-        if instead and not _is_interface(frame, function, parameter.name):
-            _tell_unread(frame, function, parameter, instead, Ignored.UNUSED)
+        if _tell_unread(frame, function, parameter, mark, Ignored.UNUSED):
             return
     statement = _overwritten(function.body, parameter.name)
-    if statement is not None and not _is_interface(frame, function, parameter.name):
+    if statement is not None and not _is_interface(frame, function):
         record(frame, function, parameter, statement, Ignored.OVERWRITTEN)
     late = _late(frame, function, parameter.name)
     if late is not None:
@@ -91,27 +87,30 @@ def _tell_of_other_name(frame: Frame, function: ir.Function, mark: int) -> None:
         return
     if frame.file.scan(function).mentions(parameter.name) or _is_documented(function):
         return
-    instead = _instead(frame, parameter.name, mark)
-    if instead and not _is_interface(frame, function, parameter.name):
-        _tell_unread(frame, function, parameter, instead)
+    _tell_unread(frame, function, parameter, mark)
 
 
 def _tell_unread(
     frame: Frame,
     function: ir.Function,
     parameter: ir.Parameter,
-    instead: tuple[Hop, ...],
+    mark: int,
     how: Ignored = Ignored.UNREAD,
-) -> None:
-    """Record it where the function first settles on another device: that is what has to change."""
-    inside = {node for statement in function.body for node in descendants(statement)}
+) -> bool:
+    """Record it where the function first settles on another device: that is what has to change.
+    Whether there is anything to record."""
+    instead = _instead(frame, parameter.name, mark)
+    if not instead or _is_interface(frame, function):
+        return False
+    inside = set(nodes_of(function.body))
     first = next((hop.node for hop in instead if hop.node in inside), None)
     if not isinstance(first, (ir.Expr, ir.Stmt)):
         record(frame, function, parameter, parameter, how, instead)
-        return
+        return True
     others = tuple(hop for hop in instead if hop.node is not first)
     given = Hop(parameter, f"`{parameter.name}` is given here")
     record(frame, function, parameter, first, how, (given, *others))
+    return True
 
 
 def _is_documented(function: ir.Function) -> bool:
@@ -184,7 +183,7 @@ def _settles(frame: Frame, device: Device) -> bool:
     return False
 
 
-def _is_interface(frame: Frame, function: ir.Function, name: str) -> bool:
+def _is_interface(frame: Frame, function: ir.Function) -> bool:
     """Whether others may ask for the parameter: a method that overrides or is overridden, a
     function that is decorated or handed over, or one inside of another."""
     if frame.scopes or any(
@@ -204,9 +203,9 @@ def _is_interface(frame: Frame, function: ir.Function, name: str) -> bool:
 def _is_overridden(frame: Frame, info: ClassInfo, name: str) -> bool:
     """Whether a method overrides another or is overridden, or whether another class of the file
     has one of that name, as classes with one interface do."""
-    if any(each.open_base for each in info.lineage()):
-        return True
-    return any(name in each.methods for each in frame.file.classes.values() if each is not info)
+    return info.is_open or any(
+        name in each.methods for each in frame.file.classes.values() if each is not info
+    )
 
 
 def _is_handed_over(frame: Frame, name: str) -> bool:

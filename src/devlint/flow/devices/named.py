@@ -12,7 +12,7 @@ from devlint.flow.domain.values import Kind, Value
 from devlint.flow.facts import DeviceUse, Known
 from devlint.flow.frames.frame import Frame
 from devlint.model import ir
-from devlint.model.trees import last_name as last_name
+from devlint.model.trees import last_name
 from devlint.policy import means
 
 DEVICES_COUNTED = "torch.cuda.device_count()"

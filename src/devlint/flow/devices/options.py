@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from devlint.flow.facts import Ignored, IgnoredDevice
 from devlint.flow.frames.frame import Frame
-from devlint.flow.syntax.walk import descendants
+from devlint.flow.syntax.walk import descendants, nodes_of
 from devlint.model import ir
 from devlint.model.reports import Hop
 
@@ -53,11 +53,10 @@ def _handed_on(argument: ir.Argument) -> str:
 
 def _declared(frame: Frame, option: str) -> Iterator[ir.Call]:
     """Where the file declares an option."""
-    for statement in frame.file.body:
-        for node in descendants(statement):
-            match node:
-                case ir.Call(
-                    func=ir.Attribute(attr="add_argument"),
-                    args=(ir.Argument(value=ir.Constant(value=name)), *_),
-                ) if name == option:
-                    yield node
+    for node in nodes_of(frame.file.body):
+        match node:
+            case ir.Call(
+                func=ir.Attribute(attr="add_argument"),
+                args=(ir.Argument(value=ir.Constant(value=name)), *_),
+            ) if name == option:
+                yield node

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from devlint.flow.facts import OwnIndex
 from devlint.flow.syntax.imports import spelled
-from devlint.flow.syntax.processes import LOCAL_RANK, by_launcher, nodes_of
+from devlint.flow.syntax.processes import LOCAL_RANK, by_launcher
 from devlint.flow.syntax.reach import Place
+from devlint.flow.syntax.walk import nodes_of
 from devlint.model import ir
 from devlint.model.trees import descendants, dotted_name, key, root_name
 from devlint.policy import means

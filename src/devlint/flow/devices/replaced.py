@@ -4,7 +4,7 @@ accelerator, and of objects that it uses."""
 from __future__ import annotations
 
 from devlint.flow.frames.files import File
-from devlint.flow.syntax.walk import descendants
+from devlint.flow.syntax.walk import nodes_of
 from devlint.model import ir
 from devlint.model.trees import last_name
 
@@ -13,20 +13,19 @@ def is_replaced(file: File, attr: str) -> bool:
     """Whether a file patches an attribute of all tensors: `patch("torch.Tensor.device", ...)`,
     `monkeypatch.setattr(torch.Tensor, "device", ...)`. Then it may be assigned."""
     if file.replaced is None:
-        nodes = (node for statement in file.body for node in descendants(statement))
-        file.replaced = frozenset(_replaced(node) for node in nodes if isinstance(node, ir.Call))
+        calls = (node for node in nodes_of(file.body) if isinstance(node, ir.Call))
+        file.replaced = frozenset(map(_replaced, calls))
     return attr in file.replaced
 
 
 def gives(file: File, attr: str) -> bool:
     """Whether a file stores an attribute in an object from outside: `self.draft.device = device`,
     `model.device = device`; not what the methods of a class store in their own."""
-    nodes = (node for statement in file.body for node in descendants(statement))
     return any(
         isinstance(target, ir.Attribute)
         and target.attr == attr
         and not (isinstance(target.value, ir.Name) and target.value.id == "self")
-        for node in nodes
+        for node in nodes_of(file.body)
         if isinstance(node, ir.Assign)
         for target in node.targets
     )

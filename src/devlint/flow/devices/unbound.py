@@ -6,7 +6,7 @@ from devlint.flow.devices.dropped import record
 from devlint.flow.facts import Ignored
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import BUILTINS, from_star
-from devlint.flow.syntax.walk import descendants
+from devlint.flow.syntax.walk import nodes_of
 from devlint.model import ir
 from devlint.model.reports import Hop
 from devlint.policy import means
@@ -37,9 +37,9 @@ def _may_be_bound(frame: Frame, name: str) -> bool:
     if name in frame.file.rebound or frame.file.scan(function).assigned[name]:
         return True
     outside = [s for s in frame.file.body if not isinstance(s, (ir.Function, ir.Class))]
-    if any(_reads(each, name) for s in outside for each in descendants(s)):
+    if any(_reads(each, name) for each in nodes_of(outside)):
         return True
-    return any(_imports(each, name) for s in (*outside, *function.body) for each in descendants(s))
+    return any(_imports(each, name) for each in nodes_of((*outside, *function.body)))
 
 
 def _reads(node: ir.Node, name: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from devlint.flow.frames.frame import Frame
-from devlint.flow.syntax.walk import descendants
+from devlint.flow.syntax.walk import nodes_of
 from devlint.model import ir
 from devlint.model.trees import last_name
 
@@ -16,8 +16,8 @@ def set_later(frame: Frame, name: str) -> ir.Assign | None:
     None where nothing is asked, or no function sets it."""
     if name not in _ASKS:
         return None
-    functions = [s for s in frame.file.body if isinstance(s, ir.Function)]
-    nodes = (node for function in functions for s in function.body for node in descendants(s))
+    functions = (s for s in frame.file.body if isinstance(s, ir.Function))
+    nodes = (node for function in functions for node in nodes_of(function.body))
     return next((n for n in nodes if isinstance(n, ir.Assign) and _sets(n)), None)
 
 

@@ -16,7 +16,7 @@ monotone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from devlint.flow.domain.keys import (
@@ -211,7 +211,7 @@ def join(a: Device, b: Device) -> Device:
     if a == b:
         return a
     if isinstance(a, Guarded) or isinstance(b, Guarded):
-        joined = _pointwise(a, b)
+        joined = _merged(a, b, join)
         return _provable(joined) if len(conditions(joined)) > _MOST_CONDITIONS else joined
     return UNKNOWN
 
@@ -234,15 +234,16 @@ def _choose(key: str, yes: Device, no: Device) -> Device:
     )
 
 
-def _pointwise(a: Device, b: Device) -> Device:
+def _merged(a: Device, b: Device, merge: Callable[[Device, Device], Device]) -> Device:
+    """Two diagrams as one, leaf by leaf."""
     tops = [d.key for d in (a, b) if isinstance(d, Guarded)]
     if not tops:
-        return a if a == b else UNKNOWN
+        return merge(a, b)
     top = min(tops)
     return _node(
         top,
-        _pointwise(given(a, top, True), given(b, top, True)),
-        _pointwise(given(a, top, False), given(b, top, False)),
+        _merged(given(a, top, True), given(b, top, True), merge),
+        _merged(given(a, top, False), given(b, top, False), merge),
     )
 
 
@@ -260,23 +261,13 @@ def _provable(device: Device, most: int = _MOST_CONDITIONS) -> Device:
     proved: Device = UNKNOWN
     for key in sorted(conditions(device)):
         yes, no = (_provable(given(device, key, holds), most - 1) for holds in (True, False))
-        proved = _either(proved, _choose(key, yes, no))
+        proved = _merged(proved, _choose(key, yes, no), _either)
     return proved
 
 
 def _either(a: Device, b: Device) -> Device:
-    """What `a` or `b` knows; where both know, they agree."""
-    if a in (UNKNOWN, b):
-        return b
-    tops = [d.key for d in (a, b) if isinstance(d, Guarded)]
-    if not tops:
-        return a
-    top = min(tops)
-    return _node(
-        top,
-        _either(given(a, top, True), given(b, top, True)),
-        _either(given(a, top, False), given(b, top, False)),
-    )
+    """The place that `a` or `b` knows; where both know, they agree."""
+    return b if a == UNKNOWN else a
 
 
 def of_one_or_other(a: Device, b: Device) -> Device | None:

@@ -8,8 +8,7 @@ from itertools import combinations
 
 from devlint.flow.domain.differences import difference
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Symbol
-from devlint.flow.domain.traits import Trait
-from devlint.flow.domain.values import MADE, TENSORS, Kind, Origin, Value
+from devlint.flow.domain.values import TENSORS, Kind, Origin, Value, is_fresh
 from devlint.model import ir
 
 
@@ -75,10 +74,7 @@ def _made(value: Value) -> Value | None:
     """The value as a fresh tensor of the host, if it is one."""
     if isinstance(value.data, Empty) and value.origin is Origin.NONE:
         value = value.data.made
-    fresh = value.origin in MADE and value.device == CPU
-    return (
-        value if fresh and value.kind is Kind.TENSOR and value.trait in (None, Trait.ROWS) else None
-    )
+    return value if is_fresh(value) and value.device == CPU else None
 
 
 def _follows(value: Value) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
@@ -39,6 +39,16 @@ class Object:
     def with_entry(self, key: str, value: Value) -> Object:
         """A copy in which one attribute or dict entry is bound."""
         return replace(self, entries={**self.entries, key: value})
+
+    def without(self, names: Collection[str]) -> Object:
+        """A copy in which some attributes or dict entries aren't bound any more."""
+        kept = {name: value for name, value in self.entries.items() if name not in names}
+        return replace(self, entries=kept)
+
+    @property
+    def inside(self) -> tuple[Value, ...]:
+        """Everything inside, last what stands for all that isn't known one by one."""
+        return (*(self.items or ()), *self.entries.values(), self.element)
 
     def elements(self) -> Value:
         """The join of everything inside."""
@@ -132,6 +142,12 @@ class State:
             below = (f"{name}.", f"{name}[")
             for path in [path for path in self.paths if path.startswith(below)]:
                 del self.paths[path]
+
+    def wait(self) -> None:
+        """Every copy that was begun has arrived, and all work is done."""
+        self.busy = WAITED
+        if self.copies:
+            self.copies = dict.fromkeys(self.copies, False)
 
     def simplify(self, device: Device) -> Device:
         """The device under the conditions that hold here."""

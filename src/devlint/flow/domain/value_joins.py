@@ -31,6 +31,7 @@ from devlint.flow.domain.values import (
     Origin,
     Settled,
     Value,
+    is_fresh,
 )
 from devlint.model import ir
 from devlint.model.trees import descendants, last_name
@@ -255,16 +256,14 @@ def _asks_else(node: ir.Node) -> bool:
 def _is_made_apart(fresh: Value, other: Value) -> bool:
     """Whether one path made a tensor on the host, and the other one has another tensor, that is
     elsewhere."""
-    made = fresh.kind is Kind.TENSOR and fresh.origin in MADE and fresh.scalar is False
-    if not made or fresh.trait not in (None, Trait.ROWS) or not may_be_host(fresh.device):
+    if not is_fresh(fresh) or fresh.scalar is not False or not may_be_host(fresh.device):
         return False
     return may_be_accelerator(other.device) and not _came_from(other, fresh)
 
 
 def _is_made(value: Value) -> bool:
     """Whether it is a tensor with dimensions that was made on the host."""
-    made = value.kind is Kind.TENSOR and value.origin in MADE and value.device == CPU
-    return made and value.scalar is False and value.trait in (None, Trait.ROWS)
+    return is_fresh(value) and value.device == CPU and value.scalar is False
 
 
 def _join_unproven(a: Value, b: Value) -> Value:

@@ -201,9 +201,15 @@ def is_number(value: Value) -> bool:
     return value.trait in ELEMENTS if value.scalar is None else value.scalar
 
 
+def is_fresh(value: Value) -> bool:
+    """Whether a tensor was made on its own, and nothing has become of it."""
+    made = value.kind is Kind.TENSOR and value.origin in MADE
+    return made and value.trait in (None, Trait.ROWS)
+
+
 def with_gradient(value: Value) -> Value:
     """A tensor that is asked for its gradient after it was made: a leaf, if it is new. One that is
     none keeps what it gets from then on."""
-    if value.origin in MADE and not value.grad and value.trait in (None, Trait.ROWS):
+    if is_fresh(value) and not value.grad:
         return value.but(grad=True, trait=Trait.LEAF)
     return value.but(grad=True, trait=None if value.trait is Trait.MOVED_LEAF else value.trait)

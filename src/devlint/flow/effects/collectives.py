@@ -14,7 +14,7 @@ from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.files import File
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.world import World
-from devlint.flow.syntax.walk import descendants
+from devlint.flow.syntax.walk import descendants, nodes_of
 from devlint.model import ir
 from devlint.model.trees import dotted_name, last_name
 from devlint.torchapi.effects import Row
@@ -28,23 +28,17 @@ def init_process_group(frame: Frame, node: ir.Call, row: Row, args: Arguments) -
     """Note the backend. Without one there is one for each type of device. NCCL raises where there
     is no GPU: whatever comes after it runs on one."""
     given = args.find((0, "backend"))
-    if given is None or given[1].kind is Kind.NONE:
-        backend = _UNKNOWN if args.unpacked else "any"
-        frame.world.backends.add(backend)
-        _note(frame, node, "" if backend == "any" else backend)
+    name = None if given is None or given[1].kind is Kind.NONE else given[1]
+    if name is None:
+        backend = _UNKNOWN if args.unpacked else ""
     else:
-        name = given[1].data
-        backend = name.lower() if isinstance(name, str) else _UNKNOWN
-        frame.world.backends.add(backend)
-        _note(frame, node, backend)
-        if backend in ON_CUDA_ALONE:
-            frame.state.known[CUDA_AVAILABLE] = True
-    return NOTHING
-
-
-def _note(frame: Frame, node: ir.Call, backend: str) -> None:
+        backend = name.data.lower() if isinstance(name.data, str) else _UNKNOWN
+    frame.world.backends.add(backend or "any")
     if frame.notes and not frame.expecting:
         frame.world.groups.setdefault(node, set()).add(backend)
+    if backend in ON_CUDA_ALONE:
+        frame.state.known[CUDA_AVAILABLE] = True
+    return NOTHING
 
 
 def note_option(frame: Frame, args: Arguments) -> None:
@@ -78,9 +72,8 @@ def collective(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
 
 def _is_argument(frame: Frame, group: tuple[ir.Expr, Value] | None) -> bool:
     """Whether a group is what the caller gives, or the default one where that gives none."""
-    function, node = frame.function, None if group is None else group[0]
-    names = {parameter.name for parameter in function.params} if function is not None else set()
-    return isinstance(node, ir.Name) and node.id in names
+    node = None if group is None else group[0]
+    return isinstance(node, ir.Name) and frame.takes(node.id)
 
 
 def refused(frame: Frame) -> list[Collective]:
@@ -105,7 +98,7 @@ def _asked_backends(file: File) -> tuple[ir.Expr | None, set[str]]:
     makes no group of its own; and the functions that it calls where it has asked. To assert that
     it is another one is not to ask."""
     asked, chosen, denied = None, set[str](), None
-    for node in (node for statement in file.body for node in descendants(statement)):
+    for node in nodes_of(file.body):
         match node:
             case ir.Assert(test=ir.Compare(op="!=") as test):
                 denied = test

@@ -15,7 +15,6 @@ from devlint.flow.frames.arguments import Arguments, Given
 from devlint.flow.frames.frame import Frame
 from devlint.flow.modules import stale
 from devlint.flow.modules.placement import parameter_at
-from devlint.flow.operations import arrivals
 from devlint.flow.operations.dimensions import dimensions, has_rows, is_placeholder
 from devlint.flow.operations.placeholders import placeholder
 from devlint.model import ir
@@ -44,7 +43,7 @@ def _create(use: Use) -> Value:
     if device is not None:
         workers.note_use(use.frame, use.node, device)
         if row.data and device != CPU:
-            arrivals.wait(use.frame)  # the data is copied there
+            use.frame.state.wait()  # the data is copied there
         owner = _stored_device(use)
         given = use.find(row.device)
         if (
@@ -104,11 +103,10 @@ def _is_tensor(value: Value) -> bool:
 def _is_handed_on(frame: Frame, data: Given) -> bool:
     """Whether a call gives what a tensor is made of, and nobody knows what that is: it may be a
     tensor, which keeps its device."""
-    function = frame.function if frame.caller is not None else None
-    if not isinstance(function, ir.Function) or not isinstance(data[0], ir.Name):
+    if frame.caller is None or not isinstance(frame.function, ir.Function):
         return False
-    taken = any(parameter.name == data[0].id for parameter in function.params)
-    return taken and data[1].kind is Kind.UNKNOWN
+    node, value = data
+    return value.kind is Kind.UNKNOWN and isinstance(node, ir.Name) and frame.takes(node.id)
 
 
 def _is_of_default_type(use: Use) -> bool:

@@ -19,10 +19,7 @@ def draw(use: Use, made: Value) -> Value:
     generator of the CPU draws is there on purpose, and has to be: no `device=` would do."""
     given = use.find(use.row.generator)
     if given is not None and given[1].kind is Kind.GENERATOR and _needs_host(use, given[1], made):
-        drawn = made.but(
-            origin=Origin.MOVED,
-            trace=Step(Sort.HOST_GENERATOR, use.node),
-        )
+        drawn = made.but(origin=Origin.MOVED, trace=Step(Sort.HOST_GENERATOR, use.node))
         _rebind(use, drawn)
         return drawn
     _note(use, given, made)

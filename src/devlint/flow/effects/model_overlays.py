@@ -6,18 +6,18 @@ from devlint.flow.conditions import implications
 from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, Guarded, Known
 from devlint.flow.domain.state import Object
-from devlint.flow.domain.traits import Fixed, Fixing, Trait
+from devlint.flow.domain.traits import Fixed, Fixing
 from devlint.flow.domain.values import NOTHING, TENSORS, Kind, Origin, Value
 from devlint.flow.effects import pinning, workers
-from devlint.flow.effects.python_overlays import pairs
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.files import Bound, ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.operations import graphs
+from devlint.flow.operations.containers import lazily, pairs
 from devlint.flow.operations.unpacking import part_of_encoding
 from devlint.flow.syntax.scan import MOVES
 from devlint.flow.syntax.texts import list_parts, text_parts
-from devlint.flow.syntax.walk import descendants
+from devlint.flow.syntax.walk import nodes_of
 from devlint.model import ir
 from devlint.model.trees import last_name, root_name
 from devlint.policy import means
@@ -33,10 +33,10 @@ def loader(frame: Frame, node: ir.Call, row: Row, args: Arguments, kind: Kind) -
             device = frame.place(value)
         elif value.kind is Kind.DATASET and found is not None and found.device != CPU:
             device = found.device
-        elif isinstance(value.data, Closure) and closure_moves(frame, value.data):
+        elif isinstance(value.data, Closure) and closure_moves(value.data):
             device = UNKNOWN
-        elif found is not None and isinstance(found.source, ClassInfo):
-            device = UNKNOWN if class_moves(frame, found.source) else device
+        elif (info := frame.class_of(value)) is not None:
+            device = UNKNOWN if class_moves(info) else device
     collate = args.keyword("collate_fn")
     if collate is not None and collate[1].kind not in (Kind.FUNCTION, Kind.NONE, Kind.LIBRARY):
         device = UNKNOWN
@@ -54,9 +54,8 @@ def loader(frame: Frame, node: ir.Call, row: Row, args: Arguments, kind: Kind) -
 def _texts(frame: Frame, args: Arguments) -> dict[str, Value]:
     """What a data set whose class is in sight gives as text, by position or key."""
     given = args.find((0, "dataset"))
-    found = None if given is None or args.unpacked else frame.object(given[1])
-    info = None if found is None else found.source
-    method = info.method("__getitem__") if isinstance(info, ClassInfo) else None
+    info = None if given is None or args.unpacked else frame.class_of(given[1])
+    method = None if info is None else info.method("__getitem__")
     return {} if method is None else dict.fromkeys(text_parts(method[1]), NOTHING)
 
 
@@ -67,7 +66,7 @@ def _lists(collate: Value) -> dict[str, Value]:
     return dict.fromkeys(parts, Value(Kind.LIST))
 
 
-def closure_moves(frame: Frame, closure: Closure) -> bool:
+def closure_moves(closure: Closure) -> bool:
     """Whether a function of the file has a move in it, or names a device in a call."""
     own = {parameter.name for parameter in closure.node.params[closure.owner is not None :]}
     body: tuple[ir.Node, ...]
@@ -78,7 +77,7 @@ def closure_moves(frame: Frame, closure: Closure) -> bool:
         body, own = closure.node.body, own | {*scan.assigned}
     else:
         body = (closure.node.body,)
-    return any(_moves(node, own) for part in body for node in descendants(part))
+    return any(_moves(node, own) for node in nodes_of(body))
 
 
 def _moves(node: ir.Node, own: set[str]) -> bool:
@@ -101,20 +100,18 @@ def _names_device(argument: ir.Argument, own: set[str]) -> bool:
     return not of_own or last_name(value) != "device"
 
 
-def class_moves(frame: Frame, info: ClassInfo) -> bool:
+def class_moves(info: ClassInfo) -> bool:
     """Whether a data set of the file moves, or makes its items on a device it was given."""
     return any(
-        closure_moves(frame, Closure(method, each.file, owner=each))
+        closure_moves(each.closure_of(method))
         or any(means("device", p.name, "parameter") for p in method.params)
-        for each in info.lineage()
-        for method in each.methods.values()
+        for each, method in info.all_methods()
     )
 
 
 def from_pretrained(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     """`device_map` and quantisation place the model; otherwise it is made on the CPU."""
-    placing = ("device_map", "load_in_8bit", "load_in_4bit", "quantization_config")
-    if any(args.gives((name,)) for name in placing):
+    if any(args.gives((name,)) for name in ("device_map", *_QUANTIZES)):
         return _placed_by_library(frame, node, row, args)
     if args.unpacked:
         return NOTHING
@@ -182,7 +179,7 @@ def as_it_is_fixed(frame: Frame, value: Value) -> Value:
     """A model without its trait, where the condition of that is known not to hold, or where the
     code that is running asks whether the model was dispatched at all."""
     body = frame.file.body if frame.function is None else (frame.function,)
-    if any(_names_the_map(node) for part in body for node in descendants(part)):
+    if any(map(_names_the_map, nodes_of(body))):
         return value.but(trait=None)
     fixed = value.trait
     if not isinstance(fixed, Fixed) or fixed.condition is None:
@@ -240,8 +237,7 @@ def encoding_method(frame: Frame, node: ir.Call, bound: Bound, args: Arguments) 
             default = args.find((1,))
             return part if default is None or default[1].kind is Kind.NONE else NOTHING
         case "values":
-            held = frame.allocate(node, Object(element=part))
-            return Value(Kind.TUPLE, data=held, trait=Trait.LAZY)
+            return lazily(frame, node, Object(element=part))
         case "items":
             return pairs(frame, node, Value(Kind.STRING), part)
     return NOTHING

@@ -28,6 +28,7 @@ from devlint.flow.frames.frame import Frame
 from devlint.flow.modules import optimizers, stale
 from devlint.flow.modules.placement import place_module
 from devlint.flow.operations import arrivals, batches
+from devlint.flow.operations.own_device import is_stateless
 from devlint.flow.syntax.passing import is_thrown_away, passing
 from devlint.model import ir
 
@@ -57,7 +58,7 @@ def move(frame: Frame, call: ir.Call, base: ir.Expr, receiver: Value, args: Argu
     if isinstance(receiver.trait, Fixed):
         receiver = as_it_is_fixed(frame, receiver)
     device, target = _destination(frame, method, receiver, args)
-    if frame.tells and _is_told(frame, method, receiver, args, target):
+    if frame.tells and _is_told(method, receiver, args, target):
         lost = receiver.trait is Trait.TENSOR_OR and frame.discarded is call
         frame.record(
             Move(
@@ -69,9 +70,9 @@ def move(frame: Frame, call: ir.Call, base: ir.Expr, receiver: Value, args: Argu
                 UNKNOWN if device is None else device,
                 is_thrown_away(frame.discarded, call),
                 tuple((a, frame.operand(a.value, v)) for a, v in args.all if a in call.args),
-                _overrides(frame, method, receiver),
+                _overrides(frame, method),
                 receiver.trait is Trait.MANAGED,
-                _is_stateless(frame, receiver),
+                is_stateless(frame, receiver),
                 _passing(frame, call, base),
             )
         )
@@ -80,7 +81,7 @@ def move(frame: Frame, call: ir.Call, base: ir.Expr, receiver: Value, args: Argu
     workers.note_use(frame, call, device)
     note_sent(frame, base, receiver, device)
     batches.note_moved(frame, base, receiver, device)
-    pinning.moved(frame, call, base, receiver, device)
+    pinning.moved(frame, base, receiver, device)
     copy = None
     if device != CPU:
         arrivals.send(frame, receiver, args)
@@ -168,7 +169,6 @@ def _destination(
 
 
 def _is_told(
-    frame: Frame,
     method: str,
     receiver: Value,
     args: Arguments,
@@ -192,12 +192,7 @@ def _is_no_device(args: Arguments, target: Value) -> bool:
     return target.trait is Trait.DEVICE_CONTEXT or (named is not None and target.kind is Kind.DTYPE)
 
 
-def _is_stateless(frame: Frame, receiver: Value) -> bool:
-    found = frame.object(receiver) if receiver.kind is Kind.MODULE else None
-    return found is not None and found.stateless
-
-
-def _overrides(frame: Frame, method: str, receiver: Value) -> bool:
+def _overrides(frame: Frame, method: str) -> bool:
     function = frame.function
     return isinstance(function, ir.Function) and function.name == method
 

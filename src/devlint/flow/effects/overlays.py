@@ -23,12 +23,13 @@ from devlint.flow.effects import frameworks
 from devlint.flow.effects.collectives import collective, init_process_group
 from devlint.flow.effects.distributions import distribution, divergence, draw, measure
 from devlint.flow.effects.model_overlays import from_pretrained, quantization
-from devlint.flow.effects.python_overlays import PYTHON_OVERLAYS, Overlay, pairs
+from devlint.flow.effects.python_overlays import PYTHON_OVERLAYS, Overlay
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted, library_value
 from devlint.flow.modules.placement import held_by, held_place, parameter_at
 from devlint.flow.operations import graphs, meet
+from devlint.flow.operations.containers import lazily, pairs
 from devlint.flow.operations.unpacking import CHILD, outermost
 from devlint.model import ir
 from devlint.torchapi.effects import Row
@@ -115,9 +116,8 @@ def _is_tensor(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
 
 def _load(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     """What was saved may be anything, but all tensors in it are where `map_location` says."""
-    given = args.find((1, "map_location")) if not row.name.endswith("load_url") else args.find(
-        ("map_location",)
-    )  # fmt: skip
+    alone = row.name.endswith("load_url")
+    given = args.find(("map_location",) if alone else (1, "map_location"))
     if given is not None and given[1].kind in (Kind.STRING, Kind.DEVICE):
         device = use_device(frame, *given, via="map_location")
         told = Step(Sort.WITH_DEVICE, node, device=device)
@@ -130,25 +130,31 @@ def _normal(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     for _, value in args.positional()[:2]:
         if value.kind in TENSORS:
             return value.but(scalar=None, data=None, trait=None)
-    given = args.keyword("device")
-    if given is not None and given[1].kind is not Kind.NONE:
-        device = use_device(frame, *given, via="device")
-        told = Step(Sort.WITH_DEVICE, node, device=device)
-        return Value(Kind.TENSOR, device, origin=Origin.MOVED, scalar=False, trace=told)
+    placed = _on_given_device(frame, node, args)
+    if placed is not None:
+        return placed
     if args.find((2, "size")) is None or args.unpacked:
         return NOTHING
     told = Step(Sort.DEFAULT, node, device=CPU)
     return Value(Kind.TENSOR, frame.state.default, origin=Origin.DEFAULT, scalar=False, trace=told)
 
 
+def _on_given_device(frame: Frame, node: ir.Call, args: Arguments) -> Value | None:
+    """The tensor of a call that is told a device, not as None."""
+    given = args.keyword("device")
+    if given is None or given[1].kind is Kind.NONE:
+        return None
+    device = use_device(frame, *given, via="device")
+    told = Step(Sort.WITH_DEVICE, node, device=device)
+    return Value(Kind.TENSOR, device, origin=Origin.MOVED, scalar=False, trace=told)
+
+
 def _sparse_tensor(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     """`torch.sparse_coo_tensor(indices, values)`: with a device it moves both, else they meet."""
     given = [found for found in (args.find((0, "indices")), args.find((1, "values"))) if found]
-    device = args.keyword("device")
-    if device is not None and device[1].kind is not Kind.NONE:
-        place = use_device(frame, *device, via="device")
-        told = Step(Sort.WITH_DEVICE, node, device=place)
-        return Value(Kind.TENSOR, place, origin=Origin.MOVED, scalar=False, trace=told)
+    placed = _on_given_device(frame, node, args)
+    if placed is not None:
+        return placed
     if len(given) < 2 or any(value.kind not in TENSORS for _, value in given):
         return Value(Kind.TENSOR, UNKNOWN, scalar=False)
     return meet.meet(frame, node, "sparse_coo_tensor", given, free_scalars=False).but(scalar=False)
@@ -159,7 +165,7 @@ def _parameters(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value
     if args.receiver is None:
         return NOTHING
     inside = _parameter_of(frame, node, args.receiver[1])
-    return Value(Kind.TUPLE, data=frame.allocate(node, Object(element=inside)), trait=Trait.LAZY)
+    return lazily(frame, node, Object(element=inside))
 
 
 def _parameter_of(frame: Frame, node: ir.Call, module: Value) -> Value:
@@ -181,7 +187,7 @@ def _children(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     if args.receiver is None:
         return NOTHING
     found = Object(element=_child(frame, args.receiver[1], node))
-    return Value(Kind.TUPLE, data=frame.allocate(node, found), trait=Trait.LAZY)
+    return lazily(frame, node, found)
 
 
 def _named_children(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
@@ -227,14 +233,14 @@ def _tensor_type(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Valu
     name, value = given[1].data, args.receiver[1]
     if isinstance(name, str) and name.endswith("Tensor"):
         device = Known("cuda") if name.startswith("torch.cuda.") else CPU
-        told = Step(Sort.MOVE_TYPE, node, value.trace, device)
-        return value.but(device=device, origin=Origin.MOVED, trace=told, data=None)
-    if given[1].kind is Kind.DTYPE and given[1].trait is not Trait.ANNOTATED:
+    elif given[1].kind is Kind.DTYPE and given[1].trait is not Trait.ANNOTATED:
         return value
-    if given[1].kind is Kind.STRING and given[1].device == CPU:  # `x.type(y.type())`
-        told = Step(Sort.MOVE_TYPE, node, value.trace, CPU)
-        return value.but(device=CPU, origin=Origin.MOVED, trace=told, data=None)
-    return value.but(device=UNKNOWN, data=None)
+    elif given[1].kind is Kind.STRING and given[1].device == CPU:  # `x.type(y.type())`
+        device = CPU
+    else:
+        return value.but(device=UNKNOWN, data=None)
+    told = Step(Sort.MOVE_TYPE, node, value.trace, device)
+    return value.but(device=device, origin=Origin.MOVED, trace=told, data=None)
 
 
 def _estimator(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:

@@ -65,7 +65,7 @@ def pinned(frame: Frame, value: Value, node: ir.Call) -> Value:
     return value.but(trait=Trait.PINNED, trace=Step(Sort.PINNED, node, value.trace))
 
 
-def moved(frame: Frame, node: ir.Call, base: ir.Expr, value: Value, device: Device) -> None:
+def moved(frame: Frame, base: ir.Expr, value: Value, device: Device) -> None:
     """What was pinned goes to a device that may be the CPU: where there is no accelerator, pinning
     raised before."""
     device = frame.state.simplify(device)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from devlint.flow.devices.indexed import spelled
-from devlint.flow.devices.named import last_name
 from devlint.flow.domain.derivation import Sort, steps
 from devlint.flow.domain.lattice import Device, Guarded, Symbol, is_place_of_argument
 from devlint.flow.domain.paths import as_device
@@ -13,9 +12,11 @@ from devlint.flow.domain.values import Kind, Value
 from devlint.flow.facts import ApiCall, DeviceUse, Fact, MixedPrecision, Move, Operand
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted, is_builtin
-from devlint.flow.syntax.walk import descendants
+from devlint.flow.frames.near import quietly
+from devlint.flow.syntax.walk import nodes_of
 from devlint.model import ir
 from devlint.model.reports import Hop
+from devlint.model.trees import dotted_name, last_name
 from devlint.policy import means
 
 _OF_NO_CHOICE = ("torch.device", "set_device")
@@ -65,13 +66,13 @@ def _tries(frame: Frame) -> bool:
     function = frame.function
     if not isinstance(function, ir.Function):
         return False
-    attempts = [n for each in function.body for n in descendants(each) if isinstance(n, ir.Try)]
-    tried = (n for each in attempts for statement in each.body for n in descendants(statement))
+    attempts = (each for each in nodes_of(function.body) if isinstance(each, ir.Try))
     return any(
         isinstance(node, ir.Call)
         and dotted(frame, node.func) in ("torch.autocast", "torch.amp.GradScaler")
         and any(not isinstance(argument.value, ir.Constant) for argument in node.args)
-        for node in tried
+        for each in attempts
+        for node in nodes_of(each.body)
     )
 
 
@@ -111,9 +112,7 @@ def _whole(frame: Frame, given: Operand | None) -> Operand | None:
     """`device` of `str(device)`, where that is a torch.device."""
     match given.node if given is not None else None:
         case ir.Call(func=ir.Name(id="str") as func, args=(only,)) if is_builtin(frame, func):
-            recording, frame.recording = frame.recording, False
-            value = frame.evaluate(only.value)
-            frame.recording = recording
+            value = quietly(frame, only.value)
             return frame.operand(only.value, value) if value.kind is Kind.DEVICE else None
     return None
 
@@ -133,7 +132,7 @@ def _chosen(frame: Frame, facts: list[Fact]) -> _Chosen | None:
         else:
             continue
         chosen = _is_choice(device) or _is_of_accelerate(operand.node)
-        if chosen and _can_be_named(operand.node):
+        if chosen and dotted_name(operand.node):  # it can be written again elsewhere
             return operand.node, operand.value, (Hop(fact.node, told.format(device)),)
     for name, value in frame.state.env.items():
         row = means("device", name, "variable") if _is_choice(as_device(value)) else ""
@@ -148,21 +147,11 @@ def _of_class(frame: Frame) -> _Chosen | None:
     if not isinstance(function, ir.Function) or info is None or not function.params:
         return None
     this = function.params[0].name
-    methods = (m for each in info.lineage() for m in each.methods.values())
-    if not any(this in info.file.scan(method).followed for method in methods):
+    if not any(this in info.file.scan(method).followed for _, method in info.all_methods()):
         return None
     node = ir.Attribute(ir.Name(this), "device")
-    recording, frame.recording = frame.recording, False
-    value = frame.evaluate(node)
-    frame.recording = recording
+    value = quietly(frame, node)
     return (node, value, ()) if _is_choice(as_device(value)) else None
-
-
-def _can_be_named(node: ir.Expr) -> bool:
-    """Whether an expression can be written again elsewhere: a name, or attributes of one."""
-    while isinstance(node, ir.Attribute):
-        node = node.value
-    return isinstance(node, ir.Name)
 
 
 def _is_of_accelerate(node: ir.Expr) -> bool:

@@ -22,18 +22,12 @@ from devlint.flow.domain.values import (
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.frame import Frame
 from devlint.flow.operations import arrivals, unpacking
+from devlint.flow.operations.containers import lazily, pairs
 from devlint.flow.operations.dimensions import note_length
 from devlint.model import ir
 from devlint.torchapi.effects import Row
 
 Overlay = Callable[[Frame, ir.Call, Row, Arguments], Value]
-
-
-def pairs(frame: Frame, node: ir.Call, first: Value, second: Value) -> Value:
-    """Something that yields pairs."""
-    pair = Value(Kind.TUPLE, data=((node, "pair"), frame.site))
-    frame.state.heap[pair.data] = Object(items=(first, second))
-    return Value(Kind.TUPLE, data=frame.allocate(node, Object(element=pair)), trait=Trait.LAZY)
 
 
 def _iterate(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
@@ -71,7 +65,7 @@ def _filter(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     element = NOTHING if given is None else unpacking.element_of(frame, given[1], given[0])
     if element is NOTHING:
         return NOTHING
-    return Value(Kind.TUPLE, data=frame.allocate(node, Object(element=element)), trait=Trait.LAZY)
+    return lazily(frame, node, Object(element=element))
 
 
 def _zip(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
@@ -81,15 +75,13 @@ def _zip(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
         made = [Value(Kind.TUPLE, data=((node, at), frame.site)) for at in range(len(columns))]
         for value, found in zip(made, columns, strict=True):
             frame.state.heap[value.data] = found
-        ref = frame.allocate(node, Object(items=tuple(made)))
-        return Value(Kind.TUPLE, data=ref, trait=Trait.LAZY)
+        return lazily(frame, node, Object(items=tuple(made)))
     if args.count == 1 and args.unpacked:  # nobody knows how many columns there are
-        ref = frame.allocate(node, Object(element=Value(Kind.TUPLE)))
-        return Value(Kind.TUPLE, data=ref, trait=Trait.LAZY)
+        return lazily(frame, node, Object(element=Value(Kind.TUPLE)))
     inside = tuple(unpacking.element_of(frame, value, n) for n, value in args.positional())
     row_value = Value(Kind.TUPLE, data=((node, "row"), frame.site))
     frame.state.heap[row_value.data] = Object(items=inside)
-    return Value(Kind.TUPLE, data=frame.allocate(node, Object(element=row_value)), trait=Trait.LAZY)
+    return lazily(frame, node, Object(element=row_value))
 
 
 def _columns(frame: Frame, args: Arguments) -> tuple[Value, ...] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 
+from devlint.flow.conditions.cuda_proofs import ON_CUDA_ALONE
 from devlint.flow.conditions.implications import implied
 from devlint.flow.devices.own_index import own_index
 from devlint.flow.domain.keys import ACCELERATOR_CHOSEN, CUDA_AVAILABLE
@@ -29,8 +30,7 @@ from devlint.flow.syntax.walk import descendants, first_row
 from devlint.model import ir
 from devlint.model.trees import last_name
 
-_OF_GPUS_ALONE = frozenset(("nccl", "rccl"))
-_OF_GPUS = _OF_GPUS_ALONE | {""}
+_OF_GPUS = ON_CUDA_ALONE | {""}
 """Backends that work on GPUs; without one there is one for each type of device."""
 _OF_BOTH = "cuda:nccl"
 _NAMES = ("device", "map_location")
@@ -56,7 +56,7 @@ def shared(top: Frame) -> Iterator[SharedDevice]:
             continue
         if several or processes.by_launcher(group):
             index = own_index(group, place, body, file.names, starts)
-            yield from file.told(group, place, backends <= _OF_GPUS_ALONE, index)
+            yield from file.told(group, place, backends <= ON_CUDA_ALONE, index)
 
 
 def _is_out_of_sight(top: Frame, statement: ir.Stmt) -> bool:

@@ -5,14 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
 
-from devlint.flow.devices.named import last_name
 from devlint.flow.frames.files import File
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted
 from devlint.flow.syntax.scan import MOVES
-from devlint.flow.syntax.walk import descendants
+from devlint.flow.syntax.walk import descendants, nodes_of
 from devlint.model import ir
-from devlint.model.trees import key
+from devlint.model.trees import key, last_name
 from devlint.policy import means
 
 
@@ -42,7 +41,7 @@ def _is_made_where_missing(frame: Frame, arm: ir.If, load: ir.Call, path: Hashab
     """`if exists(path): x = load(path) else: ...; save(x, path)`: what the other branch makes there
     are data on the host, unless it moves something or has to do with a model."""
     for branch in (arm.body, arm.orelse):
-        nodes = [node for statement in branch for node in descendants(statement)]
+        nodes = list(nodes_of(branch))
         calls = (node for node in nodes if isinstance(node, ir.Call))
         if load not in nodes and any(_saves(frame, call, path) for call in calls):
             attributes = {node.attr for node in nodes if isinstance(node, ir.Attribute)}
@@ -71,8 +70,7 @@ _ARRAYS = ("ndarray", "NDArray")
 def _is_of_scheduler(file: File, node: ir.Call) -> bool:
     """Whether a scheduler of learning rates gets what is loaded: all its state are numbers."""
     if file.for_schedulers is None:
-        nodes = (part for statement in file.body for part in descendants(statement))
-        file.for_schedulers = frozenset(_given_to_schedulers(nodes))
+        file.for_schedulers = frozenset(_given_to_schedulers(nodes_of(file.body)))
     return node in file.for_schedulers
 
 

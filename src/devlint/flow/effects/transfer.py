@@ -30,7 +30,7 @@ from devlint.flow.effects.model_overlays import (
 )
 from devlint.flow.effects.results import parts, plain, result_kind
 from devlint.flow.effects.use import Use, arguments_of, device_argument, flatten, operands
-from devlint.flow.frames.arguments import Arguments, Given
+from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.frame import Frame
 from devlint.flow.modules import optimizers, wrapping
 from devlint.flow.operations import arrivals, meet
@@ -43,7 +43,7 @@ def apply(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     """The value of a call that a row describes."""
     use = Use(frame, node, row, args)
     if frame.loop is not None and (row.effect is Effect.READ or row.name == "builtins.print"):
-        for each in _given(args):
+        for each in args.given:
             arrivals.in_loop(frame, node, row.name.rpartition(".")[2], each)
     if arrivals.watches(frame):
         arrivals.of_row(frame, node, row, args)
@@ -53,12 +53,6 @@ def apply(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
         read_cpu_only(use)
     value = _EFFECTS[row.effect](use)
     return draw(use, value) if row.generator else value
-
-
-def _given(args: Arguments) -> list[Given]:
-    """The receiver and the arguments."""
-    first = [] if args.receiver is None else [args.receiver]
-    return first + [(argument.value, value) for argument, value in args.all]
 
 
 _ARRAYS = (Kind.NDARRAY, Kind.NUMBER, Kind.BOOL, Kind.LIST, Kind.TUPLE)

@@ -9,9 +9,9 @@ from devlint.flow.domain.derivation import first
 from devlint.flow.domain.lattice import UNKNOWN, Device
 from devlint.flow.domain.mixtures import Mixed, Several
 from devlint.flow.domain.values import Kind, Value
-from devlint.flow.frames.arguments import Arguments, Given
+from devlint.flow.frames.arguments import Arguments, Given, each_given
 from devlint.flow.frames.frame import Frame
-from devlint.flow.syntax.walk import descendants
+from devlint.flow.syntax.walk import nodes_of
 from devlint.model import ir
 from devlint.torchapi.effects import Arg, Row
 
@@ -67,10 +67,7 @@ def flatten(frame: Frame, node: ir.Expr, value: Value) -> list[Given]:
     if found is None or not value.kind.is_container:
         return [(node, value)]
     if found.items is not None:
-        nodes: tuple[ir.Expr, ...] = (node,) * len(found.items)
-        if isinstance(node, ir.Display) and len(node.items) == len(found.items):
-            nodes = node.items
-        return list(zip(nodes, found.items, strict=True))
+        return each_given(node, found.items)
     inside = found.elements()
     if isinstance(inside.data, Mixed) and _is_made_here(frame, inside.data.fresh):
         return [(node, inside.data.follows), (node, inside.data.fresh)]
@@ -84,4 +81,4 @@ def _is_made_here(frame: Frame, value: Value) -> bool:
     made = first(value.trace)
     if made is None or not isinstance(frame.function, ir.Function):
         return made is not None and frame.function is None
-    return any(node is made for part in frame.function.body for node in descendants(part))
+    return any(node is made for node in nodes_of(frame.function.body))

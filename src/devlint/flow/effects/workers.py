@@ -58,9 +58,9 @@ def note_loader(frame: Frame, node: ir.Call, args: Arguments) -> None:
 
 
 def _note(frame: Frame, value: Value, proof: Hop) -> None:
-    found = frame.object(value)
-    if found is not None and isinstance(found.source, ClassInfo):
-        frame.world.run_by_workers.setdefault(found.source, proof)
+    info = frame.class_of(value)
+    if info is not None:
+        frame.world.run_by_workers.setdefault(info, proof)
     elif isinstance(value.data, Closure):
         frame.world.run_by_workers.setdefault(value.data.node, proof)
 

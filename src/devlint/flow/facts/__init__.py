@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from devlint.flow.domain.derivation import MOVES, Sort, Step
 from devlint.flow.domain.devicestring import Misspelling
-from devlint.flow.domain.differences import Difference, difference
+from devlint.flow.domain.differences import difference
 from devlint.flow.domain.keys import (
     CUDA_AVAILABLE,
     IS_NONE,
@@ -81,7 +81,7 @@ from devlint.torchapi.spellings import dtype_of_type, is_type_of_cuda, place_of_
 __all__ = [
     "CPU", "CUDA", "CUDA_AVAILABLE", "IS_NONE", "MOVES", "NO_LEAVES", "THE_MODULE", "UNKNOWN",
     "ApiCall", "ApiRead", "AttributeRead", "AttributeWrite", "BareReference", "CachedTensor",
-    "Collective", "Comparison", "Context", "Device", "DeviceUse", "Difference", "Draw",
+    "Collective", "Comparison", "Context", "Device", "DeviceUse", "Draw",
     "EarlyClock", "EarlyRead",
     "Elsewhere", "Fact", "Fixed", "Fixing", "Guard", "Guarded", "HostRead", "IdleSuppression",
     "Ignored", "IgnoredDevice", "Indexing", "Join", "KeptDevice", "KeptModules", "KeptTensor",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from devlint.flow.domain.values import Kind, Value
@@ -27,6 +27,12 @@ class Arguments:
     def unpacked(self) -> bool:
         """Some come from `*args` or `**kwargs`."""
         return any(argument.star for argument, _ in self.all)
+
+    @property
+    def given(self) -> list[Given]:
+        """The receiver and the arguments."""
+        first = [] if self.receiver is None else [self.receiver]
+        return first + [(argument.value, value) for argument, value in self.all]
 
     def hides(self, parameter: tuple[Arg, ...]) -> bool:
         """Whether `*args` or `**kwargs` may give a parameter: what has a name only, `**` alone."""
@@ -79,6 +85,13 @@ class Arguments:
         """Whether a parameter is given, and not as None."""
         found = self.find(parameter)
         return found is not None and found[1].kind is not Kind.NONE
+
+
+def each_given(node: ir.Expr, values: Sequence[Value]) -> list[Given]:
+    """The elements of a sequence, each with its own node where the source shows it."""
+    if isinstance(node, ir.Display) and len(node.items) == len(values):
+        return list(zip(node.items, values, strict=True))
+    return [(node, value) for value in values]
 
 
 def by_parameter(

@@ -10,7 +10,7 @@ from devlint.flow.domain.values import TENSORS, Kind
 from devlint.flow.facts import Fact, Operand
 from devlint.flow.facts.changes import changed
 from devlint.flow.frames.near import device_in, quietly
-from devlint.flow.syntax.walk import descendants, first_row
+from devlint.flow.syntax.walk import descendants, first_row, mentions, targets
 from devlint.model import ir
 from devlint.model.trees import is_named, root_name
 
@@ -53,20 +53,10 @@ def _given(frame: Frame, call: ir.Call, node: ir.Expr) -> ir.Expr | None:
 
 
 def _is_bound_before(function: ir.Function, name: str, row: int) -> bool:
-    for node in descendants(function):
-        match node:
-            case ir.Assign(targets=targets):
-                bound = targets
-            case ir.Augment(target=target) | ir.For(target=target):
-                bound = (target,)
-            case ir.With(items=items):
-                bound = tuple(target for _, target in items if target is not None)
-            case _:
-                continue
-        names = (each for target in bound for each in descendants(target))
-        if first_row(node) < row and any(isinstance(n, ir.Name) and n.id == name for n in names):
-            return True
-    return False
+    return any(
+        first_row(node) < row and any(mentions(target, name) for target in targets(node))
+        for node in descendants(function)
+    )
 
 
 def _words(caller: Frame, call: ir.Call, device: Device) -> tuple[ir.Expr | None, ir.Expr | None]:

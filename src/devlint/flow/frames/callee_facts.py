@@ -26,7 +26,7 @@ from devlint.flow.facts.changes import changed
 from devlint.flow.facts.meetings import met
 from devlint.flow.frames.at_call import at_call
 from devlint.flow.frames.files import Closure
-from devlint.flow.syntax.walk import descendants
+from devlint.flow.syntax.walk import descendants, names_in
 from devlint.model import ir
 from devlint.model.trees import last_name
 
@@ -109,8 +109,7 @@ def _is_asked(frame: Frame, fact: Fact) -> bool:
     if fact.method == "numpy":
         inside = descendants(frame.function)
         return any(isinstance(node, ir.Attribute) and node.attr == "ndarray" for node in inside)
-    names = {node.id for node in descendants(fact.receiver.node) if isinstance(node, ir.Name)}
-    return _asks(frame, frame.function, names)
+    return _asks(frame, frame.function, set(names_in(fact.receiver.node)))
 
 
 def _asks(frame: Frame, inside: ir.Node, names: Container[str] | None = None) -> bool:

@@ -40,7 +40,7 @@ def _is_dataclass(info: ClassInfo) -> bool:
 def declared(info: ClassInfo) -> Iterator[tuple[str, ir.Expr]]:
     """The names that the constructor takes, in order, and what they are annotated with."""
     seen: set[str] = set()
-    for each in reversed(list(info.lineage())):
+    for each in reversed(info.lineage()):
         for statement in each.node.body:
             match statement:
                 case ir.Assign(targets=(ir.Name(id=name),), annotation=annotation, value=value):

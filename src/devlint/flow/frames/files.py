@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from devlint.flow.frames.frame import Frame
 
 CONSTRUCTORS = ("__init__", "__post_init__")
+"""The methods that run while an object is made."""
 OWN_MOVES = ("to", "cuda", "cpu", "_apply")
 """The methods by which torch moves a module."""
-"""The methods that run while an object is made."""
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -34,7 +34,7 @@ class ClassInfo:
     file: File
     bases: tuple[ClassInfo | str, ...] = ()
     ancestors: tuple[ClassInfo, ...] = ()
-    """The bases of this file and theirs, nearest first."""
+    """The bases that are in sight, and theirs, nearest first."""
     is_module: bool = False
     open_base: bool = False
     role: Role = Role.PLAIN
@@ -59,10 +59,9 @@ class ClassInfo:
     """The fields of a dataclass that are tensors by their annotations; None before anybody has
     asked."""
 
-    def lineage(self) -> Iterator[ClassInfo]:
-        """The class and its bases of this file, nearest first."""
-        yield self
-        yield from self.ancestors
+    def lineage(self) -> tuple[ClassInfo, ...]:
+        """The class and its bases in sight, nearest first."""
+        return (self, *self.ancestors)
 
     def library_bases(self) -> Iterator[str]:
         """The dotted names of the bases that come from libraries."""
@@ -76,6 +75,32 @@ class ClassInfo:
                 return info, info.methods[name]
         return None
 
+    def closure_of(self, method: ir.Function, source: ClassInfo | None = None) -> Closure:
+        """A method as one of this class. `source` is the class that defines it, where that is a
+        base."""
+        file = self.file if source is None else source.file
+        return Closure(method, file, (), self, f"{self.node.name}.{method.name}")
+
+    def reached(self, name: str) -> Closure | None:
+        """The method that a call of `name` reaches, as one of the class that defines it."""
+        found = self.method(name)
+        return None if found is None else found[0].closure_of(found[1])
+
+    def all_methods(self) -> Iterator[tuple[ClassInfo, ir.Function]]:
+        """The methods of the class and of its bases, each with the class that defines it."""
+        for info in self.lineage():
+            for method in info.methods.values():
+                yield info, method
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it has a base that isn't known, or one of its bases has."""
+        return any(info.open_base for info in self.lineage())
+
+    def intercepts(self) -> bool:
+        """Whether a method of its own runs where an attribute is stored, or isn't found."""
+        return any(self.method(name) for name in ("__setattr__", "__getattr__"))
+
     def moves_itself(self) -> bool:
         """Whether a module has a move of its own, which may take anything along."""
         return any(self.method(name) for name in OWN_MOVES)
@@ -84,7 +109,7 @@ class ClassInfo:
         """Whether it is a module that makes nothing to hold: nothing of it is moved, and what it is
         given may be samples, unless it has a name for a batch or a device."""
         if self.stateless is None:
-            methods = (each for info in self.lineage() for each in info.methods.values())
+            methods = (method for _, method in self.all_methods())
             self.stateless = self.is_module and not any(map(self._holds_or_places, methods))
         return self.stateless
 

@@ -16,7 +16,7 @@ from devlint.flow.domain.lattice import (
     of_one_or_other,
 )
 from devlint.flow.domain.paths import Ref, path_value
-from devlint.flow.domain.state import WAITED, Object, State
+from devlint.flow.domain.state import Object, State
 from devlint.flow.domain.state_joins import join_objects
 from devlint.flow.domain.traits import NO_LEAVES, Trait
 from devlint.flow.domain.values import TENSORS, Kind, Origin, Value
@@ -24,6 +24,7 @@ from devlint.flow.facts import Context, Fact, Guard, Operand, Role
 from devlint.flow.frames.callee_facts import at_call_site, hangs_on_finding
 from devlint.flow.frames.files import ClassInfo, Closure, File
 from devlint.flow.frames.world import World
+from devlint.flow.syntax.walk import first_parameter
 from devlint.model import ir
 
 _MEANS_THE_SAME = frozenset((CUDA_AVAILABLE, ACCELERATOR_CHOSEN, HOST_CHOSEN))
@@ -60,9 +61,9 @@ class Frame:
     yielded: list[Value] = field(default_factory=list)
     breaks: list[State] = field(default_factory=list)
     continues: list[State] = field(default_factory=list)
-    dropped_devices: list[tuple[ir.Call, str, str, Value]] = field(default_factory=list)
-    """Calls that could have passed on the device that this function was given: the parameter, the
-    name of what is called, and what it gave."""
+    dropped_devices: list[tuple[ir.Call, str, Value]] = field(default_factory=list)
+    """Calls that could have passed on the device that this function was given: the name of what is
+    called, and what it gave."""
     loop: ir.For | ir.While | None = None
     """The innermost loop whose body runs, outside of any `if` in it."""
     arm: ir.If | None = None
@@ -133,9 +134,7 @@ class Frame:
         value = self.world.evaluate(self, node)
         self.testing = before
         if value.kind in TENSORS:  # the host looks at it
-            self.state.busy = WAITED
-            if self.state.copies:
-                self.state.copies = dict.fromkeys(self.state.copies, False)
+            self.state.wait()
         return value
 
     # --- facts -----------------------------------------------------------------------------
@@ -148,8 +147,7 @@ class Frame:
             guard = Guard.PROVEN
         elif known.get(ACCELERATOR_CHOSEN) and guard is Guard.NONE:
             guard = Guard.CHOSEN
-        params = self.function.params if self.owner is not None and self.function else ()
-        receiver = params[0].name if params else ""
+        receiver = "" if self.owner is None else first_parameter(self.function)
         owner = self.owner if self.role is Role.MODULE else None
         stateless = owner is not None and owner.is_stateless()
         running = self.outermost.qualname
@@ -222,9 +220,12 @@ class Frame:
 
     def _is_passed(self, node: ir.Expr) -> bool:
         """Whether a node is the name of a parameter that a call of the running function binds."""
-        if self.caller is None or self.function is None or not isinstance(node, ir.Name):
-            return False
-        return any(parameter.name == node.id for parameter in self.function.params)
+        return self.caller is not None and isinstance(node, ir.Name) and self.takes(node.id)
+
+    def takes(self, name: str) -> bool:
+        """Whether the running function has a parameter of that name."""
+        params = () if self.function is None else self.function.params
+        return any(parameter.name == name for parameter in params)
 
     # --- objects ---------------------------------------------------------------------------
 
@@ -244,6 +245,11 @@ class Frame:
         if found is None and self.world.project is not None:
             return self.world.project.heap.get(value.data)
         return found
+
+    def class_of(self, value: Value) -> ClassInfo | None:
+        """The class in sight of which the object is that a value refers to."""
+        found = self.object(value)
+        return found.source if found is not None and isinstance(found.source, ClassInfo) else None
 
     def objects(self, value: Value) -> list[Object]:
         """The objects of which a value refers to one."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 
 from devlint.flow.domain.keys import (
@@ -91,18 +91,17 @@ def condition(frame: Frame, node: ir.Expr) -> Condition | None:
     elif isinstance(node, ir.Attribute) and (name := dotted(frame, node)):
         value = library_value(name)
     elif isinstance(node, ir.Attribute) and isinstance(node.value, ir.Name):
-        value = _of_either(frame, node.value, node.attr)
+        value = held(frame, node.value.id, node.attr)
     if value is not None and value.kind is Kind.LIBRARY:
         value = followed(frame, value, node)
     return value.data if value is not None and isinstance(value.data, Condition) else None
 
 
-def _of_either(frame: Frame, node: ir.Name, attr: str) -> Value | None:
-    """An attribute of an object, or of one of several: a flag in which they differ tells which."""
-    value = frame.look_up(node.id)
-    if value is None:
-        return None
-    found = frame.object(value)
+def held(frame: Frame, name: str, attr: str) -> Value | None:
+    """What an object that a name stands for has under an attribute; or one of several objects: a
+    flag in which they differ tells which."""
+    value = frame.look_up(name)
+    found = None if value is None else frame.object(value)
     return None if found is None else found.entries.get(attr)
 
 
@@ -176,16 +175,35 @@ def dotted_types(frame: Frame, types: ir.Expr) -> set[str]:
     return {dotted(frame, member) for member in members}
 
 
+def asked_types(frame: Frame, node: ir.Expr) -> tuple[ir.Expr, ir.Expr] | None:
+    """Of what `isinstance(x, types)` asks, and the types."""
+    match node:
+        case ir.Call(func=ir.Name(id="isinstance") as func, args=(subject, types)) if is_builtin(
+            frame, func
+        ):
+            return subject.value, types.value
+    return None
+
+
 def dotted(frame: Frame, node: ir.Expr) -> str:
     """The library name that an expression spells (`nn.Linear` -> "torch.nn.Linear"), else ""."""
+    return _spelled(frame.look_up, node)
+
+
+def name_in(file: File, node: ir.Expr) -> str:
+    """As `dotted`, where nothing runs: by the names of the file alone."""
+    return _spelled(file.names.get, node)
+
+
+def _spelled(look_up: Callable[[str], Value | None], node: ir.Expr) -> str:
     if isinstance(node, ir.Name):
-        value = frame.look_up(node.id)
+        value = look_up(node.id)
         if value is None:
             return f"builtins.{node.id}" if node.id in BUILTINS else ""
         known = value.kind is Kind.LIBRARY and isinstance(value.data, str)
         return str(value.data) if known else ""
     if isinstance(node, ir.Attribute):
-        base = dotted(frame, node.value)
+        base = _spelled(look_up, node.value)
         return f"{base}.{node.attr}" if base else ""
     return ""
 
@@ -193,20 +211,6 @@ def dotted(frame: Frame, node: ir.Expr) -> str:
 def is_builtin(frame: Frame, node: ir.Name) -> bool:
     """Whether a name that is one of Python's own stands for that: nothing binds it here."""
     return node.id in BUILTINS and frame.look_up(node.id) is None
-
-
-def name_in(file: File, node: ir.Expr) -> str:
-    """As `dotted`, where nothing runs: by the names of the file alone."""
-    if isinstance(node, ir.Name):
-        value = file.names.get(node.id)
-        if value is None:
-            return f"builtins.{node.id}" if node.id in BUILTINS else ""
-        known = value.kind is Kind.LIBRARY and isinstance(value.data, str)
-        return str(value.data) if known else ""
-    if isinstance(node, ir.Attribute):
-        base = name_in(file, node.value)
-        return f"{base}.{node.attr}" if base else ""
-    return ""
 
 
 def method_of(frame: Frame, bases: Iterable[str], own: Iterable[str], attr: str) -> str:

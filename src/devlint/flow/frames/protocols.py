@@ -4,21 +4,17 @@ gives, and what runs again."""
 from __future__ import annotations
 
 from devlint.flow.domain.values import NOTHING, Value
-from devlint.flow.frames.files import ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
 from devlint.model import ir
 
 
 def answer(frame: Frame, node: ir.Expr, value: Value, name: str, *given: Value) -> Value:
     """What a method of that name gives, of an object whose class is in sight."""
-    found = frame.object(value)
-    info = None if found is None else found.source
-    method = info.method(name) if isinstance(info, ClassInfo) else None
+    info = frame.class_of(value)
+    method = None if info is None else info.reached(name)
     if method is None:
         return NOTHING
-    owner, function = method
-    closure = Closure(function, owner.file, (), owner, f"{owner.node.name}.{name}")
-    return frame.world.invoke(frame, node, closure, [value, *given], {})
+    return frame.world.invoke(frame, node, method, [value, *given], {})
 
 
 def sets_up_again(frame: Frame) -> bool:

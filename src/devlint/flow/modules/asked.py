@@ -29,10 +29,8 @@ def as_methods_ask(info: ClassInfo, init: ir.Function, heap: Heap) -> None:
 
 
 def _hangs(found: Object) -> bool:
-    return isinstance(found.device, Guarded) or any(
-        isinstance(value.device, Guarded)
-        for value in (*found.entries.values(), *(found.items or ()), found.element)
-    )
+    places = (found.device, *(value.device for value in found.inside))
+    return any(isinstance(place, Guarded) for place in places)
 
 
 def kept_arguments(info: ClassInfo, init: ir.Function) -> dict[str, str]:
@@ -58,8 +56,7 @@ def kept_arguments(info: ClassInfo, init: ir.Function) -> dict[str, str]:
 
 
 def _others(info: ClassInfo, init: ir.Function) -> Iterator[Scan]:
-    for each in info.lineage():
-        yield from (each.file.scan(m) for m in each.methods.values() if m is not init)
+    return (each.file.scan(m) for each, m in info.all_methods() if m is not init)
 
 
 def _renamed_object(found: Object, kept: Mapping[str, str]) -> Object:

@@ -18,7 +18,7 @@ from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import MADE, Kind, Origin, Value
 from devlint.flow.facts import Fact, Operand
 from devlint.flow.facts.changes import changed
-from devlint.flow.frames.files import ClassInfo, Closure
+from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.world import World
 from devlint.flow.syntax.scan import MOVES
@@ -92,23 +92,20 @@ def without_rewritten(world: World, facts: Iterable[Fact]) -> Iterator[Fact]:
 
 def _made(frame: Frame, info: ClassInfo) -> dict[str, Value]:
     """The tensors that a constructor makes on the host, by the attributes that hold them."""
-    init = info.method("__init__")
-    lineage = list(info.lineage())
-    if init is None or any(each.open_base or MOVES & each.methods.keys() for each in lineage):
+    init = info.reached("__init__")
+    if init is None or info.is_open or any(info.method(name) for name in MOVES):
         return {}
-    owner, function = init
     ref = (info, "made")
     this = Value(Kind.INSTANCE, data=ref, trait=Trait.SELF)
     state = State({}, Heap({ref: Object(source=info)}))
     alone = Frame(frame.world, info.file, state, role=info.role, recording=False)
-    closure = Closure(function, owner.file, (), owner, f"{owner.node.name}.__init__")
-    given = {p.name: path_value(p.name) for p in function.params[1:] if not p.kind.startswith("*")}
+    taken = (p.name for p in init.node.params[1:] if not p.kind.startswith("*"))
+    given = {name: path_value(name) for name in taken}
     with frame.world.limited(_STATEMENTS):
-        frame.world.invoke(alone, ir.Name(info.node.name), closure, [this], given)
+        frame.world.invoke(alone, ir.Name(info.node.name), init, [this], given)
     stored_later = {
         name
-        for each in lineage
-        for method in each.methods.values()
+        for each, method in info.all_methods()
         if method.name != "__init__"
         for name in each.file.scan(method).self_stores
     }

@@ -10,7 +10,7 @@ from devlint.flow.domain.values import Kind, Value
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.modules.placement import is_registered
-from devlint.flow.syntax.walk import descendants, self_attribute
+from devlint.flow.syntax.walk import descendants, first_parameter, nodes_of, self_attribute
 from devlint.model import ir
 from devlint.model.trees import last_name
 
@@ -92,36 +92,31 @@ def _computes_with(info: ClassInfo, names: Collection[str]) -> bool:
     forward = info.method("forward")
     if forward is not None:
         names = {*names} - forward[0].file.scan(forward[1]).self_stores
-    for each in info.lineage():
-        for method in each.methods.values():
-            this = method.params[0].name if method.params else ""
-            for node in (n for statement in method.body for n in descendants(statement)):
-                if isinstance(node, ir.Binary):
-                    if {self_attribute(node.left, this), self_attribute(node.right, this)} & {
-                        *names
-                    }:
-                        return True
+    for _, method in info.all_methods():
+        this = first_parameter(method)
+        for node in nodes_of(method.body):
+            if isinstance(node, ir.Binary):
+                sides = (self_attribute(node.left, this), self_attribute(node.right, this))
+                if any(side in names for side in sides):
+                    return True
     return False
 
 
 def _makes_something(frame: Frame, info: ClassInfo, depth: int) -> bool:
     """Whether the words of a class say so, where its constructor wasn't followed."""
-    for each in info.lineage():
-        for method in each.methods.values():
-            if each.file.scan(method).registers:
-                return True
-            if any(_is_made_of_parts(frame, each, call, depth) for call in _stored_calls(method)):
-                return True
-    return False
+    return any(
+        each.file.scan(method).registers
+        or any(_is_made_of_parts(frame, each, call, depth) for call in _stored_calls(method))
+        for each, method in info.all_methods()
+    )
 
 
 def _stored_calls(method: ir.Function) -> list[ir.Call]:
     """The calls of `self.part = call(...)`."""
-    this = method.params[0].name if method.params else ""
+    this = first_parameter(method)
     return [
         node.value
-        for statement in method.body
-        for node in descendants(statement)
+        for node in nodes_of(method.body)
         if isinstance(node, ir.Assign)
         and isinstance(node.value, ir.Call)
         and any(self_attribute(target, this) for target in node.targets)

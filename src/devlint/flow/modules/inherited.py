@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from devlint.flow.domain.values import Kind, Origin, Value
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
-from devlint.flow.syntax.walk import descendants
+from devlint.flow.syntax.walk import descendants, first_parameter
 from devlint.model import ir
 from devlint.model.trees import dotted_name
 
@@ -51,7 +51,7 @@ def _is_extended(method: ir.Function) -> bool:
 
 
 def _mentions(method: ir.Function, names: set[str]) -> bool:
-    this = method.params[0].name if method.params else ""
+    this = first_parameter(method)
     return any(
         isinstance(node, ir.Attribute)
         and node.attr in names

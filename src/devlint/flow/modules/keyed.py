@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devlint.flow.frames.files import ClassInfo
-from devlint.flow.syntax.walk import descendants, self_attribute
+from devlint.flow.syntax.walk import descendants, first_parameter, self_attribute
 from devlint.model import ir
 from devlint.model.trees import last_name
 
@@ -14,7 +14,7 @@ def is_numbered(info: ClassInfo, name: str) -> bool:
     """Whether a method stores under a number in the dict that an attribute holds: under one that
     is spelled out, or that a loop counts."""
     for method in info.methods.values():
-        this = method.params[0].name if method.params else ""
+        this = first_parameter(method)
         inside = list(descendants(method))
         counted = {each for loop in inside for each in _counted(loop)}
         for node in inside:

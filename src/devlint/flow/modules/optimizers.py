@@ -61,7 +61,7 @@ def _inside(frame: Frame, value: Value, depth: int = _DEEPEST) -> Iterator[Value
     if found is None or not value.kind.is_container or depth == 0:
         yield value
         return
-    for each in (*(found.items or ()), *found.entries.values(), found.element):
+    for each in found.inside:
         yield from _inside(frame, each, depth - 1)
 
 

@@ -49,7 +49,7 @@ def place_module(
         moved = replace(found, device=device, entries=entries, guarded=False, trace=trace)
         frame.update(value, moved)
         place_kept(frame, found, device)
-    for each in _held(found):
+    for each in found.inside:
         if each.kind is Kind.MODULE or (value.kind is not Kind.MODULE and each.kind.is_container):
             place_module(frame, each, device, trace, depth - 1)
 
@@ -73,10 +73,6 @@ def _taken(held: Value, device: Device, move: Step | None) -> Value:
     return held.but(device=device, origin=Origin.FOLLOWS, trace=told)
 
 
-def _held(found: Object) -> tuple[Value, ...]:
-    return (*(found.items or ()), *found.entries.values(), found.element)
-
-
 def place_kept(frame: Frame, module: Object, device: Device) -> None:
     """A parameter stays the same object where its module is moved, and a buffer doesn't: a plain
     object or a list of the module that keeps a parameter, too, finds it on the new device. Of one
@@ -85,7 +81,7 @@ def place_kept(frame: Frame, module: Object, device: Device) -> None:
     for keeper in module.entries.values():
         listed = keeper.kind.is_container
         found = frame.object(keeper) if listed or keeper.kind is Kind.INSTANCE else None
-        if found is None or all(held.trait is not Trait.PARAMETER for held in _held(found)):
+        if found is None or all(held.trait is not Trait.PARAMETER for held in found.inside):
             continue
         entries = {n: _along(v, own, device, listed) for n, v in found.entries.items()}
         items = found.items and tuple(_along(v, own, device, listed) for v in found.items)

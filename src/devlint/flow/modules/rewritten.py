@@ -5,7 +5,6 @@ another."""
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from devlint.flow.domain.derivation import Sort
 from devlint.flow.domain.keys import stands_in
@@ -18,7 +17,7 @@ from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import name_in
 from devlint.flow.frames.world import World
 from devlint.flow.modules.placement import is_registered, place_module
-from devlint.flow.syntax.walk import descendants, self_attribute
+from devlint.flow.syntax.walk import names_in, nodes_of, self_attribute
 from devlint.model import ir
 from devlint.model.trees import called, last_name
 from devlint.policy import means
@@ -36,8 +35,7 @@ def forget_rewritten(
     init, known = info.methods.get("__init__"), set(seen)
     scans = [
         (each.file.scan(method), method in known)
-        for each in info.lineage()
-        for method in each.methods.values()
+        for each, method in info.all_methods()
         if method is not init
     ]
     stored = {
@@ -47,8 +45,7 @@ def forget_rewritten(
         if name in found.entries and _is_to_be_filled(frame, found.entries[name])
     }
     if stored:
-        kept = {name: value for name, value in found.entries.items() if name not in stored}
-        frame.state.heap[this.data] = replace(found, entries=kept)
+        frame.state.heap[this.data] = found.without(stored)
 
 
 def _is_to_be_filled(frame: Frame, value: Value) -> bool:
@@ -70,10 +67,7 @@ def forget_moved(info: ClassInfo, frame: Frame, this: Value) -> None:
 
 def _holds_modules(frame: Frame, value: Value) -> bool:
     found = frame.object(value) if value.kind.is_container else None
-    if found is None:
-        return False
-    inside = (*(found.items or ()), *found.entries.values(), found.element)
-    return any(each.kind is Kind.MODULE for each in inside)
+    return found is not None and any(each.kind is Kind.MODULE for each in found.inside)
 
 
 def is_moved_by_hand(world: World, info: ClassInfo, name: str) -> bool:
@@ -81,8 +75,7 @@ def is_moved_by_hand(world: World, info: ClassInfo, name: str) -> bool:
     so knows that it isn't registered, and most likely wants it out of the state of the module."""
     return any(
         _moves_what_is_in(each.file, method.params[0].name, world.descendants(method), name)
-        for each in info.lineage()
-        for method in each.methods.values()
+        for each, method in info.all_methods()
         if method.params
     )
 
@@ -99,7 +92,7 @@ def _moves_what_is_in(file: File, this: str, inside: list[ir.Node], name: str) -
             case ir.For(target=target, iter=kept) if any(
                 self_attribute(each, this) == name for each in _gone_over(file, kept)
             ):
-                taken |= {each.id for each in descendants(target) if isinstance(each, ir.Name)}
+                taken.update(names_in(target))
     for node in inside:
         match node:
             case ir.Call(func=ir.Attribute(value=moved, attr="to" | "cuda" | "cpu")):
@@ -141,8 +134,7 @@ def forget_tested(info: ClassInfo, frame: Frame, this: Value) -> None:
     for name in {name for scan in scans for name in scan.self_moves} & found.entries.keys():
         place_module(frame, found.entries[name], UNKNOWN)
     if stored & found.entries.keys():
-        kept = {name: value for name, value in found.entries.items() if name not in stored}
-        frame.state.heap[this.data] = replace(found, entries=kept)
+        frame.state.heap[this.data] = found.without(stored)
 
 
 def as_kept(info: ClassInfo, name: str, value: Value) -> Value:
@@ -164,11 +156,9 @@ def is_taken_along(info: ClassInfo, name: str) -> bool:
     if info.taken_along is None:
         info.taken_along = frozenset(
             taken
-            for each in info.lineage()
-            for method in each.methods.values()
+            for each, method in info.all_methods()
             if method.params and each.file.scan(method).self_stores
-            for statement in method.body
-            for node in descendants(statement)
+            for node in nodes_of(method.body)
             for taken in _given_back(each.file, node, method.params[0].name)
             if taken in each.file.scan(method).self_stores
         )
@@ -180,11 +170,9 @@ def is_asked_about(info: ClassInfo, name: str) -> bool:
     if info.asked_about is None:
         info.asked_about = frozenset(
             asked
-            for each in info.lineage()
-            for method in each.methods.values()
+            for each, method in info.all_methods()
             if method.params and method.name != "__init__"
-            for statement in method.body
-            for node in descendants(statement)
+            for node in nodes_of(method.body)
             for asked in _asked(each.file, node, method.params[0].name)
         )
     return name in info.asked_about

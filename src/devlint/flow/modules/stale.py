@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import replace
 
 from devlint.flow.domain.derivation import Sort
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Symbol
@@ -17,7 +16,6 @@ from devlint.flow.frames.library import dotted
 from devlint.model import ir
 from devlint.model.reports import Hop
 
-_OF_ATTRIBUTES = ("__setattr__", "__getattr__")
 _NAMES_A_DEVICE = (Kind.DEVICE, Kind.STRING, Kind.NUMBER)
 
 
@@ -55,15 +53,13 @@ def forget_devices(
     found = frame.state.heap[this.data]
     stored = {
         name
-        for each in info.lineage()
-        for method in each.methods.values()
+        for each, method in info.all_methods()
         if method.name not in CONSTRUCTORS and method not in followed
         for name in each.file.scan(method).self_stores & found.entries.keys()
         if _names_a_device(found.entries[name])
     }
     if stored:
-        kept = {name: value for name, value in found.entries.items() if name not in stored}
-        frame.state.heap[this.data] = replace(found, entries=kept)
+        frame.state.heap[this.data] = found.without(stored)
 
 
 def _names_a_device(value: Value) -> bool:
@@ -75,20 +71,15 @@ def _names_a_device(value: Value) -> bool:
 
 def _is_stored_once(info: ClassInfo, name: str) -> bool:
     """Whether the constructor stores it, and no other method does, nor one that moves."""
-    if info.moves_itself() or any(info.method(method) for method in _OF_ATTRIBUTES):
-        return False
-    if info.open_base or any(each.open_base for each in info.ancestors):
+    if info.moves_itself() or info.intercepts() or info.is_open:
         return False
     init = info.methods.get("__init__")
     if init is None or name not in info.file.scan(init).self_stores:
         return False
-    stored = [
-        method
-        for each in info.lineage()
-        for method in each.methods.values()
-        if method is not init and name in each.file.scan(method).self_stores
-    ]
-    return not stored
+    return not any(
+        method is not init and name in each.file.scan(method).self_stores
+        for each, method in info.all_methods()
+    )
 
 
 def _left_out(info: ClassInfo, node: ir.Expr) -> bool:

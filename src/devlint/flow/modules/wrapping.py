@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from devlint.flow.devices.named import last_name
 from devlint.flow.domain.differences import difference
 from devlint.flow.domain.keys import CUDA_AVAILABLE
 from devlint.flow.domain.lattice import Device, Known, only_host
@@ -17,6 +16,7 @@ from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.modules.placement import held_place
 from devlint.model import ir
+from devlint.model.trees import last_name
 from devlint.policy import means
 from devlint.torchapi.effects import Row
 

@@ -17,7 +17,7 @@ from devlint.flow.domain.values import TENSORS, Copy, Kind, Origin, Value
 from devlint.flow.facts import EarlyClock, EarlyRead, LoopRead
 from devlint.flow.frames.arguments import Arguments, Given
 from devlint.flow.frames.frame import Frame
-from devlint.flow.syntax.walk import descendants
+from devlint.flow.syntax.walk import nodes_of
 from devlint.model import ir
 from devlint.torchapi.effects import Effect, Row
 
@@ -41,7 +41,7 @@ def send(frame: Frame, value: Value, args: Arguments) -> None:
     behind all work so far, and the host waits for it."""
     flag = args.keyword("non_blocking")
     if (flag is None or flag[1].data is not True) and not names_accelerator(frame.place(value)):
-        wait(frame)
+        frame.state.wait()
 
 
 def _forget_earlier(frame: Frame, call: ir.Call) -> None:
@@ -50,13 +50,6 @@ def _forget_earlier(frame: Frame, call: ir.Call) -> None:
     for name, value in list(env.items()):
         if isinstance(value.data, Copy) and value.data.call is call:
             env[name] = value.but(data=None)
-
-
-def wait(frame: Frame) -> None:
-    """Every copy that was begun has arrived, and all work is done."""
-    frame.state.busy = WAITED
-    if frame.state.copies:
-        frame.state.copies = dict.fromkeys(frame.state.copies, False)
 
 
 def watches(frame: Frame) -> bool:
@@ -68,7 +61,7 @@ def wait_for(frame: Frame, value: Value) -> None:
     """The host looks at a tensor: where that is on an accelerator, it waits for it."""
     if watches(frame) and value.kind in (*TENSORS, Kind.UNKNOWN):
         if not _is_host(frame, value):
-            wait(frame)
+            frame.state.wait()
 
 
 def by_index(frame: Frame, base: Value, parts: Iterable[Given]) -> None:
@@ -157,17 +150,15 @@ def of_row(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> None:
     """A call that a row describes, where it matters: what it reads, what it waits for."""
     name = row.name.rpartition(".")[2]
     if name == "synchronize":
-        wait(frame)
+        frame.state.wait()
         return
     if name == "backward" and frame.state.busy == MASKED:
         frame.state.busy = None  # it takes as long as all that the mask has waited for
-    given = [] if args.receiver is None else [args.receiver]
-    given += [(argument.value, value) for argument, value in args.all]
     if _reads(frame, row, name):
-        for each in given:
+        for each in args.given:
             read(frame, node, *_inside(frame, each))
     if row.effect is Effect.READ or row.name in _ALSO_READING or name in _DECIDING:
-        for _, value in given:
+        for _, value in args.given:
             wait_for(frame, value)
 
 
@@ -198,7 +189,7 @@ def _inside(frame: Frame, given: Given) -> list[Given]:
     found = frame.object(value)
     if found is None or not value.kind.is_container:
         return [given]
-    return [(node, each) for each in (*(found.items or ()), *found.entries.values(), found.element)]
+    return [(node, each) for each in found.inside]
 
 
 def _waits_somewhere(frame: Frame) -> bool:
@@ -207,9 +198,7 @@ def _waits_somewhere(frame: Frame) -> bool:
     body = frame.file.body if frame.function is None else _body(frame.function)
     return any(
         isinstance(node, ir.Attribute) and node.attr in _WAITING
-        for statement in body
-        if not isinstance(statement, (ir.Function, ir.Class))
-        for node in descendants(statement)
+        for node in nodes_of(s for s in body if not isinstance(s, (ir.Function, ir.Class)))
     )
 
 
@@ -229,7 +218,7 @@ _QUIET = ("builtins", "numpy", "math", "time", "os", "logging", "random", "json"
 def of_library(frame: Frame, name: str, row: Row | None) -> None:
     """A library's function is called: what isn't known may wait."""
     if row is None and name.partition(".")[0] not in _QUIET:
-        wait(frame)
+        frame.state.wait()
 
 
 # --- work ----------------------------------------------------------------------------------
@@ -282,7 +271,7 @@ def _trains(loop: ir.For | ir.While) -> bool:
         return False
     if any(map(_synchronizes, loop.body)):
         return False
-    nodes = [node for statement in loop.body for node in descendants(statement)]
+    nodes = list(nodes_of(loop.body))
     return not any(isinstance(node, (ir.For, ir.While)) for node in nodes) and any(
         isinstance(node, ir.Attribute) and node.attr == "backward" for node in nodes
     )

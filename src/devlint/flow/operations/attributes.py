@@ -16,7 +16,7 @@ from devlint.flow.domain.values import (
 from devlint.flow.facts import ApiRead, AttributeRead
 from devlint.flow.frames import protocols
 from devlint.flow.frames.fields import is_field
-from devlint.flow.frames.files import Bound, ClassInfo, Closure
+from devlint.flow.frames.files import Bound, ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import followed, library_value, method_of, name_in
 from devlint.flow.modules.constructed import Typed, held
@@ -24,6 +24,7 @@ from devlint.flow.modules.placement import forget_optimizer, parameter_at
 from devlint.flow.operations import graphs
 from devlint.flow.operations.own_device import is_stateless, is_unseen, may_define, tells_own_place
 from devlint.flow.operations.unpacking import child_of
+from devlint.flow.syntax.walk import first_parameter
 from devlint.model import ir
 from devlint.torchapi.spellings import CONTEXT, FUNCTION, is_function_class
 
@@ -102,9 +103,7 @@ def read(frame: Frame, node: ir.Attribute, base: Value) -> Value:
 
 
 def _self(frame: Frame) -> Value:
-    function = frame.function
-    name = function.params[0].name if function is not None and function.params else ""
-    return frame.look_up(name) or NOTHING
+    return frame.look_up(first_parameter(frame.function)) or NOTHING
 
 
 def _is_submodule(frame: Frame, node: ir.Expr) -> bool:
@@ -217,12 +216,10 @@ def _identified(node: ir.Attribute, base: Value, value: Value) -> Value:
 def _of_class_instance(
     frame: Frame, info: ClassInfo, base: Value, node: ir.Attribute
 ) -> Value | None:
-    method = info.method(node.attr)
-    if method is not None:
-        owner, function = method
+    closure = info.reached(node.attr)
+    if closure is not None:
         if any(node.attr in each.properties for each in info.lineage()):
             return _property(frame, info, base, node)
-        closure = Closure(function, owner.file, (), owner, f"{owner.node.name}.{function.name}")
         return Value(Kind.METHOD, data=Bound(base, node.value, closure=closure))
     for each in info.lineage():
         if node.attr in each.env:
@@ -261,16 +258,15 @@ def _of_class(info: ClassInfo, base: Value, node: ir.Attribute) -> Value:
     for each in info.lineage():
         if node.attr in each.env:
             return each.env[node.attr]
-    method = info.method(node.attr)
-    if method is None and node.attr == "apply":
+    closure = info.reached(node.attr)
+    if closure is None and node.attr == "apply":
         own = any(map(is_function_class, info.library_bases()))
         name = f"{FUNCTION}.apply"
         return Value(Kind.METHOD, data=Bound(base, node.value, name)) if own else NOTHING
-    if method is None:
+    if closure is None or not isinstance(closure.node, ir.Function):
         return NOTHING
-    owner, function = method
-    closure = Closure(function, owner.file, (), owner, f"{owner.node.name}.{function.name}")
-    if any(name_in(owner.file, each) == "builtins.classmethod" for each in function.decorators):
+    decorators = (name_in(closure.file, each) for each in closure.node.decorators)
+    if "builtins.classmethod" in decorators:
         return Value(Kind.METHOD, data=Bound(base, node.value, closure=closure))
     return Value(Kind.FUNCTION, data=closure)
 

@@ -12,16 +12,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from devlint.flow.devices.named import last_name
 from devlint.flow.domain.lattice import Device, only_host
 from devlint.flow.domain.values import Value
 from devlint.flow.facts import Elsewhere, Fact, ModuleCall, Operand
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.world import World
 from devlint.flow.syntax.scan import TENSOR_ONLY
-from devlint.flow.syntax.walk import descendants
+from devlint.flow.syntax.walk import nodes_of
 from devlint.model import ir
-from devlint.model.trees import key
+from devlint.model.trees import key, last_name
 from devlint.policy import means
 
 _TENSORS_HAVE = TENSOR_ONLY | {"size"}
@@ -54,7 +53,7 @@ def is_object(frame: Frame, name: str) -> bool:
     """Whether the code that is running uses what a name stands for as something that holds tensors,
     a graph or an encoding: `graph.x`, `inputs["input_ids"]`, `**inputs`. That may move in place."""
     body = frame.file.body if frame.function is None else (frame.function,)
-    nodes = [node for part in body for node in descendants(part)]
+    nodes = list(nodes_of(body))
     called = {id(node.func) for node in nodes if isinstance(node, ir.Call)}
     for node in nodes:
         match node:

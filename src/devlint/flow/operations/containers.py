@@ -14,6 +14,20 @@ from devlint.flow.frames.frame import Frame
 from devlint.flow.operations.unpacking import element_of
 from devlint.model import ir
 
+_Method = Callable[[Frame, ir.Call, Value, Object, Arguments], Value]
+
+
+def lazily(frame: Frame, node: ir.Node, found: Object) -> Value:
+    """An iterator over what is in an object that is made here."""
+    return Value(Kind.TUPLE, data=frame.allocate(node, found), trait=Trait.LAZY)
+
+
+def pairs(frame: Frame, node: ir.Call, first: Value, second: Value) -> Value:
+    """Something that yields pairs."""
+    pair = Value(Kind.TUPLE, data=((node, "pair"), frame.site))
+    frame.state.heap[pair.data] = Object(items=(first, second))
+    return lazily(frame, node, Object(element=pair))
+
 
 def method(frame: Frame, node: ir.Call, attr: str, base: Value, args: Arguments) -> Value:
     """The value of `base.attr(...)`, with its effect on `base`."""
@@ -32,18 +46,16 @@ def with_element(found: Object, value: Value) -> Object:
     return Object(element=joined, source=found.source, entries={}, items=None)
 
 
-def _append(frame: Frame, node: ir.Call, base: Value, found: Object, args: Arguments) -> Value:
-    given = args.find((0,))
-    if given is not None:
-        frame.update(base, with_element(found, given[1]))
-    return NONE
+def _adding(position: int) -> _Method:
+    """A method that puts in what it is given at a position."""
 
+    def add(frame: Frame, node: ir.Call, base: Value, found: Object, args: Arguments) -> Value:
+        given = args.find((position,))
+        if given is not None:
+            frame.update(base, with_element(found, given[1]))
+        return NONE
 
-def _insert(frame: Frame, node: ir.Call, base: Value, found: Object, args: Arguments) -> Value:
-    given = args.find((1,))
-    if given is not None:
-        frame.update(base, with_element(found, given[1]))
-    return NONE
+    return add
 
 
 def _extend(frame: Frame, node: ir.Call, base: Value, found: Object, args: Arguments) -> Value:
@@ -99,8 +111,7 @@ def remove(frame: Frame, base: Value, index: Value) -> None:
     if found is None or base.kind is not Kind.DICT:
         return
     if isinstance(index.data, str):
-        kept = {name: value for name, value in found.entries.items() if name != index.data}
-        frame.update(base, replace(found, entries=kept))
+        frame.update(base, found.without((index.data,)))
     else:  # any of them
         frame.update(base, replace(found, items=None, entries={}, element=found.elements()))
 
@@ -120,17 +131,12 @@ def _set_default(frame: Frame, node: ir.Call, base: Value, found: Object, args: 
 
 
 def _values(frame: Frame, node: ir.Call, base: Value, found: Object, args: Arguments) -> Value:
-    inside = Object(element=found.elements())
-    return Value(Kind.TUPLE, data=frame.allocate(node, inside), trait=Trait.LAZY)
+    return lazily(frame, node, Object(element=found.elements()))
 
 
 def _items(frame: Frame, node: ir.Call, base: Value, found: Object, args: Arguments) -> Value:
-    ref = ((node, "pair"), frame.site)
     spelled = found.items is not None and bool(found.entries)
-    key = Value(Kind.STRING) if spelled else NOTHING
-    frame.state.heap[ref] = Object(items=(key, found.elements()))
-    inside = Object(element=Value(Kind.TUPLE, data=ref))
-    return Value(Kind.TUPLE, data=frame.allocate(node, inside), trait=Trait.LAZY)
+    return pairs(frame, node, Value(Kind.STRING) if spelled else NOTHING, found.elements())
 
 
 def _copy(frame: Frame, node: ir.Call, base: Value, found: Object, args: Arguments) -> Value:
@@ -142,10 +148,10 @@ def _clear(frame: Frame, node: ir.Call, base: Value, found: Object, args: Argume
     return NONE
 
 
-_METHODS: dict[str, Callable[[Frame, ir.Call, Value, Object, Arguments], Value]] = {
-    "append": _append,
-    "add": _append,
-    "insert": _insert,
+_METHODS: dict[str, _Method] = {
+    "append": _adding(0),
+    "add": _adding(0),
+    "insert": _adding(1),
     "extend": _extend,
     "update": _update,
     "get": _get,

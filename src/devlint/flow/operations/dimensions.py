@@ -32,7 +32,7 @@ def dimensions(
         case Dims.DATA:
             return _by_data(args, row, known)
         case Dims.REDUCE:
-            return _by_reduction(args, row, of)
+            return _by_reduction(args, row)
         case Dims.SAME:
             return None if of is None else of.scalar
         case Dims.SQUEEZE:
@@ -44,10 +44,7 @@ def dimensions(
 
 def note_length(frame: Frame, value: Value) -> None:
     """An argument is asked for its length, or gone over: it has one from here on."""
-    function = frame.function
-    if function is None or value.kind is not Kind.UNKNOWN or not isinstance(value.data, Path):
-        return
-    if any(each.name == value.data.text for each in function.params):
+    if value.kind is Kind.UNKNOWN and isinstance(value.data, Path) and frame.takes(value.data.text):
         frame.state.known[value.data.text + HAS_LENGTH] = True
 
 
@@ -144,7 +141,7 @@ def _by_data(args: Arguments, row: Row, known: Mapping[str, bool]) -> bool | Non
     return value.scalar if value.kind is Kind.NDARRAY else None
 
 
-def _by_reduction(args: Arguments, row: Row, of: Value | None) -> bool | None:
+def _by_reduction(args: Arguments, row: Row) -> bool | None:
     first = 0 if "self" in row.of else 1
     given = args.find((first, "dim", "axis"))
     if given is None or given[1].kind is Kind.NONE:

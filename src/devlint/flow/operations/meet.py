@@ -30,7 +30,7 @@ from devlint.flow.domain.values import (
     is_number,
 )
 from devlint.flow.facts import Indexing, Join, ModuleCall, Operand, Role, StrayPart
-from devlint.flow.frames.arguments import Given
+from devlint.flow.frames.arguments import Given, each_given
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.near import with_near
@@ -298,10 +298,7 @@ def _flat(frame: Frame, inputs: list[Given]) -> Iterator[Given]:
     for expression, value in inputs:
         found = frame.object(value)
         if value.kind in (Kind.TUPLE, Kind.LIST) and found is not None and found.items is not None:
-            nodes: tuple[ir.Expr, ...] = (expression,) * len(found.items)
-            if isinstance(expression, ir.Display) and len(expression.items) == len(found.items):
-                nodes = expression.items
-            yield from zip(nodes, found.items, strict=True)
+            yield from each_given(expression, found.items)
         elif value.kind in (Kind.TUPLE, Kind.LIST) and found is not None:
             yield expression, found.element
         else:

@@ -48,11 +48,10 @@ def may_define(frame: Frame, base: Value, attr: str) -> bool:
         info = found.source
         plain = all(_is_plain(frame, base) for base in info.library_bases())
         dynamic = info.defines("__getattr__") or info.defines("__getattribute__")
-        opened = any(each.open_base for each in info.lineage())
         inherited = base.trait is Trait.SELF and any(
             info in each.lineage() and each.defines(attr) for each in frame.file.classes.values()
         )
-        if opened or dynamic or not plain or inherited or info.defines(attr):
+        if info.is_open or dynamic or not plain or inherited or info.defines(attr):
             return True
         return gives(frame.file, attr) or (base.trait is Trait.SELF and _is_unfinished(frame, info))
     return True
@@ -62,10 +61,7 @@ def _is_unfinished(frame: Frame, info: ClassInfo) -> bool:
     """Whether methods call others of the object that nothing defines: the classes of other files
     that build on this one bring them, and bring attributes as well."""
     called = {
-        name
-        for each in info.lineage()
-        for method in each.methods.values()
-        for name in each.file.scan(method).self_calls
+        name for each, method in info.all_methods() for name in each.file.scan(method).self_calls
     }
     return any(
         name != "forward"

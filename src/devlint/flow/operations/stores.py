@@ -11,7 +11,7 @@ from devlint.flow.domain.paths import Path, identity
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import Kind, Origin, Value, with_gradient
 from devlint.flow.facts import AttributeWrite
-from devlint.flow.frames.files import ClassInfo, Closure
+from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.protocols import runs_again
 from devlint.flow.modules.holdings import inherits_buffer
@@ -38,8 +38,7 @@ def store(frame: Frame, node: ir.Attribute, value: Value, statement: ir.Stmt) ->
     source = None if found is None else found.source
     if isinstance(source, ClassInfo) and (setter := source.setter(node.attr)) is not None:
         owner, function = setter
-        closure = Closure(function, owner.file, (), owner, f"{owner.node.name}.{node.attr}")
-        frame.world.invoke(frame, node, closure, [base, value], {})
+        frame.world.invoke(frame, node, owner.closure_of(function), [base, value], {})
         return
     is_module = base.kind is Kind.MODULE and base.trait is Trait.SELF
     if found is not None and is_module and _is_refused(found.entries.get(node.attr), value):
@@ -100,8 +99,7 @@ def remove(frame: Frame, node: ir.Attribute) -> None:
     found = frame.object(base)
     frame.state.paths.pop(identity(node), None)
     if found is not None and base.kind in (Kind.MODULE, Kind.INSTANCE):
-        kept = {name: value for name, value in found.entries.items() if name != node.attr}
-        frame.update(base, replace(found, entries=kept))
+        frame.update(base, found.without((node.attr,)))
 
 
 def _is_refused(before: Value | None, value: Value) -> bool:

@@ -51,7 +51,7 @@ def element_of(frame: Frame, value: Value, node: ir.Node | None = None) -> Value
     if kind is Kind.INSTANCE:
         made = frame.object(value)
         if made is not None and made.items is not None:
-            return joined(list(made.items))
+            return join_all(list(made.items))
         return _of_iterator(frame, value, node)
     if kind is Kind.DICT:
         return Value(Kind.UNKNOWN)
@@ -90,7 +90,7 @@ def child_of(frame: Frame, value: Value) -> Value:
         follows = Origin.FOLLOWS
         return Value(Kind.TENSOR, found.device, origin=follows, grad=True, trace=found.trace)
     if found.items:
-        return joined(list(found.items))
+        return join_all(list(found.items))
     made = frame.objects(found.element) if found.element.kind is Kind.MODULE else []
     refs = []
     for number, child in enumerate(made or [Object()]):
@@ -139,8 +139,7 @@ def bind(frame: Frame, target: ir.Expr, value: Value) -> None:
 def _is_left_out(frame: Frame, name: str) -> bool:
     """Whether a call leaves out the argument that takes a name: then nobody has chosen a place, and
     what is bound to it instead is most likely the default."""
-    function = frame.function if frame.caller is not None else None
-    if not isinstance(function, ir.Function) or all(p.name != name for p in function.params):
+    if frame.caller is None or not isinstance(frame.function, ir.Function) or not frame.takes(name):
         return False
     given = frame.look_up(name)
     return given is not None and given.kind is Kind.NONE
@@ -212,8 +211,3 @@ def part_of_encoding(frame: Frame, encoding: Given) -> Value:
     return frame.operand(*encoding).value.but(
         kind=Kind.TENSOR, device=frame.place(base), data=None, scalar=False
     )
-
-
-def joined(values: list[Value]) -> Value:
-    """The join of several values; NOTHING of none."""
-    return join_all(values)

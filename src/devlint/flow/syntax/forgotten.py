@@ -4,7 +4,7 @@ it is left out and goes nowhere, an attribute that is chosen a second time befor
 
 from __future__ import annotations
 
-from devlint.flow.syntax.walk import descendants, mentions, self_attribute
+from devlint.flow.syntax.walk import mentions, names_in, self_attribute
 from devlint.model import ir
 from devlint.policy import means
 
@@ -53,7 +53,7 @@ def chosen_twice(function: ir.Function) -> tuple[ir.Assign, ir.Assign] | None:
         assert isinstance(statement, ir.Assign)
         if attr in stored:
             return stored[attr], statement
-        if means("about-devices", attr, "variable") and _names(statement) & named:
+        if means("about-devices", attr, "variable") and not named.isdisjoint(names_in(statement)):
             stored[attr] = statement
     return None
 
@@ -64,7 +64,3 @@ def _stored(statement: ir.Stmt, this: str) -> str:
         case ir.Assign(targets=(target,), value=value) if value is not None:
             return "" if mentions(value, this) else self_attribute(target, this)
     return ""
-
-
-def _names(statement: ir.Stmt) -> set[str]:
-    return {each.id for each in descendants(statement) if isinstance(each, ir.Name)}

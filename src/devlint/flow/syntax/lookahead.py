@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from devlint.flow.syntax.walk import descendants
+from devlint.flow.syntax.walk import descendants, inner_statements, names_in, targets
 from devlint.model import ir
 
 _LONG = 24
@@ -69,43 +69,14 @@ def _bound(statement: ir.Stmt) -> Iterator[str]:
         case ir.ImportFrom(names=names):
             for alias in names:
                 yield alias.asname or alias.name  # `*` too: it stands for what isn't seen
-        case ir.Assign(targets=targets):
-            for target in targets:
-                yield from _targets(target)
-        case ir.Augment(target=target):
-            yield from _targets(target)
-        case ir.For(target=target):
-            yield from _targets(target)
-        case ir.With(items=items):
-            for _, entered in items:
-                if entered is not None:
-                    yield from _targets(entered)
         case _:
-            pass
-    for block in _blocks(statement):
-        for inner in block:
-            yield from _bound(inner)
-
-
-def _blocks(statement: ir.Stmt) -> Iterator[ir.Body]:
-    match statement:
-        case ir.If() | ir.While() | ir.For():
-            yield from (statement.body, statement.orelse)
-        case ir.With():
-            yield statement.body
-        case ir.Try():
-            yield from (statement.body, statement.orelse, statement.final)
-            yield from (handler.body for handler in statement.handlers)
-        case ir.Match():
-            yield from (case.body for case in statement.cases)
-
-
-def _targets(node: ir.Expr) -> Iterator[str]:
-    """Names in what is assigned to; also the `x` of `x.a = ...`, which changes what `x` is."""
-    return (each.id for each in descendants(node) if isinstance(each, ir.Name))
+            for target in targets(statement):
+                yield from names_in(target)  # `x` of `x.a = ...`, too: that changes what `x` is
+    for inner in inner_statements(statement):
+        yield from _bound(inner)
 
 
 def _read(statement: ir.Stmt) -> set[str]:
     if isinstance(statement, (ir.Function, ir.Class, ir.Import, ir.ImportFrom)):
         return set()
-    return {node.id for node in descendants(statement) if isinstance(node, ir.Name)}
+    return set(names_in(statement))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devlint.flow.syntax.scan import MOVES
-from devlint.flow.syntax.walk import descendants
+from devlint.flow.syntax.walk import descendants, first_parameter
 from devlint.model import ir
 
 Done = tuple[str, bool]
@@ -33,7 +33,7 @@ def _placed(body: ir.Body, own: str) -> Iterator[Done]:
 
 def _of_method(statement: ir.Stmt) -> Iterator[Done]:
     if isinstance(statement, ir.Function):
-        yield from _placed(statement.body, statement.params[0].name if statement.params else "")
+        yield from _placed(statement.body, first_parameter(statement))
     else:
         yield from _placed((statement,), "")
 

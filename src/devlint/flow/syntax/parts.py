@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 
 from devlint.flow.syntax.seen import Scan
-from devlint.flow.syntax.walk import descendants, self_attribute
+from devlint.flow.syntax.walk import descendants, first_parameter, nodes_of, self_attribute
 from devlint.model import ir
 from devlint.model.trees import last_name
 
@@ -37,7 +37,7 @@ def parts(body: ir.Body) -> Iterator[ir.Function]:
     if not many:
         return
     named, called = Counter[str](), Counter[str]()
-    for node in (each for statement in body for each in descendants(statement)):
+    for node in nodes_of(body):
         if isinstance(node, (ir.Name, ir.Attribute)):
             if (name := last_name(node)) in many:
                 named[name] += 1
@@ -58,7 +58,7 @@ def with_parts(
     """What is found in a function and in its parts, in the names of the function."""
     if parts.keys().isdisjoint(found.called | found.self_calls):
         return found
-    this = function.params[0].name if function.params else ""
+    this = first_parameter(function)
     for call in (each for each in descendants(function) if isinstance(each, ir.Call)):
         part = parts.get(last_name(call.func))
         if part is None or part is function:

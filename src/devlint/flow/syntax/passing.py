@@ -3,7 +3,7 @@ stands for is sent to an accelerator, what a move gives is thrown away."""
 
 from __future__ import annotations
 
-from devlint.flow.syntax.walk import descendants, inner_statements, mentions
+from devlint.flow.syntax.walk import descendants, inner_statements, mentions, nodes_of
 from devlint.model import ir
 from devlint.policy import means
 
@@ -11,8 +11,7 @@ from devlint.policy import means
 def passing(body: ir.Body, call: ir.Call, name: str) -> ir.For | None:
     """The loop whose name it is, where nothing reads that after a call in the loop: what is
     assigned to it there is gone with the round."""
-    loops = (each for statement in body for each in descendants(statement))
-    for loop in loops:
+    for loop in nodes_of(body):
         if isinstance(loop, ir.For) and mentions(loop.target, name):
             rest = _after(loop.body, call)
             if rest is not None:
@@ -25,11 +24,7 @@ def is_sent_after(body: ir.Body, call: ir.Call, name: str) -> bool:
     """Whether what a name stands for is sent to an accelerator in a later statement, so that it
     isn't there yet: `x.cuda()`, `x.to(device)`."""
     rest = _after(body, call) or ()
-    return any(
-        isinstance(node, ir.Call) and _sends(node, name)
-        for statement in rest
-        for node in descendants(statement)
-    )
+    return any(isinstance(node, ir.Call) and _sends(node, name) for node in nodes_of(rest))
 
 
 def _sends(call: ir.Call, name: str) -> bool:
@@ -72,19 +67,5 @@ def is_thrown_away(thrown: ir.Expr | None, call: ir.Call) -> bool:
     return False
 
 
-_COPIES = frozenset(
-    (
-        "float",
-        "double",
-        "half",
-        "long",
-        "int",
-        "bool",
-        "to",
-        "type",
-        "clone",
-        "contiguous",
-        "detach",
-    )
-)
+_COPIES = frozenset("float double half long int bool to type clone contiguous detach".split())
 """Methods that change nothing."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from devlint.flow.syntax.imports import spelled
-from devlint.flow.syntax.walk import descendants
+from devlint.flow.syntax.walk import nodes_of
 from devlint.model import ir
 from devlint.model.trees import key, last_name
 from devlint.policy import means
@@ -32,12 +32,6 @@ _OBJECTS = (
 )  # fmt: skip
 STREAM = "Stream"
 _ON_CURRENT = (*(f"torch.distributed.{name}" for name in _OBJECTS), f"torch.cuda.{STREAM}")
-
-
-def nodes_of(body: ir.Body) -> Iterator[ir.Node]:
-    """All that stands in a file."""
-    for statement in body:
-        yield from descendants(statement)
 
 
 def chooses(body: ir.Body, names: Mapping[str, str]) -> bool:

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from devlint.flow.domain.state import State
-from devlint.flow.syntax.walk import descendants
+from devlint.flow.syntax.walk import descendants, names_in
 from devlint.model import ir
 
 Loop = ir.For | ir.While
@@ -47,7 +47,7 @@ def tells_all(reads: Reads, before: State, after: State) -> bool:
 def reads(loop: Loop) -> Reads:
     """What a loop reads before it has bound it itself."""
     if isinstance(loop, ir.While):
-        names = _names(loop.test) | _read(loop.body, set())
+        names = set(names_in(loop.test)) | _read(loop.body, set())
     else:
         bound: set[str] = set()
         names = _bind(loop.target, bound) | _read(loop.body, bound)
@@ -68,7 +68,7 @@ def _filled(loop: Loop) -> set[str]:
                 filling[name] += 1
     if not filling:
         return set()
-    standing = Counter(node.id for node in descendants(loop) if isinstance(node, ir.Name))
+    standing = Counter(names_in(loop))
     return {name for name, times in filling.items() if standing[name] == times}
 
 
@@ -79,26 +79,26 @@ def _read(body: ir.Body, bound: set[str]) -> set[str]:
     for statement in body:
         match statement:
             case ir.Assign(targets=targets, value=value) if value is not None:
-                found |= _names(value) - bound
+                found |= set(names_in(value)) - bound
                 for target in targets:
                     found |= _bind(target, bound)
             case (
                 ir.If(test=head, body=inner, orelse=orelse)
                 | ir.While(test=head, body=inner, orelse=orelse)
             ):
-                found |= _names(head) - bound
+                found |= set(names_in(head)) - bound
                 found |= _read(inner, set(bound)) | _read(orelse, set(bound))
             case ir.For(target=target, iter=head, body=inner, orelse=orelse):
-                found |= _names(head) - bound
+                found |= set(names_in(head)) - bound
                 around = set(bound)
                 found |= _bind(target, around) | _read(inner, around) | _read(orelse, set(bound))
             case ir.With(items=items, body=inner):
                 for head, entered in items:
-                    found |= _names(head) - bound
+                    found |= set(names_in(head)) - bound
                     found |= set() if entered is None else _bind(entered, bound)
                 found |= _read(inner, bound)
             case _:
-                found |= _names(statement) - bound
+                found |= set(names_in(statement)) - bound
     return found
 
 
@@ -111,8 +111,4 @@ def _bind(target: ir.Expr, bound: set[str]) -> set[str]:
         return {name for item in target.items for name in _bind(item, bound)}
     if isinstance(target, ir.Starred):
         return _bind(target.value, bound)
-    return _names(target) - bound
-
-
-def _names(node: ir.Node) -> set[str]:
-    return {each.id for each in descendants(node) if isinstance(each, ir.Name)}
+    return set(names_in(target)) - bound

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from devlint.flow.syntax import docstrings
 from devlint.flow.syntax.seen import Scan
-from devlint.flow.syntax.walk import descendants, self_attribute
+from devlint.flow.syntax.walk import descendants, first_parameter, self_attribute
 from devlint.model import ir
 from devlint.model.trees import dotted_name, last_name, root_name
 from devlint.policy import means
@@ -60,7 +60,7 @@ def scan(function: ir.Function, takes_tensors: Callable[[ir.Expr], int], has_arr
     from the first on, are tensors for sure; `has_arrays`, whether the file has to do with numpy."""
     documented = docstrings.tensors(function)
     found = Scan(body=function.body, tensors=set(documented), documented=documented)
-    this = function.params[0].name if function.params else ""
+    this = first_parameter(function)
     called: set[ir.Node] = set()
     for statement in function.body:
         for node in descendants(statement):  # a call before what it calls

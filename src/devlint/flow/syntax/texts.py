@@ -6,9 +6,10 @@ What a `collate_fn` leaves in lists is no tensor, either: its items may be.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
-from devlint.flow.syntax.walk import descendants, mentions
+from devlint.flow.syntax.walk import mentions, nodes_of, targets
 from devlint.model import ir
 from devlint.model.trees import dotted_name
 
@@ -25,9 +26,7 @@ WHOLE = ""
 
 def text_parts(function: ir.Function) -> frozenset[str]:
     """The positions and keys of what is text in all that a function returns."""
-    returned = [n.value for n in _statements(function) if isinstance(n, ir.Return) and n.value]
-    told = [frozenset(_parts(function, value)) for value in returned]
-    return frozenset.intersection(*told) if told else frozenset()
+    return _of_all(_parts, function)
 
 
 EACH = "*"
@@ -37,11 +36,18 @@ EACH = "*"
 def list_parts(function: ir.Function | ir.Lambda) -> frozenset[str]:
     """The positions and keys of what is a list or a tuple in all that a function returns; `EACH`
     where that is made by `zip`: `tuple(zip(*rows))`."""
+    return _of_all(_lists, function)
+
+
+def _of_all(
+    tell: Callable[[Any, ir.Expr], Iterator[str]], function: ir.Function | ir.Lambda
+) -> frozenset[str]:
+    """What is told alike of all that a function returns."""
     if isinstance(function, ir.Lambda):
         returned: list[ir.Expr] = [function.body]
     else:
         returned = [n.value for n in _statements(function) if isinstance(n, ir.Return) and n.value]
-    told = [frozenset(_lists(function, value)) for value in returned]
+    told = [frozenset(tell(function, value)) for value in returned]
     return frozenset.intersection(*told) if told else frozenset()
 
 
@@ -92,9 +98,7 @@ def _columns(function: ir.Function) -> set[str]:
 
 def _statements(function: ir.Function) -> Iterator[ir.Node]:
     """The nodes of a function's own body."""
-    for statement in function.body:
-        if not isinstance(statement, (ir.Function, ir.Class)):
-            yield from descendants(statement)
+    return nodes_of(s for s in function.body if not isinstance(s, (ir.Function, ir.Class)))
 
 
 def _parts(function: ir.Function, node: ir.Expr) -> Iterator[str]:
@@ -149,16 +153,9 @@ def _bound(function: ir.Function, name: str) -> list[ir.Expr]:
     """All that a name is bound to; nothing where that can't be told."""
     found: list[ir.Expr] = []
     for node in _statements(function):
-        targets: tuple[ir.Expr | None, ...] = ()
         match node:
             case ir.Assign(targets=(ir.Name(id=bound),), value=value) if bound == name and value:
                 found.append(value)
-            case ir.Assign(targets=several):
-                targets = several
-            case ir.For(target=target) | ir.Augment(target=target):
-                targets = (target,)
-            case ir.With(items=items):
-                targets = tuple(entered for _, entered in items)
-        if any(mentions(target, name) for target in targets if target is not None):
-            return []
+            case _ if any(mentions(target, name) for target in targets(node)):
+                return []
     return found

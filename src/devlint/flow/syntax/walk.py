@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from devlint.model import ir
 from devlint.model.trees import descendants as descendants
@@ -26,9 +27,31 @@ def inner_statements(statement: ir.Stmt) -> Iterator[ir.Stmt]:
                 yield from case.body
 
 
+def nodes_of(body: Iterable[ir.Node]) -> Iterator[ir.Node]:
+    """All that stands in statements, those inside of functions and classes included."""
+    return chain.from_iterable(map(descendants, body))
+
+
+def targets(statement: ir.Node) -> tuple[ir.Expr, ...]:
+    """What a statement by itself assigns to, puts something into, or binds anew in each round."""
+    match statement:
+        case ir.Assign(targets=targets):
+            return targets
+        case ir.Augment(target=target) | ir.For(target=target):
+            return (target,)
+        case ir.With(items=items):
+            return tuple(entered for _, entered in items if entered is not None)
+    return ()
+
+
+def names_in(node: ir.Node) -> Iterator[str]:
+    """The names in a node, which it reads or binds."""
+    return (each.id for each in descendants(node) if isinstance(each, ir.Name))
+
+
 def mentions(node: ir.Node, name: str) -> bool:
     """Whether a name stands in a node, to be read or to be bound."""
-    return any(isinstance(each, ir.Name) and each.id == name for each in descendants(node))
+    return name in names_in(node)
 
 
 def self_attribute(node: ir.Expr, this: str) -> str:
@@ -36,6 +59,11 @@ def self_attribute(node: ir.Expr, this: str) -> str:
     if isinstance(node, ir.Attribute) and isinstance(node.value, ir.Name) and node.value.id == this:
         return node.attr
     return ""
+
+
+def first_parameter(function: ir.Function | ir.Lambda | None) -> str:
+    """The name by which a method knows its object; "" where it takes nothing."""
+    return function.params[0].name if function is not None and function.params else ""
 
 
 def is_static(function: ir.Function | ir.Lambda) -> bool:
@@ -48,12 +76,11 @@ def uncalled(body: ir.Body) -> dict[str, list[ir.Name | ir.Attribute]]:
     """The names and attributes of a file that stand for themselves, not for a call."""
     called: set[ir.Expr] = set()
     used: list[ir.Name | ir.Attribute] = []
-    for statement in body:
-        for node in descendants(statement):
-            if isinstance(node, ir.Call):
-                called.add(node.func)
-            elif isinstance(node, (ir.Name, ir.Attribute)):
-                used.append(node)
+    for node in nodes_of(body):
+        if isinstance(node, ir.Call):
+            called.add(node.func)
+        elif isinstance(node, (ir.Name, ir.Attribute)):
+            used.append(node)
     found: dict[str, list[ir.Name | ir.Attribute]] = {}
     for node in used:
         if node not in called:
@@ -68,8 +95,7 @@ def first_row(node: ir.Node) -> int:
 
 def function_around(body: ir.Body, row: int) -> ir.Function | None:
     """The innermost function of a file that a row belongs to."""
-    nodes = (node for statement in body for node in descendants(statement))
-    around = [n for n in nodes if isinstance(n, ir.Function) and _holds(n, row)]
+    around = [n for n in nodes_of(body) if isinstance(n, ir.Function) and _holds(n, row)]
     return max(around, key=first_row, default=None)
 
 
