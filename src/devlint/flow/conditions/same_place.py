@@ -7,7 +7,7 @@ from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.keys import ARGUMENTS_ON_HOST, ON_HOST, all_of
 from devlint.flow.domain.lattice import UNKNOWN, Device, Guarded, Known, Symbol, symbols, ways_to
 from devlint.flow.domain.paths import as_device, identity
-from devlint.flow.domain.values import NOTHING, Kind, Origin, Settled, Value
+from devlint.flow.domain.values import NOTHING, PROVED, Kind, Origin, Settled, Value
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import is_builtin
 from devlint.model import ir
@@ -19,7 +19,7 @@ def narrow(frame: Frame, left: ir.Expr, right: ir.Expr) -> None:
     one, other = _owner(frame, left), _owner(frame, right)
     if one is None or other is None:
         return
-    first, second = _quietly(frame, one), _quietly(frame, other)
+    first, second = quietly(frame, one), quietly(frame, other)
     if first.kind is not Kind.TENSOR or second.kind is not Kind.TENSOR:
         return
     if isinstance(frame.place(second), Known) or frame.place(second) == UNKNOWN:
@@ -61,6 +61,24 @@ def of_host(frame: Frame, node: ir.Expr, holds: bool) -> Settled:
     return tuple(found.items())
 
 
+def of_what_is_there(frame: Frame, node: ir.Expr) -> bool | None:
+    """Whether a test of the place of a tensor holds that was made or moved to a known one."""
+    match node:
+        case ir.Attribute(value=tested, attr="is_cuda" | "is_cpu" as attr):
+            is_about = (Kind.TENSOR,)
+            asked, holds = attr.removeprefix("is_"), True
+        case ir.Compare(op="==" | "!=" as op, left=tested, right=ir.Constant(value=str(asked))):
+            is_about = (Kind.STRING,)  # `x.device.type`, or a name for it
+            holds = op == "=="
+        case _:
+            return None
+    value = quietly(frame, tested)
+    place = frame.state.simplify(value.device)
+    if value.kind not in is_about or value.origin not in PROVED or not isinstance(place, Known):
+        return None
+    return (place.type == asked) is holds
+
+
 def host_key(frame: Frame, node: ir.Expr) -> tuple[str, bool] | None:
     """The key of the condition that a place which only a run can tell is the host
     (`device.type == "cpu"`), and whether `node` is true where it holds."""
@@ -88,7 +106,7 @@ def _asked(frame: Frame, node: ir.Expr) -> str:
         case ir.Constant(value=str(text)):
             return text.partition(":")[0]
         case ir.Call(func=ir.Name(id="device") | ir.Attribute(attr="device")) | ir.Name():
-            place = as_device(_quietly(frame, node))
+            place = as_device(quietly(frame, node))
             return place.type if isinstance(place, Known) else ""
     return ""
 
@@ -115,7 +133,7 @@ def _tested_place(frame: Frame, node: ir.Expr) -> Device:
         case ir.Call(func=ir.Name(id="str") as func, args=(given,)) if is_builtin(frame, func):
             node = given.value
     owner = _owner(frame, node)
-    value = NOTHING if owner is None else _quietly(frame, owner)
+    value = NOTHING if owner is None else quietly(frame, owner)
     if value.kind in _PLACED:
         found = frame.object(value)
         if found is not None and "device" in found.entries:
@@ -124,13 +142,13 @@ def _tested_place(frame: Frame, node: ir.Expr) -> Device:
     if isinstance(node, ir.Attribute) and node.attr == "type":
         node = node.value
     named = isinstance(node, (ir.Name, ir.Attribute))
-    return as_device(_quietly(frame, node)) if named else UNKNOWN
+    return as_device(quietly(frame, node)) if named else UNKNOWN
 
 
 _PLACED = (Kind.TENSOR, Kind.BATCH, Kind.PLACED, Kind.MODULE)
 
 
-def _quietly(frame: Frame, node: ir.Expr) -> Value:
+def quietly(frame: Frame, node: ir.Expr) -> Value:
     """The value of an expression of which nothing is told."""
     before, frame.expecting = frame.expecting, True
     value = frame.evaluate(node)

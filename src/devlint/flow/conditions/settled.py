@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from devlint.flow.conditions import implications
+from devlint.flow.conditions.same_place import of_what_is_there
 from devlint.flow.domain.traits import CHOICES, Trait
 from devlint.flow.domain.values import PROVED, Kind, Origin, Value
 from devlint.flow.frames.files import ClassInfo
@@ -120,8 +121,8 @@ def _kept_flag(frame: Frame, node: ir.Attribute) -> bool | None:
 
 
 def _is_none(frame: Frame, node: ir.Expr) -> bool | None:
-    """What `x is None` gives for a name of the running function that is None here, or a tensor that
-    a call has passed."""
+    """What `x is None` gives for a name of the running function that is None here, or a tensor or
+    the device of one that a call has passed."""
     match node:
         case ir.Compare(
             op="is" | "is not" as op, left=ir.Name(id=name), right=ir.Constant(value=None)
@@ -133,8 +134,12 @@ def _is_none(frame: Frame, node: ir.Expr) -> bool | None:
         return None
     if value.kind is Kind.NONE:
         return op == "is"
-    passed = frame.site and value.kind is Kind.TENSOR and value.origin in PROVED
-    return op == "is not" if passed else None
+    is_tensor = value.kind is Kind.TENSOR and value.origin in PROVED
+    passed = is_tensor or value.trait in _DEVICES_OF_TENSORS
+    return op == "is not" if passed and frame.site else None
+
+
+_DEVICES_OF_TENSORS = (Trait.DEVICE_OF_TENSOR, Trait.DEVICE_OR_STRING)
 
 
 def _compared_strings(frame: Frame, node: ir.Expr) -> bool | None:
@@ -242,8 +247,8 @@ def is_instance(frame: Frame, node: ir.Expr) -> bool | None:
 
 _LOOKS: Mapping[type, tuple[Callable[[Frame, Any], bool | None], ...]] = {
     ir.Name: (_given_flag,),
-    ir.Attribute: (_kept_flag,),
-    ir.Compare: (_compared_strings, _device_as_string, _is_none, _is_a_type),
+    ir.Attribute: (_kept_flag, of_what_is_there),
+    ir.Compare: (_compared_strings, _device_as_string, _is_none, _is_a_type, of_what_is_there),
     ir.Call: (_asks_for_proxy, is_instance, _has_attribute, _of_a_type),
 }
 """What may tell of a condition, by its form."""

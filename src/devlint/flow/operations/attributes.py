@@ -251,7 +251,7 @@ def _property(frame: Frame, info: ClassInfo, base: Value, node: ir.Attribute) ->
 def _of_device(base: Value, attr: str) -> Value:
     if attr == "type":
         named = Known(base.device.type) if isinstance(base.device, Known) else base.device
-        return Value(Kind.STRING, named, trait=Trait.TYPE_OF_DEVICE)
+        return Value(Kind.STRING, named, trait=Trait.TYPE_OF_DEVICE, origin=base.origin)
     if attr == "index":
         return Value(Kind.NUMBER, UNKNOWN, trait=Trait.INDEX_OF_DEVICE)
     return Value(Kind.METHOD, data=Bound(base, ir.Name(attr), f"torch.device.{attr}"))
