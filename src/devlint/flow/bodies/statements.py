@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from devlint.flow.bodies import branches, definitions
+from devlint.flow.bodies import branches, definitions, matching
 from devlint.flow.bodies.annotations import annotated
 from devlint.flow.conditions import narrow, uncalled
+from devlint.flow.conditions.answered import answered
 from devlint.flow.conditions.guards import guard_of
 from devlint.flow.conditions.required import names_backend_of_cuda
 from devlint.flow.domain.keys import CUDA_AVAILABLE
@@ -160,6 +161,8 @@ def _continue(frame: Frame, node: ir.Continue) -> None:
 
 def _assert(frame: Frame, node: ir.Assert) -> None:
     uncalled.note(frame, node.test, frame.test(node.test))
+    if answered(frame, node.test) is False:
+        _stop(frame)
     narrow.assume(frame, node.test, True)
 
 
@@ -191,7 +194,7 @@ _STATEMENTS: dict[type, Callable[[Frame, Any], None]] = {
     ir.For: branches.for_loop,
     ir.With: branches.enter,
     ir.Try: branches.attempt,
-    ir.Match: branches.match,
+    ir.Match: matching.match,
     ir.Function: definitions.define_function,
     ir.Class: definitions.define_class,
     ir.Import: _import,

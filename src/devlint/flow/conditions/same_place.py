@@ -7,7 +7,7 @@ from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.keys import ARGUMENTS_ON_HOST, ON_HOST, all_of
 from devlint.flow.domain.lattice import UNKNOWN, Device, Guarded, Known, Symbol, symbols, ways_to
 from devlint.flow.domain.paths import as_device, identity
-from devlint.flow.domain.values import NOTHING, PROVED, Kind, Origin, Settled, Value
+from devlint.flow.domain.values import NOTHING, Kind, Origin, Settled, Value
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import is_builtin
 from devlint.model import ir
@@ -59,24 +59,6 @@ def of_host(frame: Frame, node: ir.Expr, holds: bool) -> Settled:
         if root != place.key and not means("namespace", root.partition(".")[0], "variable"):
             found[ARGUMENTS_ON_HOST] = found.get(key, known.get(key, False))
     return tuple(found.items())
-
-
-def of_what_is_there(frame: Frame, node: ir.Expr) -> bool | None:
-    """Whether a test of the place of a tensor holds that was made or moved to a known one."""
-    match node:
-        case ir.Attribute(value=tested, attr="is_cuda" | "is_cpu" as attr):
-            is_about = (Kind.TENSOR,)
-            asked, holds = attr.removeprefix("is_"), True
-        case ir.Compare(op="==" | "!=" as op, left=tested, right=ir.Constant(value=str(asked))):
-            is_about = (Kind.STRING,)  # `x.device.type`, or a name for it
-            holds = op == "=="
-        case _:
-            return None
-    value = quietly(frame, tested)
-    place = frame.state.simplify(value.device)
-    if value.kind not in is_about or value.origin not in PROVED or not isinstance(place, Known):
-        return None
-    return (place.type == asked) is holds
 
 
 def host_key(frame: Frame, node: ir.Expr) -> tuple[str, bool] | None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from devlint.flow.conditions import implications
-from devlint.flow.conditions.same_place import of_what_is_there
+from devlint.flow.conditions.answered import answered
 from devlint.flow.domain.traits import CHOICES, Trait
 from devlint.flow.domain.values import PROVED, Kind, Origin, Value
 from devlint.flow.frames.files import ClassInfo
@@ -247,8 +247,8 @@ def is_instance(frame: Frame, node: ir.Expr) -> bool | None:
 
 _LOOKS: Mapping[type, tuple[Callable[[Frame, Any], bool | None], ...]] = {
     ir.Name: (_given_flag,),
-    ir.Attribute: (_kept_flag, of_what_is_there),
-    ir.Compare: (_compared_strings, _device_as_string, _is_none, _is_a_type, of_what_is_there),
+    ir.Attribute: (_kept_flag, answered),
+    ir.Compare: (_compared_strings, _device_as_string, _is_none, _is_a_type, answered),
     ir.Call: (_asks_for_proxy, is_instance, _has_attribute, _of_a_type),
 }
 """What may tell of a condition, by its form."""

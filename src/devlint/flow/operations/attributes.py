@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from devlint.flow.conditions.answered import answered
 from devlint.flow.domain.lattice import UNKNOWN, Known, Symbol
 from devlint.flow.domain.paths import Path, asks_attribute, identity, path_value
 from devlint.flow.domain.state import Object
@@ -145,7 +146,7 @@ def _about_device(frame: Frame, node: ir.Attribute, base: Value) -> Value | None
                 Kind.DEVICE, frame.place(base), trait=trait,
                 origin=base.origin, trace=base.trace,
             )  # fmt: skip
-        return Value(Kind.BOOL) if node.attr == "is_cuda" else None
+        return Value(Kind.BOOL, data=answered(frame, node)) if node.attr == "is_cuda" else None
     if base.kind is Kind.UNKNOWN and node.attr == "is_cuda":
         return Value(Kind.BOOL)
     return None
