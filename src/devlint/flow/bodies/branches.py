@@ -30,10 +30,11 @@ _MOST_ROUNDS = 4
 
 
 def branch(frame: Frame, node: ir.If) -> None:
-    uncalled.note(frame, node.test, frame.test(node.test))
+    tested = frame.test(node.test)
+    uncalled.note(frame, node.test, tested)
     holds = frame.world.reused.get(node)
     if holds is None:
-        holds = settled(frame, node.test)
+        holds = settled(frame, node.test, tested)
     if holds is not None:
         frame.run(node.body if holds else node.orelse)
         return

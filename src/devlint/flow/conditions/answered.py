@@ -1,15 +1,12 @@
-"""Tests of a place whose answer is known, since the tensor was made or moved to a known one.
-
-What came in may be anywhere, and what a name of the program says is there to be changed: such tests
-part two paths (`same_place`).
-"""
+"""Tests of a place whose answer is known, since the place is. Where a run decides it, or what came
+in may be anywhere, a test parts two paths (`same_place`)."""
 
 from __future__ import annotations
 
-from devlint.flow.conditions.same_place import quietly
+from devlint.flow.conditions.same_place import of_index, quietly
 from devlint.flow.domain.lattice import Known
 from devlint.flow.domain.traits import Trait
-from devlint.flow.domain.values import PROVED, Kind, Value
+from devlint.flow.domain.values import Kind, Value
 from devlint.flow.frames.frame import Frame
 from devlint.model import ir
 
@@ -22,7 +19,8 @@ def answered(frame: Frame, node: ir.Expr) -> bool | None:
             return None if place is None else place.type == attr.removeprefix("is_")
         case ir.Compare(op=op, left=ir.Call(func=ir.Attribute(value=tested, attr="get_device"))):
             place = _place(frame, quietly(frame, tested), Kind.TENSOR)
-            return None if place is None else _of_index(op, place, node.right)
+            on_host = None if place is None else of_index(op, node.right)
+            return None if on_host is None or place is None else (place.type == "cpu") is on_host
         case ir.Compare(op="in" | "not in" as op, left=ir.Constant(value=str(part)), right=right):
             found = _part_of_text(frame, part, quietly(frame, right))
             return None if found is None else found is (op == "in")
@@ -35,8 +33,7 @@ def answered(frame: Frame, node: ir.Expr) -> bool | None:
 def _place(frame: Frame, value: Value, kind: Kind) -> Known | None:
     """Where a tensor is, of which a value tells."""
     place = frame.state.simplify(value.device)
-    is_told = value.kind is kind and value.origin in PROVED
-    return place if is_told and isinstance(place, Known) else None
+    return place if value.kind is kind and isinstance(place, Known) else None
 
 
 def _is_one_of(frame: Frame, tested: Value, right: ir.Expr) -> bool | None:
@@ -73,13 +70,3 @@ def _part_of_text(frame: Frame, part: str, text: Value) -> bool | None:
     """Whether the text of a device has a part: `"cuda" in str(x.device)`."""
     place = _place(frame, text, Kind.STRING)
     return part in place.type if place is not None and part.isalpha() else None
-
-
-def _of_index(op: str, place: Known, right: ir.Expr) -> bool | None:
-    """What comes of comparing the index of a tensor's device, which is -1 for the host."""
-    match right:
-        case ir.Constant(value=0) if op in ("<", ">="):
-            return (place.type == "cpu") is (op == "<")
-        case ir.Unary(op="-", operand=ir.Constant(value=1)) if op in ("==", "!=", ">"):
-            return (place.type == "cpu") is (op == "==")
-    return None

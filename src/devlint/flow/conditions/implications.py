@@ -46,11 +46,13 @@ def truth(frame: Frame, node: ir.Expr, value: Value) -> Value:
 
     What it proves is worked out only where it is stored: a test is looked at by `assume`.
     """
+    if isinstance(node, ir.Unary) and value.kind is Kind.BOOL and isinstance(value.data, bool):
+        return value.but(data=not value.data)
     if frame.testing:
         return _TRUTH if _is_plain(node, value) else NOTHING
-    told = _told(frame, node, value)
+    told = answered(frame, node) if value.trait in _OF_PLACES else None
     if told is not None:
-        return Value(Kind.BOOL, data=told)
+        return Value(Kind.BOOL, data=told, trait=Trait.ANSWER)
     condition = Condition(
         key_of(frame, node), implied(frame, node, True), implied(frame, node, False)
     )
@@ -58,13 +60,6 @@ def truth(frame: Frame, node: ir.Expr, value: Value) -> Value:
 
 
 _TRUTH = Value(Kind.BOOL)
-
-
-def _told(frame: Frame, node: ir.Expr, value: Value) -> bool | None:
-    """The truth value, where it is known what was asked for or negated."""
-    if isinstance(node, ir.Unary) and value.kind is Kind.BOOL and isinstance(value.data, bool):
-        return not value.data
-    return answered(frame, node) if value.trait in _OF_PLACES else None
 
 
 _OF_PLACES = (

@@ -146,7 +146,9 @@ def _about_device(frame: Frame, node: ir.Attribute, base: Value) -> Value | None
                 Kind.DEVICE, frame.place(base), trait=trait,
                 origin=base.origin, trace=base.trace,
             )  # fmt: skip
-        return Value(Kind.BOOL, data=answered(frame, node)) if node.attr == "is_cuda" else None
+        if node.attr != "is_cuda":
+            return None
+        return Value(Kind.BOOL, data=answered(frame, node), trait=Trait.ANSWER)
     if base.kind is Kind.UNKNOWN and node.attr == "is_cuda":
         return Value(Kind.BOOL)
     return None
