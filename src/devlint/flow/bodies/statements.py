@@ -8,9 +8,9 @@ from typing import Any
 from devlint.flow.bodies import branches, definitions, matching
 from devlint.flow.bodies.annotations import annotated
 from devlint.flow.conditions import narrow, uncalled
-from devlint.flow.conditions.answered import answered
 from devlint.flow.conditions.guards import guard_of
 from devlint.flow.conditions.required import names_backend_of_cuda
+from devlint.flow.conditions.settled import settled
 from devlint.flow.domain.keys import CUDA_AVAILABLE
 from devlint.flow.domain.paths import Path
 from devlint.flow.domain.traits import Trait
@@ -160,8 +160,9 @@ def _continue(frame: Frame, node: ir.Continue) -> None:
 
 
 def _assert(frame: Frame, node: ir.Assert) -> None:
-    uncalled.note(frame, node.test, frame.test(node.test))
-    if answered(frame, node.test) is False:
+    tested = frame.test(node.test)
+    uncalled.note(frame, node.test, tested)
+    if settled(frame, node.test, tested) is False:
         _stop(frame)
     narrow.assume(frame, node.test, True)
 

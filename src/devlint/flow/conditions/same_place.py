@@ -11,6 +11,7 @@ from devlint.flow.domain.values import NOTHING, Kind, Origin, Settled, Value
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import is_builtin
 from devlint.model import ir
+from devlint.model.trees import last_name
 from devlint.policy import means
 
 
@@ -55,6 +56,13 @@ def of_host(frame: Frame, node: ir.Expr, holds: bool) -> Settled:
         if root != place.key and not means("namespace", root.partition(".")[0], "variable"):
             found[ARGUMENTS_ON_HOST] = found.get(key, known.get(key, False))
     return tuple(found.items())
+
+
+def asks_of_symbol(frame: Frame, node: ir.Expr) -> bool:
+    """Whether a test asks where something is of which only a run can tell: what has been found out
+    so far may only be taken to be so."""
+    question = _question(frame, node)
+    return question is not None and isinstance(_tested_place(frame, question[0]), Symbol)
 
 
 def _question(frame: Frame, node: ir.Expr) -> tuple[ir.Expr, str, bool] | None:
@@ -149,7 +157,10 @@ def _tested_place(frame: Frame, node: ir.Expr) -> Device:
         return value.device if found is None else found.device
     if isinstance(node, ir.Attribute) and node.attr == "type":
         node = node.value
-    named = isinstance(node, (ir.Name, ir.Attribute))
+    named = isinstance(node, (ir.Name, ir.Attribute)) and last_name(node) not in (
+        "is_cuda",
+        "is_cpu",
+    )
     return as_device(quietly(frame, node)) if named else UNKNOWN
 
 

@@ -264,14 +264,15 @@ def is_instance(frame: Frame, node: ir.Expr) -> bool | None:
         case ir.Call(func=ir.Name(id="isinstance") as func, args=(subject, types)) if is_builtin(
             frame, func
         ):
-            if not isinstance(subject.value, ir.Name):
-                return None
-            value = frame.look_up(subject.value.id)
-            if value is None or value.kind is not Kind.TENSOR or value.origin not in PROVED:
-                return None
             names = dotted_types(frame, types.value)
-            return True if "torch.Tensor" in names else False if names <= _NO_TENSORS else None
-    return None
+        case ir.Call(func=func, args=(subject,)) if dotted(frame, func) == "torch.is_tensor":
+            names = {"torch.Tensor"}
+        case _:
+            return None
+    value = frame.look_up(subject.value.id) if isinstance(subject.value, ir.Name) else None
+    if value is None or value.kind is not Kind.TENSOR or value.origin not in PROVED:
+        return None
+    return True if "torch.Tensor" in names else False if names <= _NO_TENSORS else None
 
 
 _LOOKS: Mapping[type, tuple[Callable[[Frame, Any], bool | None], ...]] = {

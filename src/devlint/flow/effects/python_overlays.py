@@ -147,9 +147,8 @@ def _string(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     if given is not None and given[1].kind is Kind.NUMBER:
         return Value(Kind.STRING, trait=Trait.DIGITS)
     device = UNKNOWN if given is None else as_device(given[1])
-    if given is None or given[1].trait is not Trait.DEVICE_OF_TENSOR:
-        return Value(Kind.STRING, device, trait=Trait.BUILT)
-    return Value(Kind.STRING, device, trait=Trait.TEXT_OF_DEVICE, origin=given[1].origin)
+    of_tensor = given is not None and given[1].trait is Trait.DEVICE_OF_TENSOR
+    return Value(Kind.STRING, device, trait=Trait.TEXT_OF_DEVICE if of_tensor else Trait.BUILT)
 
 
 def _range(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
