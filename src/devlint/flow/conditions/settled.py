@@ -16,11 +16,11 @@ from devlint.flow.frames.library import dotted, dotted_types, is_builtin
 from devlint.model import ir
 
 
-def settled(frame: Frame, node: ir.Expr, value: Value = NOTHING) -> bool | None:
-    """Whether a condition is known to hold or not to hold here. `value` is what it gave, if it has
-    been evaluated: a function may have been told of a place."""
-    if value.trait is Trait.ANSWER and isinstance(value.data, bool):
-        return value.data
+def settled(frame: Frame, node: ir.Expr, tested: Value = NOTHING) -> bool | None:
+    """Whether a condition is known to hold or not to hold here. `tested` is its value, if that was
+    asked for: a function may have been told of a place."""
+    if tested.trait is Trait.ANSWER and isinstance(tested.data, bool):
+        return tested.data
     match node:
         case ir.Constant(value=value):
             return bool(value)
