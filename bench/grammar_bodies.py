@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from grammar import WIDTH, Chance, Rows
+from grammar_asking import asking
 
 
 @dataclass(frozen=True)
@@ -440,4 +441,6 @@ SIMPLE: list[Production] = [
     *[activation] * 4, *[meet_made] * 5, meet_scalar, mask, mask, index, index, table, to_host,
     there_and_back, fill, collection, generator, chosen,
 ]  # fmt: skip
-NESTED: list[Production] = [branch, branch, loop, accumulate, accumulate, closure, side, repeat]
+NESTED: list[Production] = [
+    branch, branch, loop, accumulate, accumulate, closure, side, repeat, asking,
+]  # fmt: skip

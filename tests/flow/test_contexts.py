@@ -10,6 +10,7 @@ import pytest
 from devlint.config.settings import Settings
 from devlint.flow.contexts import (
     CHOSEN,
+    FOR_SAMPLES,
     FROM_HOST,
     FROM_OUTSIDE,
     HANDED_OVER,
@@ -302,8 +303,49 @@ def test_a_device_that_another_file_names(tmp_path: Path, made: str, found: list
     assert lint(tmp_path, "net.py", files) == found
 
 
+CUT = """
+    import torch
+
+    class Cut:
+        def __call__(self, image):
+            return image * torch.ones(3, image.size(1))
+
+    def padded(rows: list[torch.Tensor], lengths: torch.Tensor):
+        return lengths + torch.ones(3)
+
+    def moved(x, device):
+        return x.to(device)
+"""
+
+
+@pytest.mark.parametrize(
+    ("uses", "found"),
+    [
+        ("Compose([ToTensor(), cuts.Cut()]), DataLoader(rows, collate_fn=cuts.padded)", []),
+        ("Compose([ToTensor(), cuts.Cut()])", ["DEV203:9"]),
+        ("DataLoader(rows, collate_fn=cuts.padded)", ["DEV203:6"]),
+        ("cuts.Cut()(rows[0]), cuts.padded", ["DEV203:6", "DEV203:9"]),
+    ],
+)
+def test_what_another_file_changes_samples_with(
+    tmp_path: Path, uses: str, found: list[str]
+) -> None:
+    data = f"""
+        import cuts
+        from torch.utils.data import DataLoader
+        from torchvision.transforms import Compose, ToTensor
+
+        def make(rows):
+            return {uses}
+    """
+    settings = Settings(pedantic=True)
+    assert lint(tmp_path, "cuts.py", {"cuts.py": CUT, "data.py": data}, settings) == found
+
+
 def test_the_reasons_have_words() -> None:
-    reasons = {CHOSEN, FROM_HOST, FROM_OUTSIDE, OF_HOST_PROGRAM, HANDED_OVER, PASSED}
+    reasons = {
+        CHOSEN, FOR_SAMPLES, FROM_HOST, FROM_OUTSIDE, OF_HOST_PROGRAM, HANDED_OVER, PASSED
+    }  # fmt: skip
     assert reasons <= REASONS.keys()
 
 

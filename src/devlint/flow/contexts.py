@@ -18,6 +18,7 @@ from devlint.model import ir
 
 FROM_HOST = "callers-bring-it-from-the-host"
 FROM_OUTSIDE = "placed-from-outside"
+FOR_SAMPLES = "for-samples-elsewhere"
 OF_HOST_PROGRAM = "program-on-the-host"
 HANDED_OVER = "handed-over-elsewhere"
 PASSED = "passed-elsewhere"
@@ -38,6 +39,8 @@ def withheld(fact: Fact, path: str, project: Project) -> str:
         return CHOSEN if project.chooses_device(path, (*SETTERS, *VISIBLE)) else ""
     if any(isinstance(each.device, Symbol) for each in met(fact)) and project.runs_on_host(path):
         return OF_HOST_PROGRAM
+    if any(project.is_for_samples(path, each) for each in _given_samples(fact)):
+        return FOR_SAMPLES
     if any(project.brings((path, *each)) for each in _arguments(fact)):
         return FROM_HOST
     if any(project.places(path, *each) for each in _attributes(fact)):
@@ -67,6 +70,13 @@ def _arguments(fact: Fact) -> Iterator[tuple[str, str]]:
                 yield context.function, operand.node.id
         if owner:
             yield f"{owner}.__init__", name
+
+
+def _given_samples(fact: Fact) -> Iterator[str]:
+    """The names, of the running function or of its class, by which another file may make it change
+    samples: where a fact says something of its arguments."""
+    if any(is_place_of_argument(operand.device) for operand in met(fact)):
+        yield from filter(None, fact.context.running.split(".")[:1])
 
 
 _GIVEN = (Origin.INPUT, Origin.FOLLOWS)

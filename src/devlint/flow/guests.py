@@ -14,6 +14,7 @@ from devlint.flow.frames.world import Heard, World
 from devlint.flow.surroundings import Inquiry, Text, Watch
 from devlint.flow.syntax.lookahead import Outline, outline
 from devlint.flow.syntax.outside import Done, placed
+from devlint.flow.syntax.samples import of_samples
 from devlint.model.reports import Located
 
 
@@ -49,6 +50,11 @@ class Guest(dict[str, Value]):
     def placed(self) -> frozenset[Done]:
         """The attributes that the file binds or moves from outside of their objects."""
         return placed(self.text.module)
+
+    @cached_property
+    def samples(self) -> frozenset[str]:
+        """What makes batches and changes samples, by what the file says of it."""
+        return frozenset(of_samples(self.text.module.body))
 
     def binds(self, name: str) -> bool:
         """Whether the file itself binds a name."""

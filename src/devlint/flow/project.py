@@ -273,6 +273,13 @@ class Project:
         bodies = (each.text.module.body for each in others if each is not None)
         return any(function in uncalled(body) for body in bodies)
 
+    def is_for_samples(self, path: str, name: str) -> bool:
+        """Whether another file makes batches with a function or class of a file, or changes samples
+        with it."""
+        naming = self._naming(path, name, self._around.mentioning)
+        guests = (self._follow(each) for each in naming[:_MOST_CALLERS] if each != path)
+        return any(name in each.samples for each in guests if each is not None)
+
     def places(self, path: str, attr: str, is_module: bool) -> bool:
         """Whether a file of the project binds an attribute of that name from outside of the object,
         or moves the module that it is."""

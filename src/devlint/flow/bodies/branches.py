@@ -30,10 +30,11 @@ _MOST_ROUNDS = 4
 
 
 def branch(frame: Frame, node: ir.If) -> None:
-    uncalled.note(frame, node.test, frame.test(node.test))
+    tested = frame.test(node.test)
+    uncalled.note(frame, node.test, tested)
     holds = frame.world.reused.get(node)
     if holds is None:
-        holds = settled(frame, node.test)
+        holds = settled(frame, node.test, tested)
     if holds is not None:
         frame.run(node.body if holds else node.orelse)
         return
@@ -300,27 +301,3 @@ def _caught(handler: ir.Handler) -> list[str]:
         return [""]
     types = handler.type.items if isinstance(handler.type, ir.Display) else (handler.type,)
     return [last_name(each) for each in types]
-
-
-def match(frame: Frame, node: ir.Match) -> None:
-    frame.evaluate(node.subject)
-    before = frame.state
-    ends: list[State] = []
-    complete = False
-    for case in node.cases:
-        frame.state = frame.fork(before)
-        for name in case.binds:
-            frame.state.bind(name, NOTHING)
-        for value in case.values:
-            frame.evaluate(value)
-        if len(case.values) == 1 and isinstance(case.values[0], ir.Constant):
-            narrow.assume(frame, ir.Compare("==", node.subject, case.values[0]), True)
-        if case.guard is not None:
-            frame.evaluate(case.guard)
-            narrow.assume(frame, case.guard, True)
-        frame.run(case.body)
-        ends.append(frame.state)
-        complete = complete or case.irrefutable
-    frame.state = ends[0] if complete and ends else before
-    for end in ends:
-        frame.state = join_states(frame.state, end)

@@ -9,8 +9,9 @@ from devlint.flow.facts import Role
 from devlint.flow.frames.files import ClassInfo, File
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted
+from devlint.flow.syntax.samples import Samples
 from devlint.flow.syntax.testing import is_class_of_tests
-from devlint.flow.syntax.walk import names_in, self_attribute
+from devlint.flow.syntax.walk import descendants, self_attribute
 from devlint.model import ir
 from devlint.model.trees import called, dotted_name, last_name
 from devlint.policy import means
@@ -210,10 +211,14 @@ def _of_samples(file: File) -> frozenset[str]:
     classes with which it changes samples, and the functions that only those which make batches by
     their names call."""
     if file.of_samples is None:
-        found: set[str] = set()
-        by_data: set[str] = set()
-        by_others = {name for s in file.body if not isinstance(s, _DEFINES) for name in names_in(s)}
+        top, found = Samples(), set[str]()
+        by_data, by_others = set[str](), set[str]()
         for statement in file.body if file.guest is None else ():
+            if not isinstance(statement, _DEFINES):
+                for node in descendants(statement):
+                    top.see(node)
+                    if isinstance(node, ir.Name):
+                        by_others.add(node.id)
             collates = _is_named_to_collate(statement)
             body = statement.body if isinstance(statement, ir.Class) else (statement,)
             for function in body:
@@ -222,7 +227,7 @@ def _of_samples(file: File) -> frozenset[str]:
                     found |= scan.of_samples
                     collating = collates or means("collator", function.name, "function")
                     (by_data if collating else by_others).update(scan.called, scan.given)
-        file.of_samples = frozenset(found | (by_data - by_others))
+        file.of_samples = frozenset(found | top.names() | (by_data - by_others))
     return file.of_samples
 
 

@@ -147,11 +147,12 @@ def _compare(frame: Frame, node: ir.Compare) -> Value:
 
 
 def _conditional(frame: Frame, node: ir.Conditional) -> Value:
-    uncalled.note(frame, node.test, frame.test(node.test))
+    tested = frame.test(node.test)
+    uncalled.note(frame, node.test, tested)
     if frame.tells:
         fallbacks.look_at_choice(frame, node)
     key = implications.parting(frame, node.test)
-    known = settled(frame, node.test)
+    known = settled(frame, node.test, tested)
     if known is not None:
         return evaluate(frame, node.body if known else node.orelse)
     outside = frame.state

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from devlint.flow.bodies import branches, definitions
+from devlint.flow.bodies import branches, definitions, matching
 from devlint.flow.bodies.annotations import annotated
 from devlint.flow.conditions import narrow, uncalled
 from devlint.flow.conditions.guards import guard_of
 from devlint.flow.conditions.required import names_backend_of_cuda
+from devlint.flow.conditions.settled import settled
 from devlint.flow.domain.keys import CUDA_AVAILABLE
 from devlint.flow.domain.paths import Path
 from devlint.flow.domain.traits import Trait
@@ -157,7 +158,10 @@ def _continue(frame: Frame, node: ir.Continue) -> None:
 
 
 def _assert(frame: Frame, node: ir.Assert) -> None:
-    uncalled.note(frame, node.test, frame.test(node.test))
+    tested = frame.test(node.test)
+    uncalled.note(frame, node.test, tested)
+    if settled(frame, node.test, tested) is False:
+        _stop(frame)
     narrow.assume(frame, node.test, True)
 
 
@@ -181,7 +185,7 @@ _STATEMENTS: dict[type, Callable[[Frame, Any], None]] = {
     ir.For: branches.for_loop,
     ir.With: branches.enter,
     ir.Try: branches.attempt,
-    ir.Match: branches.match,
+    ir.Match: matching.match,
     ir.Function: definitions.define_function,
     ir.Class: definitions.define_class,
     ir.Import: library.import_names,

@@ -23,7 +23,7 @@ from devlint.flow.domain.lattice import (
     may_be_accelerator,
     parameter_of,
 )
-from devlint.flow.domain.paths import Path
+from devlint.flow.domain.paths import Path, place_of_path
 from devlint.flow.domain.values import MADE, Kind, Origin, Value
 from devlint.flow.effects.host import class_of
 from devlint.flow.effects.sending import is_sent
@@ -56,7 +56,7 @@ def note_brought(
         given_here = frame.world.brought.setdefault(key, set())
         earnest = listens and not is_trial(frame)
         handed_on = _handed_on(frame, value, place) if earnest else None
-        if listens and _is_yet_to_go(frame, node, argument, place):
+        if _is_tested(frame, value) or (listens and _is_yet_to_go(frame, node, argument, place)):
             given_here.add(True)
         elif handed_on is not None:
             given_here.add(handed_on)
@@ -108,6 +108,14 @@ def note_numpy(frame: Frame, func: ir.Attribute) -> None:
             params = frame.function.params[1:] if frame.function is not None else ()
             if isinstance(base, ir.Name) and any(base.id == each.name for each in params):
                 frame.world.run_on_host.add(frame.qualname)
+
+
+def _is_tested(frame: Frame, value: Value) -> bool:
+    """Whether a test has told that what was given is on the host (`if not x.is_cuda`)."""
+    place = value.device
+    if value.kind is Kind.UNKNOWN and isinstance(value.data, Path):
+        place = place_of_path(value.data)
+    return is_place_of_argument(place) and frame.state.simplify(place) == CPU
 
 
 def _is_brought(value: Value, place: Device) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from devlint.flow.conditions.answered import answered
 from devlint.flow.conditions.cuda_proofs import counts_devices, of_count, proves_cuda
 from devlint.flow.conditions.predicates import meaning
 from devlint.flow.conditions.same_place import host_key, of_host
@@ -18,6 +19,7 @@ from devlint.flow.domain.keys import (
     is_about_devices,
 )
 from devlint.flow.domain.paths import Path, asks_attribute, identity
+from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import NOTHING, Condition, Kind, Settled, Value
 from devlint.flow.frames.callee_facts import local_name
 from devlint.flow.frames.frame import Frame
@@ -44,8 +46,13 @@ def truth(frame: Frame, node: ir.Expr, value: Value) -> Value:
 
     What it proves is worked out only where it is stored: a test is looked at by `assume`.
     """
+    if isinstance(node, ir.Unary) and value.kind is Kind.BOOL and isinstance(value.data, bool):
+        return value.but(data=not value.data)
     if frame.testing:
         return _TRUTH if _is_plain(node, value) else NOTHING
+    told = answered(frame, node) if value.trait in _OF_PLACES else None
+    if told is not None:
+        return Value(Kind.BOOL, data=told, trait=Trait.ANSWER)
     condition = Condition(
         key_of(frame, node), implied(frame, node, True), implied(frame, node, False)
     )
@@ -53,6 +60,11 @@ def truth(frame: Frame, node: ir.Expr, value: Value) -> Value:
 
 
 _TRUTH = Value(Kind.BOOL)
+
+
+_OF_PLACES = (
+    Trait.DEVICE_OF_TENSOR, Trait.INDEX_OF_TENSOR, Trait.TEXT_OF_DEVICE, Trait.TYPE_OF_DEVICE
+)  # fmt: skip
 
 
 _SCALARS = (Kind.NUMBER, Kind.STRING, Kind.NONE, Kind.BOOL, Kind.DEVICE, Kind.DTYPE)

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from devlint.flow.conditions import same_place, unions
 from devlint.flow.conditions.implications import implied
 from devlint.flow.conditions.predicates import meaning
 from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.lattice import UNKNOWN, Device, Known
-from devlint.flow.domain.paths import Path, as_device, asks_class, given_tensor, identity
+from devlint.flow.domain.paths import (
+    Path,
+    as_device,
+    asks_class,
+    given_tensor,
+    identity,
+    path_value,
+)
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import NONE, NOTHING, PROVED, TENSORS, Kind, Origin, Value
 from devlint.flow.frames.frame import Frame
@@ -41,6 +48,11 @@ def _narrow(frame: Frame, node: ir.Expr, holds: bool) -> None:
         case ir.Compare(op="==" | "!=" as op, left=left, right=right):
             if (op == "==") is holds:
                 same_place.narrow(frame, left, right)
+            else:
+                _narrow_to_another(frame, left, (right,))
+        case ir.Compare(op="in" | "not in" as op, left=left, right=ir.Display(items=items)):
+            if (op == "in") is not holds:
+                _narrow_to_another(frame, left, items)
         case ir.Attribute(value=subject, attr="requires_grad") if holds:
             _narrow_to_parameter(frame, subject)
         case ir.Call() if (asked := asked_types(frame, node)) is not None:
@@ -64,6 +76,18 @@ def _narrow_to_none(frame: Frame, subject: ir.Expr) -> None:
             if owner is not None and found is not None:
                 if attr in found.entries and found.entries[attr].kind is Kind.TENSOR:
                     frame.update(owner, found.with_entry(attr, NONE))
+
+
+def _narrow_to_another(frame: Frame, subject: ir.Expr, others: Sequence[ir.Expr]) -> None:
+    """What isn't one of these strings, and was taken for one, is a string that nobody knows."""
+    path = identity(subject)
+    texts = [each.value for each in others if isinstance(each, ir.Constant)]
+    if not path or not any(isinstance(text, str) for text in texts):
+        return
+    value = same_place.quietly(frame, subject)
+    if value.kind is Kind.STRING and value.data in texts:
+        bound = frame.state.env if isinstance(subject, ir.Name) else frame.state.paths
+        bound[path] = path_value(path)
 
 
 def _index_of_tensor(frame: Frame, name: str) -> Value | None:

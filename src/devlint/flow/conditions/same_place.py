@@ -11,6 +11,7 @@ from devlint.flow.domain.values import NOTHING, Kind, Origin, Settled, Value
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import is_builtin
 from devlint.model import ir
+from devlint.model.trees import last_name
 from devlint.policy import means
 
 
@@ -19,7 +20,7 @@ def narrow(frame: Frame, left: ir.Expr, right: ir.Expr) -> None:
     one, other = _owner(frame, left), _owner(frame, right)
     if one is None or other is None:
         return
-    first, second = _quietly(frame, one), _quietly(frame, other)
+    first, second = quietly(frame, one), quietly(frame, other)
     if first.kind is not Kind.TENSOR or second.kind is not Kind.TENSOR:
         return
     if isinstance(frame.place(second), Known) or frame.place(second) == UNKNOWN:
@@ -31,15 +32,11 @@ def narrow(frame: Frame, left: ir.Expr, right: ir.Expr) -> None:
 def of_host(frame: Frame, node: ir.Expr, holds: bool) -> Settled:
     """What a test of a place settles (`x.is_cuda`, `x.device.type == "cpu"`). What isn't on CUDA is
     taken to be on the host, until another accelerator is asked for."""
-    match node:
-        case ir.Attribute(attr="is_cuda" | "is_cpu"):
-            tested, asked = node, node.attr.removeprefix("is_")
-        case ir.Compare(op="==" | "!=" as op, left=tested, right=right):
-            holds, asked = (op == "==") is holds, _asked(frame, right)
-        case _:
-            return ()
-    if asked not in _ASKED:
+    question = _question(frame, node)
+    if question is None or question[1] not in _ASKED:
         return ()
+    tested, asked, positive = question
+    holds = positive is holds
     place, known = _tested_place(frame, tested), frame.state.known
     on_host = asked in ("cpu", "cuda") and (asked == "cpu") is holds
     found: dict[str, bool] = {}
@@ -61,17 +58,56 @@ def of_host(frame: Frame, node: ir.Expr, holds: bool) -> Settled:
     return tuple(found.items())
 
 
+def asks_of_symbol(frame: Frame, node: ir.Expr) -> bool:
+    """Whether a test asks where something is of which only a run can tell: what has been found out
+    so far may only be taken to be so."""
+    question = _question(frame, node)
+    return question is not None and isinstance(_tested_place(frame, question[0]), Symbol)
+
+
+def _question(frame: Frame, node: ir.Expr) -> tuple[ir.Expr, str, bool] | None:
+    """What a test asks of a place: what tells the place, the type of a device, and whether the test
+    holds where it is on one of that type."""
+    match node:
+        case ir.Attribute(attr="is_cuda" | "is_cpu"):
+            return node, node.attr.removeprefix("is_"), True
+        case ir.Compare(op=op, left=ir.Call(func=ir.Attribute(attr="get_device")) as tested):
+            on_host = of_index(op, node.right)
+            return None if on_host is None else (tested, "cpu", on_host)
+        case ir.Compare(op="in" | "not in" as op, left=ir.Constant(str(part)), right=tested):
+            return tested, part, op == "in"
+        case ir.Call(
+            func=ir.Attribute(value=tested, attr="startswith"),
+            args=(ir.Argument(value=ir.Constant(value=str(part))),),
+        ):
+            return tested, part, True
+        case ir.Compare(op="in" | "not in" as op, left=tested, right=ir.Display(items=items)):
+            asked = {_asked(frame, item) for item in items} & {"cpu", "cuda"}
+            return (tested, asked.pop(), op == "in") if len(asked) == 1 else None
+        case ir.Compare(op="==" | "!=" as op, left=tested, right=right):
+            return tested, _asked(frame, right), op == "=="
+    return None
+
+
+def of_index(op: str, right: ir.Expr) -> bool | None:
+    """Whether a comparison with the index of a tensor's device, which is -1 on the host, holds
+    there and nowhere else (True), or everywhere else (False)."""
+    match right:
+        case ir.Constant(value=0) if op in ("<", ">="):
+            return op == "<"
+        case ir.Unary(op="-", operand=ir.Constant(value=1)) if op in ("==", "!=", ">"):
+            return op == "=="
+    return None
+
+
 def host_key(frame: Frame, node: ir.Expr) -> tuple[str, bool] | None:
     """The key of the condition that a place which only a run can tell is the host
     (`device.type == "cpu"`), and whether `node` is true where it holds."""
-    match node:
-        case ir.Compare(op="==" | "!=" as op, left=tested, right=right) if (
-            _asked(frame, right) == "cpu"
-        ):
-            place = _tested_place(frame, tested)
-            if isinstance(place, Symbol):
-                return place.key + ON_HOST, op == "=="
-    return None
+    question = _question(frame, node)
+    place = UNKNOWN if question is None else _tested_place(frame, question[0])
+    if question is None or question[1] != "cpu" or not isinstance(place, Symbol):
+        return None
+    return place.key + ON_HOST, question[2]
 
 
 def _is_argument(frame: Frame, node: ir.Expr | None) -> bool:
@@ -86,7 +122,7 @@ def _asked(frame: Frame, node: ir.Expr) -> str:
         case ir.Constant(value=str(text)):
             return text.partition(":")[0]
         case ir.Call(func=ir.Name(id="device") | ir.Attribute(attr="device")) | ir.Name():
-            place = as_device(_quietly(frame, node))
+            place = as_device(quietly(frame, node))
             return place.type if isinstance(place, Known) else ""
     return ""
 
@@ -109,11 +145,9 @@ _ASKED = ("cpu", "cuda", "hpu", "mps", "mtia", "npu", "xla", "xpu")
 
 def _tested_place(frame: Frame, node: ir.Expr) -> Device:
     """The place of which a test asks, as if nothing had been found out about it so far."""
-    match node:
-        case ir.Call(func=ir.Name(id="str") as func, args=(given,)) if is_builtin(frame, func):
-            node = given.value
+    node = _of_text(frame, node)
     owner = _owner(frame, node)
-    value = NOTHING if owner is None else _quietly(frame, owner)
+    value = NOTHING if owner is None else quietly(frame, owner)
     if value.kind in _PLACED:
         found = frame.object(value)
         if found is not None and "device" in found.entries:
@@ -121,14 +155,17 @@ def _tested_place(frame: Frame, node: ir.Expr) -> Device:
         return value.device if found is None else found.device
     if isinstance(node, ir.Attribute) and node.attr == "type":
         node = node.value
-    named = isinstance(node, (ir.Name, ir.Attribute))
-    return as_device(_quietly(frame, node)) if named else UNKNOWN
+    named = isinstance(node, (ir.Name, ir.Attribute)) and last_name(node) not in (
+        "is_cuda",
+        "is_cpu",
+    )
+    return as_device(quietly(frame, node)) if named else UNKNOWN
 
 
 _PLACED = (Kind.TENSOR, Kind.BATCH, Kind.PLACED, Kind.MODULE)
 
 
-def _quietly(frame: Frame, node: ir.Expr) -> Value:
+def quietly(frame: Frame, node: ir.Expr) -> Value:
     """The value of an expression of which nothing is told."""
     before, frame.expecting = frame.expecting, True
     value = frame.evaluate(node)
@@ -137,8 +174,11 @@ def _quietly(frame: Frame, node: ir.Expr) -> Value:
 
 
 def _owner(frame: Frame, node: ir.Expr) -> ir.Expr | None:
-    """`x` of `x.device`, `x.device.type`, `x.is_cuda`, `x.is_cpu`: a name or an attribute, or the
-    first parameter of a module, `next(model.parameters())`."""
+    """`x` of `x.device`, `x.device.type`, `x.is_cuda`, `x.get_device()`, `str(x.device)`: a name or
+    an attribute, or the first parameter of a module, `next(model.parameters())`."""
+    match node := _of_text(frame, node):
+        case ir.Call(func=ir.Attribute(value=ir.Name() | ir.Attribute() as x, attr="get_device")):
+            return x
     if not isinstance(node, ir.Attribute):
         return None
     if node.attr == "type" and isinstance(node.value, ir.Attribute):
@@ -147,6 +187,14 @@ def _owner(frame: Frame, node: ir.Expr) -> ir.Expr | None:
         frame, node.value
     )
     return node.value if named and node.attr in ("device", "is_cuda", "is_cpu") else None
+
+
+def _of_text(frame: Frame, node: ir.Expr) -> ir.Expr:
+    """`x.device` of `str(x.device)`."""
+    match node:
+        case ir.Call(func=ir.Name(id="str") as func, args=(given,)) if is_builtin(frame, func):
+            return given.value
+    return node
 
 
 def _is_first_parameter(frame: Frame, node: ir.Expr) -> bool:

@@ -6,16 +6,21 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from devlint.flow.conditions import implications
+from devlint.flow.conditions.answered import answered
+from devlint.flow.domain.lattice import Guarded, Known
 from devlint.flow.domain.traits import CHOICES, Trait
-from devlint.flow.domain.values import PROVED, Kind, Origin, Value
+from devlint.flow.domain.values import NOTHING, PROVED, Kind, Origin, Value
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import asked_types, dotted, dotted_types, is_builtin
 from devlint.model import ir
 
 
-def settled(frame: Frame, node: ir.Expr) -> bool | None:
-    """Whether a condition is known to hold or not to hold here."""
+def settled(frame: Frame, node: ir.Expr, tested: Value = NOTHING) -> bool | None:
+    """Whether a condition is known to hold or not to hold here. `tested` is its value, if that was
+    asked for: a function may have been told of a place."""
+    if tested.trait is Trait.ANSWER and isinstance(tested.data, bool):
+        return tested.data
     match node:
         case ir.Constant(value=value):
             return bool(value)
@@ -104,14 +109,16 @@ def _given_flag(frame: Frame, node: ir.Expr) -> bool | None:
 
 
 def _kept_flag(frame: Frame, node: ir.Attribute) -> bool | None:
-    """What a flag is that the running constructor has kept a moment ago: later methods may change
-    it, and nobody has called them yet."""
-    function = frame.function
-    if not isinstance(function, ir.Function) or function.name != "__init__":
-        return None
+    """What a flag is that an object has kept: what it was told of a place, or what its constructor,
+    which is running, has set a moment ago. Others later methods may change."""
     this = frame.look_up(node.value.id) if isinstance(node.value, ir.Name) else None
-    found = frame.object(this) if this is not None and this.trait is Trait.SELF else None
-    return None if found is None else _flag(found.entries.get(node.attr))
+    found = None if this is None else frame.object(this)
+    value = None if found is None else found.entries.get(node.attr)
+    if this is None or value is None:
+        return None
+    function, of_itself = frame.function, this.trait is Trait.SELF
+    is_made = of_itself and isinstance(function, ir.Function) and function.name == "__init__"
+    return _flag(value) if is_made or value.trait is Trait.ANSWER else None
 
 
 def _flag(value: Value | None) -> bool | None:
@@ -121,8 +128,8 @@ def _flag(value: Value | None) -> bool | None:
 
 
 def _is_none(frame: Frame, node: ir.Expr) -> bool | None:
-    """What `x is None` gives for a name of the running function that is None here, or a tensor that
-    a call has passed."""
+    """What `x is None` gives for a name of the running function that is None here, or something
+    that a call has passed."""
     match node:
         case ir.Compare(
             op="is" | "is not" as op, left=ir.Name(id=name), right=ir.Constant(value=None)
@@ -134,8 +141,20 @@ def _is_none(frame: Frame, node: ir.Expr) -> bool | None:
         return None
     if value.kind is Kind.NONE:
         return op == "is"
-    passed = frame.site and value.kind is Kind.TENSOR and value.origin in PROVED
-    return op == "is not" if passed else None
+    return op == "is not" if frame.site and _is_something(value) else None
+
+
+def _is_something(value: Value) -> bool:
+    """Whether what a call has passed is there for sure: a tensor or its device, a device, a text or
+    a number that is known, a function."""
+    if value.kind is Kind.TENSOR:
+        return value.origin in PROVED
+    known = isinstance(value.device, (Known, Guarded)) or value.trait in _DEVICES_OF_TENSORS
+    return (known if value.kind is Kind.DEVICE else value.data is not None) and value.kind in _THERE
+
+
+_DEVICES_OF_TENSORS = (Trait.DEVICE_OF_TENSOR, Trait.DEVICE_OR_STRING)
+_THERE = (Kind.DEVICE, Kind.STRING, Kind.NUMBER, Kind.BOOL, Kind.FUNCTION)
 
 
 def _compared_strings(frame: Frame, node: ir.Expr) -> bool | None:
@@ -152,6 +171,23 @@ def _compared_strings(frame: Frame, node: ir.Expr) -> bool | None:
             ):
                 return None
             return (value.data in texts) is (op in ("==", "in"))
+    return None
+
+
+def _start_of_string(frame: Frame, node: ir.Expr) -> bool | None:
+    """What `name.startswith("cuda")` gives for a name that holds a known string."""
+    match node:
+        case ir.Call(
+            func=ir.Attribute(value=ir.Name(id=name), attr="startswith" | "endswith" as attr),
+            args=(ir.Argument(value=ir.Constant(value=str(part))),),
+        ):
+            value = frame.look_up(name)
+            if value is not None and value.kind is Kind.STRING and isinstance(value.data, str):
+                return (
+                    value.data.startswith(part)
+                    if attr == "startswith"
+                    else value.data.endswith(part)
+                )
     return None
 
 
@@ -221,18 +257,24 @@ _NO_TENSORS = frozenset(
 
 def is_instance(frame: Frame, node: ir.Expr) -> bool | None:
     """Whether a tensor is of a type, where `node` asks that of one and the answer is known."""
-    subject, types = asked_types(frame, node) or (None, node)
+    asked = asked_types(frame, node)
+    match node:
+        case _ if asked is not None:
+            subject, names = asked[0], dotted_types(frame, asked[1])
+        case ir.Call(func=func, args=(given,)) if dotted(frame, func) == "torch.is_tensor":
+            subject, names = given.value, {"torch.Tensor"}
+        case _:
+            return None
     value = frame.look_up(subject.id) if isinstance(subject, ir.Name) else None
     if value is None or value.kind is not Kind.TENSOR or value.origin not in PROVED:
         return None
-    names = dotted_types(frame, types)
     return True if "torch.Tensor" in names else False if names <= _NO_TENSORS else None
 
 
 _LOOKS: Mapping[type, tuple[Callable[[Frame, Any], bool | None], ...]] = {
     ir.Name: (_given_flag,),
-    ir.Attribute: (_kept_flag,),
-    ir.Compare: (_compared_strings, _device_as_string, _is_none, _is_a_type),
-    ir.Call: (_asks_for_proxy, is_instance, _has_attribute, _of_a_type),
+    ir.Attribute: (_kept_flag, answered),
+    ir.Compare: (_compared_strings, _device_as_string, _is_none, _is_a_type, answered),
+    ir.Call: (_start_of_string, _asks_for_proxy, is_instance, _has_attribute, _of_a_type),
 }
 """What may tell of a condition, by its form."""

@@ -73,6 +73,7 @@ class Trait(Enum):
     """`str(x.device)`."""
     TYPE_OF_DEVICE = "type of a device"
     INDEX_OF_DEVICE = "index of a device"
+    ANSWER = "answer to what a place is"
     INDEX_OF_TENSOR = "index of a tensor's device"
     """What `x.get_device()` gives: -1 on the CPU."""
     CHOICE = "choice"

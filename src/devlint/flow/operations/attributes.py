@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from devlint.flow.domain.lattice import UNKNOWN, Known, Symbol
+from devlint.flow.domain.lattice import CPU, UNKNOWN, Known, Symbol
 from devlint.flow.domain.paths import Path, asks_attribute, identity, path_value
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.traits import CHOICES, Trait
 from devlint.flow.domain.values import (
     HOST_TENSOR,
     NOTHING,
+    PROVED,
     TENSORS,
     Kind,
     Value,
@@ -144,7 +145,11 @@ def _about_device(frame: Frame, node: ir.Attribute, base: Value) -> Value | None
                 Kind.DEVICE, frame.place(base), trait=trait,
                 origin=base.origin, trace=base.trace,
             )  # fmt: skip
-        return Value(Kind.BOOL) if node.attr == "is_cuda" else None
+        if node.attr != "is_cuda":
+            return None
+        known = base.kind is Kind.TENSOR and isinstance(base.device, Known)
+        told = base.device.type == "cuda" if known else None  # type: ignore[union-attr]
+        return Value(Kind.BOOL, data=told, trait=Trait.ANSWER)
     if base.kind is Kind.UNKNOWN and node.attr == "is_cuda":
         return Value(Kind.BOOL)
     return None
@@ -248,7 +253,9 @@ def _property(frame: Frame, info: ClassInfo, base: Value, node: ir.Attribute) ->
 def _of_device(base: Value, attr: str) -> Value:
     if attr == "type":
         named = Known(base.device.type) if isinstance(base.device, Known) else base.device
-        return Value(Kind.STRING, named, trait=Trait.TYPE_OF_DEVICE)
+        taken = named == CPU and base.origin not in PROVED  # what came in may be taken to be there
+        text = named.type if isinstance(named, Known) and not taken else None
+        return Value(Kind.STRING, named, trait=Trait.TYPE_OF_DEVICE, data=text)
     if attr == "index":
         return Value(Kind.NUMBER, UNKNOWN, trait=Trait.INDEX_OF_DEVICE)
     return Value(Kind.METHOD, data=Bound(base, ir.Name(attr), f"torch.device.{attr}"))

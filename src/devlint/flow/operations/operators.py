@@ -5,7 +5,7 @@ from __future__ import annotations
 from devlint.flow.conditions import implications, unions
 from devlint.flow.domain.lattice import Known
 from devlint.flow.domain.mixtures import put_together
-from devlint.flow.domain.paths import Path, path_value
+from devlint.flow.domain.paths import Path, identity, path_value
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.traits import ELEMENTS, Fixed, Trait
 from devlint.flow.domain.value_joins import join_all
@@ -206,7 +206,8 @@ def subscript(frame: Frame, node: ir.Subscript, base: Value, index: Value) -> Va
     if found is not None and kind.is_container:
         if index.trait is Trait.SLICE and kind is not Kind.DICT:
             return Value(kind, data=frame.allocate(node, Object(element=found.elements())))
-        return _item(found, kind, index)
+        stored = frame.state.paths.get(identity(node)) if frame.state.paths else None
+        return stored or _item(found, kind, index)
     if kind is Kind.UNKNOWN and isinstance(base.data, Path) and isinstance(index.data, (str, int)):
         text = f'{base.data.text}["{index.data}"]' if isinstance(index.data, str) else (
             f"{base.data.text}[{index.data}]"

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from devlint.flow.syntax import docstrings
+from devlint.flow.syntax.samples import Samples
 from devlint.flow.syntax.seen import Scan
 from devlint.flow.syntax.walk import descendants, first_parameter, self_attribute
 from devlint.model import ir
-from devlint.model.trees import dotted_name, last_name, root_name
+from devlint.model.trees import dotted_name, root_name
 from devlint.policy import means
 
 TENSOR_ONLY = frozenset(
@@ -62,11 +63,13 @@ def scan(function: ir.Function, takes_tensors: Callable[[ir.Expr], int], has_arr
     found = Scan(body=function.body, tensors=set(documented), documented=documented)
     this = first_parameter(function)
     called: set[ir.Node] = set()
+    samples = Samples()
     for statement in function.body:
         for node in descendants(statement):  # a call before what it calls
             kind = type(node)
             if kind is ir.Call:
                 called.add(node.func)  # type: ignore[attr-defined]
+                samples.see(node)
                 _call(found, node, this, takes_tensors)  # type: ignore[arg-type]
             elif kind is ir.Attribute:
                 is_read = node not in called and node.attr not in _PROPERTIES  # type: ignore[attr-defined]
@@ -75,6 +78,7 @@ def scan(function: ir.Function, takes_tensors: Callable[[ir.Expr], int], has_arr
                 _subscript(found, node)  # type: ignore[arg-type]
             elif isinstance(node, ir.Stmt):
                 found.size += 1
+                samples.see(node)
                 _statement(found, node, this)
             elif kind is ir.Yield:
                 found.yields = found.answers = True
@@ -82,6 +86,7 @@ def scan(function: ir.Function, takes_tensors: Callable[[ir.Expr], int], has_arr
                 found.assigned[node.target.id] += 1  # type: ignore[attr-defined]
             elif kind is ir.Clause:
                 _target(found, node.target, this)  # type: ignore[attr-defined]
+    found.of_samples = samples.names()
     _tell_arrays_apart(found)
     found.exports &= not found.traced & found.called  # traced to run faster here
     found.end()
@@ -143,11 +148,6 @@ def _call(found: Scan, call: ir.Call, this: str, takes_tensors: Callable[[ir.Exp
         if func.attr in _MAKES_TENSOR and call.args and isinstance(call.args[0].value, ir.Name):
             found.data.add(call.args[0].value.id)
     for argument in call.args:
-        if argument.keyword == "collate_fn":
-            found.of_samples.add(last_name(argument.value))
-        elif isinstance(argument.value, ir.Display) and last_name(func) == "Compose":
-            made = (item.func for item in argument.value.items if isinstance(item, ir.Call))
-            found.of_samples.update(map(last_name, made))
         if not _only_iterates(call):
             found.wrapped.update(_handed_on(argument.value, this))
     if any(isinstance(argument.value, (ir.Name, ir.Display)) for argument in call.args):

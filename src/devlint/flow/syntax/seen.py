@@ -51,8 +51,7 @@ class Scan:
     methods: set[str] = field(default_factory=set)
     """Methods that are called, of whatever."""
     of_samples: set[str] = field(default_factory=set)
-    """The last words of what is given to a loader to make its batches (`collate_fn=self.pad`), and
-    of the classes that change its samples one after the other (`Compose([Pad(8), Flip()])`)."""
+    """What makes batches and changes samples: `samples.py`."""
     self_inputs: set[tuple[str, str]] = field(default_factory=set)
     """(attribute, name): `self.attribute(name)`."""
     wrapped: set[str] = field(default_factory=set)

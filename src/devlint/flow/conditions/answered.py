@@ -1,0 +1,77 @@
+"""Tests of a place whose answer is known, since the place is. Where a run decides it, or what came
+in may be anywhere, a test parts two paths (`same_place`)."""
+
+from __future__ import annotations
+
+from devlint.flow.conditions.same_place import asks_of_symbol, of_index, quietly
+from devlint.flow.domain.lattice import Known
+from devlint.flow.domain.traits import Trait
+from devlint.flow.domain.values import Kind, Value
+from devlint.flow.frames.frame import Frame
+from devlint.model import ir
+
+
+def answered(frame: Frame, node: ir.Expr) -> bool | None:
+    """Whether a test of a place holds; None for other tests, and of places that aren't known."""
+    told = _answer(frame, node)
+    return None if told is None or asks_of_symbol(frame, node) else told
+
+
+def _answer(frame: Frame, node: ir.Expr) -> bool | None:
+    match node:
+        case ir.Attribute(value=tested, attr="is_cuda" | "is_cpu" as attr):
+            place = _place(frame, quietly(frame, tested), Kind.TENSOR)
+            return None if place is None else place.type == attr.removeprefix("is_")
+        case ir.Compare(op=op, left=ir.Call(func=ir.Attribute(value=tested, attr="get_device"))):
+            place = _place(frame, quietly(frame, tested), Kind.TENSOR)
+            on_host = None if place is None else of_index(op, node.right)
+            return None if on_host is None or place is None else (place.type == "cpu") is on_host
+        case ir.Compare(op="in" | "not in" as op, left=ir.Constant(value=str(part)), right=right):
+            found = _part_of_text(frame, part, quietly(frame, right))
+            return None if found is None else found is (op == "in")
+        case ir.Compare(op="==" | "!=" | "in" | "not in" as op, left=left, right=right):
+            found = _is_one_of(frame, quietly(frame, left), right)
+            return None if found is None else found is (op in ("==", "in"))
+    return None
+
+
+def _place(frame: Frame, value: Value, kind: Kind) -> Known | None:
+    """Where a tensor is, of which a value tells."""
+    place = frame.state.simplify(value.device)
+    return place if value.kind is kind and isinstance(place, Known) else None
+
+
+def _is_one_of(frame: Frame, tested: Value, right: ir.Expr) -> bool | None:
+    """Whether a device, its type or its text is one of those that stand on the right."""
+    items = right.items if isinstance(right, ir.Display) else (right,)
+    if tested.kind is Kind.DEVICE:
+        place = _place(frame, tested, Kind.DEVICE)
+        others = [quietly(frame, item) for item in items] if place is not None else []
+        if place is None or any(not _is_known_device(each) for each in others):
+            return None
+        answers = [_is_same(place, each.device) for each in others]  # type: ignore[arg-type]
+        return True if True in answers else None if None in answers else False
+    place = _place(frame, tested, Kind.STRING)
+    texts = [item.value for item in items if isinstance(item, ir.Constant)]
+    if place is None or len(texts) != len(items):
+        return None
+    if tested.trait is Trait.TYPE_OF_DEVICE or place.type == "cpu":
+        return place.type in texts
+    return None if any(str(text).startswith(place.type) for text in texts) else False
+
+
+def _is_known_device(value: Value) -> bool:
+    return value.kind is Kind.DEVICE and isinstance(value.device, Known)
+
+
+def _is_same(one: Known, other: Known) -> bool | None:
+    """Whether two devices are equal: `cuda` may be any of its devices."""
+    if one.type != other.type:
+        return False
+    return True if one.type == "cpu" else None
+
+
+def _part_of_text(frame: Frame, part: str, text: Value) -> bool | None:
+    """Whether the text of a device has a part: `"cuda" in str(x.device)`."""
+    place = _place(frame, text, Kind.STRING)
+    return part in place.type if place is not None and part.isalpha() else None
