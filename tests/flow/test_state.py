@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from devlint.flow.domain.lattice import CPU, CUDA, UNKNOWN, Device, Known, Symbol, choose, join
 from devlint.flow.domain.paths import Path
-from devlint.flow.domain.state import Object, State
+from devlint.flow.domain.state import Heap, Object, State
 from devlint.flow.domain.state_joins import join_objects, join_states
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.value_joins import join_all, join_values
@@ -351,3 +351,13 @@ def test_a_device_is_simplified_by_what_is_settled() -> None:
     for a, b in product((True, False), repeat=2):
         assert State(known={"a": a, "b": b}).simplify(device) == expected[a, b]
     assert State(known={"b": True}).simplify(device) == choose("a", CUDA, DEVICE)
+
+
+def test_what_was_bound_is_walked_in_the_order_of_that() -> None:
+    """An identity has another hash in each run: what hangs on the order would be told otherwise."""
+    refs = [object() for _ in range(64)]
+    heap = Heap({})
+    for ref in refs:
+        heap[ref] = Object()
+    assert list(heap.written) == refs
+    assert list(heap.fork().written) == refs

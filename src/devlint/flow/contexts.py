@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from devlint.flow.calls.callers import is_edge
 from devlint.flow.domain.lattice import Symbol, is_place_of_argument, may_be_host, parameter_of
-from devlint.flow.domain.values import Kind, Origin
+from devlint.flow.domain.values import Kind
 from devlint.flow.facts import Fact, Ignored, IgnoredDevice, KeptDevice, ModuleCall, SharedDevice
 from devlint.flow.facts.meetings import met
 from devlint.flow.project import Project
@@ -77,9 +77,6 @@ def _given_samples(fact: Fact) -> Iterator[str]:
     samples: where a fact says something of its arguments."""
     if any(is_place_of_argument(operand.device) for operand in met(fact)):
         yield from filter(None, fact.context.running.split(".")[:1])
-
-
-_GIVEN = (Origin.INPUT, Origin.FOLLOWS)
 
 
 def _last(name: str) -> str:

@@ -39,6 +39,7 @@ from devlint.flow.syntax.parts import parts, with_parts
 from devlint.flow.syntax.scan import scan
 from devlint.flow.syntax.seen import Scan
 from devlint.flow.syntax.testing import holds_tests
+from devlint.flow.syntax.walk import inner_statements
 from devlint.model import ir
 from devlint.torchapi.effects import Effect
 from devlint.torchapi.table import Table
@@ -262,10 +263,7 @@ def _rebound(body: ir.Body) -> Iterator[str]:
     for statement in body:
         if isinstance(statement, ir.Scope):
             yield from statement.names
-        elif isinstance(statement, ir.Try):
-            for handler in statement.handlers:
-                yield from _rebound(handler.body)
-            yield from _rebound(statement.body + statement.orelse + statement.final)
+        elif isinstance(statement, (ir.Function, ir.Class)):
+            yield from _rebound(statement.body)
         else:
-            yield from _rebound(getattr(statement, "body", ()))
-            yield from _rebound(getattr(statement, "orelse", ()))
+            yield from _rebound(tuple(inner_statements(statement)))

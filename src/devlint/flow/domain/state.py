@@ -59,17 +59,17 @@ class Object:
 
 
 class Heap(dict[Ref, Object]):
-    """Objects by reference. `written` are the references bound since the frame began: where two
-    paths meet again, the others can't differ."""
+    """Objects by reference. `written` are the references bound since the frame began, in the order
+    of that: where two paths meet again, the others can't differ."""
 
     __slots__ = ("written",)
 
     def __init__(self, objects: Mapping[Ref, Object], written: Iterable[Ref] = ()) -> None:
         super().__init__(objects)
-        self.written = set(written)
+        self.written = dict.fromkeys(written)
 
     def __setitem__(self, ref: Ref, found: Object) -> None:
-        self.written.add(ref)
+        self.written[ref] = None
         super().__setitem__(ref, found)
 
     def fork(self) -> Heap:
