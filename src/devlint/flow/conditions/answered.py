@@ -6,7 +6,7 @@ from __future__ import annotations
 from devlint.flow.conditions.same_place import asks_of_symbol, of_index, quietly
 from devlint.flow.domain.lattice import Known
 from devlint.flow.domain.traits import Trait
-from devlint.flow.domain.values import Kind, Value
+from devlint.flow.domain.values import TENSORS, Kind, Value
 from devlint.flow.frames.frame import Frame
 from devlint.model import ir
 
@@ -20,10 +20,10 @@ def answered(frame: Frame, node: ir.Expr) -> bool | None:
 def _answer(frame: Frame, node: ir.Expr) -> bool | None:
     match node:
         case ir.Attribute(value=tested, attr="is_cuda" | "is_cpu" as attr):
-            place = _place(frame, quietly(frame, tested), Kind.TENSOR)
+            place = _place(frame, quietly(frame, tested), *TENSORS)
             return None if place is None else place.type == attr.removeprefix("is_")
         case ir.Compare(op=op, left=ir.Call(func=ir.Attribute(value=tested, attr="get_device"))):
-            place = _place(frame, quietly(frame, tested), Kind.TENSOR)
+            place = _place(frame, quietly(frame, tested), *TENSORS)
             on_host = None if place is None else of_index(op, node.right)
             return None if on_host is None or place is None else (place.type == "cpu") is on_host
         case ir.Compare(op="in" | "not in" as op, left=ir.Constant(value=str(part)), right=right):
@@ -35,10 +35,10 @@ def _answer(frame: Frame, node: ir.Expr) -> bool | None:
     return None
 
 
-def _place(frame: Frame, value: Value, kind: Kind) -> Known | None:
-    """Where a tensor is, of which a value tells."""
+def _place(frame: Frame, value: Value, *kinds: Kind) -> Known | None:
+    """Where a tensor is, of which a value of one of these kinds tells."""
     place = frame.state.simplify(value.device)
-    return place if value.kind is kind and isinstance(place, Known) else None
+    return place if value.kind in kinds and isinstance(place, Known) else None
 
 
 def _is_one_of(frame: Frame, tested: Value, right: ir.Expr) -> bool | None:

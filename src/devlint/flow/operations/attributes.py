@@ -147,7 +147,7 @@ def _about_device(frame: Frame, node: ir.Attribute, base: Value) -> Value | None
             )  # fmt: skip
         if node.attr != "is_cuda":
             return None
-        known = base.kind is Kind.TENSOR and isinstance(base.device, Known)
+        known = base.kind in TENSORS and isinstance(base.device, Known)
         told = base.device.type == "cuda" if known else None  # type: ignore[union-attr]
         return Value(Kind.BOOL, data=told, trait=Trait.ANSWER)
     if base.kind is Kind.UNKNOWN and node.attr == "is_cuda":
