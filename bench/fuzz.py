@@ -18,6 +18,7 @@ import contextlib
 import itertools
 import os
 import random
+import resource
 import signal
 import sys
 import tempfile
@@ -46,6 +47,9 @@ from devlint.safety.files import UNSEEN
 ROOT = Path(__file__).parents[1]
 LIMIT = 30.0
 """Seconds of the processor's time that one case may take."""
+MEMORY = 8 << 30
+"""Bytes that a process may ask for, so that a case which asks for more is told and not the end of
+the run. Only POSIX has the limit."""
 
 KINDS = (
     "source", "source", "source", "tokens", "tokens", "import", "import", "configuration", "ignore",
@@ -171,8 +175,24 @@ def limited(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGPROF, before)
 
 
+@contextlib.contextmanager
+def bounded(size: int) -> Iterator[None]:
+    """Make asking for more bytes a `MemoryError`."""
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
+
+
 def attempt(case: Case) -> Verdict:
     """Make a case and try it. Raises nothing."""
+    with bounded(MEMORY):
+        return _attempt(case)
+
+
+def _attempt(case: Case) -> Verdict:
     dice = random.Random(f"{case.seed} {case.number}")
     kind = case.kind or dice.choice(KINDS)
     data, start = b"", time.process_time()
@@ -192,7 +212,11 @@ def attempt(case: Case) -> Verdict:
 def _written(case: Case, dice: random.Random) -> Verdict:
     """Programs that nobody would write, around one that has something to find."""
     start = time.process_time()
-    for text in written(case.number):
+    try:
+        texts = written(case.number)
+    except MemoryError:  # of hypothesmith's
+        return Verdict("unwritten", time.process_time() - start)
+    for text in texts:
         data = b"import torch\n" + text + b"\n" + dice.choice(seeds())
         with limited(LIMIT), tempfile.TemporaryDirectory() as folder:
             problem = _linted(data, Path(folder), dice)
