@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import itertools
+import multiprocessing
 import os
 import random
 import resource
@@ -25,6 +26,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -212,8 +214,9 @@ def _attempt(case: Case) -> Verdict:
 def _written(case: Case, dice: random.Random) -> Verdict:
     """Programs that nobody would write, around one that has something to find."""
     start = time.process_time()
-    try:
-        texts = written(case.number)
+    try:  # in a process of its own: where hypothesmith has asked for too much, it keeps that
+        with ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as pool:
+            texts = pool.submit(written, case.number).result()
     except MemoryError:  # of hypothesmith's
         return Verdict("unwritten", time.process_time() - start)
     for text in texts:
