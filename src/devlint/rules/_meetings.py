@@ -14,6 +14,7 @@ from devlint.flow.facts import (
     CPU,
     CUDA_AVAILABLE,
     IS_NONE,
+    MOVES,
     UNKNOWN,
     Context,
     Device,
@@ -112,8 +113,8 @@ def clash(odd: Operand, partner: Operand, context: Context) -> bool:
     pair = (odd, partner)
     if uneven(odd, partner) or any(o.origin in _OF_ATTRIBUTES for o in pair):
         return False
-    if context.role is Role.DATA:  # host code on purpose
-        return False
+    if context.role is Role.DATA and not any(step.sort in MOVES for step in partner.steps):
+        return False  # host code on purpose, that is given what nobody is seen to move
     if context.role is Role.MANAGED and any(o.origin is Origin.LOADED for o in pair):
         return False
     argument = partner.origin is Origin.INPUT and isinstance(partner.device, Symbol)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from devlint.flow.bodies import once
 from devlint.flow.conditions import choices, implications, narrow, uncalled
@@ -71,6 +72,9 @@ def while_loop(frame: Frame, node: ir.While) -> None:
 def for_loop(frame: Frame, node: ir.For) -> None:
     source = frame.evaluate(node.iter)
     note_length(frame, source)
+    if items := _known_items(frame, source):
+        _run_each(frame, node, items)
+        return
     element = unpacking.element_of(frame, source, node.iter)
 
     def enter() -> None:
@@ -79,6 +83,38 @@ def for_loop(frame: Frame, node: ir.For) -> None:
             frame.state.known[CUDA_AVAILABLE] = True
 
     _loop(frame, enter, node)
+
+
+_MOST_ITEMS = 4
+"""A body isn't run one by one for more."""
+
+
+def _known_items(frame: Frame, source: Value) -> Sequence[Value]:
+    """The few items that a loop goes through, where they are known one by one. What is done to one
+    of several modules is done to each, which one report tells of all."""
+    found = frame.object(source) if source.kind in (Kind.LIST, Kind.TUPLE) else None
+    items = () if found is None or found.items is None else found.items
+    few = len(items) <= _MOST_ITEMS and all(each.kind is not Kind.MODULE for each in items)
+    return items if few else ()
+
+
+def _run_each(frame: Frame, node: ir.For, items: Sequence[Value]) -> None:
+    """Run a body for each of the items that are known, one after the other."""
+    outer, around = (frame.breaks, frame.continues), frame.loop
+    frame.loop = node
+    state, exits = frame.state, list[State]()
+    for item in items:
+        state, left = _round(
+            frame, partial(frame.world.store, frame, node.target, item), node, state
+        )
+        exits += left
+        if not state.alive:
+            break
+    frame.breaks, frame.continues = outer
+    frame.loop, frame.state = around, state
+    frame.run(node.orelse)
+    for each in exits:
+        frame.state = join_states(frame.state, each)
 
 
 def _loop(frame: Frame, enter: Callable[[], None], node: ir.For | ir.While) -> None:

@@ -126,6 +126,9 @@ def _call_value(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
     if kind is Kind.BOOL and isinstance(func, ir.Attribute) and func.attr == "is_cuda":
         return value
     if kind is Kind.INSTANCE:
+        several = attributes.of_each(frame, func, value, "__call__")
+        if several is not None:
+            return applied.one_of(frame, node, func, several, args, call_value)
         return call_instance(frame, node, value, args)
     if isinstance(func, ir.Name) and func.id == "reveal_device" and args.count == 1:
         shown = args.all[0]

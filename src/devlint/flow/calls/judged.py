@@ -15,6 +15,7 @@ from devlint.flow.frames.arguments import Arguments, Given
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.modules.rewritten import as_kept
+from devlint.flow.operations import meet
 from devlint.model import ir
 
 Part = tuple[Value, ClassInfo, Arguments]
@@ -24,9 +25,10 @@ _STATEMENTS = 500
 
 def is_told(frame: Frame, module: Value, inputs: Sequence[Given], args: Arguments) -> bool:
     """Whether a call tells where something is of which a `forward` by itself knows only that it is
-    somewhere; unless something that the module needs is elsewhere, which the call itself tells."""
+    somewhere; unless something that the module needs is elsewhere, which the call itself tells,
+    but for what has no dimension and may be anywhere."""
     place = frame.place(module)
-    needed = (frame.place(value) for _, value in inputs)
+    needed = (frame.place(value) for _, value in inputs if not meet.is_free(frame, value))
     if module.trait is Trait.SELF or any(difference(place, each) is not None for each in needed):
         return False
     places = (place, *(frame.place(value) for _, value in args.all))

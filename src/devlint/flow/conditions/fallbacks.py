@@ -165,7 +165,7 @@ def _is_device_string(frame: Frame, node: ir.Expr) -> bool:
         return value.data != ""
     if value.kind is Kind.DEVICE:
         return True
-    default = _default(frame, node)
+    default = default_of(frame, node)
     if default is None:
         return False
     named = frame.evaluate(default)
@@ -177,7 +177,7 @@ def _is_named(frame: Frame, value: Value) -> bool:
     return isinstance(string_value(frame, text.lower()).device, Known) or text.lower() == "gpu"
 
 
-def _default(frame: Frame, node: ir.Expr) -> ir.Expr | None:
+def default_of(frame: Frame, node: ir.Expr) -> ir.Expr | None:
     """The default of the parameter that a name still stands for."""
     function = frame.function
     if not isinstance(node, ir.Name) or not isinstance(function, ir.Function):

@@ -20,6 +20,7 @@ from devlint.flow.domain.paths import Path, as_device, place_of_path
 from devlint.flow.domain.traits import REGISTERED, Fixed, Trait
 from devlint.flow.domain.values import (
     MADE,
+    MOST_OPTIONS,
     NONE,
     NOTHING,
     SHAPED,
@@ -128,16 +129,16 @@ def _condition(a: Value, b: Value, key: str) -> Condition | None:
 
 
 def _join_references(a: Value, b: Value, kind: Kind, key: str | None) -> object:
-    """One of several modules: whatever is done to it is done to each. So it is with batches, and
+    """One of several objects: whatever is done to it is done to each. So it is with batches, and
     with functions, of which each may be called."""
     if a.batch is not None and b.batch is not None:
         one, other = a.batch, b.batch
         return Batch(one.refs | other.refs, one.texts & other.texts, one.lists & other.lists)
-    if kind is Kind.MODULE and a.data != b.data and a.data is not None and b.data is not None:
+    if a.data == b.data or a.data is None or b.data is None:
+        return a.data if a.data == b.data else None
+    if kind in (Kind.MODULE, Kind.INSTANCE):
         return both(a.data) | both(b.data)
-    if kind in (Kind.FUNCTION, Kind.LIBRARY) and a.data is not None and b.data is not None:
-        return _one_of(a.data, b.data, key)
-    return a.data if a.data == b.data else None
+    return _one_of(a.data, b.data, key) if kind in (Kind.FUNCTION, Kind.LIBRARY) else None
 
 
 def _one_of(a: object, b: object, key: str | None) -> object:
@@ -150,10 +151,7 @@ def _one_of(a: object, b: object, key: str | None) -> object:
         for each, settled in data.options if isinstance(data, OneOf) else ((data, ()),):
             if (option := (each, (*settled, *condition))) not in found:
                 found.append(option)
-    return OneOf(tuple(found)) if len(found) <= _MOST_OPTIONS else None
-
-
-_MOST_OPTIONS = 4
+    return OneOf(tuple(found)) if len(found) <= MOST_OPTIONS else None
 
 
 def _join_default(a: Value, b: Value, key: str) -> Value:

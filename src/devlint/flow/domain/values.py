@@ -129,6 +129,10 @@ class OneOf:
     options: tuple[tuple[object, Settled], ...]
 
 
+MOST_OPTIONS = 4
+"""Where there are more, none of them is followed."""
+
+
 @dataclass(slots=True, unsafe_hash=True)
 class Value:
     """One abstract value. It never changes, but isn't frozen: a frozen dataclass is three times as

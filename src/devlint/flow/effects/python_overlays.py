@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from devlint.flow.conditions import implications, typed
+from devlint.flow.conditions.fallbacks import default_of
 from devlint.flow.conditions.settled import is_instance
 from devlint.flow.domain.derivation import Sort, Step, is_making
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Symbol
@@ -21,6 +22,7 @@ from devlint.flow.domain.values import (
 )
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.frame import Frame
+from devlint.flow.frames.library import dotted, followed, library_value
 from devlint.flow.operations import arrivals, unpacking
 from devlint.flow.operations.containers import lazily, pairs
 from devlint.flow.operations.dimensions import note_length
@@ -32,24 +34,31 @@ Overlay = Callable[[Frame, ir.Call, Row, Arguments], Value]
 
 def _iterate(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     """`tqdm(x)`, `iter(x)`, `reversed(x)`, `list(x)`: they yield what iterating `x` yields."""
-    given = args.find((0, "iterable"))
+    given, name = args.find((0, "iterable")), row.name.rpartition(".")[2]
+    kind = _CONTAINERS.get(name, Kind.TUPLE)
     if given is None:
-        return NOTHING
+        return _empty(frame, node, kind) if name in _CONTAINERS and not args.unpacked else NOTHING
     value = given[1]
     if value.kind is Kind.LOADER:
         return value
     found = frame.object(value)
-    name = row.name.rpartition(".")[2]
-    kind = {"list": Kind.LIST, "sorted": Kind.LIST, "tuple": Kind.TUPLE, "set": Kind.SET}.get(
-        name, Kind.TUPLE
-    )
-    if found is not None and found.items is not None and name in ("list", "tuple"):
+    if found is not None and found.items is not None and name in ("list", "tuple", "deque"):
         return Value(kind, data=frame.allocate(node, Object(items=found.items)))
     element = unpacking.element_of(frame, value, given[0])
     if element is NOTHING and not value.kind.is_container:
-        return NOTHING if name not in ("list", "tuple", "set", "sorted") else Value(kind)
+        return Value(kind) if name in _CONTAINERS else NOTHING
     trait = Trait.LAZY if kind is Kind.TUPLE and name != "tuple" else None
     return Value(kind, data=frame.allocate(node, Object(element=element)), trait=trait)
+
+
+_CONTAINERS = {
+    "list": Kind.LIST, "sorted": Kind.LIST, "deque": Kind.LIST, "tuple": Kind.TUPLE,
+    "set": Kind.SET,
+}  # fmt: skip
+
+
+def _empty(frame: Frame, node: ir.Node, kind: Kind) -> Value:
+    return Value(kind, data=frame.allocate(node, Object(items=())))
 
 
 def _enumerate(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
@@ -211,7 +220,7 @@ _DEEPEST = 9
 
 def _dict(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     entries = {name: value for name, (_, value) in args.keywords().items()}
-    other = args.find((0,))
+    other = args.find(row.data or (0,))
     found = None if other is None else frame.object(other[1])
     if found is not None and other is not None and other[1].kind is Kind.DICT:
         entries = {**found.entries, **entries}
@@ -221,6 +230,18 @@ def _dict(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     known = not args.unpacked and (other is None or (found is not None and found.items == ()))
     made = Object(items=() if known else None, entries=entries, element=element)
     return Value(Kind.DICT, data=frame.allocate(node, made))
+
+
+def _default_dict(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """`defaultdict(list)`: under each key stands a container, in which all that is put counts."""
+    made, factory = _dict(frame, node, row, args), args.find((0, "default_factory"))
+    found, name = frame.object(made), "" if factory is None else dotted(frame, factory[0])
+    kind = _CONTAINERS.get(name.removeprefix("builtins."))
+    if found is not None and kind is not None and found.items == () and not found.entries:
+        inside = Value(kind, data=((node, "missing"), frame.site))
+        frame.state.heap[inside.data] = Object(items=())
+        frame.update(made, replace(found, items=None, element=inside))
+    return made
 
 
 def _is_instance(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
@@ -256,18 +277,31 @@ def _sum(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
 
 
 def _get_attribute(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
-    """`getattr(self, "scale")`: what the object is known to hold by that name."""
+    """`getattr(self, "scale")`: what the object is known to hold by that name, and the function
+    that a library has by it. A default of the function around stands for all texts of its sort:
+    `window="hann_window"` for the names of windows."""
     given, name = args.find((0, "object")), args.find((1, "name"))
-    found = None if given is None else frame.object(given[1])
-    if found is None or name is None or given is None or not isinstance(name[1].data, str):
+    if given is None or name is None:
         return NOTHING
-    held = given[1].kind in (Kind.MODULE, Kind.INSTANCE)
-    return found.entries.get(name[1].data, NOTHING) if held else NOTHING
+    whole, named = given[1], name[1]
+    if named.kind is not Kind.STRING:
+        default = default_of(frame, name[0])
+        named = NOTHING if default is None else frame.evaluate(default)
+    text = named.data
+    if named.kind is not Kind.STRING or not isinstance(text, str):
+        return NOTHING
+    if whole.kind is Kind.LIBRARY:
+        return followed(frame, library_value(f"{whole.data}.{text}"), node)
+    found = frame.object(whole)
+    held = found is not None and whole.kind in (Kind.MODULE, Kind.INSTANCE)
+    return found.entries.get(text, NOTHING) if found is not None and held else NOTHING
 
 
 PYTHON_OVERLAYS: Mapping[str, Overlay] = {
     "clock": _clock,
     "copy": _copy,
+    "defaultdict": _default_dict,
+    "deque": _iterate,
     "dict": _dict,
     "enumerate": _enumerate,
     "exec": _execute,

@@ -253,12 +253,16 @@ class Frame:
 
     def objects(self, value: Value) -> list[Object]:
         """The objects of which a value refers to one."""
-        if isinstance(value.data, frozenset):
-            several = [found for ref, found in self.state.heap.items() if ref in value.data]
-            if several:
-                return several
-        found = self.object(value)
-        return [] if found is None else [found]
+        found = map(self.object, self.each(value))
+        return [each for each in found if each is not None]
+
+    def each(self, value: Value) -> list[Value]:
+        """The values of which nobody knows which one it is, in the order in which their objects
+        were made; a value itself if it is one."""
+        if not isinstance(value.data, frozenset):
+            return [value]
+        refs = [ref for ref in self.state.heap if ref in value.data]
+        return [value.but(data=ref) for ref in refs] or [value]
 
     def _several(self, refs: frozenset[Ref]) -> Object | None:
         """What is known of one of several modules, of which nobody knows which."""

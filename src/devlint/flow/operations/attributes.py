@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from devlint.flow.domain.lattice import CPU, UNKNOWN, Known, Symbol
+from devlint.flow.domain.lattice import CPU, UNKNOWN, Guarded, Known, Symbol
 from devlint.flow.domain.paths import Path, asks_attribute, identity, path_value
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.traits import CHOICES, Trait
 from devlint.flow.domain.values import (
     HOST_TENSOR,
+    MOST_OPTIONS,
     NOTHING,
     PROVED,
     TENSORS,
     Kind,
+    OneOf,
     Value,
 )
 from devlint.flow.facts import ApiRead, AttributeRead
@@ -186,6 +188,10 @@ def _of_object(frame: Frame, node: ir.Attribute, base: Value) -> Value:
             told = _of_class_instance(frame, found.source, base, node)
             if told is not None:
                 return told
+        if base.kind is Kind.INSTANCE:
+            method = of_each(frame, node.value, base, attr)
+            if method is not None:
+                return method
     if base.kind is Kind.INSTANCE and found is not None and found.source == CONTEXT:
         return Value(Kind.METHOD, data=Bound(base, node.value, f"{CONTEXT}.{attr}"))
     if base.kind is Kind.MODULE:
@@ -203,6 +209,19 @@ def _of_object(frame: Frame, node: ir.Attribute, base: Value) -> Value:
     if isinstance(node.value, ir.Name) and base.trait is Trait.SELF:
         return path_value(f"{node.value.id}.{attr}")
     return NOTHING
+
+
+def of_each(frame: Frame, node: ir.Expr, base: Value, name: str) -> Value | None:
+    """The method of one of several objects, where the class of each has it."""
+    bound: list[Bound] = []
+    for each in frame.each(base):
+        info = frame.class_of(each)
+        closure = None if info is None else info.reached(name)
+        if info is None or closure is None or any(name in c.properties for c in info.lineage()):
+            return None
+        bound.append(Bound(each, node, closure=closure))
+    options = OneOf(tuple((each, ()) for each in bound))
+    return Value(Kind.METHOD, data=options) if 1 < len(bound) <= MOST_OPTIONS else None
 
 
 def _identified(node: ir.Attribute, base: Value, value: Value) -> Value:
@@ -239,11 +258,13 @@ _HAVE_PLACES = frozenset(
 
 def _property(frame: Frame, info: ClassInfo, base: Value, node: ir.Attribute) -> Value:
     """What a property computes. One named `device` of a module tells where its parameters are, by
-    custom; what stands for a device or for nothing known has its identity."""
+    custom; what stands for nothing known, or for a device that only a run knows, has its identity.
+    """
     if node.attr == "device" and info.is_module:
         return Value(Kind.DEVICE, frame.place(base))
     value = protocols.answer(frame, node, base, node.attr)
-    if value.kind in _HAVE_PLACES:
+    named = value.kind is Kind.DEVICE and isinstance(value.device, (Known, Guarded))
+    if named or value.kind in _HAVE_PLACES:
         return value
     if isinstance(node.value, ir.Name) and base.trait is Trait.SELF:
         return path_value(f"{node.value.id}.{node.attr}")

@@ -150,12 +150,15 @@ def _clear(frame: Frame, node: ir.Call, base: Value, found: Object, args: Argume
 
 _METHODS: dict[str, _Method] = {
     "append": _adding(0),
+    "appendleft": _adding(0),
     "add": _adding(0),
     "insert": _adding(1),
     "extend": _extend,
+    "extendleft": _extend,
     "update": _update,
     "get": _get,
     "pop": _pop,
+    "popleft": _pop,
     "setdefault": _set_default,
     "popitem": _pop,
     "values": _values,
