@@ -8,6 +8,7 @@ from types import MappingProxyType
 from devlint.flow.domain.derivation import first
 from devlint.flow.domain.keys import HAS_LENGTH
 from devlint.flow.domain.paths import Path
+from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import MADE, Kind, Value
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.frame import Frame
@@ -32,7 +33,7 @@ def dimensions(
         case Dims.DATA:
             return _by_data(args, row, known)
         case Dims.REDUCE:
-            return _by_reduction(args, row)
+            return _by_reduction(args, row, of)
         case Dims.SAME:
             return None if of is None else of.scalar
         case Dims.SQUEEZE:
@@ -141,7 +142,7 @@ def _by_data(args: Arguments, row: Row, known: Mapping[str, bool]) -> bool | Non
     return value.scalar if value.kind is Kind.NDARRAY else None
 
 
-def _by_reduction(args: Arguments, row: Row) -> bool | None:
+def _by_reduction(args: Arguments, row: Row, of: Value | None) -> bool | None:
     first = 0 if "self" in row.of else 1
     given = args.find((first, "dim", "axis"))
     if given is None or given[1].kind is Kind.NONE:
@@ -149,6 +150,8 @@ def _by_reduction(args: Arguments, row: Row) -> bool | None:
     node = given[0]
     dims = [_number(each) for each in (node.items if isinstance(node, ir.Display) else (node,))]
     least = max((dim + 1 if dim >= 0 else -dim for dim in dims if dim is not None), default=0)
+    if of is not None and of.trait is Trait.ROWS and dims:
+        least = max(least, 2)
     return False if least > len(dims) else None  # there are more than go
 
 
