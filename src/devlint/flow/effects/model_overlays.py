@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from devlint.flow.conditions import implications
 from devlint.flow.domain.derivation import Sort, Step
-from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, Guarded, Known
+from devlint.flow.domain.lattice import CPU, UNKNOWN, Device, Guarded, Known, only_host
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.traits import Fixed, Fixing
 from devlint.flow.domain.values import NOTHING, TENSORS, Kind, Origin, Value
@@ -36,7 +36,7 @@ def loader(frame: Frame, node: ir.Call, row: Row, args: Arguments, kind: Kind) -
         elif isinstance(value.data, Closure) and closure_moves(value.data):
             device = UNKNOWN
         elif (info := frame.class_of(value)) is not None:
-            device = UNKNOWN if class_moves(info) else device
+            device = UNKNOWN if class_moves(info) or _holds_elsewhere(frame, value) else device
     collate = args.keyword("collate_fn")
     if collate is not None and collate[1].kind not in (Kind.FUNCTION, Kind.NONE, Kind.LIBRARY):
         device = UNKNOWN
@@ -49,6 +49,17 @@ def loader(frame: Frame, node: ir.Call, row: Row, args: Arguments, kind: Kind) -
         pinning.argument(frame, node, args, device)
         workers.note_loader(frame, node, args)
     return Value(kind, data=frame.allocate(node, made), trace=told)
+
+
+def _holds_elsewhere(frame: Frame, data_set: Value) -> bool:
+    """Whether an object holds tensors of which nobody knows that they are on the host."""
+    found = frame.object(data_set)
+    for held in () if found is None else found.inside:
+        inner = frame.object(held) if held.kind.is_container else None
+        each = held if inner is None else inner.elements()
+        if each.kind in TENSORS and not only_host(frame.place(each)):
+            return True
+    return False
 
 
 def _texts(frame: Frame, args: Arguments) -> dict[str, Value]:
