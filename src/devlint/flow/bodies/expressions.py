@@ -64,7 +64,9 @@ def _name(frame: Frame, node: ir.Name) -> Value:
 
 
 def _attribute(frame: Frame, node: ir.Attribute) -> Value:
-    return attributes.read(frame, node, evaluate(frame, node.value))
+    value = attributes.read(frame, node, evaluate(frame, node.value))
+    asks = value.trait is Trait.ANSWER and value.data is None  # `x.is_cuda`
+    return implications.truth(frame, node, value).but(trait=Trait.ANSWER) if asks else value
 
 
 def _subscript(frame: Frame, node: ir.Subscript) -> Value:
