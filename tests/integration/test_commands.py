@@ -131,5 +131,20 @@ def test_as_many_tests_run_at_once_as_there_are_cores(tmp_path: Path) -> None:
     make(*common, f"{folder}/pyvenv.cfg")
     (folder / "installed").touch()
     cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count()
-    assert make(*common, "--dry-run", "test").stdout.splitlines()[-1].endswith(f"-n {cores}")
-    assert make(*common, "JOBS=7", "--dry-run", "test").stdout.endswith("-n 7\n")
+    assert f" -n {cores} " in make(*common, "--dry-run", "test").stdout.splitlines()[-1]
+    assert " -n 7 " in make(*common, "JOBS=7", "--dry-run", "test").stdout.splitlines()[-1]
+
+
+@needs_make
+def test_all_tests_run_in_one_of_two_targets(tmp_path: Path) -> None:
+    python = program(tmp_path / "python", MAKES_ENVIRONMENTS.format(name="any"))
+    folder = tmp_path / "environment"
+    common = (f"PYTHON={python}", f"VENV={folder}")
+    make(*common, f"{folder}/pyvenv.cfg")
+    (folder / "installed").touch()
+    most, others = (
+        make(*common, "--dry-run", target).stdout.split() for target in ("test", "test-operators")
+    )
+    assert most[-2:] == ["--ignore", others[-1]]
+    assert (ROOT / others[-1]).is_file()
+    assert others[:-1] == most[:-2]
