@@ -122,28 +122,29 @@ def test_an_environment_of_another_python_is_made_anew(tmp_path: Path, name: str
     assert (folder / "bin" / "python").read_text() == second.read_text()
 
 
-@needs_make
-def test_as_many_tests_run_at_once_as_there_are_cores(tmp_path: Path) -> None:
-    # What is installed is newer than all it depends on, so that nothing but the tests is to do.
+@pytest.fixture
+def installed(tmp_path: Path) -> tuple[str, str]:
+    """The words for an environment that is newer than all it depends on, so that nothing but the
+    tests is to do."""
     python = program(tmp_path / "python", MAKES_ENVIRONMENTS.format(name="any"))
     folder = tmp_path / "environment"
-    common = (f"PYTHON={python}", f"VENV={folder}")
-    make(*common, f"{folder}/pyvenv.cfg")
+    make(f"PYTHON={python}", f"VENV={folder}", f"{folder}/pyvenv.cfg")
     (folder / "installed").touch()
+    return f"PYTHON={python}", f"VENV={folder}"
+
+
+@needs_make
+def test_as_many_tests_run_at_once_as_there_are_cores(installed: tuple[str, str]) -> None:
     cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count()
-    assert f" -n {cores} " in make(*common, "--dry-run", "test").stdout.splitlines()[-1]
-    assert " -n 7 " in make(*common, "JOBS=7", "--dry-run", "test").stdout.splitlines()[-1]
+    assert f" -n {cores} " in make(*installed, "--dry-run", "test").stdout.splitlines()[-1]
+    assert " -n 7 " in make(*installed, "JOBS=7", "--dry-run", "test").stdout.splitlines()[-1]
 
 
 @needs_make
-def test_all_tests_run_in_one_of_two_targets(tmp_path: Path) -> None:
-    python = program(tmp_path / "python", MAKES_ENVIRONMENTS.format(name="any"))
-    folder = tmp_path / "environment"
-    common = (f"PYTHON={python}", f"VENV={folder}")
-    make(*common, f"{folder}/pyvenv.cfg")
-    (folder / "installed").touch()
+def test_all_tests_run_in_one_of_two_targets(installed: tuple[str, str]) -> None:
     most, others = (
-        make(*common, "--dry-run", target).stdout.split() for target in ("test", "test-operators")
+        make(*installed, "--dry-run", target).stdout.split()
+        for target in ("test", "test-operators")
     )
     assert most[-2:] == ["--ignore", others[-1]]
     assert (ROOT / others[-1]).is_file()
