@@ -1,9 +1,6 @@
-"""Statements that branch, repeat or enter: where paths part, and where they join again."""
+"""Statements that branch or enter: where paths part, and where they join again."""
 
 from __future__ import annotations
-
-from collections.abc import Callable, Sequence
-from functools import partial
 
 from devlint.flow.bodies import once
 from devlint.flow.conditions import choices, implications, narrow, uncalled
@@ -13,21 +10,15 @@ from devlint.flow.domain.keys import ACCELERATOR_CHOSEN, CUDA_AVAILABLE
 from devlint.flow.domain.lattice import CPU, Device, Known
 from devlint.flow.domain.paths import Path
 from devlint.flow.domain.state import State
-from devlint.flow.domain.state_joins import join_states, widened
-from devlint.flow.domain.traits import Trait
+from devlint.flow.domain.state_joins import join_states
 from devlint.flow.domain.value_joins import NAMED, join_values
 from devlint.flow.domain.values import NOTHING, Kind, Value
 from devlint.flow.frames import library
 from devlint.flow.frames.frame import Frame
-from devlint.flow.operations import unpacking
-from devlint.flow.operations.dimensions import note_length
-from devlint.flow.syntax import rounds
 from devlint.flow.syntax.walk import nodes_of
 from devlint.model import ir
 from devlint.model.trees import called, last_name
 from devlint.policy import means
-
-_MOST_ROUNDS = 4
 
 
 def branch(frame: Frame, node: ir.If) -> None:
@@ -57,129 +48,6 @@ def branch(frame: Frame, node: ir.If) -> None:
     frame.loop, frame.arm = loop, arm
 
 
-def while_loop(frame: Frame, node: ir.While) -> None:
-    if isinstance(node.test, ir.Constant) and not node.test.value:
-        frame.run(node.orelse)
-        return
-
-    def enter() -> None:
-        uncalled.note(frame, node.test, frame.test(node.test))
-        narrow.assume(frame, node.test, True)
-
-    _loop(frame, enter, node)
-
-
-def for_loop(frame: Frame, node: ir.For) -> None:
-    source = frame.evaluate(node.iter)
-    note_length(frame, source)
-    if items := _known_items(frame, source):
-        _run_each(frame, node, items)
-        return
-    element = unpacking.element_of(frame, source, node.iter)
-
-    def enter() -> None:
-        frame.world.store(frame, node.target, element)
-        if source.trait is Trait.DEVICE_INDICES:
-            frame.state.known[CUDA_AVAILABLE] = True
-
-    _loop(frame, enter, node)
-
-
-_MOST_ITEMS = 4
-"""A body isn't run one by one for more."""
-
-
-def _known_items(frame: Frame, source: Value) -> Sequence[Value]:
-    """The few items that a loop goes through, where they are known one by one. What is done to one
-    of several modules is done to each, which one report tells of all."""
-    found = frame.object(source) if source.kind in (Kind.LIST, Kind.TUPLE) else None
-    items = () if found is None or found.items is None else found.items
-    few = len(items) <= _MOST_ITEMS and all(each.kind is not Kind.MODULE for each in items)
-    return items if few else ()
-
-
-def _run_each(frame: Frame, node: ir.For, items: Sequence[Value]) -> None:
-    """Run a body for each of the items that are known, one after the other."""
-    outer, around = (frame.breaks, frame.continues), frame.loop
-    frame.loop = node
-    state, exits = frame.state, list[State]()
-    for item in items:
-        state, left = _round(
-            frame, partial(frame.world.store, frame, node.target, item), node, state
-        )
-        exits += left
-        if not state.alive:
-            break
-    frame.breaks, frame.continues = outer
-    frame.loop, frame.state = around, state
-    frame.run(node.orelse)
-    for each in exits:
-        frame.state = join_states(frame.state, each)
-
-
-def _loop(frame: Frame, enter: Callable[[], None], node: ir.For | ir.While) -> None:
-    """Run a body until nothing changes; the facts are those of the first round, which meets
-    what stood before the loop, and of the last. Later rounds meet what a round has left and
-    nothing else: not what stood before. What hasn't settled after a few rounds is unknown."""
-    before = frame.state
-    outer = (frame.breaks, frame.continues)
-    around, frame.loop = frame.loop, node
-    head, first = _round(frame, enter, node, before)
-    exits = first
-    facts, mark = frame.world.facts, len(frame.world.facts)
-    for number in range(1, _MOST_ROUNDS):
-        if not head.alive or head.same_as(before):
-            break
-        if number == 1 and _tells_all(frame, node, before, head):
-            break
-        del facts[mark:]
-        head.known = {k: v for k, v in head.known.items() if before.known.get(k) is v}
-        end, later = _round(frame, enter, node, head)
-        exits = [*first, *later]
-        done = join_states(head, end)
-        stable = done.same_as(head)
-        head = done if number < _MOST_ROUNDS - 2 else widened(head, done)
-        if stable:
-            break
-    frame.breaks, frame.continues = outer
-    frame.loop = around
-    frame.state = frame.fork(before)
-    if _is_endless(node):
-        frame.state.alive = False
-    else:
-        frame.state = join_states(frame.state, head)
-        frame.run(node.orelse)
-    for state in exits:
-        frame.state = join_states(frame.state, state)
-
-
-def _tells_all(frame: Frame, node: ir.For | ir.While, before: State, after: State) -> bool:
-    """Whether the first round has left nothing that another one would read."""
-    reads = frame.file.loops.get(node)
-    if reads is None:
-        reads = frame.file.loops[node] = rounds.reads(node)
-    return rounds.tells_all(reads, before, after)
-
-
-def _is_endless(node: ir.For | ir.While) -> bool:
-    """`while True`: nothing but a `break` leads out of it."""
-    return isinstance(node, ir.While) and isinstance(node.test, ir.Constant)
-
-
-def _round(
-    frame: Frame, enter: Callable[[], None], node: ir.For | ir.While, head: State
-) -> tuple[State, list[State]]:
-    """Run a loop's body once: the state that the next round meets, and those that leave it."""
-    frame.breaks, frame.continues = [], []
-    frame.state = frame.fork(head)
-    enter()
-    frame.run(node.body)
-    end = frame.state
-    for state in frame.continues:
-        end = join_states(end, state)
-    return end, frame.breaks
-
-
 _EXPECTS = ("pytest.raises", "pytest.warns", "contextlib.suppress")
 
 
@@ -195,7 +63,8 @@ def _expects_error(frame: Frame, node: ir.Expr) -> bool:
 def enter(frame: Frame, node: ir.With) -> None:
     default, changed = frame.state.default, False
     expecting, lent = frame.expecting, frame.default_is_lent
-    frame.expecting |= any(_expects_error(frame, item) for item, _ in node.items)
+    catches = any(_expects_error(frame, item) for item, _ in node.items)
+    frame.expecting |= catches
     for expression, target in node.items:
         before = frame.context_expr
         frame.context_expr = expression
@@ -207,7 +76,10 @@ def enter(frame: Frame, node: ir.With) -> None:
             frame.default_is_lent = True
         if target is not None:
             frame.world.store(frame, target, NOTHING if value.kind is Kind.DEVICE else value)
+    outside = frame.fork() if catches else None
     frame.run(node.body)
+    if outside is not None and not frame.state.alive:
+        frame.state = outside
     if not all(library.dotted(frame, called(item)) for item, _ in node.items):
         frame.state.wait()  # leaving it may wait
     frame.expecting, frame.default_is_lent = expecting, lent

@@ -86,6 +86,13 @@ def _slice(frame: Frame, node: ir.Slice) -> Value:
     return Value(Kind.UNKNOWN, trait=Trait.SLICE)
 
 
+def _call(frame: Frame, node: ir.Call) -> Value:
+    value = calls.call(frame, node)
+    if value.trait is Trait.EXITS:
+        frame.state.alive = False
+    return value
+
+
 def _binary(frame: Frame, node: ir.Binary) -> Value:
     # Long sums lean to the left: their spine is walked without recursion.
     spine: list[ir.Binary] = [node]
@@ -181,11 +188,16 @@ _NAME_DEVICES = {Kind.STRING, Kind.DEVICE}
 
 
 def _display(frame: Frame, node: ir.Display) -> Value:
-    values = []
+    values: list[Value] = []
     spread: list[Value] = []
     for item in node.items:
         if isinstance(item, ir.Starred):
-            spread.append(unpacking.element_of(frame, evaluate(frame, item.value)))
+            value = evaluate(frame, item.value)
+            found = frame.object(value) if value.kind in (Kind.LIST, Kind.TUPLE) else None
+            if found is not None and found.items is not None:
+                values.extend(found.items)
+            else:
+                spread.append(unpacking.element_of(frame, value))
         else:
             values.append(evaluate(frame, item))
     kind = {"list": Kind.LIST, "tuple": Kind.TUPLE}.get(node.kind, Kind.SET)
@@ -293,7 +305,7 @@ EVALUATORS: dict[type, Callable[[Frame, Any], Value]] = {
     ir.Attribute: _attribute,
     ir.Subscript: _subscript,
     ir.Slice: _slice,
-    ir.Call: calls.call,
+    ir.Call: _call,
     ir.Binary: _binary,
     ir.Unary: _unary,
     ir.Boolean: _boolean,

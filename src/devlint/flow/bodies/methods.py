@@ -36,6 +36,7 @@ from devlint.flow.modules.rewritten import (
 )
 from devlint.flow.modules.stale import forget_devices, tell
 from devlint.flow.syntax.parts import is_private
+from devlint.flow.syntax.walk import nodes_of
 from devlint.model import ir
 
 _SETUP_ROUNDS = 8
@@ -58,6 +59,8 @@ def run_class(info: ClassInfo, around: Frame) -> None:
         init = info.method("__post_init__")  # what Python writes calls it at its end
     if init is not None:
         start = run_alone(info.closure_of(init[1], init[0]), around, this)
+        if not start.state.alive and not _raises(init[1]):
+            return  # it calls what raises, so there are no objects
         as_methods_ask(info, init[1], start.state.heap)
         start.state.known = _known_of_object(around, start)
     made = start
@@ -87,6 +90,11 @@ def run_class(info: ClassInfo, around: Frame) -> None:
         run_alone(info.closure_of(base.methods[name], base), start, this, inherited=True)
     tell_kept_tensors(info, start)
     tell(info, start)
+
+
+def _raises(function: ir.Function) -> bool:
+    """Whether a function has a `raise` of its own, as what is left to subclasses has."""
+    return any(isinstance(node, ir.Raise) for node in nodes_of(function.body))
 
 
 def _store_fields(info: ClassInfo, around: Frame, this: Value) -> None:

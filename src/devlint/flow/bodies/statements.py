@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from devlint.flow.bodies import branches, definitions, matching
+from devlint.flow.bodies import branches, definitions, loops, matching
 from devlint.flow.bodies.annotations import annotated
 from devlint.flow.conditions import narrow, uncalled
 from devlint.flow.conditions.guards import guard_of
@@ -38,7 +38,7 @@ def run(frame: Frame, body: ir.Body) -> None:
 def _evaluate(frame: Frame, node: ir.Evaluate) -> None:
     before = frame.discarded
     frame.discarded = node.value
-    value = frame.evaluate(node.value)
+    frame.evaluate(node.value)
     frame.discarded = before
     if isinstance(node.value, ir.Attribute) and node.value.attr in METHODS and frame.tells:
         base = frame.evaluate(node.value.value)
@@ -46,8 +46,6 @@ def _evaluate(frame: Frame, node: ir.Evaluate) -> None:
         frame.record(BareReference(node.value, frame.context(), operand, node.value.attr))
     if isinstance(node.value, ir.Call) and names_backend_of_cuda(node.value):
         frame.state.known[CUDA_AVAILABLE] = True
-    if value.trait is Trait.EXITS:
-        frame.state.alive = False
 
 
 def _assign(frame: Frame, node: ir.Assign) -> None:
@@ -131,7 +129,8 @@ def _delete(frame: Frame, node: ir.Delete) -> None:
 
 def _return(frame: Frame, node: ir.Return) -> None:
     value = NONE if node.value is None else frame.evaluate(node.value)
-    frame.returns.append((value, frame.state))
+    if frame.state.alive:
+        frame.returns.append((value, frame.state))
     _stop(frame)
 
 
@@ -181,8 +180,8 @@ _STATEMENTS: dict[type, Callable[[Frame, Any], None]] = {
     ir.Continue: _continue,
     ir.Assert: _assert,
     ir.If: branches.branch,
-    ir.While: branches.while_loop,
-    ir.For: branches.for_loop,
+    ir.While: loops.while_loop,
+    ir.For: loops.for_loop,
     ir.With: branches.enter,
     ir.Try: branches.attempt,
     ir.Match: matching.match,

@@ -17,8 +17,8 @@ from devlint.flow.frames.library import name_in
 from devlint.flow.modules import filled
 from devlint.flow.modules.holdings import holds_something
 from devlint.flow.modules.keyed import is_numbered
+from devlint.flow.modules.placement import outermost
 from devlint.flow.modules.rewritten import is_moved_by_hand
-from devlint.flow.operations.unpacking import outermost
 from devlint.flow.syntax.walk import (
     descendants,
     first_parameter,

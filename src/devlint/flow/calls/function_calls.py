@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import replace
 
-from devlint.flow.calls import unpacked
+from devlint.flow.calls import refused, unpacked
 from devlint.flow.calls.callers import remember_call
 from devlint.flow.calls.host_functions import note_brought
 from devlint.flow.conditions.settled import settled
@@ -14,6 +14,7 @@ from devlint.flow.domain.derivation import Sort, Step, first, steps
 from devlint.flow.domain.keys import asks_type
 from devlint.flow.domain.lattice import UNKNOWN, conditions
 from devlint.flow.domain.paths import path_value
+from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import MADE, NOTHING, TENSORS, Kind, Value
 from devlint.flow.effects.sending import note_handed
 from devlint.flow.frames.arguments import Arguments
@@ -30,6 +31,8 @@ def call_function(
     remember_call(frame, closure, args, receiver is not None)
     note_brought(frame, node, closure, args, receiver is not None)
     note_handed(frame, closure, args, receiver is not None)
+    if refused.refuses(frame, closure, args, receiver):
+        return refused.REFUSED
     starred = any(argument.star for argument, _ in args.all)
     rest = unpacked.rest(frame, closure.node, args, receiver is not None) if starred else ""
     open_ended = starred and not rest
@@ -56,6 +59,8 @@ def call_function(
         value = _from_elsewhere(node, value, [*positional, *keywords.values()])
     if frame.tells and not open_ended:
         note_call(frame, node, closure, args, len(positional), value)
+    if value.trait is Trait.EXITS and refused.is_left_to_subclasses(closure, receiver):
+        return NOTHING
     return value
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from devlint.flow.calls import contracts, fields, outputs
+from devlint.flow.calls import contracts, fields, outputs, refused
 from devlint.flow.calls.function_calls import call_function
 from devlint.flow.calls.judged import given_by, is_told, parts, told_by_call
 from devlint.flow.calls.module_inputs import is_given_device, may_hold_tensors
@@ -41,7 +41,9 @@ def construct(frame: Frame, node: ir.Call, info: ClassInfo, args: Arguments) -> 
     if init is not None and info.is_module:
         _note_passed(frame, info, init, args)
     if init is not None and frame.can_inline(init.file):
-        call_function(frame, node, init, args, made.but(trait=Trait.SELF))
+        result = call_function(frame, node, init, args, made.but(trait=Trait.SELF))
+        if result.trait is Trait.EXITS:
+            return result
     if init is None:
         fields.fill(frame, made, info, args)
         _after_fields(frame, node, info, made)
@@ -129,6 +131,9 @@ def call_module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
     found = frame.object(value)
     info = frame.class_of(value)
     managed = found is not None and found.managed
+    method = None if info is None else _called(info)
+    if method is not None and refused.refuses(frame, method, args, value):
+        return refused.REFUSED
     self_moving = info is None and is_given_device(args)
     self_moving = self_moving or any(
         _hands_to_wrapper(frame, each, _DEEPEST) for each in frame.objects(value)
@@ -185,6 +190,11 @@ def call_module(frame: Frame, node: ir.Call, func: ir.Expr, value: Value, args: 
         trace=Step(Sort.OUTPUT, node, operand.value.trace),
     )  # fmt: skip
     return outputs.of_forward(frame, node, there, value)
+
+
+def _called(info: ClassInfo) -> Closure | None:
+    """The `forward` that a call of a module hands its arguments to, as they are."""
+    return None if info.method("__call__") else info.reached("forward")
 
 
 def _gives(frame: Frame, module: Object | None) -> bool | None:
@@ -246,7 +256,7 @@ def _only_computes(info: ClassInfo | None) -> bool:
 def _computed(frame: Frame, node: ir.Call, value: Value, info: ClassInfo, args: Arguments) -> Value:
     """A module of the project that holds nothing, a loss most likely: its `forward` is a function
     of what it is given."""
-    method = info.reached("forward")
+    method = _called(info)
     if method is None or info.moves_itself() or not frame.can_inline(method.file):
         return NOTHING
     return call_function(frame, node, method, args, value)

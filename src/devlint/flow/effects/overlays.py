@@ -27,10 +27,9 @@ from devlint.flow.effects.python_overlays import PYTHON_OVERLAYS, Overlay
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted, library_value
-from devlint.flow.modules.placement import held_by, held_place, parameter_at
+from devlint.flow.modules.placement import CHILD, held_by, held_place, outermost, parameter_at
 from devlint.flow.operations import graphs, meet
 from devlint.flow.operations.containers import lazily, pairs
-from devlint.flow.operations.unpacking import CHILD, outermost
 from devlint.model import ir
 from devlint.torchapi.effects import Row
 from devlint.torchapi.spellings import is_class

@@ -38,7 +38,7 @@ def place_module(
     if isinstance(value.data, frozenset):
         for ref in value.data:
             if ref != value.data:
-                place_module(frame, value.but(data=ref), device, trace, depth - 1)
+                place_module(frame, value.but(data=ref), device, trace, depth)
     if value.kind is Kind.MODULE:
         if found.device == device and depth < _DEEPEST:
             return
@@ -49,9 +49,23 @@ def place_module(
         moved = replace(found, device=device, entries=entries, guarded=False, trace=trace)
         frame.update(value, moved)
         place_kept(frame, found, device)
+        if outermost(value.data) is not value.data and depth == _DEEPEST:
+            # Any part of a whole: which ones are moved isn't known.
+            place_module(frame, value.but(data=outermost(value.data)), UNKNOWN, depth=depth - 1)
     for each in found.inside:
         if each.kind is Kind.MODULE or (value.kind is not Kind.MODULE and each.kind.is_container):
             place_module(frame, each, device, trace, depth - 1)
+
+
+def outermost(ref: object) -> object:
+    """The module that holds what was taken out of a list of modules, or out of what was."""
+    while isinstance(ref, tuple) and len(ref) == 3 and ref[0] is CHILD:
+        ref = ref[2]
+    return ref
+
+
+CHILD = "child"
+"""What stands before the reference of a module in the reference of a part of it."""
 
 
 def held_by(frame: Frame, module: Value, node: ir.Node) -> Step:

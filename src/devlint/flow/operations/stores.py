@@ -15,9 +15,8 @@ from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.protocols import runs_again
 from devlint.flow.modules.holdings import inherits_buffer
-from devlint.flow.modules.placement import forget_optimizer, is_registered, place_module
+from devlint.flow.modules.placement import forget_optimizer, is_registered, outermost, place_module
 from devlint.flow.operations import graphs
-from devlint.flow.operations.unpacking import outermost
 from devlint.model import ir
 
 

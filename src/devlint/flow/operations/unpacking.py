@@ -15,6 +15,7 @@ from devlint.flow.frames import protocols
 from devlint.flow.frames.arguments import Given
 from devlint.flow.frames.callee_facts import local_name
 from devlint.flow.frames.frame import Frame
+from devlint.flow.modules.placement import CHILD
 from devlint.flow.syntax.texts import EACH, WHOLE
 from devlint.model import ir
 
@@ -97,17 +98,6 @@ def child_of(frame: Frame, value: Value) -> Value:
         refs.append((CHILD, number, value.data))
         frame.state.heap[refs[-1]] = replace(child, device=found.device, trace=found.trace)
     return Value(Kind.MODULE, data=frozenset(refs) if len(refs) > 1 else refs[0])
-
-
-def outermost(ref: object) -> object:
-    """The module that holds what was taken out of a list of modules, or out of what was."""
-    while isinstance(ref, tuple) and len(ref) == 3 and ref[0] is CHILD:
-        ref = ref[2]
-    return ref
-
-
-CHILD = "child"
-"""What stands before the reference of a module in the reference of a part of it."""
 
 
 def bind(frame: Frame, target: ir.Expr, value: Value) -> None:

@@ -1,0 +1,151 @@
+"""Loops: a body runs until nothing changes, or once for each of a few items that are known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from devlint.flow.conditions import narrow, uncalled
+from devlint.flow.domain.keys import CUDA_AVAILABLE
+from devlint.flow.domain.state import State
+from devlint.flow.domain.state_joins import join_states, widened
+from devlint.flow.domain.traits import Trait
+from devlint.flow.domain.values import Kind, Value
+from devlint.flow.frames.frame import Frame
+from devlint.flow.operations import unpacking
+from devlint.flow.operations.dimensions import note_length
+from devlint.flow.syntax import rounds
+from devlint.model import ir
+
+_MOST_ROUNDS = 4
+
+
+def while_loop(frame: Frame, node: ir.While) -> None:
+    if isinstance(node.test, ir.Constant) and not node.test.value:
+        frame.run(node.orelse)
+        return
+
+    def enter() -> None:
+        uncalled.note(frame, node.test, frame.test(node.test))
+        narrow.assume(frame, node.test, True)
+
+    _loop(frame, enter, node)
+
+
+def for_loop(frame: Frame, node: ir.For) -> None:
+    source = frame.evaluate(node.iter)
+    note_length(frame, source)
+    items = _known_items(frame, source)
+    if _are_one_by_one(items):
+        _run_each(frame, node, items)
+        return
+    element = unpacking.element_of(frame, source, node.iter)
+
+    def enter() -> None:
+        frame.world.store(frame, node.target, element)
+        if source.trait is Trait.DEVICE_INDICES:
+            frame.state.known[CUDA_AVAILABLE] = True
+
+    _loop(frame, enter, node, runs=bool(items))
+
+
+_MOST_ITEMS = 4
+"""A body isn't run one by one for more."""
+
+
+def _known_items(frame: Frame, source: Value) -> Sequence[Value]:
+    """What a loop goes through, where that is known one by one."""
+    found = frame.object(source) if source.kind in (Kind.LIST, Kind.TUPLE) else None
+    return () if found is None or found.items is None else found.items
+
+
+def _are_one_by_one(items: Sequence[Value]) -> bool:
+    """Whether a body is run for each of some items: they are few, and none is a module. What is
+    done to one of several modules is done to each, which one report tells of all."""
+    few = 0 < len(items) <= _MOST_ITEMS
+    return few and all(each.kind is not Kind.MODULE for each in items)
+
+
+def _run_each(frame: Frame, node: ir.For, items: Sequence[Value]) -> None:
+    """Run a body for each of the items that are known, one after the other."""
+    outer, around = (frame.breaks, frame.continues), frame.loop
+    frame.loop = node
+    state, exits = frame.state, list[State]()
+    for item in items:
+        state, left = _round(
+            frame, partial(frame.world.store, frame, node.target, item), node, state
+        )
+        exits += left
+        if not state.alive:
+            break
+    frame.breaks, frame.continues = outer
+    frame.loop, frame.state = around, state
+    frame.run(node.orelse)
+    for each in exits:
+        frame.state = join_states(frame.state, each)
+
+
+def _loop(
+    frame: Frame, enter: Callable[[], None], node: ir.For | ir.While, runs: bool = False
+) -> None:
+    """Run a body until nothing changes; `runs`: at least once. The facts are those of the first
+    round, which meets what stood before the loop, and of the last. Later rounds meet what a round
+    has left and nothing else: not what stood before. What hasn't settled after a few rounds is
+    unknown."""
+    before = frame.state
+    outer = (frame.breaks, frame.continues)
+    around, frame.loop = frame.loop, node
+    head, first = _round(frame, enter, node, before)
+    exits = first
+    facts, mark = frame.world.facts, len(frame.world.facts)
+    for number in range(1, _MOST_ROUNDS):
+        if not head.alive or head.same_as(before):
+            break
+        if number == 1 and _tells_all(frame, node, before, head):
+            break
+        del facts[mark:]
+        head.known = {k: v for k, v in head.known.items() if before.known.get(k) is v}
+        end, later = _round(frame, enter, node, head)
+        exits = [*first, *later]
+        done = join_states(head, end)
+        stable = done.same_as(head)
+        head = done if number < _MOST_ROUNDS - 2 else widened(head, done)
+        if stable:
+            break
+    frame.breaks, frame.continues = outer
+    frame.loop = around
+    frame.state = frame.fork(head if runs else before)
+    if _is_endless(node):
+        frame.state.alive = False
+    else:
+        frame.state = join_states(frame.state, head)
+        frame.run(node.orelse)
+    for state in exits:
+        frame.state = join_states(frame.state, state)
+
+
+def _tells_all(frame: Frame, node: ir.For | ir.While, before: State, after: State) -> bool:
+    """Whether the first round has left nothing that another one would read."""
+    reads = frame.file.loops.get(node)
+    if reads is None:
+        reads = frame.file.loops[node] = rounds.reads(node)
+    return rounds.tells_all(reads, before, after)
+
+
+def _is_endless(node: ir.For | ir.While) -> bool:
+    """`while True`: nothing but a `break` leads out of it."""
+    return isinstance(node, ir.While) and isinstance(node.test, ir.Constant)
+
+
+def _round(
+    frame: Frame, enter: Callable[[], None], node: ir.For | ir.While, head: State
+) -> tuple[State, list[State]]:
+    """Run a loop's body once: the state that the next round meets, and those that leave it."""
+    frame.breaks, frame.continues = [], []
+    frame.state = frame.fork(head)
+    enter()
+    frame.run(node.body)
+    end = frame.state
+    for state in frame.continues:
+        end = join_states(end, state)
+    return end, frame.breaks
