@@ -42,7 +42,7 @@ from devlint.config.selection import FAILURES
 from devlint.config.settings import Settings
 from devlint.lint import check_source
 from devlint.model.findings import Finding, Level
-from devlint.plan import prepare
+from devlint.project.plan import prepare
 
 HERE = Path(__file__).resolve().parent
 EXAMPLES = HERE.parent / "examples"

@@ -19,8 +19,8 @@ from devlint.flow.frames.world import MOST_STEPS, TooManyStepsError
 from devlint.flow.surroundings import Text
 from devlint.model.findings import LESS_CERTAIN, NOTHING_MEETS, Coverage, Finding, Level, Span
 from devlint.model.reports import Located, Report
-from devlint.plan import Plan, prepare
 from devlint.project.neighbours import Neighbours
+from devlint.project.plan import Plan, prepare
 from devlint.project.purpose import speaks_of_devices
 from devlint.rulebook import Page, pages
 from devlint.safety.files import (

@@ -20,7 +20,7 @@ from devlint.config.settings import Settings
 from devlint.driver.dumping import Record, facts_of
 from devlint.lint import check_source, content_of
 from devlint.model.reports import Report
-from devlint.plan import prepare
+from devlint.project.plan import prepare
 from devlint.rulebook import Page
 from devlint.source.encoding import searchable
 from devlint.source.pragmas import has_own_pragmas

@@ -176,7 +176,7 @@ def _summed(covered: Iterable[str]) -> Coverage:
 
 
 def _validate(settings: Iterable[Settings]) -> None:
-    from devlint.plan import prepare
+    from devlint.project.plan import prepare
 
     for item in distinct(settings):
         prepare(item)

@@ -22,7 +22,7 @@ from devlint.driver.discover import Source
 from devlint.driver.ignoring import is_excluded
 from devlint.driver.run import check_bytes
 from devlint.model.codec import decode
-from devlint.plan import prepare
+from devlint.project.plan import prepare
 from devlint.safety.escaping import line, shown
 from devlint.safety.files import UNSEEN
 

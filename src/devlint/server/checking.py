@@ -22,9 +22,9 @@ from devlint.fix.suppress import suppress_one
 from devlint.flow.frames.world import StoppedError, TooManyStepsError, stoppable
 from devlint.lint import check, check_source
 from devlint.model.findings import Finding
-from devlint.plan import prepare
 from devlint.project import importing
 from devlint.project.neighbours import unsaved
+from devlint.project.plan import prepare
 from devlint.safety import files
 from devlint.safety.files import NOTEBOOK, PYTHON, UNSEEN, suffix
 from devlint.server.targets import Target

@@ -13,8 +13,8 @@ from devlint.lint import content_of
 from devlint.model import ir
 from devlint.model.findings import Edit, Span
 from devlint.model.spans import LineIndex
-from devlint.plan import Plan, prepare
 from devlint.policy import asking
+from devlint.project.plan import Plan, prepare
 from devlint.source.encoding import searchable_text
 from devlint.source.errors import SourceError
 from devlint.source.reading import read_script

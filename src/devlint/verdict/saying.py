@@ -16,7 +16,7 @@ from devlint.flow.surroundings import Text
 from devlint.model import ir
 from devlint.model.findings import LESS_CERTAIN
 from devlint.model.reports import Hop, Located, Report
-from devlint.plan import Plan
+from devlint.project.plan import Plan
 from devlint.rulebook import Page, pages
 from devlint.rules import Rule, all_rules
 from devlint.source.spots import path_of

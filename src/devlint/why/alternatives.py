@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from devlint.config.settings import Settings
 from devlint.lint import content_of
 from devlint.model.reports import Report
-from devlint.plan import prepare
 from devlint.policy import asking
+from devlint.project.plan import prepare
 from devlint.rulebook import Page
 from devlint.source.room import with_room
 from devlint.source.script import Part

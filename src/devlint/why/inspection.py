@@ -18,8 +18,8 @@ from devlint.lint import content_of, in_order, without_suppressed
 from devlint.model.findings import LESS_CERTAIN, Finding
 from devlint.model.reports import Report
 from devlint.model.spans import LineIndex
-from devlint.plan import Plan, prepare
 from devlint.policy import asking, reasons, rows
+from devlint.project.plan import Plan, prepare
 from devlint.rulebook import Page
 from devlint.source.errors import SourceError
 from devlint.source.reading import document_of, read_script
