@@ -15,13 +15,13 @@ from metamorphic import annotating, layout, members, moving, renaming, splitting
 from metamorphic.program import MAIN, Changed, Line, Program, joined, unchanged
 
 from devlint import policy
+from devlint.config.rulebook import Page
 from devlint.config.selection import catalogue, codes_for
 from devlint.config.settings import Settings
 from devlint.driver.dumping import Record, facts_of
 from devlint.lint import check_source, content_of
 from devlint.model.reports import Report
 from devlint.project.plan import prepare
-from devlint.rulebook import Page
 from devlint.source.encoding import searchable
 from devlint.source.pragmas import has_own_pragmas
 from devlint.source.reading import syntax_error

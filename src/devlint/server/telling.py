@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from devlint.rulebook import Page, find, pages
+from devlint.config.rulebook import Page, find, pages
 from devlint.safety.escaping import markdown, shown
 from devlint.server.targets import Target
 from devlint.server.values import Value, place_of

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from devlint.config.rulebook import Page
 from devlint.config.selection import catalogue, codes_for
 from devlint.config.settings import Settings
 from devlint.flow.facts import Context, Elsewhere, Fact, Guard, Role
@@ -20,7 +21,6 @@ from devlint.model.reports import Report
 from devlint.model.spans import LineIndex
 from devlint.policy import asking, reasons, rows
 from devlint.project.plan import Plan, prepare
-from devlint.rulebook import Page
 from devlint.source.errors import SourceError
 from devlint.source.reading import document_of, read_script
 from devlint.source.room import with_room
