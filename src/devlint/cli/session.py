@@ -13,8 +13,8 @@ from devlint.cli import complain, say
 from devlint.config.configuration import Configuration
 from devlint.config.settings import Settings, SettingsError
 from devlint.driver.discover import Failure, Source
-from devlint.history.older import Older
 from devlint.model.findings import NOTHING_MEETS, Coverage, Finding, Level
+from devlint.model.older import Older
 from devlint.report import Sources
 from devlint.safety import files
 from devlint.safety.escaping import block

@@ -10,8 +10,8 @@ from devlint.config.settings import Settings
 from devlint.driver.discover import Failure, Source
 from devlint.driver.run import DIED
 from devlint.fix.results import Change, Fixed, is_shown, left_out, linted, read, renamed
-from devlint.history.older import Told
 from devlint.model.findings import Finding, Safety
+from devlint.model.older import Told
 from devlint.safety import files
 
 

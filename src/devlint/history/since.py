@@ -23,9 +23,9 @@ from devlint.driver.ignoring import is_excluded, is_ignored
 from devlint.driver.run import Progress, Result, run
 from devlint.history.checkout import Checkout, check_out, content, place
 from devlint.history.git import GitError, LackingError, Repository, open_repository, top_of
-from devlint.history.older import Older, Sources, Told, split, told
 from devlint.history.renames import renamed
 from devlint.model.findings import Finding
+from devlint.model.older import Older, Sources, Told, split, told
 from devlint.project.importing import PLACES, surroundings_of
 from devlint.safety import files
 from devlint.safety.files import UNSEEN
