@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TextIO
 from devlint.cli import complain, say
 from devlint.config.configuration import Configuration
 from devlint.config.settings import Settings, SettingsError
-from devlint.driver.discover import Failure, Source
+from devlint.config.sources import Failure, Source
 from devlint.model.findings import NOTHING_MEETS, Coverage, Finding, Level
 from devlint.model.older import Older
 from devlint.report import Sources

@@ -8,7 +8,7 @@ import sys
 from devlint.cli.arguments import UsageError
 from devlint.cli.output import report, shown_diffs
 from devlint.cli.session import Session
-from devlint.driver.discover import Failure, Source
+from devlint.config.sources import Failure, Source
 from devlint.driver.ignoring import is_excluded
 from devlint.driver.run import check_bytes, fixable_within
 from devlint.model.codec import decode, decode_counts

@@ -18,7 +18,7 @@ from itertools import count
 
 from devlint import __version__
 from devlint.config.settings import Settings
-from devlint.driver.discover import Source
+from devlint.config.sources import Source
 from devlint.driver.engine import stamp
 from devlint.driver.executing import RefusedError
 from devlint.driver.others import Others

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from devlint.config.selection import FAILURES
 from devlint.config.settings import Settings
+from devlint.config.sources import Failure, Source
 from devlint.driver.cache import Cache, Entry, content, digest
-from devlint.driver.discover import Failure, Source
 from devlint.driver.recall import distinct, keys_of, recall
 from devlint.model.codec import (
     decode,

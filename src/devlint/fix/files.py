@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from devlint.config.settings import Settings
-from devlint.driver.discover import Failure, Source
+from devlint.config.sources import Failure, Source
 from devlint.driver.run import DIED
 from devlint.fix.results import Change, Fixed, is_shown, left_out, linted, read, renamed
 from devlint.model.findings import Finding, Safety

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from devlint.driver.discover import Failure, Source
+from devlint.config.sources import Failure, Source
 from devlint.model.findings import Finding
 from devlint.model.older import Told, fresh
 from devlint.safety import files

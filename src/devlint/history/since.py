@@ -17,8 +17,8 @@ from functools import cached_property
 from devlint.config.patterns import below, matcher
 from devlint.config.selection import FAILURES
 from devlint.config.settings import Settings
+from devlint.config.sources import Source
 from devlint.driver.cache import content as content_of
-from devlint.driver.discover import Source
 from devlint.driver.ignoring import is_excluded, is_ignored
 from devlint.driver.run import Progress, Result, run
 from devlint.history.checkout import Checkout, check_out, content, place

@@ -14,8 +14,8 @@ from devlint.applying.fixes import FixResult, fix_across, fix_source
 from devlint.config.configuration import Configuration
 from devlint.config.patterns import matcher
 from devlint.config.settings import Settings, SettingsError
+from devlint.config.sources import Source
 from devlint.driver import ignoring
-from devlint.driver.discover import Source
 from devlint.driver.ignoring import is_excluded
 from devlint.fix.files import fix_bytes
 from devlint.fix.suppress import suppress_one
