@@ -37,9 +37,9 @@ import linting
 import recall
 import samples
 
-from devlint.applying.fixes import objection_to
 from devlint.config.selection import FAILURES
 from devlint.config.settings import Settings
+from devlint.fix.applying import objection_to
 from devlint.lint import check_source
 from devlint.model.findings import Finding, Level
 from devlint.project.plan import prepare

@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from devlint.config.sources import Source
-from devlint.fix.files import fix_bytes
+from devlint.fix.file import fix_bytes
 from devlint.model.findings import Edit, Finding
 
 

@@ -199,7 +199,7 @@ def fix(session: Session, sources: Sequence[Source], findings: list[Finding]) ->
     options, settings = session.options, session.settings
     if not (settings.fix or settings.fix_only or options.diff):
         return findings
-    from devlint.fix.files import fix_all
+    from devlint.driver.fixing import fix_all
 
     write = not options.diff
     older = None if session.older is None else session.older.told

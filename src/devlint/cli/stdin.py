@@ -58,7 +58,7 @@ def check_stdin(session: Session) -> int:
 
 
 def _fix(session: Session, source: Source, data: bytes) -> int:
-    from devlint.fix.files import fix_bytes
+    from devlint.fix.file import fix_bytes
     from devlint.fix.patches import unified_diff
     from devlint.fix.results import renamed
 

@@ -263,7 +263,7 @@ def check_bytes(data: bytes, source: Source) -> Outcome:
 
 def _with_fixes_that_hold(findings: list[Finding], data: bytes, source: Source) -> list[Finding]:
     """Findings, with those of their fixes that are applied where that is asked for."""
-    from devlint.applying.fixes import offered
+    from devlint.fix.applying import offered
     from devlint.lint import check_source
     from devlint.verdict.score import is_certain
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from devlint.applying.fixes import fix_across
 from devlint.config.settings import Settings
 from devlint.config.sources import Failure, Source
+from devlint.fix.applying import fix_across
 from devlint.fix.results import Change, Fixed, is_shown, left_out, linted, renamed, unchanged
 from devlint.model.findings import Finding
 from devlint.model.older import Told

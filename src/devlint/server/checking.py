@@ -10,14 +10,14 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from devlint.applying.fixes import FixResult, fix_across, fix_source
 from devlint.config.configuration import Configuration
 from devlint.config.patterns import matcher
 from devlint.config.settings import Settings, SettingsError
 from devlint.config.sources import Source
 from devlint.driver import ignoring
 from devlint.driver.ignoring import is_excluded
-from devlint.fix.files import fix_bytes
+from devlint.fix.applying import FixResult, fix_across, fix_source
+from devlint.fix.file import fix_bytes
 from devlint.fix.suppress import suppress_one
 from devlint.flow.frames.world import StoppedError, TooManyStepsError, stoppable
 from devlint.lint import check, check_source
