@@ -37,12 +37,12 @@ import linting
 import recall
 import samples
 
-from devlint.applying.fixes import objection_to
 from devlint.config.selection import FAILURES
 from devlint.config.settings import Settings
+from devlint.fix.applying import objection_to
 from devlint.lint import check_source
 from devlint.model.findings import Finding, Level
-from devlint.plan import prepare
+from devlint.project.plan import prepare
 
 HERE = Path(__file__).resolve().parent
 EXAMPLES = HERE.parent / "examples"

@@ -36,8 +36,9 @@ from fuzz_programs import mutated, real, written, wrong_fix
 
 from devlint.config.configuration import Configuration
 from devlint.config.settings import Settings, SettingsError, check_layer
+from devlint.config.sources import Source
 from devlint.driver.cache import Cache
-from devlint.driver.discover import Source, discover
+from devlint.driver.discover import discover
 from devlint.driver.executing import Died
 from devlint.driver.pool import each
 from devlint.driver.run import check_bytes, run

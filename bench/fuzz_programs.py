@@ -11,8 +11,8 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from devlint.driver.discover import Source
-from devlint.fix.files import fix_bytes
+from devlint.config.sources import Source
+from devlint.fix.file import fix_bytes
 from devlint.model.findings import Edit, Finding
 
 

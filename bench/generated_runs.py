@@ -22,9 +22,10 @@ from oracle import PLACE, Line, Outcome, Place, labels
 from oracle_lines import Lines
 
 import devlint
-from devlint import emulate, plan
+from devlint import emulate
 from devlint.crashes.messages import may_be_about_devices
 from devlint.model.findings import Finding, Level
+from devlint.project.plan import prepare
 from devlint.runtime.explaining.caught import explain_error
 from devlint.runtime.ported.code import Code
 from devlint.runtime.virtual.running import running_world
@@ -98,7 +99,7 @@ def machine() -> Iterator[None]:
     torch.set_num_threads(1)
     with emulate("cuda", 2):
         yield
-    plan.prepare.cache_clear()  # it remembers the files of all these programs
+    prepare.cache_clear()  # it remembers the files of all these programs
 
 
 def tried(program: Program) -> Result:

@@ -19,8 +19,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from devlint.applying.fixes import FixResult, fix_source
 from devlint.config.settings import Settings
+from devlint.fix.applying import FixResult, fix_source
 from devlint.lint import check_source
 from devlint.model.spans import LineIndex
 from devlint.source import markdown

@@ -42,7 +42,8 @@ import torch
 from mistakes_fixes import applied, bare, code_of, is_same, places
 from programs_start import prepare_torchvision
 
-from devlint import emulate, guard, rulebook
+from devlint import emulate, guard
+from devlint.config import rulebook
 from devlint.runtime.explain import Explanation
 from devlint.runtime.explaining.caught import explain_error
 from devlint.runtime.explaining.notes import NAME, held_by

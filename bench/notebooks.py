@@ -16,8 +16,8 @@ import traceback
 from collections import Counter
 from pathlib import Path
 
-from devlint.applying.fixes import FixResult, fix_source
 from devlint.config.settings import Settings
+from devlint.fix.applying import FixResult, fix_source
 from devlint.lint import check_source
 from devlint.source.errors import SourceError
 from devlint.source.notebooks import read_notebook

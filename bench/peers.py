@@ -24,7 +24,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from devlint.rulebook import pages
+from devlint.config.rulebook import pages
 
 FAMILIES = {
     "DEV1": "portability",

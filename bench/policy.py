@@ -26,9 +26,9 @@ from labels import LABELS, Label, read  # noqa: E402
 from literate import Case, all_cases, lint, problems  # noqa: E402
 
 from devlint import policy  # noqa: E402
-from devlint.alternatives import without  # noqa: E402
 from devlint.config.settings import Settings, check_layer, merge  # noqa: E402
 from devlint.lint import check  # noqa: E402
+from devlint.why.alternatives import without  # noqa: E402
 
 Place = tuple[int, str]
 """The row and the code of a finding."""

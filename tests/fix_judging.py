@@ -10,7 +10,7 @@ from fix_runs import Outcome, Raised, found_calls, run
 from fixed_texts import Call, Source, calls_of, changed, for_kind
 from numbers_seen import numbers, same
 
-from devlint.applying.fixes import FixResult
+from devlint.fix.applying import FixResult
 
 ACCELERATORS = ("cuda", "mps")
 

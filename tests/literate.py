@@ -27,15 +27,15 @@ from typing import Any
 import pytest
 
 from devlint import torchapi
-from devlint.applying.fixes import FixResult, fix_source
+from devlint.config.rulebook import Block, Page, Section, pages, read_sections
 from devlint.config.settings import Settings, check_layer, merge
+from devlint.fix.applying import FixResult, fix_source
 from devlint.fix.patches import unified_diff
 from devlint.flow import facts
 from devlint.flow.interpreter import interpret
 from devlint.flow.surroundings import Text
 from devlint.lint import check_source
 from devlint.model.findings import Finding
-from devlint.rulebook import Block, Page, Section, pages, read_sections
 from devlint.source.errors import SourceError
 from devlint.source.lower import lower
 from devlint.source.spots import File, span_of

@@ -28,7 +28,7 @@ from devlint.model.findings import (
 )
 from devlint.report import Summary, render, statistics
 from devlint.report.versions import FORMAT_VERSIONS
-from devlint.why import Why
+from devlint.why.inspection import Why
 
 _PARTS = {kind.__name__: kind for kind in (Edit, Fix, Level, Safety, Span, Step)}
 """What a finding consists of: nobody has to name them, but all read their attributes."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from devlint.applying.fixes import Across, FixResult, fix_across, fix_source
+from devlint.fix.applying import Across, FixResult, fix_across, fix_source
 from devlint.fix.patches import unified_diff
 from devlint.model.findings import Edit, Finding, Fix, Level, Safety
 from devlint.model.spans import LineIndex

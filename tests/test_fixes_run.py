@@ -30,8 +30,8 @@ from standins import FILE
 from torch import nn
 
 from devlint import emulate
-from devlint.applying.fixes import FixResult, fix_source
 from devlint.config.settings import Settings
+from devlint.fix.applying import FixResult, fix_source
 from devlint.lint import check_source
 
 EXAMPLES = Path(__file__).parents[1] / "examples"

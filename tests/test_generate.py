@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pytest
 
-from devlint.rulebook import pages
+from devlint.config.rulebook import pages
 
 
 @pytest.fixture

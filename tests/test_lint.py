@@ -11,11 +11,11 @@ import pytest
 from literate import file_cases, page_cases
 
 from devlint import lint
+from devlint.config.rulebook import pages
 from devlint.config.settings import Settings, check_layer, merge
 from devlint.flow.surroundings import Text
 from devlint.model import ir
 from devlint.model.findings import Level
-from devlint.rulebook import pages
 from devlint.source.document import Document
 from devlint.source.reading import document_of
 from devlint.source.script import Script

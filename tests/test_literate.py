@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from literate import Case, file_cases, page_cases, problems
 
-from devlint.rulebook import find
+from devlint.config.rulebook import find
 
 CUDA = "import torch\n\nx = torch.zeros(3)\ny = x.cuda()"
 

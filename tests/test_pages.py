@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from literate import Case, as_parameters, lint, page_cases, problems
 
+from devlint.config.rulebook import Page, pages
 from devlint.model.findings import Level
-from devlint.rulebook import Page, pages
 from devlint.rules import all_rules
 
 REQUIRED = ["What it finds", "Why it matters", "Example", "When it stays silent"]

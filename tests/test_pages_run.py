@@ -25,8 +25,8 @@ from late_copies import LateCopies
 from torch import nn
 
 from devlint import emulate
+from devlint.config.rulebook import Block, Page, pages
 from devlint.model.findings import Level
-from devlint.rulebook import Block, Page, pages
 
 
 @dataclass(frozen=True)

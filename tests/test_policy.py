@@ -16,7 +16,7 @@ from devlint import policy
 from devlint.config.settings import Settings, SettingsError, check_layer, merge
 from devlint.lint import check
 from devlint.policy.rows import Case, RowError, read
-from devlint.why import why
+from devlint.why.inspection import why
 
 ROWS = policy.rows()
 HELPER = """\

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from devlint import policy
-from devlint.alternatives import alternatives, without
 from devlint.cli import main
 from devlint.config.selection import catalogue
 from devlint.config.settings import Settings, SettingsError, check_layer, merge
@@ -18,7 +17,8 @@ from devlint.lint import check
 from devlint.policy.hypotheses import MEANINGS, OF, Example, Hypothesis, read
 from devlint.policy.toml import RowError
 from devlint.source.script import Part
-from devlint.why import Judged, why
+from devlint.why.alternatives import alternatives, without
+from devlint.why.inspection import Judged, why
 
 ROWS = policy.hypotheses()
 EACH = [pytest.param(row, id=row.name) for row in ROWS.values()]

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from devlint.config.rulebook import RulebookError, find, pages, read_page, read_sections
 from devlint.model.findings import Level
-from devlint.rulebook import RulebookError, find, pages, read_page, read_sections
 
 FRONT = """\
 +++
@@ -164,7 +164,7 @@ def test_find_nothing() -> None:
 def test_reading_pages_needs_neither_parser_nor_terminal() -> None:
     code = (
         "import sys; sys.path[:0] = [sys.argv[1]]\n"
-        "from devlint.rulebook import pages\nassert pages()\n"
+        "from devlint.config.rulebook import pages\nassert pages()\n"
         "assert not {'libcst', 'rich', 'torch'} & set(sys.modules)"
     )
     source = str(Path(__file__).parents[1] / "src")

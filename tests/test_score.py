@@ -6,10 +6,10 @@ import textwrap
 
 import pytest
 
+from devlint.config.rulebook import pages
 from devlint.config.settings import Settings
 from devlint.flow.domain.derivation import Sort
 from devlint.lint import check_source
-from devlint.rulebook import pages
 from devlint.verdict import score
 
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from literate import page_cases
 
-from devlint import rulebook
 from devlint.cli import main
+from devlint.config import rulebook
 from devlint.config.settings import Settings, check_layer, merge
 from devlint.lint import check_source
-from devlint.why import REASONS, Why, why
+from devlint.why.inspection import REASONS, Why, why
 
 NET = """\
 import torch

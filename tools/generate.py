@@ -17,8 +17,8 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))  # this checkout's devlint, whichever is installed
 
 from devlint.config import settings_schema  # noqa: E402
+from devlint.config.rulebook import Page, pages  # noqa: E402
 from devlint.policy import hypotheses, rows  # noqa: E402
-from devlint.rulebook import Page, pages  # noqa: E402
 
 FAMILIES = {
     "0": "The file itself",

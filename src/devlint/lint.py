@@ -11,6 +11,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from devlint import policy
+from devlint.config.rulebook import Page, pages
 from devlint.config.selection import catalogue, codes_for, fixable, levels
 from devlint.config.settings import Settings
 from devlint.flow.facts import IdleSuppression, Unparsable, Unreadable
@@ -19,10 +20,9 @@ from devlint.flow.frames.world import MOST_STEPS, TooManyStepsError
 from devlint.flow.surroundings import Text
 from devlint.model.findings import LESS_CERTAIN, NOTHING_MEETS, Coverage, Finding, Level, Span
 from devlint.model.reports import Located, Report
-from devlint.plan import Plan, prepare
 from devlint.project.neighbours import Neighbours
+from devlint.project.plan import Plan, prepare
 from devlint.project.purpose import speaks_of_devices
-from devlint.rulebook import Page, pages
 from devlint.safety.files import (
     LARGEST_SOURCE,
     MARKDOWN,

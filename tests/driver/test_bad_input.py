@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from driver.conftest import BAD_DEVICE, CLEAN, Project
 
+from devlint.config.sources import Source
 from devlint.driver import run as run_module
-from devlint.driver.discover import Source
 
 DEEP = "import torch\nx = " + "(" * 3000 + "1" + ")" * 3000 + "\n"
 

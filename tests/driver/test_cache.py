@@ -360,8 +360,8 @@ import sys
 from devlint.cli import main
 code = main(sys.argv[1:])
 heavy = [name for name in sys.modules if name.split(".")[0] in ("libcst", "rich", "torch")]
-ours = [name for name in sys.modules if name in ("devlint.lint", "devlint.rulebook",
-        "devlint.flow.interpreter", "devlint.torchapi.table", "devlint.applying.fixes",
+ours = [name for name in sys.modules if name in ("devlint.lint", "devlint.config.rulebook",
+        "devlint.flow.interpreter", "devlint.torchapi.table", "devlint.fix.applying",
         "devlint.driver.pool")]
 print(heavy + ours, file=sys.stderr)
 sys.exit(code)

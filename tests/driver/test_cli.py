@@ -20,8 +20,8 @@ import devlint
 from devlint.cli import main
 from devlint.cli.arguments import COMMANDS, PARSERS
 from devlint.cli.prose import plain
+from devlint.config.rulebook import pages
 from devlint.report.versions import FORMAT_VERSIONS
-from devlint.rulebook import pages
 
 LOAD = 'import torch\n\nw = torch.load("w.pt")\n'
 """DEV106, which an unsafe fix goes with."""

@@ -10,8 +10,8 @@ import pytest
 from driver.conftest import Project
 
 from devlint.cli.arguments import COMMANDS
+from devlint.config.rulebook import pages
 from devlint.config.settings import file_keys
-from devlint.rulebook import pages
 
 ASK = """
 source ./devlint.bash

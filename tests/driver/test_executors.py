@@ -188,7 +188,7 @@ def test_a_worker_of_another_version_is_refused(
 def test_settings_that_mean_something_else_are_refused() -> None:
     terms = remote.terms_of([], "run")
     from devlint.config.settings import Settings
-    from devlint.driver.discover import Source
+    from devlint.config.sources import Source
     from devlint.safety.files import UNSEEN
 
     with pytest.raises(RefusedError, match="settings"):

@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from devlint.history.older import fresh, told
 from devlint.history.renames import renamed
 from devlint.model.findings import Finding, Level, Span
+from devlint.model.older import fresh, told
 
 
 def findings(text: str, word: str = "bad", code: str = "DEV101") -> list[Finding]:

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 from driver.conftest import BAD_DEVICE, Project
 
+from devlint.config.sources import Source
 from devlint.driver import run
-from devlint.driver.discover import Source
 from devlint.driver.executing import Died
 from devlint.driver.pool import each
 from devlint.driver.run import SMALL, Outcome, check_file

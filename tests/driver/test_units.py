@@ -8,7 +8,8 @@ import pytest
 from driver.conftest import CLEAN, Project
 
 from devlint.config.configuration import Configuration
-from devlint.driver.discover import Source, discover
+from devlint.config.sources import Source
+from devlint.driver.discover import discover
 from devlint.driver.units import SMALLEST, Overview
 
 

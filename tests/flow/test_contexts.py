@@ -18,7 +18,7 @@ from devlint.flow.contexts import (
     PASSED,
 )
 from devlint.lint import check_source
-from devlint.why import REASONS
+from devlint.why.inspection import REASONS
 
 HELPER = """
     import torch

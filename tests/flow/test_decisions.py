@@ -17,6 +17,7 @@ MODULES = [
     *sorted((SOURCES / "flow").rglob("*.py")),
     *sorted((SOURCES / "rules").rglob("*.py")),
     *sorted((SOURCES / "verdict").rglob("*.py")),
+    SOURCES / "why" / "unsettled.py",
     SOURCES / "lint.py",
 ]
 WORDS = frozenset(("message", "from_afar", "help", "label", "wording"))

@@ -15,8 +15,9 @@ from driver.conftest import BAD_DEVICE, CLEAN, Project, Ran
 
 from devlint.config.configuration import Configuration
 from devlint.config.settings import check_layer
+from devlint.config.sources import Source
 from devlint.driver import cache, recall, signing
-from devlint.driver.discover import Source, discover
+from devlint.driver.discover import discover
 from devlint.driver.signing import Signer, user_folder
 
 FILES = {"a.py": BAD_DEVICE, "b.py": "import torch\n\nw = torch.load('w.pt')\n", "c.py": CLEAN}

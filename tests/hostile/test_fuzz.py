@@ -13,7 +13,7 @@ import fuzz_programs
 import pytest
 from fuzz import Case, attempt
 
-from devlint.driver.discover import Source
+from devlint.config.sources import Source
 from devlint.driver.run import check_bytes
 from devlint.model.codec import decode
 from devlint.safety.files import UNSEEN

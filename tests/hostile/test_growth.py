@@ -18,8 +18,8 @@ from devlint.flow.frames.files import File
 from devlint.lint import check
 from devlint.model.findings import Finding, Level, Span
 from devlint.model.fingerprint import fingerprints
-from devlint.plan import prepare
 from devlint.project import neighbours
+from devlint.project.plan import prepare
 from devlint.report import full_format
 from devlint.report.context import Context, Summary
 from devlint.safety import files

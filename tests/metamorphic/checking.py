@@ -15,19 +15,19 @@ from metamorphic import annotating, layout, members, moving, renaming, splitting
 from metamorphic.program import MAIN, Changed, Line, Program, joined, unchanged
 
 from devlint import policy
-from devlint.alternatives import without
+from devlint.config.rulebook import Page
 from devlint.config.selection import catalogue, codes_for
 from devlint.config.settings import Settings
 from devlint.driver.dumping import Record, facts_of
 from devlint.lint import check_source, content_of
 from devlint.model.reports import Report
-from devlint.plan import prepare
-from devlint.rulebook import Page
+from devlint.project.plan import prepare
 from devlint.source.encoding import searchable
 from devlint.source.pragmas import has_own_pragmas
 from devlint.source.reading import syntax_error
 from devlint.source.script import Part
 from devlint.verdict.saying import say
+from devlint.why.alternatives import without
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -13,7 +13,7 @@ import pytest
 from report.sample import HARDCODED, MISMATCH, SOURCE, Trouble, finding, span
 from report.sarif_schema import SARIF
 
-from devlint import rulebook
+from devlint.config import rulebook
 from devlint.model.findings import (
     OUTPUT_FORMATS,
     Confidence,

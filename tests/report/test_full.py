@@ -14,7 +14,7 @@ import pytest
 from report.sample import HARDCODED, MISMATCH, SOURCE, finding, place, span
 
 import devlint
-from devlint.driver.discover import Failure
+from devlint.config.sources import Failure
 from devlint.model.findings import (
     OTHERS,
     Confidence,

@@ -16,10 +16,10 @@ from report.sample import HARDCODED, MISMATCH, SOURCE, Trouble, finding, inserti
 
 from devlint.api import check_text
 from devlint.cli import main
+from devlint.config.rulebook import RULES_URL
 from devlint.model.findings import CellSpan, Confidence, Coverage, Finding, Level, Span, Step
 from devlint.report import Summary, render
 from devlint.report.html.lanes import MOST, kind, lanes
-from devlint.rulebook import RULES_URL
 
 
 def html(*findings: Finding, sources: Any = None, **summary: Any) -> str:

@@ -12,9 +12,9 @@ from browser import CHROMIUM, WITHOUT, Browser, browser
 from report.sample import HARDCODED, MISMATCH, SOURCE, Trouble, finding, insertion, span
 
 from devlint.api import check_text
+from devlint.config.rulebook import RULES_URL
 from devlint.model.findings import Finding, Step
 from devlint.report import Summary, render
-from devlint.rulebook import RULES_URL
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=WITHOUT)
 

@@ -22,7 +22,8 @@ from torch import Tensor, nn
 from torch._utils import ExceptionWrapper
 from torch.nn.utils.rnn import PackedSequence, pack_sequence
 
-from devlint import emulate, rulebook
+from devlint import emulate
+from devlint.config import rulebook
 from devlint.crashes.messages import read_words
 from devlint.runtime.explain import Explanation, explain
 from devlint.runtime.explaining.caught import Told, explain_error, tell

@@ -24,7 +24,8 @@ import torch
 from torch import Tensor, nn
 
 import devlint
-from devlint import emulate, rulebook
+from devlint import emulate
+from devlint.config import rulebook
 from devlint.runtime.explain import Explanation, explain
 from devlint.runtime.explaining import caught as caught_errors
 from devlint.runtime.explaining.stack import raised

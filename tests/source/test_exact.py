@@ -12,9 +12,9 @@ import pytest
 from literate import Case, as_parameters, file_cases, page_cases
 
 import devlint
+from devlint.config.rulebook import pages
 from devlint.flow.syntax.walk import descendants
 from devlint.model import ir
-from devlint.rulebook import pages
 from devlint.source.errors import SourceError
 from devlint.source.exact import NotFoundError
 from devlint.source.lower import lower

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from devlint.applying.fixes import FixResult, fix_source
 from devlint.config.settings import Settings
+from devlint.fix.applying import FixResult, fix_source
 from devlint.fix.patches import unified_diff
 from devlint.lint import check_source
 from devlint.model.findings import Edit, Finding

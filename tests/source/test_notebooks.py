@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from cells import code, notebook, text
 
-from devlint.applying.fixes import FixResult, fix_source
 from devlint.config.settings import Settings
+from devlint.fix.applying import FixResult, fix_source
 from devlint.fix.patches import unified_diff
 from devlint.lint import check_source
 from devlint.model.findings import Edit, Finding

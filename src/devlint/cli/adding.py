@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from devlint.cli.session import Session
 from devlint.config.selection import FAILURES
-from devlint.driver.discover import Failure, Source
+from devlint.config.sources import Failure, Source
 from devlint.model.findings import Finding
 from devlint.safety import files
 

@@ -22,8 +22,9 @@ from devlint.cli.since import new_findings, revision_of
 from devlint.config.configuration import Configuration, parse_toml
 from devlint.config.selection import catalogue, validate
 from devlint.config.settings import Layer, Settings, SettingsError, check_layer, nearest
+from devlint.config.sources import Failure, Source
 from devlint.driver.cache import Cache
-from devlint.driver.discover import Failure, Found, Source, discover
+from devlint.driver.discover import Found, discover
 from devlint.driver.run import Result, run
 from devlint.model.findings import Finding
 from devlint.safety.escaping import line
@@ -198,7 +199,7 @@ def fix(session: Session, sources: Sequence[Source], findings: list[Finding]) ->
     options, settings = session.options, session.settings
     if not (settings.fix or settings.fix_only or options.diff):
         return findings
-    from devlint.fix.files import fix_all
+    from devlint.driver.fixing import fix_all
 
     write = not options.diff
     older = None if session.older is None else session.older.told

@@ -19,8 +19,8 @@ from devlint.safety.escaping import line
 
 def rule(options: argparse.Namespace) -> int:
     """`devlint rule CODE|NAME|--all`."""
-    from devlint import rulebook
     from devlint.cli import explain
+    from devlint.config import rulebook
     from devlint.config.selection import catalogue
 
     if bool(options.all) == bool(options.rule):

@@ -37,9 +37,9 @@ def generate_shell_completion(options: argparse.Namespace) -> int:
 
 def _complete(action: argparse.Action, by_metavar: Mapping[str, object]) -> None:
     """Say what completes the value of an option: rules and keys by their names, else files."""
+    from devlint.config.rulebook import pages
     from devlint.config.selection import ALL
     from devlint.config.settings import file_keys
-    from devlint.rulebook import pages
 
     if action.metavar in ("RULES", "CODE|NAME"):
         found = pages().values()

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 from devlint import policy
 from devlint.cli.prose import plain
+from devlint.config.rulebook import Page
 from devlint.config.selection import catalogue, select
 from devlint.config.settings import Settings, keys
 from devlint.config.shapes import Shape
-from devlint.rulebook import Page
 from devlint.safety.escaping import shown, toml_string
 
 _NARROWEST, _WIDEST = 40, 96

@@ -7,7 +7,7 @@ import traceback
 from collections.abc import Sequence
 
 from devlint.cli.session import Session
-from devlint.driver.discover import Failure, Source
+from devlint.config.sources import Failure, Source
 from devlint.driver.dumping import facts_of
 from devlint.flow.frames.world import TooManyStepsError
 from devlint.safety import files

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from devlint.cli.arguments import UsageError
 from devlint.cli.session import Session
-from devlint.driver.discover import Failure, Found
+from devlint.config.sources import Failure
+from devlint.driver.discover import Found
 from devlint.driver.run import Result
 from devlint.model.findings import Finding
 

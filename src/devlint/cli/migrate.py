@@ -14,7 +14,8 @@ from devlint.cli.arguments import UsageError
 from devlint.cli.check import configured
 from devlint.cli.output import shown_diffs
 from devlint.cli.session import Session
-from devlint.driver.discover import Failure, discover
+from devlint.config.sources import Failure
+from devlint.driver.discover import discover
 from devlint.migrate.choice import Choice
 from devlint.migrate.project import Migrated, Migration
 from devlint.migrate.project import migrate as work_out

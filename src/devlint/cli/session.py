@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, TextIO
 from devlint.cli import complain, say
 from devlint.config.configuration import Configuration
 from devlint.config.settings import Settings, SettingsError
-from devlint.driver.discover import Failure, Source
-from devlint.history.older import Older
+from devlint.config.sources import Failure, Source
 from devlint.model.findings import NOTHING_MEETS, Coverage, Finding, Level
+from devlint.model.older import Older
 from devlint.report import Sources
 from devlint.safety import files
 from devlint.safety.escaping import block

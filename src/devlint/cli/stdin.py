@@ -8,7 +8,7 @@ import sys
 from devlint.cli.arguments import UsageError
 from devlint.cli.output import report, shown_diffs
 from devlint.cli.session import Session
-from devlint.driver.discover import Failure, Source
+from devlint.config.sources import Failure, Source
 from devlint.driver.ignoring import is_excluded
 from devlint.driver.run import check_bytes, fixable_within
 from devlint.model.codec import decode, decode_counts
@@ -58,7 +58,7 @@ def check_stdin(session: Session) -> int:
 
 
 def _fix(session: Session, source: Source, data: bytes) -> int:
-    from devlint.fix.files import fix_bytes
+    from devlint.fix.file import fix_bytes
     from devlint.fix.patches import unified_diff
     from devlint.fix.results import renamed
 

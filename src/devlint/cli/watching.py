@@ -156,8 +156,8 @@ def _watched(
 def _forget() -> None:
     """Drop what this process remembers of files without looking at them again."""
     from devlint.driver import ignoring
-    from devlint.plan import prepare
     from devlint.project.importing import forget
+    from devlint.project.plan import prepare
 
     prepare.cache_clear()
     forget()

@@ -14,15 +14,15 @@ from typing import TypeVar, cast
 from devlint.cli.arguments import UsageError
 from devlint.cli.check import configured
 from devlint.flow.frames.world import TooManyStepsError
-from devlint.known import Contract, Known, Place, Step
 from devlint.lint import TOO_MUCH
 from devlint.safety import files
 from devlint.safety.escaping import json_text, line
 from devlint.source.cells import Cells
 from devlint.source.errors import SourceError
 from devlint.source.notebooks import read_notebook
-from devlint.why import Judged, Why
-from devlint.why import why as ask
+from devlint.why.inspection import Judged, Why
+from devlint.why.inspection import why as ask
+from devlint.why.known import Contract, Known, Place, Step
 
 _LINE = r"(?P<row>[1-9]\d{0,8})(:(?P<column>[1-9]\d{0,8}))?"
 _IN_NOTEBOOK = re.compile(rf"(?P<file>.+?):(cell )?(?P<cell>[1-9]\d{{0,8}}):{_LINE}")

@@ -11,7 +11,7 @@ from devlint.config.settings import Selectors, Settings, SettingsError, brief, n
 from devlint.model.findings import Level
 
 if TYPE_CHECKING:
-    from devlint.rulebook import Page
+    from devlint.config.rulebook import Page
 
 ALL = "ALL"
 FAILURES = frozenset({"DEV001", "DEV003"})
@@ -53,7 +53,7 @@ class Catalogue:
 @cache
 def catalogue() -> Catalogue:
     """Every rule that has a page."""
-    from devlint.rulebook import pages  # reads fifty files, which a warm run needn't
+    from devlint.config.rulebook import pages  # reads fifty files, which a warm run needn't
 
     return catalogue_of(pages().values())
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
 
-from devlint import rulebook
+from devlint.config import rulebook
 from devlint.crashes.lines import lines_of
 from devlint.crashes.messages import Words, read_words
 from devlint.crashes.operands import is_maker, operands_named

@@ -1,1 +1,1 @@
-"""Many files: found, cached, linted in parallel, and laid beside a baseline."""
+"""Many files: found, cached, linted and fixed in parallel, and laid beside a baseline."""

@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 
 from devlint.config.selection import catalogue, codes_for
-from devlint.driver.discover import Source
+from devlint.config.sources import Source
 from devlint.model.findings import Finding
 from devlint.model.fingerprint import Kind, fingerprints, relative_path
 from devlint.safety import files

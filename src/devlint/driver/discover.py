@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from devlint.config.configuration import Configuration
 from devlint.config.patterns import matcher
 from devlint.config.settings import Settings
+from devlint.config.sources import Failure, Source
 from devlint.driver.ignoring import (
     BY_GIT,
     Ignore,
@@ -20,32 +21,9 @@ from devlint.driver.ignoring import (
     ignores_above,
 )
 from devlint.safety import files
-from devlint.safety.files import Look, look
+from devlint.safety.files import look
 
 _NEITHER = "it is neither a file nor a folder"
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """A file to lint: its absolute path, how messages call it, and what it looked like."""
-
-    path: str
-    shown: str
-    settings: Settings
-    look: Look
-
-    @property
-    def language(self) -> str:
-        """What it is read as."""
-        return self.settings.language_of(self.path)
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """Something that devlint couldn't do. `filename` is "" where no file is to blame."""
-
-    filename: str
-    reason: str
 
 
 @dataclass(slots=True)

@@ -21,8 +21,8 @@ from devlint.lint import content_of
 from devlint.model import ir
 from devlint.model.findings import Span
 from devlint.model.reports import Hop, Located
-from devlint.plan import Plan, prepare
 from devlint.policy import asking
+from devlint.project.plan import Plan, prepare
 from devlint.source.encoding import searchable_text
 from devlint.source.reading import read_script
 from devlint.source.room import with_room

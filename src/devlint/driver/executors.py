@@ -20,7 +20,7 @@ from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
-from devlint.driver.discover import Source
+from devlint.config.sources import Source
 from devlint.driver.executing import (
     DIFFERS,
     Crew,

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from devlint.config.settings import Settings
+from devlint.config.sources import Source
 from devlint.driver.cache import Cache, Entry, digest
-from devlint.driver.discover import Source
 from devlint.driver.others import Others
 from devlint.safety import files
 

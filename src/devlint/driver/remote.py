@@ -18,7 +18,7 @@ from itertools import count
 
 from devlint import __version__
 from devlint.config.settings import Settings
-from devlint.driver.discover import Source
+from devlint.config.sources import Source
 from devlint.driver.engine import stamp
 from devlint.driver.executing import RefusedError
 from devlint.driver.others import Others
@@ -103,8 +103,8 @@ def lint(terms: Terms, unit: Sequence[Source]) -> list[Outcome]:
 def _begin(_run: str, _turn: int) -> None:
     """Forget what earlier runs of this process have seen of files, and now and then what this one
     has: a worker may see millions."""
-    from devlint.plan import prepare
     from devlint.project.importing import forget
+    from devlint.project.plan import prepare
 
     prepare.cache_clear()
     forget()

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from devlint.config.selection import FAILURES
 from devlint.config.settings import Settings
+from devlint.config.sources import Failure, Source
 from devlint.driver.cache import Cache, Entry, content, digest
-from devlint.driver.discover import Failure, Source
 from devlint.driver.recall import distinct, keys_of, recall
 from devlint.model.codec import (
     decode,
@@ -176,7 +176,7 @@ def _summed(covered: Iterable[str]) -> Coverage:
 
 
 def _validate(settings: Iterable[Settings]) -> None:
-    from devlint.plan import prepare
+    from devlint.project.plan import prepare
 
     for item in distinct(settings):
         prepare(item)
@@ -263,7 +263,7 @@ def check_bytes(data: bytes, source: Source) -> Outcome:
 
 def _with_fixes_that_hold(findings: list[Finding], data: bytes, source: Source) -> list[Finding]:
     """Findings, with those of their fixes that are applied where that is asked for."""
-    from devlint.applying.fixes import offered
+    from devlint.fix.applying import offered
     from devlint.lint import check_source
     from devlint.verdict.score import is_certain
 

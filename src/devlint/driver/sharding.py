@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from devlint.config.settings import SettingsError
-from devlint.driver.discover import Source
+from devlint.config.sources import Source
 from devlint.driver.engine import stamp
 from devlint.driver.remote import meaning
 from devlint.driver.units import Overview

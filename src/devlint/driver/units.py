@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from devlint.config.sources import Source
 from devlint.driver.cache import digest
-from devlint.driver.discover import Source
 from devlint.project.importing import Finder
 from devlint.safety import files
 from devlint.safety.files import UNSEEN, Look, look

@@ -1,1 +1,2 @@
-"""Edits: applied, tried and written down as comments."""
+"""Edits: fixes are applied to the bytes of a file, linted again, and kept where they hold; and
+findings are suppressed by comments, which are tried the same way."""

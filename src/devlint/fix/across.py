@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from devlint.applying.fixes import fix_across
 from devlint.config.settings import Settings
-from devlint.driver.discover import Failure, Source
+from devlint.config.sources import Failure, Source
+from devlint.fix.applying import fix_across
 from devlint.fix.results import Change, Fixed, is_shown, left_out, linted, renamed, unchanged
-from devlint.history.older import Told
 from devlint.model.findings import Finding
+from devlint.model.older import Told
 from devlint.project.neighbours import unsaved
 from devlint.safety import files
 from devlint.safety.writing import rewrite

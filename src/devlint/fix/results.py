@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from devlint.driver.discover import Failure, Source
-from devlint.history.older import Told, fresh
+from devlint.config.sources import Failure, Source
 from devlint.model.findings import Finding
+from devlint.model.older import Told, fresh
 from devlint.safety import files
 from devlint.source.reading import text_of
 

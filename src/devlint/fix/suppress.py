@@ -12,7 +12,7 @@ from functools import lru_cache
 from itertools import groupby
 
 from devlint.config.selection import FAILURES
-from devlint.driver.discover import Source
+from devlint.config.sources import Source
 from devlint.lint import UNUSED_SUPPRESSION, check_source
 from devlint.model.findings import Edit, Finding
 from devlint.source.document import Document

@@ -17,15 +17,15 @@ from functools import cached_property
 from devlint.config.patterns import below, matcher
 from devlint.config.selection import FAILURES
 from devlint.config.settings import Settings
+from devlint.config.sources import Source
 from devlint.driver.cache import content as content_of
-from devlint.driver.discover import Source
 from devlint.driver.ignoring import is_excluded, is_ignored
 from devlint.driver.run import Progress, Result, run
 from devlint.history.checkout import Checkout, check_out, content, place
 from devlint.history.git import GitError, LackingError, Repository, open_repository, top_of
-from devlint.history.older import Older, Sources, Told, split, told
 from devlint.history.renames import renamed
 from devlint.model.findings import Finding
+from devlint.model.older import Older, Sources, Told, split, told
 from devlint.project.importing import PLACES, surroundings_of
 from devlint.safety import files
 from devlint.safety.files import UNSEEN

@@ -18,11 +18,11 @@ from functools import cache
 from devlint import __version__
 from devlint.config.configuration import Configuration
 from devlint.config.settings import Settings, SettingsError, check_layer
-from devlint.driver.discover import Source
+from devlint.config.sources import Source
 from devlint.driver.ignoring import is_excluded
 from devlint.driver.run import check_bytes
 from devlint.model.codec import decode
-from devlint.plan import prepare
+from devlint.project.plan import prepare
 from devlint.safety.escaping import line, shown
 from devlint.safety.files import UNSEEN
 

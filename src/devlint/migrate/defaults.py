@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import libcst as cst
 import libcst.matchers as m
 
-from devlint.driver.discover import Source
+from devlint.config.sources import Source
 from devlint.migrate.file import File, file_of
 from devlint.migrate.scene import Default
 from devlint.migrate.surroundings import groups, imported

@@ -19,7 +19,7 @@ from libcst.metadata import (
     QualifiedNameProvider,
 )
 
-from devlint.driver.discover import Source
+from devlint.config.sources import Source
 from devlint.lint import check
 from devlint.migrate.aliases import aliases
 from devlint.migrate.bindings import Bindings, ConflictError, Named

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from devlint.driver.discover import Failure, Source
+from devlint.config.sources import Failure, Source
 from devlint.migrate.choice import Choice
 from devlint.migrate.defaults import with_defaults
 from devlint.migrate.file import File, Migrated, Undecided, file_of

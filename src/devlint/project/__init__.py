@@ -1,1 +1,1 @@
-"""The files around a linted one."""
+"""The files around a linted one, and what is settled before any of them is read."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from devlint.config.rulebook import page_url
 from devlint.model.findings import Confidence, Finding, Fix, Safety
 from devlint.model.spans import LineIndex
 from devlint.report.cells import excerpt
@@ -12,7 +13,6 @@ from devlint.report.closing import closing
 from devlint.report.context import Context, severity
 from devlint.report.snippet import Label, draw, gap, gutter
 from devlint.report.text import Line, level_style, paint
-from devlint.rulebook import page_url
 
 
 def render(findings: Sequence[Finding], context: Context) -> str:

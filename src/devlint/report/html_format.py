@@ -8,6 +8,7 @@ from itertools import groupby
 from pathlib import PurePath
 
 from devlint import __version__
+from devlint.config.rulebook import page_url
 from devlint.model.findings import Confidence, Finding, Fix, Safety
 from devlint.model.spans import LineIndex
 from devlint.report.changes import hunks
@@ -16,7 +17,6 @@ from devlint.report.context import Context, count_fixable, severity
 from devlint.report.html.excerpt import chip, excerpt
 from devlint.report.html.markup import code, prose, text
 from devlint.report.html.page import BUTTONS, GAP, page
-from devlint.rulebook import page_url
 
 
 def render(findings: Sequence[Finding], context: Context) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from devlint.config.rulebook import page_url
 from devlint.model.findings import Finding, Safety, Span
 from devlint.report.context import Context, severity
-from devlint.rulebook import page_url
 from devlint.safety.escaping import json_text
 
 

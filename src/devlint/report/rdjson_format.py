@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from devlint.config.rulebook import HOMEPAGE, page_url
 from devlint.model.findings import Finding, Fix, Span
 from devlint.model.spans import LineIndex
 from devlint.report.context import Context, in_cell, severity
-from devlint.rulebook import HOMEPAGE, page_url
 from devlint.safety.escaping import json_text
 
 _SEVERITIES = {"error": "ERROR", "warning": "WARNING", "note": "INFO"}

@@ -7,10 +7,10 @@ import re
 from collections.abc import Sequence
 
 from devlint import __version__
+from devlint.config.rulebook import HOMEPAGE, Page, page_url, pages
 from devlint.model.findings import Edit, Finding, Fix, Level, Span
 from devlint.report.context import Context, Failure, in_cell, severity, withheld
 from devlint.report.linehash import line_hashes
-from devlint.rulebook import HOMEPAGE, Page, page_url, pages
 from devlint.safety.escaping import json_text, unlinked
 
 Json = dict[str, object]

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from devlint import rulebook
+from devlint.config import rulebook
 from devlint.model.fingerprint import relative_path
 from devlint.safety import escaping
 

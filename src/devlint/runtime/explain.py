@@ -13,7 +13,7 @@ from functools import cache
 
 import torch
 
-from devlint import rulebook
+from devlint.config import rulebook
 from devlint.runtime.explaining.definitions import shortened, shown_line
 from devlint.runtime.explaining.diagnosis import diagnose
 from devlint.runtime.explaining.mistakes import Mistake

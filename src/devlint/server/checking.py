@@ -10,21 +10,21 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from devlint.applying.fixes import FixResult, fix_across, fix_source
 from devlint.config.configuration import Configuration
 from devlint.config.patterns import matcher
 from devlint.config.settings import Settings, SettingsError
+from devlint.config.sources import Source
 from devlint.driver import ignoring
-from devlint.driver.discover import Source
 from devlint.driver.ignoring import is_excluded
-from devlint.fix.files import fix_bytes
+from devlint.fix.applying import FixResult, fix_across, fix_source
+from devlint.fix.file import fix_bytes
 from devlint.fix.suppress import suppress_one
 from devlint.flow.frames.world import StoppedError, TooManyStepsError, stoppable
 from devlint.lint import check, check_source
 from devlint.model.findings import Finding
-from devlint.plan import prepare
 from devlint.project import importing
 from devlint.project.neighbours import unsaved
+from devlint.project.plan import prepare
 from devlint.safety import files
 from devlint.safety.files import NOTEBOOK, PYTHON, UNSEEN, suffix
 from devlint.server.targets import Target

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from lsprotocol import types as lsp
 
+from devlint.config.rulebook import page_url
 from devlint.model.findings import Finding, Level, Span, Step
-from devlint.rulebook import page_url
 from devlint.safety.escaping import shown
 from devlint.server.documents import Document
 from devlint.server.opened import Opened

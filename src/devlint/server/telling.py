@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from devlint.known import Known, Step
-from devlint.rulebook import Page, find, pages
+from devlint.config.rulebook import Page, find, pages
 from devlint.safety.escaping import markdown, shown
 from devlint.server.targets import Target
 from devlint.server.values import Value, place_of
+from devlint.why.known import Known, Step
 
 _HERE = re.compile(r"\s+here\b.*", re.DOTALL)
 """Of the message of a step, what makes sense only beside its line."""

@@ -9,19 +9,19 @@ from dataclasses import dataclass
 from devlint.config.settings import Settings
 from devlint.flow.frames.record import Record, Seen
 from devlint.flow.interpreter import interpret
-from devlint.known import DULL, Known, distinct, known_of
 from devlint.lint import content_of
 from devlint.model import ir
 from devlint.model.findings import Edit, Span
 from devlint.model.spans import LineIndex
-from devlint.plan import Plan, prepare
 from devlint.policy import asking
+from devlint.project.plan import Plan, prepare
 from devlint.source.encoding import searchable_text
 from devlint.source.errors import SourceError
 from devlint.source.reading import read_script
 from devlint.source.room import with_room
 from devlint.source.script import Part, Script
 from devlint.source.spots import offsets_of
+from devlint.why.known import DULL, Known, distinct, known_of
 
 
 @dataclass(frozen=True, slots=True)

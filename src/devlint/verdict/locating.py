@@ -6,9 +6,9 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from devlint.config.rulebook import Page
 from devlint.model.findings import Edit, Finding, Fix, Span, Step
 from devlint.model.reports import Change, Hop, Report, Rewrite
-from devlint.rulebook import Page
 from devlint.source.spots import File, path_of, span_of
 from devlint.verdict.score import score
 

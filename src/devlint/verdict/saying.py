@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import lru_cache, partial
 
+from devlint.config.rulebook import Page, pages
 from devlint.flow.contexts import FROM_OUTSIDE, withheld
 from devlint.flow.domain.derivation import Sort
 from devlint.flow.facts import Context, Elsewhere, Fact, Operand
@@ -16,8 +17,7 @@ from devlint.flow.surroundings import Text
 from devlint.model import ir
 from devlint.model.findings import LESS_CERTAIN
 from devlint.model.reports import Hop, Located, Report
-from devlint.plan import Plan
-from devlint.rulebook import Page, pages
+from devlint.project.plan import Plan
 from devlint.rules import Rule, all_rules
 from devlint.source.spots import path_of
 from devlint.verdict.elsewhere import brought_home, nodes_of, reported

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from devlint.config.rulebook import Page
 from devlint.model import ir
 from devlint.model.findings import Level
 from devlint.model.reports import Anchor, Change, Hop, Located, Report, Rewrite
 from devlint.model.trees import key
-from devlint.rulebook import Page
 from devlint.verdict.score import is_certain, score
 
 Said = list[tuple[Page, Report]]

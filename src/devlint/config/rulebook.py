@@ -135,9 +135,9 @@ def page_url(name: str) -> str:
 
 def rules_folder() -> Path:
     """Where the pages are: beside the modules in a wheel, at the top of a checkout."""
-    here = Path(__file__).resolve().parent
-    installed = here / "_rules"
-    return installed if installed.is_dir() else here.parents[1] / "rules"
+    package = Path(__file__).resolve().parents[1]
+    installed = package / "_rules"
+    return installed if installed.is_dir() else package.parents[1] / "rules"
 
 
 @cache

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
+from devlint.config.rulebook import Page
 from devlint.config.settings import Settings
 from devlint.lint import content_of
 from devlint.model.reports import Report
-from devlint.plan import prepare
 from devlint.policy import asking
-from devlint.rulebook import Page
+from devlint.project.plan import prepare
 from devlint.source.room import with_room
 from devlint.source.script import Part
 from devlint.verdict.saying import say

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from devlint.applying.places import Key, Move, apart, edits_of, key_of, moved_by, moves, target
+from devlint.fix.places import Key, Move, apart, edits_of, key_of, moved_by, moves, target
 from devlint.model.findings import Edit, Finding, Fix, Safety
 from devlint.source.reading import read_script, syntax_error
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from devlint.applying.places import key_of
-from devlint.applying.sessions import Dropped, Read, Session, Texts
+from devlint.fix.places import key_of
+from devlint.fix.sessions import Dropped, Read, Session, Texts
 from devlint.model.findings import Finding
 from devlint.project.neighbours import unsaved
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 
-from devlint.config.settings import Settings
-from devlint.driver.discover import Failure, Source
+from devlint.config.sources import Failure, Source
 from devlint.driver.run import DIED
-from devlint.fix.results import Change, Fixed, is_shown, left_out, linted, read, renamed
-from devlint.history.older import Told
+from devlint.fix.file import Outcome, fix_bytes
+from devlint.fix.results import Change, Fixed, read, renamed
 from devlint.model.findings import Finding, Safety
+from devlint.model.older import Told
 from devlint.safety import files
 
 
@@ -20,18 +19,6 @@ class _Task:
     source: Source
     unsafe: bool
     older: Told = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class _Outcome:
-    old: bytes = b""
-    new: bytes = b""
-    applied: tuple[Finding, ...] = ()
-    remaining: tuple[Finding, ...] = ()
-    notes: tuple[str, ...] = ()
-    waiting: tuple[Finding, ...] = ()
-    """Those whose fixes need a change of another file."""
-    error: str = ""
 
 
 def fix_all(
@@ -75,7 +62,7 @@ def fix_all(
     for task, outcome in each(_fix_file, first, jobs):
         shown = task.source.shown
         if isinstance(outcome, Died):
-            outcome = _Outcome(error=DIED)
+            outcome = Outcome(error=DIED)
         error = outcome.error
         if not error and write and outcome.new != outcome.old:
             try:
@@ -109,32 +96,12 @@ def _applies(finding: Finding, unsafe: bool) -> bool:
     return unsafe or finding.fix.safety is Safety.SAFE
 
 
-def _fix_file(task: _Task) -> _Outcome:
+def _fix_file(task: _Task) -> Outcome:
     """Fix one file's bytes. As with linting, one bad file must not end the run."""
     try:
         data = read(task.source)
         return fix_bytes(data, task.source, task.unsafe, task.older)
     except OSError as error:
-        return _Outcome(error=files.reason(error))
+        return Outcome(error=files.reason(error))
     except Exception as error:
-        return _Outcome(error=f"internal error: {type(error).__name__}: {error}")
-
-
-def fix_bytes(data: bytes, source: Source, unsafe: bool, older: Told | None = None) -> _Outcome:
-    """Fix the content of a file, but for what is older, and what isn't shown."""
-    from devlint.applying.fixes import fix_source
-
-    def check(data: bytes, filename: str, settings: Settings) -> list[Finding]:
-        return linted(data, source, older)
-
-    result = fix_source(
-        data, source.path, source.settings, unsafe, check, partial(is_shown, source),
-        source.language,
-    )  # fmt: skip
-    waiting = tuple(each.finding for each in result.dropped if each.needs_others and unsafe)
-    notes = tuple(
-        left_out(each.finding, each.reason)
-        for each in result.dropped
-        if each.finding not in waiting
-    )
-    return _Outcome(data, result.data, result.applied, result.remaining, notes, waiting)
+        return Outcome(error=f"internal error: {type(error).__name__}: {error}")

@@ -8,21 +8,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from devlint.alternatives import alternatives
+from devlint.config.rulebook import Page
 from devlint.config.selection import catalogue, codes_for
 from devlint.config.settings import Settings
 from devlint.flow.facts import Context, Elsewhere, Fact, Guard, Role
 from devlint.flow.frames.record import Record
 from devlint.flow.interpreter import interpret
 from devlint.flow.surroundings import Text
-from devlint.known import Contract, Known, Place, contracts_at, distinct, values_at
 from devlint.lint import content_of, in_order, without_suppressed
 from devlint.model.findings import LESS_CERTAIN, Finding
 from devlint.model.reports import Report
 from devlint.model.spans import LineIndex
-from devlint.plan import Plan, prepare
 from devlint.policy import asking, reasons, rows
-from devlint.rulebook import Page
+from devlint.project.plan import Plan, prepare
 from devlint.source.errors import SourceError
 from devlint.source.reading import document_of, read_script
 from devlint.source.room import with_room
@@ -30,7 +28,9 @@ from devlint.source.script import Part, Script
 from devlint.verdict.locating import locate
 from devlint.verdict.saying import Said, Sieve, judge, rules_for
 from devlint.verdict.score import is_certain
-from devlint.verdict.unsettled import advice
+from devlint.why.alternatives import alternatives
+from devlint.why.known import Contract, Known, Place, contracts_at, distinct, values_at
+from devlint.why.unsettled import advice
 
 if TYPE_CHECKING:
     from devlint.source.document import Document
