@@ -17,6 +17,7 @@ from devlint.flow.domain.state import State
 from devlint.flow.domain.values import NOTHING, Kind, Value
 from devlint.flow.facts import Guard
 from devlint.flow.frames import library
+from devlint.flow.frames.arguments import Given
 from devlint.flow.frames.files import ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
 from devlint.model import ir
@@ -25,7 +26,7 @@ from devlint.policy import means
 
 
 def define_function(frame: Frame, node: ir.Function) -> None:
-    _decorate(frame, node)
+    decorators = _decorate(frame, node)
     _defaults(frame, node)
     if any(_compiles(frame, decorator) for decorator in node.decorators):
         frame.state.bind(node.name, NOTHING)
@@ -37,23 +38,27 @@ def define_function(frame: Frame, node: ir.Function) -> None:
         frame.world.pending.append((closure, frame, dict(frame.state.known)))
     if frame.function is None and any(_is_fixture(frame, each) for each in node.decorators):
         frame.file.fixtures[node.name] = closure
-    opaque = any(not _transparent(frame, decorator) for decorator in node.decorators)
-    value = NOTHING if opaque else Value(Kind.FUNCTION, data=closure)
+    value = Value(Kind.FUNCTION, data=closure)
+    for decorator, decorates in reversed(decorators):
+        if not _transparent(frame, decorator):
+            value = _decorated(frame, decorator, decorates, value)
     frame.state.bind(node.name, value)
     if node.name in frame.globals and frame.file.guest is None:
         frame.file.names[node.name] = value
 
 
-def _decorate(frame: Frame, node: ir.Function | ir.Class) -> None:
+def _decorate(frame: Frame, node: ir.Function | ir.Class) -> list[Given]:
     """Evaluate decorators. What one of them asks for holds where the others give parameters."""
     before = frame.guard
     asking = (each for each in node.decorators if needs_accelerator(frame, each))
     first = tuple(islice(asking, 2))  # one of them is another than the one that is evaluated
+    found: list[Given] = []
     for decorator in node.decorators:
         others = tuple(other for other in first if other is not decorator)
         frame.guard = guard_of(before, others, frame)
-        frame.evaluate(decorator)
+        found.append((decorator, frame.evaluate(decorator)))
     frame.guard = before
+    return found
 
 
 def _defaults(frame: Frame, node: ir.Function) -> None:
@@ -87,6 +92,15 @@ _TRANSPARENT = frozenset(
 def _transparent(frame: Frame, decorator: ir.Expr) -> bool:
     """Whether a decorated function does what its body says."""
     return library.dotted(frame, called(decorator)) in _TRANSPARENT
+
+
+def _decorated(frame: Frame, node: ir.Expr, decorator: Value, function: Value) -> Value:
+    """What a decorator of the project makes of a function: the function itself, which it has noted
+    somewhere, or one that calls it. Of any other nobody knows."""
+    if decorator.kind is not Kind.FUNCTION or not isinstance(decorator.data, Closure):
+        return NOTHING
+    made = frame.world.invoke(frame, node, decorator.data, [function], {})
+    return made if made.kind is Kind.FUNCTION else NOTHING
 
 
 _COMPILERS = frozenset((*FOR_ACCELERATORS, "numba", "jax", "taichi", "warp"))

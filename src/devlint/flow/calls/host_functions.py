@@ -50,7 +50,8 @@ def note_brought(
         return
     given = by_parameter(function, args, has_receiver)
     for (argument, _), (name, value) in zip(args.all, given, strict=True):
-        held = frame.object(value) if value.kind.is_container else None
+        holds = value.kind.is_container or value.kind is Kind.INSTANCE
+        held = frame.object(value) if holds else None
         value = value if held is None else held.elements()
         place, key = frame.place(value), (closure.file.path, closure.qualname, name)
         given_here = frame.world.brought.setdefault(key, set())
@@ -62,7 +63,11 @@ def note_brought(
             given_here.add(handed_on)
         elif may_be_accelerator(place):
             given_here.add(False)
-        elif _is_brought(value, place) or (listens and _is_left(frame, place)):
+        elif (
+            _is_brought(value, place)
+            or _is_left_there(frame, place)
+            or (listens and _is_left(frame, place))
+        ):
             given_here.add(True)
 
 
@@ -120,6 +125,15 @@ def _is_tested(frame: Frame, value: Value) -> bool:
 
 def _is_brought(value: Value, place: Device) -> bool:
     return place == CPU and (_is_copy(value) or _is_of_array(value))
+
+
+def _is_left_there(frame: Frame, place: Device) -> bool:
+    """Whether it is on the host where the code that runs has something on an accelerator: it isn't
+    made up to try things there."""
+    running = frame.outermost
+    if place != CPU or running.role is Role.TEST:
+        return False
+    return any(may_be_accelerator(running.place(each)) for each in running.state.env.values())
 
 
 def _is_left(frame: Frame, place: Device) -> bool:

@@ -168,7 +168,8 @@ def _set_attribute(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Va
         if isinstance(name[1].data, str):
             frame.update(target[1], found.with_entry(name[1].data, value[1]))
         elif target[1].kind is Kind.INSTANCE:
-            frame.update(target[1], replace(found, entries={}))  # it may be any of them
+            any_of_them = dict.fromkeys(found.entries, NOTHING)
+            frame.update(target[1], replace(found, entries=any_of_them))
     return NONE
 
 

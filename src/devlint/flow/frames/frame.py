@@ -29,7 +29,7 @@ from devlint.model import ir
 
 _MEANS_THE_SAME = frozenset((CUDA_AVAILABLE, ACCELERATOR_CHOSEN, HOST_CHOSEN))
 
-_DEEPEST_CALL = 3
+_DEEPEST_CALL = 4
 _DEEPEST_GUEST = 2
 
 

@@ -30,6 +30,10 @@ def binary(frame: Frame, node: ir.Binary | ir.Augment, left: Value, right: Value
     """`left op right`."""
     first = node.left if isinstance(node, ir.Binary) else node.target
     second = node.right if isinstance(node, ir.Binary) else node.value
+    if left.kind in _OBJECTS or right.kind in _OBJECTS:
+        found = _of_objects(frame, first, node.op, left, right)
+        if found is not None:
+            return found
     if left.kind in TENSORS or right.kind in TENSORS:
         arrivals.read(frame, node, (first, left), (second, right))
         if _is_array(left) or _is_array(right):
@@ -55,6 +59,27 @@ def binary(frame: Frame, node: ir.Binary | ir.Augment, left: Value, right: Value
         shaped = any(each.kind is Kind.NDARRAY and each.scalar is False for each in (left, right))
         return Value(Kind.NDARRAY, scalar=False if shaped and node.op != "@" else None)
     return NOTHING
+
+
+_OBJECTS = (Kind.INSTANCE, Kind.MODULE)
+
+_METHODS = {
+    "+": "add", "-": "sub", "*": "mul", "/": "truediv", "//": "floordiv", "%": "mod",
+    "@": "matmul", "**": "pow", "&": "and", "|": "or", "^": "xor",
+}  # fmt: skip
+"""Operators and the names of their methods in Python's data model, without underscores."""
+
+
+def _of_objects(frame: Frame, node: ir.Expr, op: str, left: Value, right: Value) -> Value | None:
+    """What an operator gives of an object whose class defines it; None where none does. A tensor
+    is asked first where it stands on the left."""
+    name = _METHODS.get(op, "")
+    of_left, of_right = frame.class_of(left), frame.class_of(right)
+    if of_left is not None and of_left.method(f"__{name}__"):
+        return protocols.answer(frame, node, left, f"__{name}__", right)
+    if left.kind not in TENSORS and of_right is not None and of_right.method(f"__r{name}__"):
+        return protocols.answer(frame, node, right, f"__r{name}__", left)
+    return None
 
 
 def _is_array(value: Value) -> bool:
