@@ -14,7 +14,7 @@ from devlint.flow.domain.keys import CUDA_AVAILABLE
 from devlint.flow.domain.mixtures import put_together
 from devlint.flow.domain.paths import path_value
 from devlint.flow.domain.state import Object
-from devlint.flow.domain.state_joins import join_states
+from devlint.flow.domain.state_joins import join_objects, join_states
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.value_joins import join_all
 from devlint.flow.domain.values import NONE, NOTHING, TENSORS, Condition, Kind, Value
@@ -249,8 +249,9 @@ def _comprehension(frame: Frame, node: ir.Comprehension) -> Value:
     inside, frame.state = frame.state, outside
     frame.state.copies, frame.state.busy = inside.copies, inside.busy
     for ref in inside.heap.written:
-        if ref not in frame.state.heap:
-            frame.state.heap[ref] = inside.heap[ref]
+        before, found = frame.state.heap.get(ref), inside.heap[ref]
+        if before is not found:  # it may have been done to none
+            frame.state.heap[ref] = found if before is None else join_objects(before, found)
     if node.kind == "generator":
         return containers.lazily(frame, node, Object(element=element))
     kind = {"set": Kind.SET, "dict": Kind.DICT}.get(node.kind, Kind.LIST)

@@ -3,7 +3,7 @@ in may be anywhere, a test parts two paths (`same_place`)."""
 
 from __future__ import annotations
 
-from devlint.flow.conditions.same_place import asks_of_symbol, of_index, quietly
+from devlint.flow.conditions.same_place import asked_before, asks_of_symbol, of_index, quietly
 from devlint.flow.domain.lattice import Known
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import TENSORS, Kind, Value
@@ -14,7 +14,9 @@ from devlint.model import ir
 def answered(frame: Frame, node: ir.Expr) -> bool | None:
     """Whether a test of a place holds; None for other tests, and of places that aren't known."""
     told = _answer(frame, node)
-    return None if told is None or asks_of_symbol(frame, node) else told
+    if told is None or asks_of_symbol(frame, node):
+        return asked_before(frame, node)
+    return told
 
 
 def _answer(frame: Frame, node: ir.Expr) -> bool | None:

@@ -8,6 +8,7 @@ from devlint.flow.conditions.predicates import meaning
 from devlint.flow.conditions.same_place import host_key, of_host
 from devlint.flow.domain.keys import (
     ACCELERATOR_CHOSEN,
+    ARGUMENTS_ON_HOST,
     CUDA_AVAILABLE,
     DEVICE_ASKED,
     HOST_CHOSEN,
@@ -53,17 +54,27 @@ def truth(frame: Frame, node: ir.Expr, value: Value) -> Value:
     told = answered(frame, node) if value.trait in _OF_PLACES else None
     if told is not None:
         return Value(Kind.BOOL, data=told, trait=Trait.ANSWER)
-    condition = Condition(
-        key_of(frame, node), implied(frame, node, True), implied(frame, node, False)
-    )
+    true, false = implied(frame, node, True), implied(frame, node, False)
+    condition = Condition(key_of(frame, node) or _same_as(true, false), true, false)
     return Value(Kind.BOOL if _is_plain(node, value) else Kind.UNKNOWN, data=condition)
 
+
+def _same_as(true: Settled, false: Settled) -> tuple[str, bool] | None:
+    """The condition that holds exactly where another one does: what is settled in one way where
+    that holds, and in the other where it doesn't."""
+    opposed = (each for each in true if each[0] not in _HINTS and (each[0], not each[1]) in false)
+    return next(opposed, None)
+
+
+_HINTS = (DEVICE_ASKED, ACCELERATOR_CHOSEN, HOST_CHOSEN, ARGUMENTS_ON_HOST)
+"""What is settled by custom, whatever the condition."""
 
 _TRUTH = Value(Kind.BOOL)
 
 
 _OF_PLACES = (
-    Trait.DEVICE_OF_TENSOR, Trait.INDEX_OF_TENSOR, Trait.TEXT_OF_DEVICE, Trait.TYPE_OF_DEVICE
+    Trait.ANSWER, Trait.DEVICE_OF_TENSOR, Trait.INDEX_OF_TENSOR, Trait.TEXT_OF_DEVICE,
+    Trait.TYPE_OF_DEVICE
 )  # fmt: skip
 
 

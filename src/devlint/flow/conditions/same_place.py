@@ -65,6 +65,17 @@ def asks_of_symbol(frame: Frame, node: ir.Expr) -> bool:
     return question is not None and isinstance(_tested_place(frame, question[0]), Symbol)
 
 
+def asked_before(frame: Frame, node: ir.Expr) -> bool | None:
+    """Whether a test of CUDA holds on a path on which the place has been found not to be the host:
+    there it is taken to be CUDA, as before."""
+    question = _question(frame, node)
+    if question is None or question[1] != "cuda":
+        return None
+    place = _tested_place(frame, question[0])
+    found = isinstance(place, Symbol) and frame.state.known.get(place.key + ON_HOST) is False
+    return question[2] if found else None
+
+
 def _question(frame: Frame, node: ir.Expr) -> tuple[ir.Expr, str, bool] | None:
     """What a test asks of a place: what tells the place, the type of a device, and whether the test
     holds where it is on one of that type."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, count
 
 from devlint.flow.domain.derivation import Sort, Step, shown, unseen
 from devlint.flow.domain.differences import difference
@@ -49,6 +49,11 @@ def place_module(
         moved = replace(found, device=device, entries=entries, guarded=False, trace=trace)
         frame.update(value, moved)
         place_kept(frame, found, device)
+        for number in count() if device != UNKNOWN else ():
+            ref = (CHILD, number, value.data)
+            if ref not in frame.state.heap:
+                break
+            place_module(frame, value.but(data=ref), device, trace, depth - 1)
         if outermost(value.data) is not value.data and depth == _DEEPEST:
             # Any part of a whole: which ones are moved isn't known.
             place_module(frame, value.but(data=outermost(value.data)), UNKNOWN, depth=depth - 1)
