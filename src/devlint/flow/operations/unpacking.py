@@ -101,7 +101,8 @@ def child_of(frame: Frame, value: Value) -> Value:
 
 
 def bind(frame: Frame, target: ir.Expr, value: Value) -> None:
-    """Bind a name or unpack into several. Attributes and items are the statements' business."""
+    """Bind a name or unpack into several. Attributes and items are the statements' business; what
+    a call gives has no name."""
     if isinstance(target, ir.Name):
         loaded = value if value.trait is Trait.LOADED else None
         if value.kind is Kind.UNKNOWN:
@@ -122,7 +123,7 @@ def bind(frame: Frame, target: ir.Expr, value: Value) -> None:
             bind(frame, item, part)
     elif isinstance(target, ir.Starred):
         bind(frame, target.value, NOTHING)
-    else:
+    elif isinstance(target, (ir.Attribute, ir.Subscript)):
         frame.world.store(frame, target, value)
 
 
