@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 from collections.abc import Iterator
@@ -12,6 +13,10 @@ from hypothesis import settings
 # Tests run side by side, on small tensors: to share those out among threads, which then wait for
 # each other busily, takes twice the processor's time. Said before torch is imported, and inherited.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# What tests import and collect is kept to the end: to look through it for garbage, again and again,
+# takes a tenth of their time.
+gc.set_threshold(200_000, 50, 100)
 
 pytest.register_assert_rewrite("literate")
 

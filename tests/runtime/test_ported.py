@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
-import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
+from warm import Ran, Warm
 
 PLUGIN = "devlint.integrations.pytest_plugin"
 
@@ -425,32 +424,40 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def started(project: Path, *options: str, tests: str = "tests") -> subprocess.CompletedProcess[str]:
+START = """
+import os
+for name in ("PYTEST_XDIST_WORKER", "PYTEST_DISABLE_PLUGIN_AUTOLOAD"):
+    os.environ.pop(name, None)
+sys.path[1:1] = [os.getcwd(), os.path.join(os.getcwd(), "site")]
+import pytest
+sys.exit(pytest.main(sys.argv[1:]))
+"""
+"""`python -m pytest`, with what the project has installed."""
+
+
+def started(warm: Warm, project: Path, *options: str, tests: str = "tests") -> Ran:
     """What a run of the tests has printed, and its exit code."""
-    path = [str(project), str(project / "site"), os.environ.get("PYTHONPATH", "")]
-    own = {"PYTHONPATH": os.pathsep.join(path), "PYTEST_ADDOPTS": ""}
-    unset = ("PYTEST_XDIST_WORKER", "PYTEST_DISABLE_PLUGIN_AUTOLOAD")
-    environment = {name: value for name, value in os.environ.items() if name not in unset}
-    return subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "--junitxml=outcomes.xml", *options, tests],
-        cwd=project, env=environment | own, capture_output=True, text=True, timeout=240,
-    )  # fmt: skip
+    words = ("-q", "--junitxml=outcomes.xml", *options, tests)
+    own = os.pathsep.join((str(project), str(project / "site"), os.environ.get("PYTHONPATH", "")))
+    return warm.run(project, START, *words, PYTHONPATH=own, PYTEST_ADDOPTS="")
 
 
-def run(project: Path, *options: str, tests: str = "tests") -> tuple[int, str, dict[str, str]]:
+def run(
+    warm: Warm, project: Path, *options: str, tests: str = "tests"
+) -> tuple[int, str, dict[str, str]]:
     """The exit code, what is printed, and what came of each test."""
-    done = started(project, *options, tests=tests)
+    done = started(warm, project, *options, tests=tests)
     outcomes = {}
     for case in ElementTree.parse(project / "outcomes.xml").iter("testcase"):
         kinds = [child.tag for child in case if child.tag in ("failure", "error", "skipped")]
         name = f"{case.get('classname', '').rpartition('.')[2]}.{case.get('name')}"
         outcomes[name.removeprefix("test_package.")] = kinds[0] if kinds else "passed"
-    return done.returncode, done.stdout + done.stderr, outcomes
+    return done.code, done.out + done.err, outcomes
 
 
 @pytest.fixture(scope="module")
-def ran(project: Path) -> tuple[int, str, dict[str, str]]:
-    return run(project, "--devlint-on=cuda")
+def ran(warm: Warm, project: Path) -> tuple[int, str, dict[str, str]]:
+    return run(warm, project, "--devlint-on=cuda")
 
 
 def causes_in(printed: str) -> dict[str, int]:
@@ -459,8 +466,8 @@ def causes_in(printed: str) -> dict[str, int]:
     return {place: int(tests) for place, tests in found}
 
 
-def test_the_tests_pass_on_the_cpu(project: Path) -> None:
-    _, _, outcomes = run(project)
+def test_the_tests_pass_on_the_cpu(warm: Warm, project: Path) -> None:
+    _, _, outcomes = run(warm, project)
     assert [name for name, outcome in outcomes.items() if outcome != "passed"] == [
         "test_fails_anyway"
     ]
@@ -493,10 +500,17 @@ def test_what_does_not_go_along_is_counted_apart(ran: tuple[int, str, dict[str, 
         assert f"1 test was not taken along: it {reason}" in printed
 
 
-def test_mistakes_are_only_reported_where_that_is_asked_for(project: Path) -> None:
+@pytest.fixture(scope="module")
+def only_reported(warm: Warm, project: Path) -> tuple[int, str, dict[str, str]]:
     pytest.importorskip("xdist")  # its processes send what they find
-    only_report = ("--devlint-on=cuda", "--devlint-on-errors=report", "-n", "2")
-    code, printed, outcomes = run(project, *only_report)
+    file = ("--devlint-output-file=found.sarif", "--devlint-output-format=sarif")
+    return run(warm, project, "--devlint-on=cuda", "--devlint-on-errors=report", "-n", "2", *file)
+
+
+def test_mistakes_are_only_reported_where_that_is_asked_for(
+    only_reported: tuple[int, str, dict[str, str]],
+) -> None:
+    code, printed, outcomes = only_reported
     assert [name for name, outcome in outcomes.items() if outcome == "failure"] == [
         "test_fails_anyway"
     ]
@@ -505,25 +519,36 @@ def test_mistakes_are_only_reported_where_that_is_asked_for(project: Path) -> No
     assert "1 test was not taken along" in printed
 
 
-def test_hypothesis_threads_and_fixtures(project: Path) -> None:
-    _, printed, outcomes = run(project, "--devlint-on=cuda", tests="other/test_other.py")
+@pytest.mark.usefixtures("only_reported")
+def test_mistakes_in_a_file_of_processes(project: Path) -> None:
+    (found,) = json.loads((project / "found.sarif").read_text())["runs"]
+    told = {
+        each["locations"][0]["physicalLocation"]["region"]["startLine"]: each["message"]["text"]
+        for each in found["results"]
+    }
+    assert told.keys() == {line_of(text) for text, _ in BLAMED}
+    assert "(in 3 tests)" in told[line_of("    return start + model(x)")]
+
+
+def test_hypothesis_threads_and_fixtures(warm: Warm, project: Path) -> None:
+    _, printed, outcomes = run(warm, project, "--devlint-on=cuda", tests="other/test_other.py")
     assert {name for name, outcome in outcomes.items() if outcome != "passed"} == {
         "test_other.test_drawn_total"
     }
     assert causes_in(printed) == {place_of("    return start + model(x)"): 1}
 
 
-def test_examples_in_docstrings(project: Path) -> None:
+def test_examples_in_docstrings(warm: Warm, project: Path) -> None:
     options = ("--devlint-on=cuda", "--doctest-modules")
-    _, printed, outcomes = run(project, *options, tests="documented.py")
+    _, printed, outcomes = run(warm, project, *options, tests="documented.py")
     failed = {name for name, outcome in outcomes.items() if outcome != "passed"}
     assert failed == {"documented.documented.shifted"}
     assert "documented.py:18 (in 1 test)" in printed
 
 
-def test_mistakes_in_json_and_in_the_xml_of_pytest(project: Path) -> None:
+def test_mistakes_in_json_and_in_the_xml_of_pytest(warm: Warm, project: Path) -> None:
     file = ("--devlint-output-file=found.json", "--devlint-output-format=json")
-    run(project, "--devlint-on=cuda", *file)
+    run(warm, project, "--devlint-on=cuda", *file)
     found = json.loads((project / "found.json").read_text())
     assert {f"{os.path.relpath(each['filename'], project)}": 0 for each in found} == {
         "package/__init__.py": 0
@@ -542,22 +567,9 @@ def test_mistakes_in_json_and_in_the_xml_of_pytest(project: Path) -> None:
     assert properties["test_where_it_is", "devlint_not_taken_along"] == "looks at a device"
 
 
-def test_mistakes_in_a_file_of_processes(project: Path) -> None:
-    pytest.importorskip("xdist")
-    options = ("--devlint-output-file=found.sarif", "--devlint-output-format=sarif")
-    run(project, "--devlint-on=cuda", "-n", "2", *options)
-    (found,) = json.loads((project / "found.sarif").read_text())["runs"]
-    told = {
-        each["locations"][0]["physicalLocation"]["region"]["startLine"]: each["message"]["text"]
-        for each in found["results"]
-    }
-    assert told.keys() == {line_of(text) for text, _ in BLAMED}
-    assert "(in 3 tests)" in told[line_of("    return start + model(x)")]
-
-
 @pytest.mark.parametrize("kind", ["mps", "xpu"])
-def test_other_accelerators(project: Path, kind: str) -> None:
-    _, printed, _ = run(project, f"--devlint-on={kind}")
+def test_other_accelerators(warm: Warm, project: Path, kind: str) -> None:
+    _, printed, _ = run(warm, project, f"--devlint-on={kind}")
     assert causes_in(printed) == CAUSES
 
 
@@ -570,8 +582,8 @@ def test_other_accelerators(project: Path, kind: str) -> None:
     ],
 )
 def test_mistakes_of_the_command_line_are_told(
-    project: Path, options: list[str], text: str
+    warm: Warm, project: Path, options: list[str], text: str
 ) -> None:
-    done = started(project, *options)
-    assert done.returncode == 4
-    assert text in done.stderr
+    done = started(warm, project, *options)
+    assert done.code == 4
+    assert text in done.err
