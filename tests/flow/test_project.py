@@ -732,3 +732,99 @@ def test_a_name_that_is_bound_twice_has_its_last_value(tree: Tree) -> None:
         }
     )
     assert tree.lint("use.py") == []
+
+
+REGISTRY = """
+    import torch
+
+    SCHEDULES = {}
+
+    def register(name):
+        def keep(function):
+            SCHEDULES[name] = function
+            return function
+        return keep
+
+    @register("linear")
+    def linear(n):
+        return torch.linspace(0, 1, n)
+
+    @register("there")
+    def there(n):
+        return torch.linspace(0, 1, n, device="mps")
+
+    def build(kind="linear"):
+        return SCHEDULES[kind](3)
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "is_elsewhere"),
+    [
+        ("build()", True),
+        ('build("linear")', True),
+        ('build("there")', False),
+        ('SCHEDULES["linear"](3)', True),
+        ('SCHEDULES["there"](3)', False),
+        ('SCHEDULES["absent"](3)', False),
+    ],
+)
+def test_a_registry_that_decorators_fill(tree: Tree, made: str, is_elsewhere: bool) -> None:
+    tree.write({"helpers.py": REGISTRY, "train.py": using("from helpers import *", made)})
+    assert ("DEV202:7" in tree.lint("train.py")) == is_elsewhere
+
+
+CHAIN = {
+    "trainer.py": """
+        class Trainer:
+            def __init__(self, net, problem):
+                self.net, self.problem = net, problem
+
+            def run(self, steps):
+                for _ in range(steps):
+                    self.problem.total(self.net)
+    """,
+    "problem.py": """
+        class Problem:
+            def __init__(self, shape, device):
+                self.shape, self.device = shape, device
+
+            def edges(self, net):
+                points = self.shape.edges(self.device)
+                return (net(points) - self.shape.values()).square().mean()
+
+            def total(self, net):
+                return 2 * self.edges(net)
+    """,
+    "shapes.py": """
+        import torch
+
+        class Square:
+            def edges(self, device):
+                return torch.rand(8, 2, device=device)
+
+            def values(self):
+                return torch.linspace(0, 1, 8)
+    """,
+    "main.py": """
+        import torch
+        from problem import Problem
+        from shapes import Square
+        from torch import nn
+        from trainer import Trainer
+
+        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        problem = Problem(Square(), device)
+        Trainer(nn.Linear(2, 1).to(device), problem).run(3)
+    """,
+}
+
+
+@pytest.mark.parametrize(("statements", "is_followed"), [(0, True), (16, False)])
+def test_short_functions_are_followed_far(tree: Tree, statements: int, is_followed: bool) -> None:
+    tree.write(CHAIN)
+    text = (tree.root / "problem.py").read_text()
+    head = "def edges(self, net):\n"
+    more = "".join(f"        x{number} = {number}\n" for number in range(statements))
+    (tree.root / "problem.py").write_text(text.replace(head, head + more))
+    assert ("DEV202:10" in tree.lint("main.py")) == is_followed

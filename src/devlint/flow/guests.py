@@ -85,12 +85,14 @@ class Guest(dict[str, Value]):
 
     def _settle(self, name: str, below: int | None = None) -> None:
         """Run what has to do with a name, or only what of it stands above a place. A statement may
-        bind other names as well: what bound those above it comes first, as it does in the file."""
+        bind other names as well: what bound those above it comes first, as it does in the file.
+        What stands below one that is running hasn't run yet."""
+        running = self._running[-1] if self._running else None
         for place in self._outline.mentions[name]:
             if below is not None and place >= below:
                 break
             if place not in self._inquiries:
-                if self._is_too_early(place):
+                if running is not None and place > running:
                     continue
                 self._find_out(place, name)
             self._watch.rely_on(self._inquiries[place])
@@ -107,12 +109,6 @@ class Guest(dict[str, Value]):
             finally:
                 self._running.pop()
         self.stamps.update(self._watch.stamped(inquiry.consulted - self.stamps.keys()))
-
-    def _is_too_early(self, place: int) -> bool:
-        """Whether a statement has to do with what one above it is just about to bind: it would run
-        before that, and be overwritten."""
-        names, bound = self._outline.names[place], self._outline.bound
-        return any(above < place and bound[above] & names for above in self._running)
 
     def _run(self, place: int) -> None:
         names = self._outline.names[place]

@@ -137,7 +137,12 @@ def _can_be_followed(frame: Frame, closure: Closure, positional: list[Value]) ->
         return False
     if isinstance(closure.node, ir.Lambda):
         return True
-    return not closure.node.is_async and closure.file.scan(closure.node).is_short
+    is_far = closure.file is not frame.world.home and frame.depth >= _FAR
+    return not closure.node.is_async and closure.file.scan(closure.node).is_short(is_far)
+
+
+_FAR = 2
+"""So many calls away, only short functions of other files are followed."""
 
 
 def _goes_into_parts(around: Frame, closure: Closure, positional: list[Value]) -> bool:

@@ -221,7 +221,7 @@ def _sets_up(info: ClassInfo, name: str, method: ir.Function) -> bool:
     if name in (*CONSTRUCTORS, "forward") or is_of_one_test(info, method):
         return False
     scan, init = info.file.scan(method), info.methods.get("__init__")
-    if init is not None and name in info.file.scan(init).self_calls and scan.is_short:
+    if init is not None and name in info.file.scan(init).self_calls and scan.is_short(False):
         return False
     return bool(scan.self_moves or scan.makes)
 

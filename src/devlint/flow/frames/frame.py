@@ -30,7 +30,7 @@ from devlint.model import ir
 _MEANS_THE_SAME = frozenset((CUDA_AVAILABLE, ACCELERATOR_CHOSEN, HOST_CHOSEN))
 
 _DEEPEST_CALL = 4
-_DEEPEST_GUEST = 2
+_DEEPEST_GUEST = 5
 
 
 @dataclass(slots=True, eq=False, repr=False)

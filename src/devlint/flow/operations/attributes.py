@@ -232,7 +232,7 @@ def _identified(node: ir.Attribute, base: Value, value: Value) -> Value:
     if value.trait and value.trait not in CHOICES:
         return value
     text = f"{node.value.id}.{node.attr}"
-    if value.kind is Kind.DEVICE and value.device == UNKNOWN:
+    if (value.kind is Kind.DEVICE or value.trait in CHOICES) and value.device == UNKNOWN:
         return value.but(device=Symbol(text, text))
     return path_value(text) if value == NOTHING else value
 

@@ -17,6 +17,7 @@ from devlint.flow.frames.protocols import runs_again
 from devlint.flow.modules.holdings import inherits_buffer
 from devlint.flow.modules.placement import forget_optimizer, is_registered, outermost, place_module
 from devlint.flow.operations import graphs
+from devlint.flow.syntax.walk import first_parameter
 from devlint.model import ir
 
 
@@ -44,7 +45,7 @@ def store(frame: Frame, node: ir.Attribute, value: Value, statement: ir.Stmt) ->
         return
     if base.trait is not Trait.SELF:
         frame.world.written.add(node.attr)
-    if is_module and isinstance(source, ClassInfo) and (frame.tells or _is_constructor(frame)):
+    if is_module and isinstance(source, ClassInfo) and (frame.tells or _is_made(frame)):
         operand = frame.operand(_written(statement, node), value)
         noted = frame.world.stores if frame.tells else frame.world.inherited
         stores = noted.setdefault((source, node.attr), [])
@@ -66,7 +67,7 @@ def store(frame: Frame, node: ir.Attribute, value: Value, statement: ir.Stmt) ->
             )
         )
     if found is not None and base.kind in (Kind.MODULE, Kind.INSTANCE):
-        if not is_module and value.kind in (Kind.TENSOR, Kind.PLACED):
+        if not is_module and value.kind in (Kind.TENSOR, Kind.PLACED) and not _is_own(frame, node):
             _fill_by_hand(frame, base, value)
             found = frame.object(base) or found
         before = found.entries.get(node.attr)
@@ -121,8 +122,17 @@ def _is_made_anew(frame: Frame, value: Value | None) -> bool:
     return again and value is not None and is_registered(value)
 
 
-def _is_constructor(frame: Frame) -> bool:
-    return isinstance(frame.function, ir.Function) and frame.function.name == "__init__"
+def _is_made(frame: Frame) -> bool:
+    """Whether a constructor runs, or what it calls."""
+    functions = [each.function for each in frame.chain()]
+    return any(isinstance(each, ir.Function) and each.name == "__init__" for each in functions)
+
+
+def _is_own(frame: Frame, node: ir.Attribute) -> bool:
+    """Whether a method writes to its own object: then it has just what the method says."""
+    owner = frame.owner if isinstance(frame.function, ir.Function) else None
+    this = first_parameter(frame.function) if owner is not None else None
+    return this is not None and isinstance(node.value, ir.Name) and node.value.id == this
 
 
 def _fill_by_hand(frame: Frame, module: Value, value: Value) -> None:

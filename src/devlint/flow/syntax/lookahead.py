@@ -17,8 +17,8 @@ class Outline:
     """The top level of a file.
 
     `binds` are the names that it binds; `bound` those that each statement binds, `names` those
-    that it binds or reads, where functions and classes read none; `mentions` the places of the
-    statements, by name.
+    that it binds or reads, where functions and classes read none but what their decorators change;
+    `mentions` the places of the statements, by name.
     """
 
     body: ir.Body
@@ -40,10 +40,13 @@ def outline(module: ir.Module) -> Outline:
     bound: list[frozenset[str]] = []
     names: list[frozenset[str]] = []
     mentions: dict[str, tuple[int, ...]] = {}
+    own: dict[str, ir.Stmt] = {}
     for place, statement in enumerate(module.body):
         is_run = not (isinstance(statement, ir.If) and _is_main(statement.test))
         binds = frozenset(_bound(statement) if is_run else ())
-        found = binds | _read(statement) if is_run else binds
+        found = binds | _read(statement) | _decorated(statement, own) if is_run else binds
+        if not isinstance(statement, (ir.Import, ir.ImportFrom)):
+            own.update(dict.fromkeys(binds, statement))
         bound.append(binds)
         names.append(found)
         for name in found:
@@ -74,6 +77,16 @@ def _bound(statement: ir.Stmt) -> Iterator[str]:
                 yield from names_in(target)  # `x` of `x.a = ...`, too: that changes what `x` is
     for inner in inner_statements(statement):
         yield from _bound(inner)
+
+
+def _decorated(statement: ir.Stmt, own: dict[str, ir.Stmt]) -> set[str]:
+    """The names that decorators of the file itself have to do with: one may put what it decorates
+    into a registry."""
+    if not isinstance(statement, (ir.Function, ir.Class)):
+        return set()
+    names = {name for each in statement.decorators for name in names_in(each) if name in own}
+    functions = [own[name] for name in names if isinstance(own[name], ir.Function)]
+    return names.union(*map(names_in, functions))
 
 
 def _read(statement: ir.Stmt) -> set[str]:
