@@ -828,3 +828,40 @@ def test_short_functions_are_followed_far(tree: Tree, statements: int, is_follow
     more = "".join(f"        x{number} = {number}\n" for number in range(statements))
     (tree.root / "problem.py").write_text(text.replace(head, head + more))
     assert ("DEV202:10" in tree.lint("main.py")) == is_followed
+
+
+PARTS = """
+    import torch
+    from torch import nn
+
+    class Source:
+        def draw(self):
+            return torch.ones(3)
+
+    class Engine:
+        def __init__(self, source):
+            self.source = source
+            self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+            self.net = nn.Linear(3, 1).to(self.device)
+
+        def step(self):
+            return self.net(self.source.draw())
+"""
+PROGRAM = """
+    from parts import Engine, Source
+
+    def main():
+        engine = Engine(Source())
+        engine.step()
+
+    if __name__ == "__main__":
+        main()
+"""
+
+
+def test_a_program_that_names_nothing_of_pytorch(tree: Tree) -> None:
+    tree.write({"parts.py": PARTS, "run.py": PROGRAM})
+    assert tree.lint("run.py") == ["DEV201:6"]
+    assert tree.lint("parts.py") == []
+    tree.write({"parts.py": PARTS.replace("draw())", "draw().to(self.device))")})
+    assert tree.lint("run.py") == []

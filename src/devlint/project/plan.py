@@ -19,12 +19,13 @@ _SIGNS = re.compile(
     "|".join((
         r"torch", r"lightning", r"accelerate", r"timm", r"cuda", r"\.to\(", r"\.cpu\(",
         r"\.numpy\(", r"\.device\b", r"get_device", r"register_buffer", r"load_url",
-        r"load_state_dict_from_url",
+        r"load_state_dict_from_url", r"__main__",
     )).encode(),
     re.IGNORECASE,
 )  # fmt: skip
 """A file in which none of these patterns occurs, nor a user's row, holds nothing that a rule reads:
-it is only parsed by Python itself."""
+it is only parsed by Python itself. A program that names nothing of PyTorch may still bring together
+what other files make."""
 _WORD = re.compile(rb"[\w\x80-\xff]+")
 
 _OTHER_FRAMEWORKS = re.compile(
