@@ -362,7 +362,8 @@ code = main(sys.argv[1:])
 heavy = [name for name in sys.modules if name.split(".")[0] in ("libcst", "rich", "torch")]
 ours = [name for name in sys.modules if name in ("devlint.lint", "devlint.config.rulebook",
         "devlint.flow.interpreter", "devlint.torchapi.table", "devlint.fix.applying",
-        "devlint.driver.pool")]
+        "devlint.driver.pool", "devlint.source.notebooks", "devlint.source.parsing",
+        "devlint.policy")]
 print(heavy + ours, file=sys.stderr)
 sys.exit(code)
 """
@@ -380,6 +381,9 @@ def test_a_warm_run_imports_neither_libcst_nor_rich_nor_the_interpreter(project:
     assert runs[1].stderr == "[]\n"
     assert runs[0].stdout == runs[1].stdout
     assert "DEV304" in runs[1].stdout
+    shown = subprocess.run([*command[:3], "."], cwd=project.folder, capture_output=True, text=True)
+    assert 'torch.device("gpu")' in shown.stdout  # the line that the finding is about
+    assert shown.stderr == "[]\n"
 
 
 MAKES = "import torch\n\n\ndef make(n):\n    return torch.zeros(n)\n"

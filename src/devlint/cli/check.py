@@ -12,7 +12,6 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from devlint import policy
 from devlint.cli import many
 from devlint.cli.arguments import UsageError, environment_values, layer_values
 from devlint.cli.output import report, shown_diffs
@@ -190,6 +189,8 @@ def _unsifted(
 
 
 def _everything(settings: Settings) -> Settings:
+    from devlint import policy
+
     off = dict(settings.policy) | dict.fromkeys(policy.rows(), False)
     return replace(settings, policy=tuple(sorted(off.items())), pedantic=True)
 

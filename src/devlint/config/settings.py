@@ -6,14 +6,12 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import reprlib
 from collections.abc import Iterable, Mapping
 from dataclasses import Field, dataclass, field, fields
 from typing import Any
 
-from devlint import policy
 from devlint.config.patterns import is_pattern, rebase
 from devlint.config.shapes import LEVELS, Shape, is_extension
 from devlint.safety import files
@@ -318,6 +316,8 @@ def file_keys() -> dict[str, Field[Any]]:
 
 def nearest(word: str, known: Iterable[str], alike: float = 0.6) -> str:
     """`; did you mean "x"?` for the known word most alike, "" where none is alike enough."""
+    import difflib  # a run in which all words are known does without
+
     matches = difflib.get_close_matches(word, sorted(known), n=1, cutoff=alike)
     return f'; did you mean "{matches[0]}"?' if matches else ""
 
@@ -374,6 +374,8 @@ def _checked(
                         f"{source}: `{prefix}{key}`: `{brief(pattern)}` is no pattern"
                     )
         if key == "policy" and isinstance(value, dict):
+            from devlint import policy  # other configurations need none of it
+
             for name in sorted(value.keys() - set(policy.names())):
                 raise SettingsError(
                     f"{source}: `{prefix}{key}` has no row `{brief(name)}`"

@@ -25,7 +25,7 @@ def stamp() -> str:
     hashed = hashlib.blake2b(f"{__version__} {sys.version_info[:2]}".encode(), digest_size=16)
     for folder in (here, pages):
         for path in _files(folder):
-            with open(path, "rb") as file:
+            with open(path, "rb", buffering=0) as file:
                 data = file.read()
             name = path.removeprefix(folder).replace(os.sep, "/")
             hashed.update(f"\0{name}\0{len(data)}\0".encode())

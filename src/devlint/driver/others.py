@@ -8,14 +8,18 @@ from collections import ChainMap
 from collections.abc import Iterable, Mapping, Sequence
 
 from devlint.driver.cache import Entry, content
-from devlint.safety.files import UNSEEN, Look, look
+from devlint.safety.files import Look, look
 
 
 class Others:
-    """What the files hold that results hang on, each looked at once."""
+    """What the files hold that results hang on, each looked at once: `seen` are those that have
+    been, by path."""
 
-    def __init__(self, entries: Iterable[Mapping[str, Sequence[Entry]]]) -> None:
+    def __init__(
+        self, entries: Iterable[Mapping[str, Sequence[Entry]]], seen: Mapping[str, Look]
+    ) -> None:
         self._entries = ChainMap(*map(dict, entries))
+        self._seen = seen
         self._contents: dict[str, str] = {}
         self._verdicts: dict[str, bool] = {"": True}
 
@@ -24,23 +28,19 @@ class Others:
         verdict = self._verdicts.get(consulted)
         if verdict is None:
             known = json.loads(consulted)
-            verdict = all(self._content(path) == was for path, was in known.items())
+            for path in known.keys() - self._contents.keys():
+                self._contents[path] = self._content(path)
+            verdict = known.items() <= self._contents.items()
             self._verdicts[consulted] = verdict
         return verdict
 
     def _content(self, path: str) -> str:
-        found = self._contents.get(path)
-        if found is None:
-            seen = _look(path)
-            same = (entry for entry in self._entries.get(path, ()) if entry.look == seen)
-            entry = next(same, None) if seen.tells else None
-            found = content(path) if entry is None else entry.digest
-            self._contents[path] = found
-        return found
-
-
-def _look(path: str) -> Look:
-    try:
-        return look(os.stat(path))
-    except OSError:
-        return UNSEEN
+        if not path.endswith(".py"):
+            return content(path)
+        try:
+            seen = self._seen.get(path) or look(os.stat(path))
+        except OSError:
+            return ""  # most of these are modules that aren't there
+        same = (entry for entry in self._entries.get(path, ()) if entry.look == seen)
+        entry = next(same, None) if seen.tells else None
+        return content(path) if entry is None else entry.digest

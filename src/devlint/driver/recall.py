@@ -36,7 +36,7 @@ def recall(sources: Sequence[Source], keys: dict[Settings, str], cache: Cache) -
     """What the cache knows of each unchanged file, by path."""
     recalled: dict[str, Entry] = {}
     entries = {key: cache.entries(key) for key in set(keys.values())}
-    others = Others(entries.values())
+    others = Others(entries.values(), {source.path: source.look for source in sources})
     last: Settings | None = None
     known: dict[str, list[Entry]] = {}
     for source in sources:

@@ -116,7 +116,7 @@ class Checker:
 
     def __init__(self, contents: Mapping[str, Read]) -> None:
         self._contents = contents
-        self._others = Others(())
+        self._others = Others((), {})
 
     def checked(self, source: Source, outcome: Outcome) -> Outcome:
         """What came of a file, or that it counts for nothing."""

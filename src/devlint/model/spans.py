@@ -9,12 +9,23 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable
+from itertools import accumulate, count
+from operator import add
 
 from devlint.model.findings import Edit, Span
 
 _BREAK = re.compile(r"\r\n?|\n")
 _CONTINUATION = bytes(range(0x80, 0xC0))
 """The bytes of UTF-8 that begin no character."""
+
+
+def _rows(text: str) -> tuple[list[int], list[int]]:
+    """Where the rows of a text start, and where they end without their line breaks."""
+    if "\r" not in text:  # three times as fast as to look for breaks of all kinds
+        ends = list(map(add, accumulate(map(len, text.split("\n"))), count()))
+        return [0, *map((1).__add__, ends[:-1])], ends
+    breaks = [match.span() for match in _BREAK.finditer(text)]
+    return [0, *(end for _, end in breaks)], [*(start for start, _ in breaks), len(text)]
 
 
 class LineIndex:
@@ -28,9 +39,7 @@ class LineIndex:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        breaks = [match.span() for match in _BREAK.finditer(text)]
-        self._starts = [0, *(end for _, end in breaks)]
-        self._ends = [*(start for start, _ in breaks), len(text)]
+        self._starts, self._ends = _rows(text)
         self._last = (0, "")  # the row whose text was asked for, which may be long, and that text
 
     @property

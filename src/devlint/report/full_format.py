@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from devlint.config.rulebook import page_url
 from devlint.model.findings import Confidence, Finding, Fix, Safety
 from devlint.model.spans import LineIndex
 from devlint.report.cells import excerpt
@@ -37,7 +36,7 @@ def _diagnostic(
 ) -> list[Line]:
     """A finding with the source of its file, and of the file that its fix changes."""
     style = level_style(finding.level)
-    linked = f"{style} {page_url(finding.name)}" if links else style
+    linked = f"{style} {_page_url(finding.name)}" if links else style
     span = finding.span
     digits = _digits(finding)
     lines: list[Line] = [
@@ -66,6 +65,12 @@ def _diagnostic(
     if fixed is not None and finding.fix is not None:
         lines += _diff(fixed, finding.fix, digits, finding)
     return lines
+
+
+def _page_url(name: str) -> str:
+    from devlint.config.rulebook import page_url  # output that isn't a terminal's has no links
+
+    return page_url(name)
 
 
 def _digits(finding: Finding) -> int:

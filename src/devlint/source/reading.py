@@ -1,5 +1,5 @@
-"""The way in to a document. LibCST, which takes longer to load than a small file to lint, is loaded
-for the first file that needs it."""
+"""The way in to a document. What reads a kind of files is loaded for the first one: LibCST takes
+longer to load than a small file to lint."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 from devlint.safety.files import MARKDOWN, NOTEBOOK, PYTHON, language_of
 from devlint.source.encoding import decode
 from devlint.source.errors import SourceError
-from devlint.source.notebooks import read_notebook
-from devlint.source.parsing import parsed
 from devlint.source.script import Script
 
 if TYPE_CHECKING:
@@ -25,11 +23,17 @@ def read_script(data: bytes, filename: str, language: str = "") -> Script:
         from devlint.source.markdown import read_markdown  # loads a parser of Markdown
 
         return read_markdown(data)
-    return read_notebook(data) if language == NOTEBOOK else decode(data)
+    if language == NOTEBOOK:
+        from devlint.source.notebooks import read_notebook
+
+        return read_notebook(data)
+    return decode(data)
 
 
 def read_document(data: bytes, filename: str, language: str = "") -> Document:
     """Read a file. Raises `SourceError`, also for what is nested too deeply."""
+    from devlint.source.parsing import parsed
+
     script = read_script(data, filename, language)
     parsed(script.text)
     return document_of(script, filename)
@@ -46,6 +50,8 @@ def document_of(script: Script, filename: str, read: str | None = None) -> Docum
 def syntax_error(data: bytes, filename: str = "", language: str = "") -> SourceError | None:
     """Why a file can't be read, or None, without making a document of it, which takes ten times as
     long."""
+    from devlint.source.parsing import parsed
+
     try:
         parsed(read_script(data, filename, language).text)
     except SourceError as error:
