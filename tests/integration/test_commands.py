@@ -141,11 +141,13 @@ def test_as_many_tests_run_at_once_as_there_are_cores(installed: tuple[str, str]
 
 
 @needs_make
-def test_all_tests_run_in_one_of_two_targets(installed: tuple[str, str]) -> None:
-    most, others = (
+def test_all_tests_run_in_one_of_three_targets(installed: tuple[str, str]) -> None:
+    most, *others = (
         make(*installed, "--dry-run", target).stdout.split()
-        for target in ("test", "test-operators")
+        for target in ("test", "test-metamorphic", "test-operators")
     )
-    assert most[-2:] == ["--ignore", others[-1]]
-    assert (ROOT / others[-1]).is_file()
-    assert others[:-1] == most[:-2]
+    command, modules = most[:-4], most[-3::2]
+    assert most[-4::2] == ["--ignore", "--ignore"]
+    for other, module in zip(others, modules, strict=True):
+        assert other == [*command, module]
+        assert (ROOT / module).is_file()
