@@ -30,7 +30,7 @@ def test_a_meeting_of_which_all_is_known_is_decided() -> None:
 
 def test_what_a_call_decides_is_decided() -> None:
     text = "import torch\n\ndef shift(x, y):\n    return torch.add(x, y)\n"
-    assert coverage(text) == Coverage.of(0, {"`x`": 1})
+    assert coverage(text) == Coverage.of(0, {"`y`": 1})
     called = f"{text}\nshift(torch.ones(3, 3), torch.ones(3, 3))\n"
     assert coverage(called) == Coverage.of(1, {})
 

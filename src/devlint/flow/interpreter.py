@@ -10,7 +10,7 @@ from devlint.flow.bodies.classes import mark_mixins
 from devlint.flow.bodies.expressions import EVALUATORS, evaluate, watched
 from devlint.flow.bodies.functions import invoke, run_alone
 from devlint.flow.bodies.methods import run_class
-from devlint.flow.calls.callers import calls_tell, is_for_the_file
+from devlint.flow.calls.callers import calls_tell
 from devlint.flow.calls.host_functions import without_host_functions
 from devlint.flow.conditions.guards import guard_of_file
 from devlint.flow.domain.devicestring import BACKENDS
@@ -35,7 +35,7 @@ from devlint.flow.operations.batches import without_unproven
 from devlint.flow.project import Project
 from devlint.flow.surroundings import Surroundings, Text, runs_on_host
 from devlint.flow.syntax.imports import imported, spelled
-from devlint.flow.syntax.parts import parts, with_parts
+from devlint.flow.syntax.parts import is_private, parts, with_parts
 from devlint.flow.syntax.scan import scan
 from devlint.flow.syntax.seen import Scan
 from devlint.flow.syntax.testing import holds_tests
@@ -197,7 +197,7 @@ def _run_rest(world: World, top: Frame) -> None:
             closure, around, known = world.pending[done]
             done += 1
             if calls_tell(closure):
-                later = own if is_for_the_file(closure.file, closure.name) else public
+                later = own if is_private(closure.name) else public
                 later.add(closure, around, known)
                 continue
         elif public.all or own.all:

@@ -61,6 +61,8 @@ class Dims(str, Enum):
     """Never 0-dimensional."""
     SHAPE = "shape"
     """0-dimensional only if the size given (the first argument, or `size`) is empty."""
+    DRAWN = "drawn"
+    """0-dimensional unless a `size` is given."""
     DATA = "data"
     """As the data: 0-dimensional for a number, not for a list with something in it."""
     REDUCE = "reduce"

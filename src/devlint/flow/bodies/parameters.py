@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from devlint.flow.bodies.annotations import annotated, is_tensor, loader, placed_inside
+from devlint.flow.bodies.annotations import annotated, loader, placed_inside
 from devlint.flow.calls.callers import may_be_given, setting
 from devlint.flow.conditions import unions
 from devlint.flow.domain.derivation import Sort
@@ -73,17 +73,9 @@ def _may_be_given_accelerators(frame: Frame, function: ir.Function) -> bool:
     """Whether the arguments of a function may be on an accelerator for all that is known.
 
     What makes a module runs on the host, and so does what makes data; a function inside of another
-    is called there and followed there; a file that never speaks of devices leaves its plain
-    functions on the host, unless they say that they take tensors.
+    is called there and followed there.
     """
-    if frame.scopes or (function.name == "__init__" and _makes_on_host(frame.owner)):
-        return False
-    return (
-        frame.file.speaks_of_devices
-        or frame.role in (Role.MODULE, Role.MANAGED)
-        or any(is_tensor(frame, p.annotation) for p in function.params if p.annotation)
-        or bool(frame.file.scan(function).documented)
-    )
+    return not frame.scopes and not (function.name == "__init__" and _makes_on_host(frame.owner))
 
 
 def _makes_on_host(owner: ClassInfo | None) -> bool:

@@ -60,11 +60,15 @@ def place_parts(info: ClassInfo, frame: Frame, this: Value) -> None:
 
 
 def leave_open(frame: Frame, this: Value) -> None:
-    """A base that isn't seen may be a module, or move what its subclasses make: a module that
-    nobody moved is anywhere."""
-    for value in frame.state.heap[this.data].entries.values():
+    """A base that isn't seen may be a module, or move what its subclasses make: a module, a
+    parameter or a buffer that nobody moved is anywhere."""
+    found = frame.state.heap[this.data]
+    for value in found.entries.values():
         if value.kind is Kind.MODULE and only_host(held_place(frame, value)):
             place_module(frame, value, UNKNOWN)
+    left = {n: v for n, v in found.entries.items() if is_registered(v) and only_host(v.device)}
+    moved = {name: value.but(device=UNKNOWN) for name, value in left.items()}
+    frame.state.heap[this.data] = replace(found, entries={**found.entries, **moved})
 
 
 def _registered(info: ClassInfo, frame: Frame, name: str, value: Value) -> Value:

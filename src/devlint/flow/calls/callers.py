@@ -42,16 +42,11 @@ def is_out_of_use(info: ClassInfo, name: str) -> bool:
     )
 
 
-def is_for_the_file(file: File, name: str) -> bool:
-    """Whether the calls in its file tell where a function's arguments are."""
-    return is_private(name) or not file.speaks_of_devices
-
-
 def calls_tell(closure: Closure) -> bool:
     """Whether the calls in its file may tell something of a function's arguments."""
     if not closure.scopes and closure.name not in _CALLED_BY_OTHERS:
         return not closure.name.startswith("__")
-    return is_for_the_file(closure.file, closure.name)
+    return is_private(closure.name)
 
 
 def remember_call(frame: Frame, closure: Closure, args: Arguments, has_receiver: bool) -> None:
@@ -61,7 +56,7 @@ def remember_call(frame: Frame, closure: Closure, args: Arguments, has_receiver:
         return  # that file tells of it
     if not isinstance(function, ir.Function) or not calls_tell(closure):
         return
-    own = is_for_the_file(closure.file, function.name)
+    own = is_private(function.name)
     plain = closure.owner is not None and closure.owner.role is Role.PLAIN
     little = not own and is_trial(frame)
     if not little or _is_of_program(frame) or _is_of_tests(frame):

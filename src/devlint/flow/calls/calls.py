@@ -44,9 +44,6 @@ from devlint.model import ir
 _ONLY_MODULES = frozenset("parameters named_parameters buffers named_buffers state_dict".split())
 """Methods by which something that was moved proves to be a module."""
 
-_SAME_ARRAY = frozenset(("astype", "copy", "transpose", "reshape", "flatten", "clip", "round"))
-"""Methods of arrays that give an array with as many rows, or with another shape."""
-
 _OF_SCALERS = frozenset(("step", "unscale_"))
 """What a gradient scaler is asked to do with an optimizer."""
 
@@ -187,10 +184,11 @@ def _call_method(
         return fields.replaced(frame, node, base, args)
     if kind.is_container or _is_dict_of_modules(frame, base, attr):
         return containers.method(frame, node, attr, base, args)
-    if kind is Kind.NDARRAY and attr in arrivals.OF_ARRAYS:
-        arrivals.read(frame, node, (func.value, base))
-    if kind is Kind.NDARRAY and attr in _SAME_ARRAY:
-        return base
+    if kind is Kind.NDARRAY:
+        if attr in arrivals.OF_ARRAYS:
+            arrivals.read(frame, node, (func.value, base))
+        row = frame.world.table.get(f"numpy.ndarray.{attr}")
+        return NOTHING if row is None else transfer.apply(frame, node, row, args)
     if attr in _ONLY_MODULES and (kind is Kind.PLACED or base.trait is Trait.IF_MODULE):
         row = frame.world.table.get(f"torch.nn.Module.{attr}")
         args = replace(args, receiver=(func.value, base.but(kind=Kind.PLACED, trait=None)))

@@ -46,12 +46,11 @@ def _create(use: Use) -> Value:
             use.frame.state.wait()  # the data is copied there
         owner = _stored_device(use)
         given = use.find(row.device)
-        if (
-            owner is None and given is not None and given[1].origin in MADE
-        ):  # `device=y.device` of a fresh `y`
+        if owner is None and given is not None and _is_fresh(given[1]):  # `device=y.device`
+            origin = given[1].origin if given[1].origin in MADE else Origin.DEFAULT
             return given[1].but(
-                kind=Kind.TENSOR, device=device, data=None, scalar=scalar, grad=grad, trait=trait,
-                trace=Step(Sort.BESIDE, use.node, given[1].trace, device),
+                kind=Kind.TENSOR, device=device, data=None, origin=origin, scalar=scalar, grad=grad,
+                trait=trait, trace=Step(Sort.BESIDE, use.node, given[1].trace, device),
             )  # fmt: skip
         return Value(
             Kind.TENSOR, device, owner, Origin.STALE if owner else Origin.MOVED, scalar, grad,
@@ -86,6 +85,12 @@ def _create(use: Use) -> Value:
             Kind.TENSOR, named, origin=Origin.HOST_DATA, scalar=scalar, grad=grad, trace=trace
         )
     return _default(use, scalar, grad, trait)
+
+
+def _is_fresh(named: Value) -> bool:
+    """Whether a device is that of something that was made on its own, or of a module that nobody
+    has moved yet."""
+    return named.origin in MADE or (named.origin is Origin.FOLLOWS and named.device == CPU)
 
 
 _TAKES_TENSORS = ("torch.tensor", "torch.as_tensor", "torch.asarray")

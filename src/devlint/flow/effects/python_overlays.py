@@ -268,6 +268,11 @@ def _load_array(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value
     return Value(Kind.NDARRAY) if plain and not args.unpacked else NOTHING
 
 
+def _numpy_random(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """`numpy.random.default_rng(seed)`: what it is asked for is what the module gives."""
+    return Value(Kind.LIBRARY, data="numpy.random")
+
+
 def _sum(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     """`sum(losses)` is where each of them is."""
     given = args.find((0, "iterable"))
@@ -315,6 +320,7 @@ PYTHON_OVERLAYS: Mapping[str, Overlay] = {
     "list": _iterate,
     "load_array": _load_array,
     "next": _next,
+    "numpy_random": _numpy_random,
     "range": _range,
     "reversed": _iterate,
     "set": _iterate,

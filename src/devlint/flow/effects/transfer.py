@@ -65,7 +65,8 @@ def _array(use: Use) -> Value:
         return value
     if use.row.wraps and not all(given.kind in _ARRAYS for _, given in use.args.all):
         return NOTHING
-    return value.but(scalar=dimensions(use.args, use.row))
+    array = NOTHING if use.args.receiver is None else use.args.receiver[1]
+    return value.but(scalar=dimensions(use.args, use.row, array), data=array.data)
 
 
 def _move(use: Use) -> Value:
@@ -101,6 +102,8 @@ def _at(value: Value, device: Device, told: Step) -> Value:
 def _join(use: Use) -> Value:
     row = use.row
     arguments = operands(use, row.operands)
+    if not row.or_numbers:
+        arguments = [(node, _proved(value)) for node, value in arguments]
     name = row.name.replace("torch.nn.functional.", "F.").replace("torch.Tensor.", "")
     number = row.or_numbers and any(_may_be_number(value) for _, value in arguments)
     free = row.free_scalars or number
@@ -115,6 +118,11 @@ def _join(use: Use) -> Value:
     scalar = dimensions(use.args, row, value)
     value = value.but(kind=kind, scalar=scalar)
     return parts(use, value)
+
+
+def _proved(value: Value) -> Value:
+    """What a file holds is a tensor where nothing else may be given."""
+    return value.but(kind=Kind.TENSOR, trait=None) if value.trait is Trait.LOADED else value
 
 
 def _may_be_number(value: Value) -> bool:

@@ -14,6 +14,7 @@ from devlint.flow.domain.values import (
     TENSORS,
     Kind,
     OneOf,
+    Origin,
     Value,
 )
 from devlint.flow.facts import ApiRead, AttributeRead
@@ -23,7 +24,7 @@ from devlint.flow.frames.files import Bound, ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import followed, library_value, method_of, name_in
 from devlint.flow.modules.constructed import Typed, held
-from devlint.flow.modules.placement import forget_optimizer, parameter_at
+from devlint.flow.modules.placement import forget_optimizer, held_place, parameter_at
 from devlint.flow.operations import graphs
 from devlint.flow.operations.own_device import is_stateless, is_unseen, may_define, tells_own_place
 from devlint.flow.operations.unpacking import child_of
@@ -142,11 +143,14 @@ def _about_device(frame: Frame, node: ir.Attribute, base: Value) -> Value | None
         if node.attr == "device" and base.kind is not Kind.LIST:
             if base.kind is Kind.MODULE and not tells_own_place(frame, base):
                 return None
+            place, info = frame.place(base), frame.class_of(base)
+            if place == UNKNOWN and info is not None and info.method("device") is not None:
+                return None
             trait = Trait.DEVICE_OR_STRING if is_unseen(frame, base) else Trait.DEVICE_OF_TENSOR
-            return Value(
-                Kind.DEVICE, frame.place(base), trait=trait,
-                origin=base.origin, trace=base.trace,
-            )  # fmt: skip
+            if place == UNKNOWN and (made := held_place(frame, base)) == CPU:
+                # It is still being made, and whoever moves it does so later.
+                return Value(Kind.DEVICE, made, trait=trait, origin=Origin.DEFAULT)
+            return Value(Kind.DEVICE, place, trait=trait, origin=base.origin, trace=base.trace)
         if node.attr != "is_cuda":
             return None
         known = base.kind in TENSORS and isinstance(base.device, Known)
@@ -260,7 +264,7 @@ def _property(frame: Frame, info: ClassInfo, base: Value, node: ir.Attribute) ->
     """What a property computes. One named `device` of a module tells where its parameters are, by
     custom; what stands for nothing known, or for a device that only a run knows, has its identity.
     """
-    if node.attr == "device" and info.is_module:
+    if node.attr == "device" and info.is_module and frame.place(base) != UNKNOWN:
         return Value(Kind.DEVICE, frame.place(base))
     value = protocols.answer(frame, node, base, node.attr)
     named = value.kind is Kind.DEVICE and isinstance(value.device, (Known, Guarded))

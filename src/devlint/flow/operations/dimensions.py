@@ -30,6 +30,8 @@ def dimensions(
             return False
         case Dims.SHAPE:
             return _by_shape(args, row, of)
+        case Dims.DRAWN:
+            return _by_size(args, row)
         case Dims.DATA:
             return _by_data(args, row, known)
         case Dims.REDUCE:
@@ -116,6 +118,13 @@ def _by_shape(args: Arguments, row: Row, of: Value | None) -> bool | None:
     if isinstance(node, ir.Display):
         return _is_empty(node)
     return None if value.kind.is_container and value.data is None else False
+
+
+def _by_size(args: Arguments, row: Row) -> bool | None:
+    given = args.find(row.size)
+    if given is None or given[1].kind is Kind.NONE:
+        return None if args.unpacked else True
+    return _by_shape(args, row, None)
 
 
 def _is_empty(node: ir.Display) -> bool | None:

@@ -218,8 +218,6 @@ def call_module(frame: Frame, node: ir.Call, module: Given, inputs: list[Given])
     caller = frame.operand(*module)
     if caller.device == UNKNOWN:
         return UNKNOWN
-    # what never speaks of devices makes its modules where its arguments are
-    quiet = not frame.file.speaks_of_devices and frame.role is Role.PLAIN
     found = frame.object(module[1])
     if module[1].data in frame.world.filled_by_hand:
         return UNKNOWN
@@ -235,7 +233,7 @@ def call_module(frame: Frame, node: ir.Call, module: Given, inputs: list[Given])
                 batches.note_tensor(frame, expression, value)
             among = any(expression is node and value is not inner for node, inner in inputs)
             operand = replace(frame.operand(expression, value), among=among)
-            if operand.device != UNKNOWN and not (quiet and isinstance(operand.device, Symbol)):
+            if operand.device != UNKNOWN:
                 given.append(operand)
     note_meeting(frame, (caller, *given), node, shaped=takes_arrays)
     strangers = [o for o in given if difference(caller.device, o.device) is not None]

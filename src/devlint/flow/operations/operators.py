@@ -54,10 +54,10 @@ def binary(frame: Frame, node: ir.Binary | ir.Augment, left: Value, right: Value
         return _combined(frame, node, left, right)
     if Kind.NDARRAY in (left.kind, right.kind):
         arrivals.read(frame, node, (first, left), (second, right))
-        if Kind.UNKNOWN in (left.kind, right.kind) and isinstance(node, ir.Binary):
-            return NOTHING  # with a tensor it makes a tensor
+        perhaps = Kind.UNKNOWN in (left.kind, right.kind) and isinstance(node, ir.Binary)
+        trait = Trait.ANNOTATED if perhaps else None  # with a tensor of the host it makes a tensor
         shaped = any(each.kind is Kind.NDARRAY and each.scalar is False for each in (left, right))
-        return Value(Kind.NDARRAY, scalar=False if shaped and node.op != "@" else None)
+        return Value(Kind.NDARRAY, scalar=False if shaped and node.op != "@" else None, trait=trait)
     return NOTHING
 
 
