@@ -107,6 +107,8 @@ def bind(frame: Frame, target: ir.Expr, value: Value) -> None:
         loaded = value if value.trait is Trait.LOADED else None
         if value.kind is Kind.UNKNOWN:
             value = _as_used(frame, target.id, value if loaded is None else NOTHING)
+            if loaded is not None and value.kind is Kind.TENSOR:
+                value = loaded.but(kind=Kind.TENSOR, trait=None)
         if value is NOTHING and not _is_left_out(frame, target.id):
             value = path_value(local_name(frame, target.id))
             value = value if loaded is None else loaded.but(data=value.data)
