@@ -14,6 +14,7 @@ from devlint.flow.domain.values import Kind, Value
 from devlint.flow.frames.frame import Frame
 from devlint.flow.operations import unpacking
 from devlint.flow.operations.dimensions import note_length
+from devlint.flow.operations.siblings import beside_moved
 from devlint.flow.syntax import rounds
 from devlint.model import ir
 
@@ -40,6 +41,7 @@ def for_loop(frame: Frame, node: ir.For) -> None:
         _run_each(frame, node, items)
         return
     element = unpacking.element_of(frame, source, node.iter)
+    element = beside_moved(frame, node.iter, node.target, element, node.body)
 
     def enter() -> None:
         frame.world.store(frame, node.target, element)

@@ -21,6 +21,7 @@ from devlint.flow.facts import BareReference
 from devlint.flow.frames import library
 from devlint.flow.frames.frame import Frame
 from devlint.flow.operations import arrivals, containers, meet, operators, stores, unpacking
+from devlint.flow.operations.siblings import beside_moved
 from devlint.model import ir
 
 
@@ -57,6 +58,9 @@ def _assign(frame: Frame, node: ir.Assign) -> None:
     if value.kind is Kind.UNKNOWN and value.trait is Trait.SHAPE and len(node.targets) == 1:
         value = NOTHING if isinstance(node.targets[0], ir.Display) else value
     for target in node.targets:
+        if isinstance(target, ir.Display) and isinstance(node.value, ir.Name):
+            if isinstance(frame.function, ir.Function) and frame.takes(node.value.id):
+                value = beside_moved(frame, node.value, target, value, frame.function.body)
         store(frame, target, frameworks.named(target, value), node)
         if isinstance(target, ir.Name) and target.id == "pytestmark" and frame.function is None:
             frame.guard = guard_of(frame.guard, (node.value,), frame)

@@ -93,6 +93,7 @@ class Sort(Enum):
     MODULE_MOVES = "convention.module-may-move"
     HOST_LOADER = "convention.loader-on-host"
     OTHER_INPUT = "convention.other-input"
+    BESIDE_MOVED = "convention.beside-what-is-moved", "comes here together with what is moved"
     HOST_DATA_SET = "convention.data-set-on-host"
     ANNOTATION = "contract.annotation"
     TYPE_ASKED = "contract.isinstance"

@@ -19,7 +19,7 @@ from devlint.flow.domain.values import (
 from devlint.flow.facts import Comparison
 from devlint.flow.frames import protocols
 from devlint.flow.frames.frame import Frame
-from devlint.flow.operations import arrivals, graphs, meet
+from devlint.flow.operations import arrivals, graphs, meet, siblings
 from devlint.flow.operations.unpacking import child_of, part_of_batch, part_of_encoding
 from devlint.model import ir
 
@@ -38,6 +38,9 @@ def binary(frame: Frame, node: ir.Binary | ir.Augment, left: Value, right: Value
         arrivals.read(frame, node, (first, left), (second, right))
         if _is_array(left) or _is_array(right):
             return Value(Kind.TENSOR)  # arrays meet tensors of the host only, or Python stops here
+        for given, one, other in ((first, left, right), (second, right, left)):
+            if siblings.may_be_number(frame, given, one):
+                return other if other.kind in TENSORS else NOTHING
         inplace = isinstance(node, ir.Augment) and left.kind is Kind.TENSOR
         return meet.meet(
             frame, node, node.op, [(first, left), (second, right)],
