@@ -25,7 +25,7 @@ KINDS = {
     "numpy-without-cpu": ("DEV205", "DEV206"),
     "optimizer-before-move": ("DEV403",),
     "pin-memory": ("DEV502",),
-    "unregistered-buffer": ("DEV202", "DEV203", "DEV401"),
+    "unregistered-buffer": ("DEV202", "DEV203", "DEV401", "DEV407"),
     "worker-cuda": ("DEV501",),
 }
 """The codes that name a bug of a class."""
@@ -38,7 +38,7 @@ OTHERS = {
     "current-device-kernel": ("DEV108",),
     "default-arg-device": ("DEV103", "DEV104", "DEV116"),
     "device-object-misuse": ("DEV306",),
-    "device-type-string": ("DEV107", "DEV306"),
+    "device-type-string": ("DEV107", "DEV304", "DEV306"),
     "dispatch-moved": ("DEV308",),
     "get-device-on-cpu": ("DEV111",),
     "global-device": (*MISPLACED, "DEV103", "DEV110"),
@@ -47,7 +47,7 @@ OTHERS = {
     "restored-tensor": ("DEV106", "DEV202"),
     "stale-device-attr": ("DEV405",),
     "type-as-device": ("DEV105", "DEV202", "DEV203"),
-    "undefined-device": ("DEV110", "DEV304"),
+    "undefined-device": ("DEV110", "DEV303", "DEV304"),
     "wrong-device-choice": ("DEV106", "DEV110", "DEV113", "DEV114", "DEV115", "DEV116", "DEV117"),
     "wrong-target-method": ("DEV101", "DEV110"),
 }
