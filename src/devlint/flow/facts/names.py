@@ -15,7 +15,8 @@ class AttributeRead(Fact):
 
     `called`: it is called (`x.device()`), and `node` is then the call. `defined`: the
     receiver's class (or a base that isn't known) may define the attribute. `stateless`: it is a
-    module without parameters.
+    module without parameters. `call` is the one that gives the function its receiver, where that
+    decides what it is.
     """
 
     receiver: Operand
@@ -23,6 +24,7 @@ class AttributeRead(Fact):
     called: bool = False
     defined: bool = True
     stateless: bool = False
+    call: ir.Call | None = None
 
 
 @dataclass(frozen=True, slots=True)
