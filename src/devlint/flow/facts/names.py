@@ -68,6 +68,15 @@ class UncalledQuestion(Fact):
 
 
 @dataclass(frozen=True, slots=True)
+class BuiltQuestion(Fact):
+    """`torch.backends.cuda.is_built()` decides that the device is CUDA. `whole`: it is written with
+    its full name, beginning with `torch`."""
+
+    node: ir.Call
+    whole: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison(Fact):
     """`left op right` where one side has to do with devices: a DEVICE or its `.type`, `str()` of a
     tensor's, or a parameter that may be a DEVICE as well as a string.
