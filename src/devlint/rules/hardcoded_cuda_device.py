@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 
-from devlint.flow.facts import CUDA, DeviceUse, Guard
+from devlint.flow.facts import CUDA, BuiltQuestion, DeviceUse, Guard
 from devlint.model import ir
-from devlint.model.reports import Report, replace
+from devlint.model.findings import Safety
+from devlint.model.reports import Change, Report, replace
 from devlint.rules import rule
 from devlint.rules._remedies import on_chosen
 
@@ -32,3 +33,21 @@ def hardcoded_cuda_device(use: DeviceUse) -> Iterator[Report]:
     if use.via in _REPLACED:
         fix = on_chosen(replace(use.node, "device"), "`device` is there: use it")
     yield Report(at=use.node, message=message, fix=fix, help=remedy)
+
+
+@rule("hardcoded-cuda-device", on=BuiltQuestion)
+def built_for_cuda(question: BuiltQuestion) -> Iterator[Report]:
+    if question.context.guard is not Guard.NONE:
+        return
+    ask = "torch.cuda.is_available"
+    fix = None
+    if question.whole:
+        changes = (replace(question.node.func, ask),)
+        fix = Change("Ask whether CUDA is available", changes, Safety.UNSAFE)
+    yield Report(
+        at=question.node,
+        message=f"`{ir.render(question.node)}` is true of each build of PyTorch for CUDA, "
+        "whether or not CUDA is available",
+        fix=fix,
+        help=f"ask `{ask}()`",
+    )

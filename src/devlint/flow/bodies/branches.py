@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from devlint.flow.bodies import once
-from devlint.flow.conditions import choices, implications, narrow, uncalled
+from devlint.flow.conditions import built, choices, implications, narrow, uncalled
 from devlint.flow.conditions.settled import settled
 from devlint.flow.devices.named import use_device
 from devlint.flow.domain.keys import ACCELERATOR_CHOSEN, CUDA_AVAILABLE
@@ -41,11 +43,19 @@ def branch(frame: Frame, node: ir.If) -> None:
     frame.run(node.body)
     yes = frame.state
     frame.state = no
+    built.note(frame, node.test, *(yes.env.get(name) for name in _names(node.body)))
     once.keep(frame, node, yes)
     narrow.assume(frame, node.test, False)
     frame.run(node.orelse)
     frame.state = choices.merge_states(yes, frame.state, key, node.test)
     frame.loop, frame.arm = loop, arm
+
+
+def _names(body: ir.Body) -> Iterator[str]:
+    """The names that the statements of a branch bind."""
+    for statement in body:
+        if isinstance(statement, ir.Assign):
+            yield from (each.id for each in statement.targets if isinstance(each, ir.Name))
 
 
 _EXPECTS = ("pytest.raises", "pytest.warns", "contextlib.suppress")

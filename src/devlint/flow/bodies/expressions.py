@@ -7,7 +7,7 @@ from typing import Any
 
 from devlint.flow.bodies import generators
 from devlint.flow.calls import calls
-from devlint.flow.conditions import choices, fallbacks, implications, narrow, uncalled
+from devlint.flow.conditions import built, choices, fallbacks, implications, narrow, uncalled
 from devlint.flow.conditions.settled import settled
 from devlint.flow.devices.named import string_value
 from devlint.flow.domain.keys import CUDA_AVAILABLE
@@ -173,6 +173,7 @@ def _conditional(frame: Frame, node: ir.Conditional) -> Value:
     frame.state = choices.merge_states(branches[0][1], branches[1][1], key, node.test)
     frame.state.known = dict(outside.known)
     yes, no = branches[0][0], branches[1][0]
+    built.note(frame, node.test, yes)
     if (
         key is None
         and {yes.kind, no.kind} <= _NAME_DEVICES

@@ -14,7 +14,7 @@ from devlint.flow.conditions.settled import settled
 from devlint.flow.domain.keys import CUDA_AVAILABLE
 from devlint.flow.domain.paths import Path
 from devlint.flow.domain.traits import Trait
-from devlint.flow.domain.values import NONE, NOTHING, Kind, Value
+from devlint.flow.domain.values import NONE, NOTHING, TENSORS, Kind, Value
 from devlint.flow.effects import frameworks
 from devlint.flow.effects.moves import METHODS
 from devlint.flow.facts import BareReference
@@ -57,6 +57,8 @@ def _assign(frame: Frame, node: ir.Assign) -> None:
         value = annotated(frame, node.annotation, value)
     if value.kind is Kind.UNKNOWN and value.trait is Trait.SHAPE and len(node.targets) == 1:
         value = NOTHING if isinstance(node.targets[0], ir.Display) else value
+    if value.kind is Kind.UNKNOWN and _unpacks_size(frame, node):
+        value = Value(Kind.UNKNOWN, trait=Trait.SHAPE)
     for target in node.targets:
         if isinstance(target, ir.Display) and isinstance(node.value, ir.Name):
             if isinstance(frame.function, ir.Function) and frame.takes(node.value.id):
@@ -64,6 +66,19 @@ def _assign(frame: Frame, node: ir.Assign) -> None:
         store(frame, target, frameworks.named(target, value), node)
         if isinstance(target, ir.Name) and target.id == "pytestmark" and frame.function is None:
             frame.guard = guard_of(frame.guard, (node.value,), frame)
+
+
+def _unpacks_size(frame: Frame, node: ir.Assign) -> bool:
+    """`n, c = x.size()` of something that isn't an object of the project: several sizes are
+    numbers."""
+    match node:
+        case ir.Assign(
+            targets=(ir.Display(),),
+            value=ir.Call(func=ir.Attribute(value=ir.Name(id=name), attr="size"), args=()),
+        ):
+            value = frame.look_up(name)
+            return value is not None and value.kind in (Kind.UNKNOWN, *TENSORS)
+    return False
 
 
 def store(frame: Frame, target: ir.Expr, value: Value, statement: ir.Stmt | None = None) -> None:

@@ -59,6 +59,7 @@ from devlint.flow.facts.host import EarlyClock, EarlyRead, HostRead, LoopRead, P
 from devlint.flow.facts.meetings import Collective, Draw, Indexing, Join, ModuleCall, StrayPart
 from devlint.flow.facts.modules import (
     CachedTensor,
+    HalfStored,
     KeptDevice,
     KeptModules,
     KeptTensor,
@@ -71,6 +72,7 @@ from devlint.flow.facts.names import (
     AttributeRead,
     AttributeWrite,
     BareReference,
+    BuiltQuestion,
     Comparison,
     TypeQuestion,
     UncalledQuestion,
@@ -80,11 +82,11 @@ from devlint.torchapi.spellings import dtype_of_type, is_type_of_cuda, place_of_
 
 __all__ = [
     "CPU", "CUDA", "CUDA_AVAILABLE", "IS_NONE", "MOVES", "NO_LEAVES", "THE_MODULE", "UNKNOWN",
-    "ApiCall", "ApiRead", "AttributeRead", "AttributeWrite", "BareReference", "CachedTensor",
-    "Collective", "Comparison", "Context", "Device", "DeviceUse", "Draw",
-    "EarlyClock", "EarlyRead",
-    "Elsewhere", "Fact", "Fixed", "Fixing", "Guard", "Guarded", "HostRead", "IdleSuppression",
-    "Ignored", "IgnoredDevice", "Indexing", "Join", "KeptDevice", "KeptModules", "KeptTensor",
+    "ApiCall", "ApiRead", "AttributeRead", "AttributeWrite", "BareReference", "BuiltQuestion",
+    "CachedTensor", "Collective", "Comparison", "Context", "Device", "DeviceUse", "Draw",
+    "EarlyClock", "EarlyRead", "Elsewhere", "Fact", "Fixed", "Fixing", "Guard", "Guarded",
+    "HalfStored", "HostRead", "IdleSuppression", "Ignored", "IgnoredDevice", "Indexing", "Join",
+    "KeptDevice", "KeptModules", "KeptTensor",
     "Kind", "Known", "LeftState", "LoopRead", "Loss", "LossyDefault", "Misspelling",
     "MixedPrecision", "ModuleCall", "Move", "Operand", "Origin", "OwnIndex", "Pinning", "Revealed",
     "Role", "SharedDevice", "Sharing", "Sort", "Step", "StrayPart", "Symbol", "Trait",

@@ -15,7 +15,8 @@ class AttributeRead(Fact):
 
     `called`: it is called (`x.device()`), and `node` is then the call. `defined`: the
     receiver's class (or a base that isn't known) may define the attribute. `stateless`: it is a
-    module without parameters.
+    module without parameters. `call` is the one that gives the function its receiver, where that
+    decides what it is.
     """
 
     receiver: Operand
@@ -23,6 +24,7 @@ class AttributeRead(Fact):
     called: bool = False
     defined: bool = True
     stateless: bool = False
+    call: ir.Call | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,15 @@ class UncalledQuestion(Fact):
     """`if torch.cuda.is_available:`; the function is named and not called."""
 
     node: ir.Expr
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltQuestion(Fact):
+    """`torch.backends.cuda.is_built()` decides that the device is CUDA. `whole`: it is written with
+    its full name, beginning with `torch`."""
+
+    node: ir.Call
+    whole: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import followed, library_value, method_of, name_in
 from devlint.flow.modules.constructed import Typed, held
 from devlint.flow.modules.placement import forget_optimizer, held_place, parameter_at
-from devlint.flow.operations import graphs
+from devlint.flow.operations import graphs, plain
 from devlint.flow.operations.own_device import is_stateless, is_unseen, may_define, tells_own_place
 from devlint.flow.operations.unpacking import child_of
 from devlint.flow.syntax.walk import first_parameter
@@ -158,6 +158,8 @@ def _about_device(frame: Frame, node: ir.Attribute, base: Value) -> Value | None
         return Value(Kind.BOOL, data=told, trait=Trait.ANSWER)
     if base.kind is Kind.UNKNOWN and node.attr == "is_cuda":
         return Value(Kind.BOOL)
+    if base.kind in (Kind.NUMBER, Kind.STRING, Kind.BOOL):
+        plain.note(frame, node, base)
     return None
 
 

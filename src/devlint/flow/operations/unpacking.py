@@ -171,6 +171,8 @@ def unpack(frame: Frame, value: Value, targets: tuple[ir.Expr, ...]) -> list[Val
         return [found.elements()] * count
     if value.trait is Trait.MANAGED:
         return [value] * count
+    if value.trait is Trait.SHAPE:
+        return [Value(Kind.NUMBER, trait=Trait.PYTHON_NUMBER)] * count
     if value.kind is Kind.UNKNOWN and not starred:
         return [_part(value, index) for index in range(count)]
     return [NOTHING] * count
