@@ -196,50 +196,6 @@ def test_attributes_that_another_file_places(
     assert lint(tmp_path, "trainer.py", {}, Settings(follow_imports=False, pedantic=True)) == FOUND
 
 
-HALF_STORED = """
-    import torch
-    from base import Base
-
-    class Trainer(Base):
-        def __init__(self, options):
-            if torch.cuda.is_available():
-                self.index = vars(options)["index"]
-            self.load()
-
-        def build(self):
-            print(self.index)
-"""
-BASE = """
-    class Base:
-        def load(self):
-            self.build()
-            print(self.index)
-"""
-
-
-@pytest.mark.parametrize(
-    ("base", "main", "found"),
-    [
-        (BASE, "", ["DEV109:12"]),
-        (BASE + "        index = None\n", "", []),
-        (BASE.replace("self.build()", "self.index = None"), "", []),
-        (BASE.replace("self.build()", "self.name and self.build()"), "", []),
-        ("from elsewhere import Base", "", []),
-        (BASE, "trainer.index = 3", []),
-        (BASE, "trainer.other = trainer.index", ["DEV109:12"]),
-    ],
-)
-def test_an_attribute_that_one_branch_stores(
-    tmp_path: Path, base: str, main: str, found: list[str]
-) -> None:
-    files = {
-        "trainer.py": HALF_STORED,
-        "base.py": base,
-        "main.py": f"from trainer import Trainer\n\ntrainer = make(Trainer)\n{main}\n",
-    }
-    assert lint(tmp_path, "trainer.py", files) == found
-
-
 def test_what_another_class_does_with_its_own_attribute(tmp_path: Path) -> None:
     other = """
         class Other:

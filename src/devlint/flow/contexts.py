@@ -9,15 +9,7 @@ from collections.abc import Iterator
 from devlint.flow.calls.callers import is_edge
 from devlint.flow.domain.lattice import Symbol, is_place_of_argument, may_be_host, parameter_of
 from devlint.flow.domain.values import Kind
-from devlint.flow.facts import (
-    Fact,
-    HalfStored,
-    Ignored,
-    IgnoredDevice,
-    KeptDevice,
-    ModuleCall,
-    SharedDevice,
-)
+from devlint.flow.facts import Fact, Ignored, IgnoredDevice, KeptDevice, ModuleCall, SharedDevice
 from devlint.flow.facts.meetings import met
 from devlint.flow.project import Project
 from devlint.flow.syntax.processes import SETTERS, VISIBLE
@@ -43,8 +35,6 @@ def withheld(fact: Fact, path: str, project: Project) -> str:
     if isinstance(fact, IgnoredDevice):
         asked = fact.how in _INTERFACE and "." not in fact.context.function
         return HANDED_OVER if asked and project.hands_over(path, fact.function) else ""
-    if isinstance(fact, HalfStored):
-        return FROM_OUTSIDE if project.binds(path, fact.node.attr) else ""
     if isinstance(fact, SharedDevice):
         return CHOSEN if project.chooses_device(path, (*SETTERS, *VISIBLE)) else ""
     if any(isinstance(each.device, Symbol) for each in met(fact)) and project.runs_on_host(path):

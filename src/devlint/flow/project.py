@@ -288,11 +288,6 @@ class Project:
         done = {(attr, True), (attr, False)} if is_module else {(attr, True)}
         return len(files) > _MOST_CALLERS or any(done & guest.placed for guest in guests)
 
-    def binds(self, path: str, attr: str) -> bool:
-        """Whether a file of the project seems to bind an attribute of that name from outside of the
-        object, to whatever it is."""
-        return bool(self._naming(path, attr, self._around.placing))
-
     def _naming(self, path: str, word: str, look: Callable[[str, str, int], list[str]]) -> _Paths:
         """The files in which a word stands: they are looked for once for each linted file."""
         asked = (path, word, look.__name__)

@@ -4,8 +4,6 @@ from collections.abc import Iterator
 
 from devlint.flow.facts import (
     CUDA_AVAILABLE,
-    Guard,
-    HalfStored,
     Join,
     Kind,
     ModuleCall,
@@ -13,8 +11,7 @@ from devlint.flow.facts import (
     Role,
     difference,
 )
-from devlint.model import ir
-from devlint.model.reports import Hop, Report
+from devlint.model.reports import Report
 from devlint.rules import rule
 from devlint.rules._meetings import device_at, is_cuda, root
 from devlint.rules._moving import move_from_the_start
@@ -52,16 +49,3 @@ def _uneven(operands: tuple[Operand, ...], role: Role) -> Iterator[Report]:
             root=root(other),
             help="move both under one condition, or both to one `device` without any",
         )
-
-
-@rule("uneven-guard", on=HalfStored)
-def stored_on_one_path(read: HalfStored) -> Iterator[Report]:
-    if read.context.guard is not Guard.NONE or read.context.role is Role.TEST:
-        return
-    name, where = ir.render(read.node), "it is" if read.with_cuda else "it isn't"
-    yield Report(
-        at=read.node,
-        message=f"`{name}` is read whether or not CUDA is available, but stored only where {where}",
-        because=(Hop(read.stored, f"`{name}` is stored here"), *read.way),
-        help=f"store `{name}` in the other branch as well",
-    )

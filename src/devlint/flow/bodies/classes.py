@@ -32,7 +32,7 @@ def declare_class(frame: Frame, node: ir.Class) -> ClassInfo:
     info.bases = tuple(base for base in bases if base != "builtins.object")
     above = (each for b in info.bases if isinstance(b, ClassInfo) for each in b.lineage())
     info.ancestors = tuple(dict.fromkeys(above))
-    unseen = any(isinstance(b, str) and not is_closed(b) for b in info.bases)
+    unseen = any(isinstance(b, str) and not _is_closed(b) for b in info.bases)
     info.open_base = unseen or bool(means("mixin", node.name, "class"))
     _declare_members(frame, info)
     info.is_module = _is_module(frame, info)
@@ -66,7 +66,7 @@ def _base(frame: Frame, node: ir.Expr) -> ClassInfo | str:
     return name or "?"
 
 
-def is_closed(name: str) -> bool:
+def _is_closed(name: str) -> bool:
     """Whether all that a library's class defines is known: torch's own modules, and Python's."""
     return name.startswith(("torch.nn.", "abc.", "typing.", "builtins.", "torch.utils.data."))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from devlint.flow.bodies import cached, halfway, unregistered
+from devlint.flow.bodies import cached, unregistered
 from devlint.flow.bodies.annotations import annotated
 from devlint.flow.bodies.classes import is_never_set_up
 from devlint.flow.bodies.early import run_while_made
@@ -62,7 +62,6 @@ def run_class(info: ClassInfo, around: Frame) -> None:
         if not start.state.alive and not _raises(init[1]):
             return  # it calls what raises, so there are no objects
         as_methods_ask(info, init[1], start.state.heap)
-        halfway.tell(info, start)
         start.state.known = _known_of_object(around, start)
     made = start
     start = _after_setup(info, around, start, this)

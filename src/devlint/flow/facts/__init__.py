@@ -59,7 +59,6 @@ from devlint.flow.facts.host import EarlyClock, EarlyRead, HostRead, LoopRead, P
 from devlint.flow.facts.meetings import Collective, Draw, Indexing, Join, ModuleCall, StrayPart
 from devlint.flow.facts.modules import (
     CachedTensor,
-    HalfStored,
     KeptDevice,
     KeptModules,
     KeptTensor,
@@ -85,7 +84,7 @@ __all__ = [
     "ApiCall", "ApiRead", "AttributeRead", "AttributeWrite", "BareReference", "BuiltQuestion",
     "CachedTensor", "Collective", "Comparison", "Context", "Device", "DeviceUse", "Draw",
     "EarlyClock", "EarlyRead", "Elsewhere", "Fact", "Fixed", "Fixing", "Guard", "Guarded",
-    "HalfStored", "HostRead", "IdleSuppression", "Ignored", "IgnoredDevice", "Indexing", "Join",
+    "HostRead", "IdleSuppression", "Ignored", "IgnoredDevice", "Indexing", "Join",
     "KeptDevice", "KeptModules", "KeptTensor",
     "Kind", "Known", "LeftState", "LoopRead", "Loss", "LossyDefault", "Misspelling",
     "MixedPrecision", "ModuleCall", "Move", "Operand", "Origin", "OwnIndex", "Pinning", "Revealed",

@@ -65,22 +65,6 @@ class KeptDevice(Fact):
 
 
 @dataclass(frozen=True, slots=True)
-class HalfStored(Fact):
-    """An attribute that the constructor stores in one branch only, where CUDA is there or where it
-    isn't, and that is read while an object is made, whatever holds.
-
-    `node` is the expression that reads it, `stored` the statement that stores it, `with_cuda` tells
-    in which branch. `way` are the calls that lead from the constructor to the read.
-    """
-
-    node: ir.Attribute
-    class_name: str
-    stored: ir.Stmt
-    with_cuda: bool
-    way: tuple[Hop, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class KeptModules(Fact):
     """Modules or parameters kept in a plain list, tuple or dict of an nn.Module.
 
