@@ -200,6 +200,11 @@ def as_tensor(value: Value) -> Value:
     return value.but(kind=Kind.TENSOR, trait=None, origin=origin)
 
 
+def as_loaded(value: Value) -> Value:
+    """What a file holds, where it is proved to be a tensor: it is where it was loaded to."""
+    return value.but(kind=Kind.TENSOR, trait=None) if value.trait is Trait.LOADED else value
+
+
 def is_number(value: Value) -> bool:
     """Whether a tensor has no dimension, or is an element of what may have had one."""
     return value.trait in ELEMENTS if value.scalar is None else value.scalar

@@ -13,7 +13,7 @@ from devlint.flow.domain.lattice import (
 )
 from devlint.flow.domain.paths import identity
 from devlint.flow.domain.traits import ELEMENTS, Trait
-from devlint.flow.domain.values import TENSORS, Kind, Origin
+from devlint.flow.domain.values import TENSORS, Origin, as_loaded
 from devlint.flow.effects.use import Use, arguments_of
 from devlint.flow.facts import HostRead, Operand, Role
 from devlint.flow.frames.arguments import Given
@@ -88,6 +88,6 @@ def note_listed(use: Use) -> None:
 def read_cpu_only(use: Use) -> None:
     """Arguments that must be on the host are read there. What a list holds is read one by one."""
     for node, value in arguments_of(use, use.row.cpu_only):
-        if use.row.tensors and value.trait is Trait.LOADED:
-            value = value.but(kind=Kind.TENSOR)
+        if use.row.tensors:
+            value = as_loaded(value)
         tell_read(use, (node, value), "cpu-only")

@@ -15,6 +15,7 @@ from devlint.flow.domain.values import (
     Kind,
     Origin,
     Value,
+    as_loaded,
 )
 from devlint.flow.effects import overlays
 from devlint.flow.effects.creation import create, create_like, tensor_like
@@ -102,8 +103,8 @@ def _at(value: Value, device: Device, told: Step) -> Value:
 def _join(use: Use) -> Value:
     row = use.row
     arguments = operands(use, row.operands)
-    if not row.or_numbers:
-        arguments = [(node, _proved(value)) for node, value in arguments]
+    if not row.or_numbers:  # nothing else than tensors may be given
+        arguments = [(node, as_loaded(value)) for node, value in arguments]
     name = row.name.replace("torch.nn.functional.", "F.").replace("torch.Tensor.", "")
     number = row.or_numbers and any(_may_be_number(value) for _, value in arguments)
     free = row.free_scalars or number
@@ -118,11 +119,6 @@ def _join(use: Use) -> Value:
     scalar = dimensions(use.args, row, value)
     value = value.but(kind=kind, scalar=scalar)
     return parts(use, value)
-
-
-def _proved(value: Value) -> Value:
-    """What a file holds is a tensor where nothing else may be given."""
-    return value.but(kind=Kind.TENSOR, trait=None) if value.trait is Trait.LOADED else value
 
 
 def _may_be_number(value: Value) -> bool:

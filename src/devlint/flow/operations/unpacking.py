@@ -10,7 +10,7 @@ from devlint.flow.domain.paths import Path, as_device, given_tensor, path_value
 from devlint.flow.domain.state import Object
 from devlint.flow.domain.traits import Fixed, Trait
 from devlint.flow.domain.value_joins import join_all
-from devlint.flow.domain.values import NOTHING, Batch, Kind, Origin, Value
+from devlint.flow.domain.values import NOTHING, Batch, Kind, Origin, Value, as_loaded
 from devlint.flow.frames import protocols
 from devlint.flow.frames.arguments import Given
 from devlint.flow.frames.callee_facts import local_name
@@ -108,7 +108,7 @@ def bind(frame: Frame, target: ir.Expr, value: Value) -> None:
         if value.kind is Kind.UNKNOWN:
             value = _as_used(frame, target.id, value if loaded is None else NOTHING)
             if loaded is not None and value.kind is Kind.TENSOR:
-                value = loaded.but(kind=Kind.TENSOR, trait=None)
+                value = as_loaded(loaded)
         if value is NOTHING and not _is_left_out(frame, target.id):
             value = path_value(local_name(frame, target.id))
             value = value if loaded is None else loaded.but(data=value.data)
