@@ -231,6 +231,8 @@ def sentence(odd: Operand, partner: Operand) -> str:
     """Both sides and their places."""
     if key(odd.node) == key(partner.node):
         return f"`{odd}` holds tensors {place(odd)} and {place(partner)}"
+    if place(odd) == place(partner):  # two objects call theirs by one name
+        return f"`{odd}` is {place(odd.device)} but `{partner}` is {place(partner.device)}"
     ours, theirs = _host_of_choice(odd, partner), _host_of_choice(partner, odd)
     here = "".join(where(odd, partner)) + (f"{ours}," if ours else "")
     if is_own_place(partner):

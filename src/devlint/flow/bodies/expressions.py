@@ -128,9 +128,11 @@ def _boolean(frame: Frame, node: ir.Boolean) -> Value:
     outside = frame.state
     frame.state = frame.fork(outside)
     for term in reversed(terms):
-        spelled = isinstance(rest, ir.Constant) and isinstance(rest.value, str)
+        spelled = any(
+            isinstance(each, ir.Constant) and isinstance(each.value, str) for each in (rest, term)
+        )
         if not spelled and settled(frame, rest) is (node.op == "or"):
-            break  # what follows never runs; behind a string it is a slip that rules tell of
+            break  # what follows never runs; with a string it is a slip that rules tell of
         uncalled.note(frame, rest, values[-1])
         narrow.assume(frame, rest, node.op == "and")
         values.append(evaluate(frame, term))

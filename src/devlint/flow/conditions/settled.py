@@ -99,13 +99,13 @@ def _asks_for_proxy(frame: Frame, node: ir.Expr) -> bool | None:
 
 
 def _given_flag(frame: Frame, node: ir.Expr) -> bool | None:
-    """What a parameter or a name of the running function is that is `True` or `False` here.
+    """Whether a parameter or a name of the running function counts as true here.
     Names of the file are left open: they are there to be changed."""
     if not isinstance(node, ir.Name) or not isinstance(frame.function, ir.Function):
         return None
     if node.id in frame.file.rebound:
         return None
-    return _flag(frame.state.env.get(node.id))
+    return _truth(frame.state.env.get(node.id))
 
 
 def _kept_flag(frame: Frame, node: ir.Attribute) -> bool | None:
@@ -118,13 +118,20 @@ def _kept_flag(frame: Frame, node: ir.Attribute) -> bool | None:
         return None
     function, of_itself = frame.function, this.trait is Trait.SELF
     is_made = of_itself and isinstance(function, ir.Function) and function.name == "__init__"
-    return _flag(value) if is_made or value.trait is Trait.ANSWER else None
+    return _truth(value) if is_made or value.trait is Trait.ANSWER else None
 
 
-def _flag(value: Value | None) -> bool | None:
-    """What is known to be `True` or `False`."""
-    data = value.data if value is not None and value.kind is Kind.BOOL else None
-    return data if isinstance(data, bool) else None
+def _truth(value: Value | None) -> bool | None:
+    """Whether a value counts as true, where that is known: a device always does, a string unless it
+    is empty, None never."""
+    if value is None:
+        return None
+    if value.kind in (Kind.BOOL, Kind.STRING) and isinstance(value.data, (bool, str)):
+        return bool(value.data)
+    if value.kind is Kind.NONE:
+        return False
+    names = value.kind is Kind.STRING and isinstance(value.device, (Known, Guarded))
+    return True if names or value.kind is Kind.DEVICE else None
 
 
 def _is_none(frame: Frame, node: ir.Expr) -> bool | None:

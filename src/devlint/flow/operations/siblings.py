@@ -129,9 +129,14 @@ def _places(frame: Frame | None, call: ir.Call) -> Iterator[str]:
         known = frame.look_up(node.id) if frame is not None and isinstance(node, ir.Name) else None
         if known is not None and (known.kind is Kind.DEVICE or known.device != UNKNOWN):
             yield ""
-        elif isinstance(node, (ir.Name, ir.Attribute)):
+        elif isinstance(node, ir.Name) or _is_held(node):
             row = means("a-device", last_name(node), "variable")
             if row:
                 yield row
         elif isinstance(node, ir.Constant) and isinstance(node.value, str) and node.value != "cpu":
             yield ""
+
+
+def _is_held(node: ir.Expr) -> bool:
+    """Whether it is what an object holds: `self.device`, and not the place of a part of it."""
+    return isinstance(node, ir.Attribute) and isinstance(node.value, ir.Name)
