@@ -482,3 +482,30 @@ def test_what_a_base_does_with_an_attribute_that_another_file_places(
         "train.py": f"def run(special):\n    {statement}\n",
     }
     assert lint(tmp_path, "special.py", files) == found
+
+
+@pytest.mark.parametrize(
+    ("last", "found"),
+    [
+        ("print(picked({'rows': torch.zeros(3, 4)}))", []),
+        ("for _ in range(3):\n        print(picked({'rows': torch.zeros(3, 4)}))", []),
+        ("ROWS = {'rows': torch.zeros(3, 4)}", ["DEV203:5"]),
+        ("print(picked({'rows': torch.zeros(3, 4).to(PLACE)}))", ["DEV203:5"]),
+    ],
+)
+def test_a_program_that_names_no_device_runs_on_the_host(
+    tmp_path: Path, last: str, found: list[str]
+) -> None:
+    program = f"""
+    import torch
+
+    def picked(state):
+        index = torch.zeros(3, 1, dtype=torch.long)
+        return torch.gather(state["rows"].unsqueeze(1).squeeze(1), 1, index)
+
+    {last}
+    """
+    assert lint(tmp_path, "check.py", {"check.py": program}) == found
+    if not found:
+        files = {"other.py": "from check import picked\n"}
+        assert lint(tmp_path, "check.py", files) == ["DEV203:5"]

@@ -9,7 +9,15 @@ from collections.abc import Iterator
 from devlint.flow.calls.callers import is_edge
 from devlint.flow.domain.lattice import Symbol, is_place_of_argument, may_be_host, parameter_of
 from devlint.flow.domain.values import Kind
-from devlint.flow.facts import Fact, Ignored, IgnoredDevice, KeptDevice, ModuleCall, SharedDevice
+from devlint.flow.facts import (
+    Fact,
+    Ignored,
+    IgnoredDevice,
+    KeptDevice,
+    ModuleCall,
+    Role,
+    SharedDevice,
+)
 from devlint.flow.facts.meetings import met
 from devlint.flow.project import Project
 from devlint.flow.syntax.processes import SETTERS, VISIBLE
@@ -37,7 +45,11 @@ def withheld(fact: Fact, path: str, project: Project) -> str:
         return HANDED_OVER if asked and project.hands_over(path, fact.function) else ""
     if isinstance(fact, SharedDevice):
         return CHOSEN if project.chooses_device(path, (*SETTERS, *VISIBLE)) else ""
-    if any(isinstance(each.device, Symbol) for each in met(fact)) and project.runs_on_host(path):
+    places = [each.device for each in met(fact) if isinstance(each.device, Symbol)]
+    if places and project.runs_on_host(path):
+        return OF_HOST_PROGRAM
+    given = fact.context.role is Role.PLAIN and any(map(is_place_of_argument, places))
+    if given and project.gives_host(path):
         return OF_HOST_PROGRAM
     if any(project.is_for_samples(path, each) for each in _given_samples(fact)):
         return FOR_SAMPLES

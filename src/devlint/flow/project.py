@@ -18,7 +18,7 @@ from devlint.flow.domain.values import Kind, Value
 from devlint.flow.frames.files import File
 from devlint.flow.frames.world import Heard, Parameter, UnfinishedError, World
 from devlint.flow.guests import Guest
-from devlint.flow.surroundings import Surroundings, Text, Watch, runs_on_host
+from devlint.flow.surroundings import Surroundings, Text, Watch, gives_host, runs_on_host
 from devlint.flow.syntax.walk import uncalled
 from devlint.model.reports import Located
 
@@ -228,6 +228,11 @@ class Project:
     def is_program(self, path: str) -> bool:
         """Whether no other file of the project imports a file."""
         return not self._naming(path, "", self._around.importing)
+
+    def gives_host(self, path: str) -> bool:
+        """Whether a file is a program that no other file imports, and runs on the host."""
+        guest = self._follow(path)
+        return guest is not None and gives_host(guest.text) and self.is_program(path)
 
     def runs_on_host(self, path: str) -> bool:
         """Whether a file never speaks of devices, and no other file imports it than programs that

@@ -10,7 +10,7 @@ from typing import Protocol
 from devlint.flow.domain.values import Value
 from devlint.flow.frames.files import File
 from devlint.flow.frames.world import Steps
-from devlint.flow.syntax.programs import trains
+from devlint.flow.syntax.programs import runs, trains
 from devlint.model import ir
 
 
@@ -30,6 +30,12 @@ def runs_on_host(text: Text) -> bool:
     """Whether a file is a program that trains its own model and never speaks of devices: it runs on
     the host from its beginning to its end."""
     return not text.speaks_of_devices and trains(text.module.body)
+
+
+def gives_host(text: Text) -> bool:
+    """Whether a file does something where it is run and never speaks of devices: what it gives its
+    own functions is on the host."""
+    return not text.speaks_of_devices and runs(text.module.body)
 
 
 class Surroundings(Protocol):

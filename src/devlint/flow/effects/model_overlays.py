@@ -44,7 +44,8 @@ def loader(frame: Frame, node: ir.Call, row: Row, args: Arguments, kind: Kind) -
     if kind is Kind.LOADER:
         parts = _texts(frame, args) if collate is None else _lists(collate[1])
     told = Step(Sort.HOST_LOADER if kind is Kind.LOADER else Sort.HOST_DATA_SET, node)
-    made = Object(device=device, source=row.name, entries=parts, trace=told)
+    of = args.find((0, "dataset")) if kind is Kind.LOADER else None
+    made = Object(device=device, source=row.name, items=of and (of[1],), entries=parts, trace=told)
     if kind is Kind.LOADER:
         pinning.argument(frame, node, args, device)
         workers.note_loader(frame, node, args)

@@ -54,6 +54,9 @@ def read(frame: Frame, node: ir.Attribute, base: Value) -> Value:
         told = _about_device(frame, node, base)
         if told is not None:
             return told
+    if kind is Kind.LOADER and attr == "dataset":
+        found = frame.object(base)
+        return found.items[0] if found is not None and found.items else NOTHING
     if kind in TENSORS:
         if attr == "batch_sizes":  # of a packed sequence: they stay on the host
             return HOST_TENSOR

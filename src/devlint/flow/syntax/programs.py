@@ -6,6 +6,17 @@ from devlint.model import ir
 from devlint.model.trees import dotted_name
 
 
+def runs(body: ir.Body) -> bool:
+    """Whether a file does something where it is run, besides defining and importing."""
+    for statement in body:
+        match statement:
+            case ir.Evaluate(value=ir.Call()) | ir.For() | ir.While() | ir.With():
+                return True
+            case ir.If(test=ir.Compare(left=ir.Name(id="__name__"))):
+                return True
+    return False
+
+
 def trains(body: ir.Body) -> bool:
     """Whether a file imports torch's optimizers, and is run by its name; or makes one wherever it
     is run or imported, as programs and notebooks do."""
