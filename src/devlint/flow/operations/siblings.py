@@ -130,7 +130,7 @@ def _places(frame: Frame | None, call: ir.Call) -> Iterator[str]:
         if known is not None and (known.kind is Kind.DEVICE or known.device != UNKNOWN):
             yield ""
         elif isinstance(node, ir.Name) or _is_held(node):
-            row = means("a-device", last_name(node), "variable")
+            row = means("goes-to-device", last_name(node), "variable")
             if row:
                 yield row
         elif isinstance(node, ir.Constant) and isinstance(node.value, str) and node.value != "cpu":
