@@ -14,7 +14,7 @@ import torch.nn.functional as F
 
 def balanced(logits, labels, counts):
     weight = torch.tensor([1.0 / count for count in counts])
-    return F.cross_entropy(logits, labels, weight=weight)
+    return F.relu(logits * weight)
 """
 TRAIN = """import torch
 from losses import balanced
@@ -191,7 +191,7 @@ JOINED = """import torch
 
 def joined(x):
     first = torch.zeros(3)
-    return torch.dot(x, first)
+    return x * first
 """
 MOVED = "import torch\nfrom two import joined\n\nx = torch.ones(3)\nx.cuda()\njoined(x)\n"
 
