@@ -20,8 +20,7 @@ class Text:
 
     module: ir.Module
     speaks_of_devices: bool = True
-    """It names a device or moves something somewhere; without that, arguments of its plain
-    functions are taken to be on the host."""
+    """It names a device or moves something somewhere; without that, a program runs on the host."""
     length: int = 0
     """Characters."""
 
