@@ -299,6 +299,8 @@ def _flat(frame: Frame, inputs: list[Given]) -> Iterator[Given]:
             yield from each_given(expression, found.items)
         elif value.kind in (Kind.TUPLE, Kind.LIST) and found is not None:
             yield expression, found.element
+        elif value.kind is Kind.ENCODING and found is not None and found.entries:
+            yield from each_given(expression, tuple(found.entries.values()))
         else:
             yield expression, value
 

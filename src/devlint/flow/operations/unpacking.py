@@ -200,9 +200,14 @@ def part_of_batch(value: Value, key: object, trait: Trait | Fixed | None) -> Val
     return NOTHING if text else value.but(trait=trait)
 
 
-def part_of_encoding(frame: Frame, encoding: Given) -> Value:
-    """One of the tensors that a tokenizer has given."""
+def part_of_encoding(frame: Frame, encoding: Given, key: object = None) -> Value:
+    """One of the tensors that a tokenizer has given, or what was stored in its place since."""
     _, base = encoding
+    found = frame.object(base)
+    if found is not None and isinstance(key, str) and key in found.entries:
+        return found.entries[key]
+    if found is not None and found.entries and key is None:
+        return NOTHING  # any of them
     return frame.operand(*encoding).value.but(
         kind=Kind.TENSOR, device=frame.place(base), data=None, scalar=False
     )
