@@ -8,6 +8,7 @@ from dataclasses import replace
 from devlint.flow.facts.base import Fact, Operand
 from devlint.flow.facts.host import HostRead
 from devlint.flow.facts.meetings import Draw, Indexing, Join, ModuleCall
+from devlint.flow.facts.names import AttributeRead
 
 
 def changed(fact: Fact, change: Callable[[Operand], Operand]) -> Fact:
@@ -20,7 +21,7 @@ def changed(fact: Fact, change: Callable[[Operand], Operand]) -> Fact:
         case ModuleCall():
             inputs = tuple(map(change, fact.inputs))
             return replace(fact, module=change(fact.module), inputs=inputs)
-        case HostRead():
+        case HostRead() | AttributeRead():
             return replace(fact, receiver=change(fact.receiver))
         case Draw(generator=Operand() as generator):
             return replace(fact, generator=change(generator))
