@@ -943,3 +943,149 @@ def test_the_device_of_a_number_is_read_in_another_file(tmp_path: Path) -> None:
     (finding,) = lint(tmp_path, "main.py")
     assert (finding.code, finding.span.row) == ("DEV303", 6)
     assert "in `ramp` (ramps.py), called here" in finding.message
+
+
+SAMPLERS = """
+    import torch
+
+    BY_NAME = {}
+    DECORATED = {}
+
+    def known_as(name):
+        def note(cls):
+            DECORATED[name] = cls
+            return cls
+        return note
+
+    class Sampler:
+        def __init_subclass__(cls, **options):
+            super().__init_subclass__(**options)
+            BY_NAME[cls.name] = cls
+
+        def __init__(self, seed):
+            self.random = torch.Generator().manual_seed(seed)
+
+    @known_as("even")
+    class Even(Sampler):
+        name = "even"
+
+    @known_as("odd")
+    class Odd(Sampler):
+        name = "odd"
+"""
+
+
+@pytest.mark.parametrize("table", ["BY_NAME", "DECORATED"])
+@pytest.mark.parametrize("key", ['"even"', "name"])
+def test_a_registry_of_classes_in_another_file(tmp_path: Path, table: str, key: str) -> None:
+    files = {
+        "samplers.py": SAMPLERS,
+        "net.py": """
+            import torch
+            from torch import nn
+
+            class Net(nn.Module):
+                def __init__(self, sampler):
+                    super().__init__()
+                    self.layer = nn.Linear(3, 3)
+                    self.sampler = sampler
+
+                def forward(self, x):
+                    noise = torch.rand(3, device=x.device, generator=self.sampler.random)
+                    return self.layer(x + noise)
+        """,
+        "main.py": f"""
+            import torch
+            from net import Net
+            from samplers import {table}
+
+            def main(name, device):
+                net = Net({table}[{key}](0)).to(device)
+                net(torch.ones(3).to(device))
+        """,
+    }
+    write(tmp_path, files)
+    found = [(finding.code, finding.span.row) for finding in lint(tmp_path, "main.py")]
+    assert found == [("DEV207", 8)]
+
+
+def test_what_a_module_brings_to_the_host_and_gives_on(tmp_path: Path) -> None:
+    files = {
+        "counts.py": """
+            import torch
+
+            class Counts:
+                def __init__(self, size):
+                    self.counts = torch.zeros(size)
+
+                def update(self, routes):
+                    self.counts.index_add_(0, routes.flatten(), torch.ones(routes.numel()))
+        """,
+        "main.py": """
+            import torch
+            from counts import Counts
+            from torch import nn
+
+            class Routed(nn.Module):
+                def __init__(self):
+                    super().__init__()
+                    self.layer = nn.Linear(3, 3)
+
+                def forward(self, x):
+                    weights, routes = self.layer(x).topk(2)
+                    return weights, routes.cpu()
+
+            class Trainer:
+                def __init__(self, model):
+                    self.model = model.cuda()
+                    self.counts = Counts(9)
+
+                def step(self, x):
+                    weights, routes = self.model(x.cuda())
+                    self.counts.update(routes)
+
+            if __name__ == "__main__":
+                Trainer(Routed()).step(torch.ones(4, 3))
+        """,
+    }
+    write(tmp_path, files)
+    assert lint(tmp_path, "counts.py") == []
+
+
+@pytest.mark.parametrize(("made", "told"), [("nn.Linear(3, 2)", True), ("make(3)", False)])
+def test_what_is_put_into_a_module_after_it_has_moved(
+    tmp_path: Path, made: str, told: bool
+) -> None:
+    files = {
+        "heads.py": f"""
+            from torch import nn
+            from elsewhere import make
+
+            def swap(net):
+                net.head = {made}
+        """,
+        "net.py": """
+            from torch import nn
+
+            class Net(nn.Module):
+                def __init__(self):
+                    super().__init__()
+                    self.body = nn.Linear(3, 3)
+                    self.head = nn.Linear(3, 9)
+
+                def forward(self, x):
+                    return self.head(self.body(x))
+        """,
+        "main.py": """
+            import torch
+            from heads import swap
+            from net import Net
+
+            def main(device):
+                net = Net().to(device)
+                swap(net)
+                net(torch.ones(3).to(device))
+        """,
+    }
+    write(tmp_path, files)
+    assert [each.span.row for each in lint(tmp_path, "main.py")] == [9] * told

@@ -96,7 +96,8 @@ def _transparent(frame: Frame, decorator: ir.Expr) -> bool:
 
 def _decorated(frame: Frame, node: ir.Expr, decorator: Value, function: Value) -> Value:
     """What a decorator of the project makes of a function: the function itself, which it has noted
-    somewhere, or one that calls it. Of any other nobody knows."""
+    somewhere, or one that calls it. Of any other nobody knows. A class is taken to stay what it
+    is."""
     if decorator.kind is not Kind.FUNCTION or not isinstance(decorator.data, Closure):
         return NOTHING
     made = frame.world.invoke(frame, node, decorator.data, [function], {})
@@ -119,7 +120,7 @@ def _is_fixture(frame: Frame, decorator: ir.Expr) -> bool:
 
 
 def define_class(frame: Frame, node: ir.Class) -> None:
-    _decorate(frame, node)
+    decorators = _decorate(frame, node)
     info: ClassInfo = declare_class(frame, node)
     info.guard = guard_of(frame.guard, node.decorators, frame)
     if info.guard is Guard.NONE and means("for-cuda", node.name, "class"):
@@ -138,4 +139,17 @@ def define_class(frame: Frame, node: ir.Class) -> None:
         else:
             inner.run((statement,))
     info.env.update(inner.state.env)
-    frame.state.bind(node.name, Value(Kind.CLASS, data=info))
+    made = Value(Kind.CLASS, data=info)
+    frame.state.bind(node.name, made)
+    _announce(frame, node, made, info)
+    for decorator, decorates in reversed(decorators):
+        _decorated(frame, decorator, decorates, made)
+
+
+def _announce(frame: Frame, node: ir.Class, made: Value, info: ClassInfo) -> None:
+    """Python tells the nearest base that wants to know of each class which inherits from it."""
+    wanting = (each for each in info.ancestors if "__init_subclass__" in each.methods)
+    for base in islice(wanting, 1):
+        given = {a.keyword: frame.evaluate(a.value) for a in node.bases if a.keyword is not None}
+        closure = base.closure_of(base.methods["__init_subclass__"])
+        frame.world.invoke(frame, ir.Name(node.name, node.origin), closure, [made], given)

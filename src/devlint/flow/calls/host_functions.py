@@ -24,6 +24,7 @@ from devlint.flow.domain.lattice import (
     parameter_of,
 )
 from devlint.flow.domain.paths import Path, place_of_path
+from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import MADE, Kind, Origin, Value
 from devlint.flow.effects.host import class_of
 from devlint.flow.effects.sending import is_sent
@@ -62,7 +63,7 @@ def note_brought(
             given_here.add(True)
         elif handed_on is not None:
             given_here.add(handed_on)
-        elif may_be_accelerator(place):
+        elif may_be_accelerator(place) and value.trait not in _UNPROVEN:
             given_here.add(False)
         elif (
             _is_brought(value, place)
@@ -70,6 +71,10 @@ def note_brought(
             or (listens and _is_left(frame, place))
         ):
             given_here.add(True)
+
+
+_UNPROVEN = (Trait.PART, Trait.BESIDE)
+"""Of several things that a module gives of which nothing is known, one may be anywhere."""
 
 
 def _handed_on(frame: Frame, value: Value, place: Device) -> Parameter | None:

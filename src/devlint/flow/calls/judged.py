@@ -31,8 +31,17 @@ def is_told(frame: Frame, module: Value, inputs: Sequence[Given], args: Argument
     needed = (frame.place(value) for _, value in inputs if not meet.is_free(frame, value))
     if module.trait is Trait.SELF or any(difference(place, each) is not None for each in needed):
         return False
+    if _holds_objects(frame, module):
+        return True
     places = [place, *(each for _, value in args.all for each in _places(frame, value, _DEEPEST))]
     return any(each != UNKNOWN and not isinstance(each, Symbol) for each in places)
+
+
+def _holds_objects(frame: Frame, module: Value) -> bool:
+    """Whether a module was given an object, of which its class knows nothing."""
+    found = frame.object(module)
+    held = () if found is None else found.entries.values()
+    return any(each.kind is Kind.INSTANCE for each in held)
 
 
 _DEEPEST = 2

@@ -124,10 +124,10 @@ def _known(value: Value, state: State, unknown: Value | None) -> Value | None:
         return value if value == _READ_BACK else unknown
     if value.kind is Kind.DISTRIBUTION and state.simplify(value.device) == THE_MODULE:
         return Value(Kind.DISTRIBUTION, THE_MODULE, scalar=value.scalar)
-    if value.kind is not Kind.TENSOR or state.simplify(value.device) != CPU:
+    if value.kind not in TENSORS or state.simplify(value.device) != CPU:
         return None
     # one without dimensions may meet others anywhere
-    return value.but(data=None, trait=None) if value.scalar is False else _READ_BACK
+    return value.but(data=None, trait=None) if value.scalar is not True else _READ_BACK
 
 
 def _part(node: ir.Call, there: Value, part: Value | None) -> Value:

@@ -50,6 +50,10 @@ class Object:
         """Everything inside, last what stands for all that isn't known one by one."""
         return (*(self.items or ()), *self.entries.values(), self.element)
 
+    def others(self) -> Value:
+        """The join of what is inside besides the entries."""
+        return self.element if self.items is None else join_held(list(self.items))
+
     def elements(self) -> Value:
         """The join of everything inside."""
         inside = list(self.items or ()) + list(self.entries.values())

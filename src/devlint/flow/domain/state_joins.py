@@ -62,7 +62,7 @@ def _entry(found: Object, name: str, other: Value) -> Value:
 def _join_elements(a: Object, b: Object, items: tuple[Value, ...] | None, key: str | None) -> Value:
     if items is not None:
         return join_values(a.element, b.element)
-    present = [o.elements() for o in (a, b) if o.items != ()]
+    present = [o.others() for o in (a, b) if o.items != ()]
     if key is not None and len(present) == 2:
         return join_values(present[0], present[1], key)
     return join_held(present)

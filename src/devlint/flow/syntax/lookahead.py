@@ -80,13 +80,25 @@ def _bound(statement: ir.Stmt) -> Iterator[str]:
 
 
 def _decorated(statement: ir.Stmt, own: dict[str, ir.Stmt]) -> set[str]:
-    """The names that decorators of the file itself have to do with: one may put what it decorates
-    into a registry."""
+    """The names that decorators of the file itself have to do with, and what runs in the bases of
+    a class when it is made: one may put it into a registry."""
     if not isinstance(statement, (ir.Function, ir.Class)):
         return set()
     names = {name for each in statement.decorators for name in names_in(each) if name in own}
     functions = [own[name] for name in names if isinstance(own[name], ir.Function)]
-    return names.union(*map(names_in, functions))
+    told = _told(statement, own) if isinstance(statement, ir.Class) else ()
+    return names.union(*map(names_in, (*functions, *told)))
+
+
+def _told(statement: ir.Class, own: dict[str, ir.Stmt]) -> Iterator[ir.Stmt]:
+    """What runs in the bases of a class, as far as the file defines them, when it is made."""
+    for base in statement.bases:
+        above = own.get(base.value.id) if isinstance(base.value, ir.Name) else None
+        if isinstance(above, ir.Class):
+            for inner in above.body:
+                if isinstance(inner, ir.Function) and inner.name == "__init_subclass__":
+                    yield inner
+            yield from _told(above, own)
 
 
 def _read(statement: ir.Stmt) -> set[str]:

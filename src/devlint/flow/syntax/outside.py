@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from devlint.flow.syntax.scan import MOVES
 from devlint.flow.syntax.walk import descendants, first_parameter
 from devlint.model import ir
+from devlint.model.trees import dotted_name
+from devlint.torchapi.spellings import is_class
 
 Done = tuple[str, bool]
 """An attribute, and whether it is bound; else what it is is moved, which changes a module only."""
@@ -42,6 +44,8 @@ def _of_node(node: ir.Node, own: str) -> Iterator[Done]:
     match node:
         case ir.Assign(value=ir.Constant()):
             return
+        case ir.Assign(value=ir.Call() as made) if _is_new(made):
+            return
         case ir.Assign(targets=targets):
             for target in targets:
                 for part in target.items if isinstance(target, ir.Display) else (target,):
@@ -50,6 +54,20 @@ def _of_node(node: ir.Node, own: str) -> Iterator[Done]:
         case ir.Call(func=ir.Attribute(value=moved, attr=move)) if move in MOVES:
             if attr := _attribute(moved, own):
                 yield attr, False
+
+
+def _is_new(made: ir.Call) -> bool:
+    """Whether a call makes something anew, which is on the host: `nn.Linear(3, 3)`. Where something
+    is moved or a device is given, it may be elsewhere."""
+    if not is_class(dotted_name(made.func)):
+        return False
+    for node in descendants(made):
+        match node:
+            case ir.Argument(keyword="device") | ir.Attribute(attr="device"):
+                return False
+            case ir.Call(func=ir.Attribute(attr=move)) if move in MOVES:
+                return False
+    return True
 
 
 def _attribute(node: ir.Expr, own: str) -> str:
