@@ -56,9 +56,7 @@ def _base(frame: Frame, node: ir.Expr) -> ClassInfo | str:
         node = node.value
     name = dotted(frame, node)
     if not name or not is_module_class(name):
-        before, frame.expecting = frame.expecting, True
-        value = frame.evaluate(node)
-        frame.expecting = before
+        value = frame.ask(node)
         if value.kind is Kind.CLASS and isinstance(value.data, ClassInfo):
             return value.data
         if value.kind is Kind.LIBRARY:

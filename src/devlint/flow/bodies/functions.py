@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from devlint.flow.bodies import answers, generators
+from devlint.flow.bodies import answers, returns
 from devlint.flow.bodies.annotations import annotated
 from devlint.flow.bodies.classes import role_of
 from devlint.flow.bodies.parameters import bind_parameters, has_plain_default, is_tensor_name
-from devlint.flow.bodies.returns import together
 from devlint.flow.bodies.statements import run
 from devlint.flow.calls.callers import is_asked_for
 from devlint.flow.conditions.guards import guard_of
@@ -82,10 +81,10 @@ def invoke(
         _tell(inner, mark)
     if value.trace is not None and value.kind in TENSORS:
         value = value.step(Sort.CALL, node)
-    if generators.is_generator(closure):
+    if returns.is_generator(closure):
         frame.state.wait()
         _forget(frame, closure, positional, keywords)
-        return generators.elements(frame, node, inner)
+        return returns.elements(frame, node, inner)
     changed = False
     for ref in inner.state.heap.written:
         changed = changed or ref in frame.state.heap
@@ -236,7 +235,7 @@ def _run(frame: Frame) -> Value:
         ends.append((Value(Kind.NONE), frame.state))
     if not ends:
         return Value(Kind.NONE, trait=Trait.EXITS)
-    value, frame.state = together(ends)
+    value, frame.state = returns.together(ends)
     return value if frame.returns else NOTHING
 
 

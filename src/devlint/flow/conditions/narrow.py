@@ -84,7 +84,7 @@ def _narrow_to_another(frame: Frame, subject: ir.Expr, others: Sequence[ir.Expr]
     texts = [each.value for each in others if isinstance(each, ir.Constant)]
     if not path or not any(isinstance(text, str) for text in texts):
         return
-    value = same_place.quietly(frame, subject)
+    value = frame.ask(subject)
     if value.kind is Kind.STRING and value.data in texts:
         bound = frame.state.env if isinstance(subject, ir.Name) else frame.state.paths
         bound[path] = path_value(path)

@@ -1,8 +1,10 @@
-"""Calls that could pass on the device which the calling function was given, and don't."""
+"""Calls that could pass on the device which the calling function was given, and don't; and those
+that hand on the options of a command line, and leave out its device."""
 
 from __future__ import annotations
 
-from devlint.flow.devices import options
+from collections.abc import Iterator
+
 from devlint.flow.domain.derivation import shown
 from devlint.flow.domain.lattice import Known, Symbol
 from devlint.flow.domain.paths import as_device, asks_class
@@ -12,7 +14,7 @@ from devlint.flow.facts import Ignored, IgnoredDevice
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.files import Closure
 from devlint.flow.frames.frame import Frame
-from devlint.flow.syntax.walk import mentions
+from devlint.flow.syntax.walk import descendants, mentions, nodes_of
 from devlint.model import ir
 from devlint.model.reports import Hop
 from devlint.policy import means
@@ -64,7 +66,7 @@ def note_call(
     if args.keyword(taken.name) is not None or (taken.kind == "positional" and position < count):
         return
     if own is None:
-        options.note_call(frame, node, taken, closure.name)
+        _note_options(frame, node, taken, closure.name)
         return
     device = as_device(frame.look_up(own.name) or value)
     if not isinstance(device, Symbol) or device.key != own.name:
@@ -117,3 +119,55 @@ def _parts(frame: Frame, value: Value) -> tuple[Value, ...]:
     if found is None or not value.kind.is_container:
         return (value,)
     return found.inside
+
+
+_ENOUGH = 2
+"""How many options a call hands on by their own names, so that the device belongs there too."""
+
+
+def _note_options(frame: Frame, node: ir.Call, taken: ir.Parameter, callee: str) -> None:
+    """Look at a call that leaves its parameter for a device to the default, which is a string: is
+    there an option for it, of which the others stand in the call?"""
+    default = taken.default
+    if not isinstance(default, ir.Constant) or not isinstance(default.value, str):
+        return
+    if any(a.star or _mentions_device(a.value) for a in node.args):
+        return
+    handed = [name for name in map(_handed_on, node.args) if name]
+    if len(handed) < _ENOUGH or len(set(handed)) != 1:
+        return
+    declared = next(_declared(frame, f"--{taken.name}"), None)
+    if declared is None:
+        return
+    hop = Hop(declared, f"the option `--{taken.name}` is declared here")
+    frame.record(
+        IgnoredDevice(node, frame.context(), taken.name, handed[0], Ignored.OPTION, (hop,), callee)
+    )
+
+
+def _mentions_device(node: ir.Expr) -> bool:
+    """Whether an argument has to do with a device: it may be there already."""
+    return any(
+        "device" in (each.attr if isinstance(each, ir.Attribute) else each.id)
+        for each in descendants(node)
+        if isinstance(each, (ir.Attribute, ir.Name))
+    )
+
+
+def _handed_on(argument: ir.Argument) -> str:
+    """`options` of `batch_size=options.batch_size`, else ""."""
+    match argument.value:
+        case ir.Attribute(value=ir.Name(id=name), attr=attr) if attr == argument.keyword:
+            return name
+    return ""
+
+
+def _declared(frame: Frame, option: str) -> Iterator[ir.Call]:
+    """Where the file declares an option."""
+    for node in nodes_of(frame.file.body):
+        match node:
+            case ir.Call(
+                func=ir.Attribute(attr="add_argument"),
+                args=(ir.Argument(value=ir.Constant(value=name)), *_),
+            ) if name == option:
+                yield node

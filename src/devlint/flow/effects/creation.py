@@ -9,8 +9,7 @@ from devlint.flow.domain.paths import Path, given_tensor
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import MADE, TENSORS, Kind, Origin, Value
 from devlint.flow.effects import pinning, workers
-from devlint.flow.effects.results import result_kind
-from devlint.flow.effects.use import Use, device_argument
+from devlint.flow.effects.use import Use, device_argument, result_kind
 from devlint.flow.frames.arguments import Arguments, Given
 from devlint.flow.frames.frame import Frame
 from devlint.flow.modules import stale

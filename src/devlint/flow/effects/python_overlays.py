@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from devlint.flow.conditions import implications, typed
+from devlint.flow.conditions import implications, questions
 from devlint.flow.conditions.fallbacks import default_of
 from devlint.flow.conditions.settled import is_instance
 from devlint.flow.domain.derivation import Sort, Step, is_making
@@ -246,7 +246,7 @@ def _default_dict(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Val
 
 
 def _is_instance(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
-    typed.note(frame, node, args)
+    questions.note_typed(frame, node, args)
     told = is_instance(frame, node)
     if told is not None:
         return Value(Kind.BOOL, data=told)

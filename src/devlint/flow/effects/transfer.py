@@ -29,8 +29,16 @@ from devlint.flow.effects.model_overlays import (
     device_of_children,
     loader,
 )
-from devlint.flow.effects.results import parts, plain, result_kind
-from devlint.flow.effects.use import Use, arguments_of, device_argument, flatten, operands
+from devlint.flow.effects.use import (
+    Use,
+    arguments_of,
+    device_argument,
+    flatten,
+    operands,
+    parts,
+    plain,
+    result_kind,
+)
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.frame import Frame
 from devlint.flow.modules import optimizers, wrapping

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Device
 from devlint.flow.domain.values import TENSORS, Kind
 from devlint.flow.facts import Fact, Operand
-from devlint.flow.facts.changes import changed
+from devlint.flow.facts.meetings import changed
 from devlint.flow.frames.near import device_in, quietly
 from devlint.flow.syntax.walk import descendants, first_row, mentions, targets
 from devlint.model import ir

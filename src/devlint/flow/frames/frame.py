@@ -19,7 +19,7 @@ from devlint.flow.domain.paths import Ref, path_value
 from devlint.flow.domain.state import Object, State
 from devlint.flow.domain.state_joins import join_objects
 from devlint.flow.domain.traits import NO_LEAVES, Trait
-from devlint.flow.domain.values import TENSORS, Kind, Origin, Value
+from devlint.flow.domain.values import Kind, Origin, Value
 from devlint.flow.facts import Context, Fact, Guard, Operand, Role
 from devlint.flow.frames.callee_facts import at_call_site, hangs_on_finding
 from devlint.flow.frames.files import ClassInfo, Closure, File
@@ -124,18 +124,16 @@ class Frame:
         """The value of an expression."""
         return self.world.evaluate(self, node)
 
+    def ask(self, node: ir.Expr) -> Value:
+        """The value of an expression of which nothing is told."""
+        before, self.expecting = self.expecting, True
+        value = self.evaluate(node)
+        self.expecting = before
+        return value
+
     def run(self, body: ir.Body) -> None:
         """Run statements one after the other."""
         self.world.run(self, body)
-
-    def test(self, node: ir.Expr) -> Value:
-        """The value of the test of a branch."""
-        before, self.testing = self.testing, True
-        value = self.world.evaluate(self, node)
-        self.testing = before
-        if value.kind in TENSORS:  # the host looks at it
-            self.state.wait()
-        return value
 
     # --- facts -----------------------------------------------------------------------------
 

@@ -72,6 +72,14 @@ def is_static(function: ir.Function | ir.Lambda) -> bool:
     return any(dotted_name(each) == "staticmethod" for each in decorators)
 
 
+def docstring(function: ir.Function) -> str:
+    """The text at the beginning of a function, "" for none."""
+    match function.body[:1]:
+        case (ir.Evaluate(value=ir.Constant(value=str(text))),):
+            return text
+    return ""
+
+
 def uncalled(body: ir.Body) -> dict[str, list[ir.Name | ir.Attribute]]:
     """The names and attributes of a file that stand for themselves, not for a call."""
     called: set[ir.Expr] = set()
