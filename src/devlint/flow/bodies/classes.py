@@ -11,7 +11,7 @@ from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted
 from devlint.flow.syntax.samples import Samples
 from devlint.flow.syntax.testing import is_class_of_tests
-from devlint.flow.syntax.walk import descendants, self_attribute
+from devlint.flow.syntax.walk import descendants, first_parameter, stored_calls
 from devlint.model import ir
 from devlint.model.trees import called, dotted_name, last_name
 from devlint.policy import means
@@ -130,15 +130,8 @@ def _holds_layers(frame: Frame, info: ClassInfo) -> bool:
     named = any(means("module", base, "class") for base in info.library_bases())
     if init is None or not named:
         return False
-    made = (s.value.func for s in init.body if _stores_call(s, init.params[0].name))  # type: ignore[attr-defined]
-    return any(dotted(frame, func).startswith("torch.nn.") for func in made)
-
-
-def _stores_call(statement: ir.Stmt, this: str) -> bool:
-    """`self.layer = nn.Linear(2, 3)`"""
-    if not isinstance(statement, ir.Assign) or not isinstance(statement.value, ir.Call):
-        return False
-    return any(self_attribute(target, this) for target in statement.targets)
+    made = stored_calls(init.body, first_parameter(init))
+    return any(dotted(frame, call.func).startswith("torch.nn.") for call in made)
 
 
 def _has_unseen_base(info: ClassInfo) -> bool:

@@ -26,6 +26,7 @@ from devlint.flow.frames.files import Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.world import Answer
 from devlint.flow.modules.placement import forget_optimizer, place_module
+from devlint.flow.operations import unpacking
 from devlint.model import ir
 
 _INLINED_FOR_EACH = 100
@@ -73,7 +74,10 @@ def invoke(
     if closure.file is not frame.file:  # what is known here isn't known there
         positional = [_as_known(frame, value) for value in positional]
         keywords = {name: _as_known(frame, value) for name, value in keywords.items()}
-    _bind_arguments(inner, closure, positional, keywords)
+    unpacking.bind_parameters(
+        inner, closure.node.params, positional, keywords,
+        lambda parameter, value: _proved(inner, closure.node, parameter, value or NOTHING),
+    )  # fmt: skip
     _settle_absence(frame, inner)
     mark = len(frame.world.facts)
     value = _run(inner)
@@ -170,29 +174,6 @@ def _forget(
                 frame.update(value, Object(source=found.source))
         elif value.kind is Kind.OPTIMIZER:
             forget_optimizer(frame, value)
-
-
-def _bind_arguments(
-    frame: Frame, closure: Closure, positional: list[Value], keywords: dict[str, Value]
-) -> None:
-    rest = list(positional)
-    for parameter in closure.node.params:
-        if parameter.kind == "positional" and rest:
-            value = rest.pop(0)
-        elif parameter.name in keywords:
-            value = keywords[parameter.name]
-        elif parameter.default is not None and parameter.kind in ("positional", "keyword"):
-            value = frame.evaluate(parameter.default)
-        elif parameter.kind == "*":
-            value = Value(Kind.TUPLE, data=frame.allocate(parameter, Object(items=tuple(rest))))
-        elif parameter.kind == "**":
-            names = {each.name for each in closure.node.params if each.kind != "**"}
-            others = {name: given for name, given in keywords.items() if name not in names}
-            found = Object(items=(), entries=others)
-            value = Value(Kind.DICT, data=frame.allocate(parameter, found))
-        else:
-            value = NOTHING
-        frame.state.env[parameter.name] = _proved(frame, closure.node, parameter, value)
 
 
 def _proved(

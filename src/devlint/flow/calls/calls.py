@@ -187,19 +187,16 @@ def _call_method(
     if kind is Kind.NDARRAY:
         if attr in arrivals.OF_ARRAYS:
             arrivals.read(frame, node, (func.value, base))
-        row = frame.world.table.get(f"numpy.ndarray.{attr}")
-        return NOTHING if row is None else transfer.apply(frame, node, row, args)
+        return transfer.named(frame, node, f"numpy.ndarray.{attr}", args)
     if attr in _ONLY_MODULES and (kind is Kind.PLACED or base.trait is Trait.IF_MODULE):
-        row = frame.world.table.get(f"torch.nn.Module.{attr}")
         args = replace(args, receiver=(func.value, base.but(kind=Kind.PLACED, trait=None)))
-        return NOTHING if row is None else transfer.apply(frame, node, row, args)
+        return transfer.named(frame, node, f"torch.nn.Module.{attr}", args)
     if kind is Kind.PLACED and attr in moves.MODES and args.count < 2:
         return base  # with more, `train(data, steps)` is no mode
     if kind in (Kind.TENSOR, Kind.PLACED):
         if frame.tells and attr in ("device", "is_cuda"):
             _tell_called(frame, node, func, base)
-        row = frame.world.table.get(f"torch.Tensor.{attr}")
-        return NOTHING if row is None else transfer.apply(frame, node, row, args)
+        return transfer.named(frame, node, f"torch.Tensor.{attr}", args)
     if kind is Kind.BATCH:
         batches.note_method(frame, func, base)
         row = frame.world.table.get(f"torch.Tensor.{attr}")

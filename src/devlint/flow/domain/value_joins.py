@@ -143,8 +143,6 @@ def _join_references(a: Value, b: Value, kind: Kind, key: str | None) -> object:
 
 def _one_of(a: object, b: object, key: str | None) -> object:
     """What is called where `key` holds, and what is called where it doesn't."""
-    if a == b:
-        return a
     found: list[tuple[object, Settled]] = []
     for data, holds in ((a, True), (b, False)):
         condition = () if key is None else ((key, holds),)

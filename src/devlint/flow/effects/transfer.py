@@ -48,6 +48,12 @@ from devlint.model import ir
 from devlint.torchapi.effects import Dims, Effect, Row
 
 
+def named(frame: Frame, node: ir.Call, name: str, args: Arguments) -> Value:
+    """The value of a call of what a dotted name stands for; NOTHING where no row describes it."""
+    row = frame.world.table.get(name)
+    return NOTHING if row is None else apply(frame, node, row, args)
+
+
 def apply(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     """The value of a call that a row describes."""
     use = Use(frame, node, row, args)

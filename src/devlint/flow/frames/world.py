@@ -259,16 +259,25 @@ class World:
     module imports one above it."""
 
     @contextmanager
-    def limited(self, statements: int) -> Iterator[None]:
-        """Run no more than so many statements, which count for nobody: another file may have asked
-        for the same before."""
-        before = self.budget, self.guest_budget, self.steps
+    def within(self, statements: int) -> Iterator[None]:
+        """Run no more than so many statements inside of calls."""
+        before = self.budget, self.guest_budget
         self.budget = self.guest_budget = statements
-        self.steps = Steps()
         try:
             yield
         finally:
-            self.budget, self.guest_budget, self.steps = before
+            self.budget, self.guest_budget = before
+
+    @contextmanager
+    def limited(self, statements: int) -> Iterator[None]:
+        """As `within`; the steps count for nobody: another file may have asked for the same
+        before."""
+        before, self.steps = self.steps, Steps()
+        try:
+            with self.within(statements):
+                yield
+        finally:
+            self.steps = before
 
     def step(self, copied: int = 0) -> None:
         """Count a step, and what it copies. Raises as `Steps.take` does."""

@@ -22,9 +22,7 @@ from devlint.model.trees import last_name
 def newly_kept(made: Frame, ended: Frame, this: Value) -> list[tuple[str, Object]]:
     """The containers that hold nothing once an object is made, and after one of its methods
     modules or parameters which that method has made: by name, with what they are then."""
-    before, after = made.state.heap.get(this.data), ended.state.heap.get(this.data)
-    if before is None or after is None:
-        return []
+    before, after = made.state.heap[this.data], ended.state.heap[this.data]
     found = []
     for name, value in before.entries.items():
         if not value.kind.is_container or after.entries.get(name) != value:

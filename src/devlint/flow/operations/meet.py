@@ -223,7 +223,7 @@ def call_module(frame: Frame, node: ir.Call, module: Given, inputs: list[Given])
         return UNKNOWN
     takes_arrays = found is not None and str_source(found).startswith(("torch.nn.", "torchvision."))
     given = []
-    for expression, value in _flat(frame, inputs):
+    for expression, value in (each for pair in inputs for each in one_by_one(frame, pair)):
         if value.kind is Kind.ENCODING or value.kind in TENSORS:
             if value.kind in TENSORS and is_free(frame, value) and not takes_arrays:
                 continue
@@ -291,16 +291,16 @@ def str_source(found: Object) -> str:
     return found.source if isinstance(found.source, str) else ""
 
 
-def _flat(frame: Frame, inputs: list[Given]) -> Iterator[Given]:
-    """The arguments, those inside of tuples and lists one by one (`rnn(x, (h, c))`)."""
-    for expression, value in inputs:
-        found = frame.object(value)
-        if value.kind in (Kind.TUPLE, Kind.LIST) and found is not None and found.items is not None:
-            yield from each_given(expression, found.items)
-        elif value.kind in (Kind.TUPLE, Kind.LIST) and found is not None:
-            yield expression, found.element
-        else:
-            yield expression, value
+def one_by_one(frame: Frame, given: Given) -> Iterator[Given]:
+    """An argument; of a tuple or a list what is in it (`rnn(x, (h, c))`)."""
+    expression, value = given
+    found = frame.object(value) if value.kind in (Kind.TUPLE, Kind.LIST) else None
+    if found is None:
+        yield given
+    elif found.items is None:
+        yield expression, found.element
+    else:
+        yield from each_given(expression, found.items)
 
 
 def _note_unproven(frame: Frame, tensors: list[Given], node: ir.Node) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
 from devlint.flow.domain.derivation import Sort, Step
@@ -127,6 +128,33 @@ def bind(frame: Frame, target: ir.Expr, value: Value) -> None:
         bind(frame, target.value, NOTHING)
     elif isinstance(target, (ir.Attribute, ir.Subscript)):
         frame.world.store(frame, target, value)
+
+
+def bind_parameters(
+    frame: Frame,
+    params: Collection[ir.Parameter],
+    positional: Collection[Value],
+    keywords: Mapping[str, Value],
+    proved: Callable[[ir.Parameter, Value | None], Value],
+) -> None:
+    """Bind the parameters of the function that runs to what a call gives, and else to their
+    defaults. `proved` says what that is, or what stands there where it is neither."""
+    rest, taken = list(positional), {each.name for each in params if each.kind != "**"}
+    for parameter in params:
+        value: Value | None = None
+        if parameter.kind == "positional" and rest:
+            value = rest.pop(0)
+        elif parameter.name in keywords:
+            value = keywords[parameter.name]
+        elif parameter.kind == "*":
+            value = Value(Kind.TUPLE, data=frame.allocate(parameter, Object(items=tuple(rest))))
+        elif parameter.kind == "**":
+            others = {name: each for name, each in keywords.items() if name not in taken}
+            found = Object(items=(), entries=others)
+            value = Value(Kind.DICT, data=frame.allocate(parameter, found))
+        elif parameter.default is not None:
+            value = frame.evaluate(parameter.default)
+        frame.state.env[parameter.name] = proved(parameter, value)
 
 
 def _is_left_out(frame: Frame, name: str) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from devlint.flow.syntax.walk import mentions, nodes_of, targets
+from devlint.flow.syntax.walk import mentions, nodes_of, self_attribute, targets
 from devlint.model import ir
 from devlint.model.trees import dotted_name
 
@@ -140,13 +140,7 @@ def _is_text(function: ir.Function, node: ir.Expr, steps: int) -> bool:
 
 def _is_asked_as_text(function: ir.Function, name: str) -> bool:
     """Whether a name has a method called that texts alone have."""
-    return any(
-        isinstance(node, ir.Attribute)
-        and node.attr in _OF_TEXT
-        and isinstance(node.value, ir.Name)
-        and node.value.id == name
-        for node in _statements(function)
-    )
+    return any(self_attribute(node, name) in _OF_TEXT for node in _statements(function))
 
 
 def _bound(function: ir.Function, name: str) -> list[ir.Expr]:

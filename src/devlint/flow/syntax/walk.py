@@ -54,11 +54,19 @@ def mentions(node: ir.Node, name: str) -> bool:
     return name in names_in(node)
 
 
-def self_attribute(node: ir.Expr, this: str) -> str:
+def self_attribute(node: ir.Node, this: str) -> str:
     """The attribute's name where a node is `self.attribute`, else ""."""
     if isinstance(node, ir.Attribute) and isinstance(node.value, ir.Name) and node.value.id == this:
         return node.attr
     return ""
+
+
+def stored_calls(nodes: Iterable[ir.Node], this: str) -> Iterator[ir.Call]:
+    """The calls of `self.part = call(...)`."""
+    for node in nodes:
+        if isinstance(node, ir.Assign) and isinstance(node.value, ir.Call):
+            if any(self_attribute(target, this) for target in node.targets):
+                yield node.value
 
 
 def first_parameter(function: ir.Function | ir.Lambda | None) -> str:
