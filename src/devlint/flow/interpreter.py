@@ -36,9 +36,9 @@ from devlint.flow.project import Project
 from devlint.flow.surroundings import Surroundings, Text, runs_on_host
 from devlint.flow.syntax.imports import imported, spelled
 from devlint.flow.syntax.parts import is_private, parts, with_parts
+from devlint.flow.syntax.programs import holds_tests
 from devlint.flow.syntax.scan import scan
 from devlint.flow.syntax.seen import Scan
-from devlint.flow.syntax.testing import holds_tests
 from devlint.flow.syntax.walk import inner_statements
 from devlint.model import ir
 from devlint.torchapi.effects import Effect

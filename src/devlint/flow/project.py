@@ -265,12 +265,10 @@ class Project:
             naming = self._naming(path, word, self._around.mentioning)
             if len(naming) > _MOST_CALLERS:
                 return True  # nobody knows which of them it is
-            if any(each != path and self._are_related(each, path) for each in naming):
+            others = [each for each in naming if each != path]
+            if any(self._imports(each, path) or self._imports(path, each) for each in others):
                 return True
         return False
-
-    def _are_related(self, one: str, other: str) -> bool:
-        return self._imports(one, other) or self._imports(other, one)
 
     def _imports(self, importer: str, imported: str) -> bool:
         """Whether a file seems to import another one, by way of others too."""

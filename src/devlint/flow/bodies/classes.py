@@ -9,8 +9,8 @@ from devlint.flow.facts import Role
 from devlint.flow.frames.files import ClassInfo, File
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import dotted
+from devlint.flow.syntax.programs import is_class_of_tests
 from devlint.flow.syntax.samples import Samples
-from devlint.flow.syntax.testing import is_class_of_tests
 from devlint.flow.syntax.walk import descendants, first_parameter, stored_calls
 from devlint.model import ir
 from devlint.model.trees import called, dotted_name, last_name
@@ -210,8 +210,9 @@ def _of_samples(file: File) -> frozenset[str]:
                     top.see(node)
                     if isinstance(node, ir.Name):
                         by_others.add(node.id)
-            collates = _is_named_to_collate(statement)
-            body = statement.body if isinstance(statement, ir.Class) else (statement,)
+            info = statement if isinstance(statement, ir.Class) else None
+            collates = info is not None and means("collator", info.name, "class")
+            body = (statement,) if info is None else info.body
             for function in body:
                 if isinstance(function, ir.Function):
                     scan = file.scan(function)
@@ -223,11 +224,6 @@ def _of_samples(file: File) -> frozenset[str]:
 
 
 _DEFINES = (ir.Class, ir.Function, ir.Import, ir.ImportFrom)
-
-
-def _is_named_to_collate(statement: ir.Stmt) -> bool:
-    named = isinstance(statement, ir.Class) and means("collator", statement.name, "class")
-    return bool(named)
 
 
 def is_never_set_up(init: ir.Function) -> bool:

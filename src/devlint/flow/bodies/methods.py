@@ -8,8 +8,13 @@ from devlint.flow.bodies import cached, unregistered
 from devlint.flow.bodies.annotations import annotated
 from devlint.flow.bodies.classes import is_never_set_up
 from devlint.flow.bodies.functions import run_alone
-from devlint.flow.bodies.gathered import gather
-from devlint.flow.bodies.registered import leave_open, place_parts, register, tell_kept_tensors
+from devlint.flow.bodies.registered import (
+    gather,
+    leave_open,
+    place_parts,
+    register,
+    tell_kept_tensors,
+)
 from devlint.flow.calls.callers import (
     is_asked_by_constructors,
     is_exporting,

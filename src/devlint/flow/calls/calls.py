@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from devlint.flow.calls import applied, fields, unknown_calls, unpacked
+from devlint.flow.calls import applied, fields, unknown_calls
 from devlint.flow.calls.bound_calls import SAME_MODULE, call_bound, call_super
 from devlint.flow.calls.callers import remember_handing
-from devlint.flow.calls.function_calls import call_function
+from devlint.flow.calls.function_calls import call_function, spread
 from devlint.flow.calls.host_functions import note_numpy
 from devlint.flow.calls.library_calls import call_library
 from devlint.flow.calls.module_calls import call_instance, call_module, construct
@@ -77,7 +77,7 @@ def arguments(frame: Frame, node: ir.Call, receiver: Given | None = None) -> Arg
     evaluate = frame.world.evaluate
     given = [(argument, evaluate(frame, argument.value)) for argument in node.args]
     if [argument for argument in node.args if argument.star]:
-        given = [each for pair in given for each in unpacked.spread(frame, *pair)]
+        given = [each for pair in given for each in spread(frame, *pair)]
     return Arguments(tuple(given), receiver)
 
 

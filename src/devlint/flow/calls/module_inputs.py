@@ -31,20 +31,15 @@ def may_hold_tensors(frame: Frame, module: Object | None, args: Arguments) -> li
         if value.kind not in _MAY_HOLD_TENSORS:
             continue
         called = name or identity(_subject(argument.value))
-        if _is_of_the_host(called) or (not known and means("index", called, "variable")):
-            continue
+        customs = ("host-number", "no-tensor") if known else ("host-number", "no-tensor", "index")
+        if any(means(each, called, "variable") for each in customs):
+            continue  # it is no tensor, or is on the host by custom
         if position and hidden and not means("tensor", name, "variable"):
             if is_of_integers(value):
                 continue
             value = value.but(trace=Step(Sort.OTHER_INPUT, argument, value.trace))
         found.append((argument.value, value))
     return found
-
-
-def _is_of_the_host(name: str) -> bool:
-    """Whether an argument of that name is no tensor, or is on the host by custom."""
-    found = means("host-number", name, "variable") or means("no-tensor", name, "variable")
-    return bool(found)
 
 
 def _subject(node: ir.Expr) -> ir.Expr:

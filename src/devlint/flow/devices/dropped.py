@@ -1,5 +1,6 @@
-"""Calls that could pass on the device which the calling function was given, and don't; and those
-that hand on the options of a command line, and leave out its device."""
+"""Calls that could pass on the device which the calling function was given, and don't; those that
+hand on the options of a command line, and leave out its device; and names of devices that nothing
+binds, where the function was given another."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ from devlint.flow.facts import Ignored, IgnoredDevice
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.files import Closure
 from devlint.flow.frames.frame import Frame
+from devlint.flow.frames.library import BUILTINS, from_star
 from devlint.flow.syntax.walk import descendants, mentions, nodes_of
 from devlint.model import ir
 from devlint.model.reports import Hop
@@ -171,3 +173,44 @@ def _declared(frame: Frame, option: str) -> Iterator[ir.Call]:
                 args=(ir.Argument(value=ir.Constant(value=name)), *_),
             ) if name == option:
                 yield node
+
+
+def note_unbound(frame: Frame, node: ir.Expr) -> None:
+    """Look at a name that stands where a device is meant: is it bound anywhere?"""
+    function = frame.function
+    if not isinstance(node, ir.Name) or not isinstance(function, ir.Function):
+        return
+    if (
+        not means("about-devices", node.id, "variable")
+        or frame.look_up(node.id) is not None
+        or node.id in BUILTINS
+    ):
+        return
+    given = next((p for p in function.params if means("about-devices", p.name, "parameter")), None)
+    if given is None or from_star(frame, node) is not None or _may_be_bound(frame, node.id):
+        return
+    hop = Hop(given, f"`{given.name}` is given here")
+    record(frame, function, given, node, Ignored.UNBOUND, (hop,))
+
+
+def _may_be_bound(frame: Frame, name: str) -> bool:
+    """Whether anything of the file might bind a name, the function itself among others."""
+    function = frame.function
+    assert isinstance(function, ir.Function)
+    if name in frame.file.rebound or frame.file.scan(function).assigned[name]:
+        return True
+    outside = [s for s in frame.file.body if not isinstance(s, (ir.Function, ir.Class))]
+    if any(_reads(each, name) for each in nodes_of(outside)):
+        return True
+    return any(_imports(each, name) for each in nodes_of((*outside, *function.body)))
+
+
+def _reads(node: ir.Node, name: str) -> bool:
+    """Whether a statement of the file itself has to do with a name, or with any."""
+    return isinstance(node, ir.Name) and node.id in (name, "globals", "exec", "setattr")
+
+
+def _imports(node: ir.Node, name: str) -> bool:
+    if not isinstance(node, (ir.Import, ir.ImportFrom)):
+        return False
+    return any(alias.name == "*" or name in (alias.asname, alias.name) for alias in node.names)

@@ -37,7 +37,9 @@ def _iterate(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     given, name = args.find((0, "iterable")), row.name.rpartition(".")[2]
     kind = _CONTAINERS.get(name, Kind.TUPLE)
     if given is None:
-        return _empty(frame, node, kind) if name in _CONTAINERS and not args.unpacked else NOTHING
+        if name not in _CONTAINERS or args.unpacked:
+            return NOTHING
+        return Value(kind, data=frame.allocate(node, Object(items=())))
     value = given[1]
     if value.kind is Kind.LOADER:
         return value
@@ -55,10 +57,6 @@ _CONTAINERS = {
     "list": Kind.LIST, "sorted": Kind.LIST, "deque": Kind.LIST, "tuple": Kind.TUPLE,
     "set": Kind.SET,
 }  # fmt: skip
-
-
-def _empty(frame: Frame, node: ir.Node, kind: Kind) -> Value:
-    return Value(kind, data=frame.allocate(node, Object(items=())))
 
 
 def _enumerate(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:

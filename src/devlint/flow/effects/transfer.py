@@ -120,8 +120,8 @@ def _join(use: Use) -> Value:
     if not row.or_numbers:  # nothing else than tensors may be given
         arguments = [(node, as_loaded(value)) for node, value in arguments]
     name = row.name.replace("torch.nn.functional.", "F.").replace("torch.Tensor.", "")
-    number = row.or_numbers and any(_may_be_number(value) for _, value in arguments)
-    free = row.free_scalars or number
+    numbers = (value for _, value in arguments if value.kind not in (*TENSORS, Kind.NONE))
+    free = row.free_scalars or (row.or_numbers and any(numbers))
     value = meet.meet(use.frame, use.node, name, arguments, free_scalars=free, inplace=row.inplace)
     if row.inplace and arguments and arguments[0][1].kind in TENSORS:
         return arguments[0][1]
@@ -135,10 +135,6 @@ def _join(use: Use) -> Value:
     return parts(use, value)
 
 
-def _may_be_number(value: Value) -> bool:
-    return value.kind not in (*TENSORS, Kind.NONE)
-
-
 def _index(use: Use) -> Value:
     arguments = operands(use, use.row.operands)
     if not arguments:
@@ -149,9 +145,8 @@ def _index(use: Use) -> Value:
 
 
 def _read_on_host(use: Use) -> Value:
-    receiver, force = use.args.receiver, use.args.keyword("force")
-    forced = force is not None and force[1].data is True
-    if receiver is not None and not forced:
+    receiver = use.args.receiver
+    if receiver is not None and not use.args.asks("force"):
         tell_read(use, receiver, use.row.host)
     kind = result_kind(use.row)
     if kind is Kind.TENSOR and receiver is not None:

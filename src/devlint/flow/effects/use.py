@@ -106,9 +106,8 @@ def plain(row: Row) -> Value:
 def parts(use: Use, value: Value) -> Value:
     """The value, or a tuple of such values where the call gives one."""
     row, args = use.row, use.args
-    asked = [args.keyword(name) for name in row.parts_with]
     alone = bool(row.parts_without) and not args.unpacked and use.find(row.parts_without) is None
-    if not (row.parts or alone or any(given and given[1].data is True for given in asked)):
+    if not (row.parts or alone or any(map(args.asks, row.parts_with))):
         return value
     element = value.but(scalar=False) if alone else value
     return Value(Kind.TUPLE, data=use.frame.allocate(use.node, Object(element=element)))

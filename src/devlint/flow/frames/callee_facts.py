@@ -23,8 +23,8 @@ from devlint.flow.facts import (
     Symbol,
 )
 from devlint.flow.facts.meetings import changed, met
-from devlint.flow.frames.at_call import at_call
 from devlint.flow.frames.files import Closure
+from devlint.flow.frames.near import at_call
 from devlint.flow.syntax.walk import descendants, names_in
 from devlint.model import ir
 from devlint.model.trees import last_name
