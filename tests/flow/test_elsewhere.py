@@ -889,3 +889,57 @@ def test_a_method_that_a_base_calls_is_fixed_where_that_uses_its_result(tmp_path
     assert finding.fix.filename == str(tmp_path / "base.py")
     assert [edit.content for edit in finding.fix.edits] == [".to(self.fc.weight.device)"]
     assert [step.filename for step in finding.trace if step.filename] == [str(tmp_path / "base.py")]
+
+
+def test_a_part_of_a_chain_is_called_with_what_the_chain_is(tmp_path: Path) -> None:
+    files = {
+        "net.py": """
+            import torch
+            from torch import nn
+
+            class Normalize(nn.Module):
+                def __init__(self, mean):
+                    super().__init__()
+                    self.mean = torch.tensor(mean).view(1, -1, 1, 1)
+
+                def forward(self, img):
+                    return img - self.mean
+        """,
+        "train.py": """
+            import torch
+            from torch import nn
+            from net import Normalize
+
+            net = nn.Sequential(Normalize([0.5, 0.4, 0.3]), nn.Conv2d(3, 4, 3)).to("cuda:0")
+            net(torch.rand(1, 3, 6, 6, device="cuda:0"))
+            other = nn.Sequential(Normalize([0.5, 0.4, 0.3]), nn.Conv2d(3, 4, 3))
+            other(torch.rand(1, 3, 6, 6))
+        """,
+    }
+    write(tmp_path, files)
+    found = [finding for finding in lint(tmp_path, "train.py") if finding.code == "DEV202"]
+    assert [finding.span.row for finding in found] == [7]
+    assert "in `Normalize.forward` (net.py), called here" in found[0].message
+
+
+def test_the_device_of_a_number_is_read_in_another_file(tmp_path: Path) -> None:
+    files = {
+        "ramps.py": """
+            import torch
+
+            def ramp(x):
+                return torch.arange(4, device=x.device)
+        """,
+        "main.py": """
+            import torch
+            from ramps import ramp
+
+            image = torch.zeros(2, 4)
+            ramp(image.size(-1))
+            ramp(image)
+        """,
+    }
+    write(tmp_path, files)
+    (finding,) = lint(tmp_path, "main.py")
+    assert (finding.code, finding.span.row) == ("DEV303", 6)
+    assert "in `ramp` (ramps.py), called here" in finding.message

@@ -46,7 +46,8 @@ def invoke(
         frame.state.wait()
         _forget(frame, closure, positional, keywords)
         return NOTHING
-    if _leads_nowhere(frame, closure, positional, keywords):
+    is_part = frame.has_part(closure)
+    if not is_part and _leads_nowhere(frame, closure, positional, keywords):
         frame.state.wait()
         return NONE
     question = answers.question(frame, closure, positional, keywords)
@@ -60,7 +61,6 @@ def invoke(
     frame.world.step(len(frame.state.heap))
     state = State({}, Heap(frame.state.heap), known, frame.state.default)
     state.copies, state.busy = frame.state.copies, frame.state.busy
-    is_part = frame.has_part(closure)
     if is_part and frame.tells and isinstance(closure.node, ir.Function):
         frame.world.followed.add(closure.node)
     inner = Frame(
@@ -194,8 +194,13 @@ def _proved(
 def _settle_absence(frame: Frame, inner: Frame) -> None:
     """Settle for a call that a tensor which it gives isn't None; unless it hands on what its own
     caller may have left out. What is known of the caller's names says nothing of these."""
-    own = frame.function.params if frame.function is not None else ()
-    optional = [frame.state.env.get(each.name) for each in own if each.default is not None]
+    around = [each for each in frame.chain() if each is frame or each.is_alone]
+    optional = [
+        each.state.env.get(parameter.name)
+        for each in around
+        for parameter in (each.function.params if each.function is not None else ())
+        if parameter.default is not None
+    ]
     for parameter in inner.function.params if inner.function is not None else ():
         value, key = inner.state.env.get(parameter.name), f"{parameter.name}{IS_NONE}"
         inner.state.known.pop(key, None)

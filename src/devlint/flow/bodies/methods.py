@@ -230,6 +230,8 @@ def _sets_up(info: ClassInfo, name: str, method: ir.Function) -> bool:
     been followed there, and what comes after that call counts."""
     if name in (*CONSTRUCTORS, "forward") or is_of_one_test(info, method):
         return False
+    if info.file.parts.get(name) is method:
+        return False  # it runs in what calls it
     scan, init = info.file.scan(method), info.methods.get("__init__")
     if init is not None and name in info.file.scan(init).self_calls and scan.is_short(False):
         return False

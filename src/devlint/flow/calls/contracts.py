@@ -23,7 +23,7 @@ from devlint.flow.frames.arguments import Arguments, Given
 from devlint.flow.frames.files import ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.world import Trial
-from devlint.flow.operations import batches, meet, unpacking
+from devlint.flow.operations import batches, unpacking
 from devlint.model import ir
 
 _STATEMENTS = 1000
@@ -112,7 +112,7 @@ def forward_of(module: Object) -> tuple[ClassInfo, ir.Function] | None:
 
 def _inputs(frame: Frame, args: Arguments) -> Iterator[_Input]:
     for number, (argument, value) in enumerate(args.all):
-        given = meet.one_by_one(frame, (argument.value, value))
+        given = unpacking.one_by_one(frame, (argument.value, value))
         for place, (part, each) in enumerate(given):
             if each.kind in _MAY_HOLD_TENSORS:
                 item = None if each is value else place

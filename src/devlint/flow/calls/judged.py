@@ -67,7 +67,8 @@ def given_by(node: ir.Call, result: Value) -> Value:
 def told_by_call(frame: Frame, module: Value, info: ClassInfo) -> Iterator[None]:
     """While a `forward` runs with what one call gives, for what that tells of its lines."""
     with told_aside(frame):
-        _keep(frame, module, info)
+        if info.file is frame.world.home:
+            _keep(frame, module, info)
         yield
 
 
@@ -86,7 +87,8 @@ def told_aside(frame: Frame) -> Iterator[None]:
 
 
 def _keep(frame: Frame, module: Value, info: ClassInfo) -> None:
-    """What a module keeps besides its parameters is seen as in the class's own methods."""
+    """What a module keeps besides its parameters is seen as in the class's own methods, where the
+    file tells of it; of a class of another file, the call does."""
     found = frame.object(module)
     if found is not None and not isinstance(module.data, frozenset):
         entries = {name: _kept(info, name, value) for name, value in found.entries.items()}

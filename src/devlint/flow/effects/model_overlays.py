@@ -243,10 +243,11 @@ def encoding_method(frame: Frame, node: ir.Call, bound: Bound, args: Arguments) 
     """`encoding.get("attention_mask")`, `.items()`: what it holds, as any mapping gives it."""
     if graphs.is_graph(frame, bound.receiver):
         return NOTHING
-    part = part_of_encoding(frame, (bound.node, bound.receiver))
+    wanted, default = args.find((0,)), args.find((1,))
+    key = None if wanted is None else wanted[1].data
+    part = part_of_encoding(frame, (bound.node, bound.receiver), key)
     match bound.name.rpartition(".")[2]:
-        case "get" | "pop" if args.find((0,)) is not None:
-            default = args.find((1,))
+        case "get" | "pop" if wanted is not None:
             return part if default is None or default[1].kind is Kind.NONE else NOTHING
         case "values":
             return lazily(frame, node, Object(element=part))

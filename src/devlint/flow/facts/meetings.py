@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from devlint.flow.domain.lattice import Device
 from devlint.flow.facts.base import Fact, Operand
 from devlint.flow.facts.host import HostRead
+from devlint.flow.facts.names import AttributeRead
 from devlint.model import ir
 
 
@@ -114,7 +115,7 @@ def changed(fact: Fact, change: Callable[[Operand], Operand]) -> Fact:
         case ModuleCall():
             inputs = tuple(map(change, fact.inputs))
             return replace(fact, module=change(fact.module), inputs=inputs)
-        case HostRead():
+        case HostRead() | AttributeRead():
             return replace(fact, receiver=change(fact.receiver))
         case Draw(generator=Operand() as generator):
             return replace(fact, generator=change(generator))

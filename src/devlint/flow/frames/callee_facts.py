@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from devlint.flow.domain.keys import LOCAL, is_local
 from devlint.flow.domain.lattice import conditions, only_host, symbols
 from devlint.flow.facts import (
+    AttributeRead,
     Device,
     Draw,
     Elsewhere,
@@ -56,10 +57,16 @@ def _seen_by(caller: Frame, fact: Fact) -> Fact | None:
     def seen(operand: Operand) -> Operand:
         return replace(operand, device=caller.state.simplify(operand.device))
 
-    known = isinstance(fact, (Join, Indexing, ModuleCall, HostRead)) or (
-        isinstance(fact, Draw) and fact.generator is not None
-    )
-    return changed(fact, seen) if known else None
+    return changed(fact, seen) if _hangs_on_call(fact) else None
+
+
+def _hangs_on_call(fact: Fact) -> bool:
+    match fact:
+        case Join() | Indexing() | ModuleCall() | HostRead() | Draw(generator=Operand()):
+            return True
+        case AttributeRead(call=ir.Call()):
+            return True
+    return False
 
 
 def _on_purpose(frame: Frame, fact: Fact) -> bool:

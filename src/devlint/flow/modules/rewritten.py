@@ -119,6 +119,8 @@ def is_of_one_test(info: ClassInfo, method: ir.Function) -> bool:
     anew for each test, in an order that nobody knows. What sets up runs before every test."""
     if info.role is not Role.TEST or info.is_module or info.method("__init__") is not None:
         return False
+    if info.file.parts.get(method.name) is method:
+        return False  # what calls it is one, or isn't
     if not any(name.startswith("test") for name in info.methods):
         return False
     fixture = any(last_name(called(each)) == "fixture" for each in method.decorators)

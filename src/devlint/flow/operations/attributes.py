@@ -33,7 +33,7 @@ from devlint.flow.operations.own_device import (
     note_plain,
     tells_own_place,
 )
-from devlint.flow.operations.unpacking import child_of
+from devlint.flow.operations.unpacking import child_of, part_of_encoding
 from devlint.flow.syntax.walk import first_parameter
 from devlint.model import ir
 from devlint.torchapi.spellings import CONTEXT, FUNCTION, is_function_class
@@ -89,8 +89,7 @@ def read(frame: Frame, node: ir.Attribute, base: Value) -> Value:
             return Value(Kind.METHOD, data=Bound(base, node.value, f"ENCODING.{attr}"))
         if found is not None and graphs.is_graph(frame, base):
             return graphs.attribute(frame, base, found, attr)
-        device = frame.place(base)
-        return Value(Kind.TENSOR, device, origin=base.origin, scalar=False, trace=base.trace)
+        return part_of_encoding(frame, (node.value, base), attr)
     if kind is Kind.CLASS and isinstance(base.data, ClassInfo):
         return _of_class(base.data, base, node)
     if kind is Kind.UNKNOWN and isinstance(base.data, Path):

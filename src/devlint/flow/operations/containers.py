@@ -169,11 +169,11 @@ _METHODS: dict[str, _Method] = {
 
 
 def store_item(frame: Frame, base: Value, index: Value, value: Value) -> None:
-    """`base[index] = value` of a container."""
+    """`base[index] = value` of a container, or of what a tokenizer gives."""
     found = frame.object(base)
     if found is None:
         return
-    if base.kind is Kind.DICT and isinstance(index.data, str):
+    if base.kind in (Kind.DICT, Kind.ENCODING) and isinstance(index.data, str):
         frame.update(base, found.with_entry(index.data, value))
     else:  # what stood there before is gone
         given = frame.object(value) if index.trait is Trait.SLICE else None

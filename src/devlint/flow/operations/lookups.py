@@ -22,9 +22,12 @@ def _indexes_on(frame: Frame, base: Operand, index: Operand) -> bool:
     if index.origin is not Origin.INPUT or not is_place_of_argument(index.device):
         return False
     name = key(base.node)
-    return frame.function is not None and any(
+    around = [each.function for each in frame.chain() if each.is_alone]
+    return any(
         key(part) == name
-        for node in descendants(frame.function)
+        for function in around
+        if function is not None
+        for node in descendants(function)
         if isinstance(node, ir.Subscript)
         for part in (node.index.items if isinstance(node.index, ir.Display) else (node.index,))
     )

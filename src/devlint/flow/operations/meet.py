@@ -40,6 +40,7 @@ from devlint.flow.modules.stale import note_meeting
 from devlint.flow.operations import batches, coverage
 from devlint.flow.operations.lookups import may_index
 from devlint.flow.operations.placeholders import grown
+from devlint.flow.operations.unpacking import one_by_one
 from devlint.model import ir
 
 
@@ -223,7 +224,7 @@ def call_module(frame: Frame, node: ir.Call, module: Given, inputs: list[Given])
         return UNKNOWN
     takes_arrays = found is not None and str_source(found).startswith(("torch.nn.", "torchvision."))
     given = []
-    for expression, value in (each for pair in inputs for each in one_by_one(frame, pair)):
+    for expression, value in _flat(frame, inputs):
         if value.kind is Kind.ENCODING or value.kind in TENSORS:
             if value.kind in TENSORS and is_free(frame, value) and not takes_arrays:
                 continue
@@ -291,16 +292,14 @@ def str_source(found: Object) -> str:
     return found.source if isinstance(found.source, str) else ""
 
 
-def one_by_one(frame: Frame, given: Given) -> Iterator[Given]:
-    """An argument; of a tuple or a list what is in it (`rnn(x, (h, c))`)."""
-    expression, value = given
-    found = frame.object(value) if value.kind in (Kind.TUPLE, Kind.LIST) else None
-    if found is None:
-        yield given
-    elif found.items is None:
-        yield expression, found.element
-    else:
-        yield from each_given(expression, found.items)
+def _flat(frame: Frame, inputs: list[Given]) -> Iterator[Given]:
+    """The arguments one by one, and what was stored in an encoding."""
+    for expression, value in inputs:
+        found = frame.object(value) if value.kind is Kind.ENCODING else None
+        if found is not None and found.entries:
+            yield from each_given(expression, tuple(found.entries.values()))
+        else:
+            yield from one_by_one(frame, (expression, value))
 
 
 def _note_unproven(frame: Frame, tensors: list[Given], node: ir.Node) -> None:

@@ -219,7 +219,7 @@ def subscript(frame: Frame, node: ir.Subscript, base: Value, index: Value) -> Va
             part = Trait.BESIDE
         return part_of_batch(base.but(scalar=None), index.data, part)
     if kind is Kind.ENCODING:
-        return part_of_encoding(frame, (node.value, base))
+        return part_of_encoding(frame, (node.value, base), index.data)
     found = frame.object(base)
     if found is not None and kind is Kind.MODULE:
         if found.items is not None and isinstance(index.data, int):

@@ -16,7 +16,6 @@ from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.protocols import runs_again
 from devlint.flow.modules.holdings import inherits_buffer
 from devlint.flow.modules.placement import forget_optimizer, is_registered, outermost, place_module
-from devlint.flow.operations import graphs
 from devlint.flow.syntax.walk import first_parameter
 from devlint.model import ir
 
@@ -83,11 +82,11 @@ def store(frame: Frame, node: ir.Attribute, value: Value, statement: ir.Stmt) ->
             return  # one of several, and nobody knows which: what is known of them is known by each
         entries = {**found.entries, node.attr: value}
         frame.update(base, replace(found, entries=entries, stateless=found.stateless and not holds))
-    elif found is not None and graphs.is_graph(frame, base):
+    elif found is not None and base.kind is Kind.ENCODING:
         frame.update(base, found.with_entry(node.attr, value))
     elif base.kind is Kind.OPTIMIZER:
         forget_optimizer(frame, base)
-    elif isinstance(base.data, Path) or base.kind in (Kind.UNKNOWN, Kind.ENCODING):
+    elif isinstance(base.data, Path) or base.kind is Kind.UNKNOWN:
         if path := identity(node):
             frame.state.paths[path] = value
         put_in(frame, node, value)
@@ -118,7 +117,8 @@ def _is_of_file(frame: Frame, node: ir.Expr) -> bool:
 
 
 def _is_made_anew(frame: Frame, value: Value | None) -> bool:
-    again = isinstance(frame.function, ir.Function) and runs_again(frame.function)
+    functions = [each.function for each in frame.chain()]
+    again = any(isinstance(each, ir.Function) and runs_again(each) for each in functions)
     return again and value is not None and is_registered(value)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 
 from devlint.flow.domain.derivation import Sort, Step
@@ -13,7 +13,7 @@ from devlint.flow.domain.traits import Fixed, Trait
 from devlint.flow.domain.value_joins import join_all
 from devlint.flow.domain.values import NOTHING, Batch, Kind, Origin, Value, as_loaded
 from devlint.flow.frames import protocols
-from devlint.flow.frames.arguments import Given
+from devlint.flow.frames.arguments import Given, each_given
 from devlint.flow.frames.callee_facts import local_name
 from devlint.flow.frames.frame import Frame
 from devlint.flow.modules.placement import CHILD
@@ -80,6 +80,18 @@ def _part(value: Value, index: object) -> Value:
     if isinstance(value.data, Path) and value.data.given and not value.trait:
         return path_value(f"{value.data.text}[{index}]", given=True)
     return NOTHING
+
+
+def one_by_one(frame: Frame, given: Given) -> Iterator[Given]:
+    """An argument; of a tuple or a list what is in it (`rnn(x, (h, c))`)."""
+    expression, value = given
+    found = frame.object(value) if value.kind in (Kind.TUPLE, Kind.LIST) else None
+    if found is None:
+        yield given
+    elif found.items is None:
+        yield expression, found.element
+    else:
+        yield from each_given(expression, found.items)
 
 
 def child_of(frame: Frame, value: Value) -> Value:
@@ -228,9 +240,14 @@ def part_of_batch(value: Value, key: object, trait: Trait | Fixed | None) -> Val
     return NOTHING if text else value.but(trait=trait)
 
 
-def part_of_encoding(frame: Frame, encoding: Given) -> Value:
-    """One of the tensors that a tokenizer has given."""
+def part_of_encoding(frame: Frame, encoding: Given, key: object = None) -> Value:
+    """One of the tensors that a tokenizer has given, or what was stored in its place since."""
     _, base = encoding
+    found = frame.object(base)
+    if found is not None and isinstance(key, str) and key in found.entries:
+        return found.entries[key]
+    if found is not None and found.entries and key is None:
+        return NOTHING  # any of them
     return frame.operand(*encoding).value.but(
         kind=Kind.TENSOR, device=frame.place(base), data=None, scalar=False
     )

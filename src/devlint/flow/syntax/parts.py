@@ -15,11 +15,13 @@ from devlint.flow.syntax.walk import descendants, first_parameter, nodes_of, sel
 from devlint.model import ir
 from devlint.model.trees import last_name
 
-_OF_NAMES = ("tensors", "used", "modules", "passed", "sliced", "data", "columns", "moved")
+_OF_NAMES = (
+    "tensors", "used", "modules", "passed", "sliced", "data", "columns", "moved", "called",
+)  # fmt: skip
 _OF_SELF = (
     "self_stores", "self_items", "self_fills", "self_moves", "self_calls", "applied", "wrapped",
 )  # fmt: skip
-_OF_ALL = ("answers", "makes", "reads_back", "draws", "exports", "registers", "dynamic")
+_OF_ALL = ("answers", "makes", "reads_back", "draws", "hands_out", "registers", "dynamic")
 
 
 def is_private(name: str) -> bool:

@@ -86,7 +86,6 @@ def scan(function: ir.Function, takes_tensors: Callable[[ir.Expr], int], has_arr
                 _target(found, node.target, this)  # type: ignore[attr-defined]
     found.of_samples = samples.names()
     _tell_arrays_apart(found)
-    found.exports &= not found.traced & found.called  # traced to run faster here
     found.end()
     return found
 
@@ -125,7 +124,7 @@ def _call(found: Scan, call: ir.Call, this: str, takes_tensors: Callable[[ir.Exp
         found.reads_back |= func.attr in _TO_HOST
         if func.attr in _EXPORTS and call.args:
             of_this = _root(call.args[0].value) == this
-            found.exports |= of_this and dotted_name(func).endswith(_EXPORTERS)
+            found.hands_out |= of_this and dotted_name(func).endswith(_EXPORTERS)
         if func.attr in MOVES:
             found.followed |= {
                 a.value.value.id

@@ -69,8 +69,9 @@ class Scan:
     """It brings something to the host (`.cpu()`, `.numpy()`)."""
     draws: bool = False
     """It draws numbers with Python's `random`."""
-    exports: bool = False
-    """It exports its first parameter or a part of it (`torch.onnx.export(self, example, path)`)."""
+    hands_out: bool = False
+    """It gives its first parameter or a part of it to an exporter or a tracer
+    (`torch.onnx.export(self, example, path)`)."""
     traced: set[str] = field(default_factory=set)
     """Names for what `torch.jit.trace` made."""
     registers: bool = False
@@ -78,6 +79,11 @@ class Scan:
     dynamic: bool = False
     """It writes attributes by names that aren't spelled out (`self.__dict__.update(...)`)."""
     yields: bool = False
+
+    @property
+    def exports(self) -> bool:
+        """Whether it exports its first parameter, and traces nothing to run it faster here."""
+        return self.hands_out and not self.traced & self.called
 
     def end(self) -> None:
         """Let all that has found nothing share one empty set: thousands of looks are kept."""
