@@ -53,7 +53,7 @@ def invoke(
     question = answers.question(frame, closure, positional, keywords)
     receiver = frame.object(positional[0]) if positional else None
     told = None if question is None else frame.world.answers.get(question)
-    given = () if question is None else answers.traces(positional, keywords)
+    given = tuple(value.trace for value in (*positional, *keywords.values()))
     if told is not None and told.receiver is receiver:
         frame.state.wait()
         return answers.told_again(told, given)

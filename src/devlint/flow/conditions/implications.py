@@ -250,9 +250,9 @@ def _type(frame: Frame, node: ir.Call, name: str) -> tuple[str, bool] | None:
     """The key of a test whether an argument is a tensor, or something of which one may be made."""
     if name not in ("builtins.isinstance", "torch.is_tensor"):
         return None
-    if node not in frame.file.types:
-        frame.file.types[node] = _asked_type(frame, node)
-    return frame.file.types[node]
+    if node not in frame.file.words:
+        frame.file.words[node] = _asked_type(frame, node)
+    return frame.file.words[node]
 
 
 def _asked_type(frame: Frame, node: ir.Call) -> tuple[str, bool] | None:

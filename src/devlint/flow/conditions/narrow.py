@@ -155,9 +155,7 @@ def _narrow_itself(frame: Frame, subject: ir.Expr, types: ir.Expr, holds: bool) 
 def _is_mapping(frame: Frame, value: Value, names: set[str]) -> bool:
     """Whether what was taken for a tensor is a mapping, of settings as well as of tensors. What a
     `forward` is given holds its inputs."""
-    function = frame.function
-    is_forward = isinstance(function, ir.Function) and function.name == "forward"
-    return names <= _MAPPINGS and value.origin not in PROVED and not is_forward
+    return names <= _MAPPINGS and value.origin not in PROVED and frame.name != "forward"
 
 
 _MAPPINGS = {"builtins.dict", "collections.abc.Mapping", "typing.Mapping", "typing.Dict"}

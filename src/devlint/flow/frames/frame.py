@@ -86,6 +86,11 @@ class Frame:
     """The expression that a `with` statement enters, while it is evaluated."""
 
     @property
+    def name(self) -> str:
+        """The name of the function that runs; "" of a file and of a lambda."""
+        return self.function.name if isinstance(self.function, ir.Function) else ""
+
+    @property
     def is_guest(self) -> bool:
         """Whether it runs code of another file, of which nothing is told."""
         return self.file is not self.world.home
@@ -319,10 +324,8 @@ class Frame:
     @property
     def outermost(self) -> Frame:
         """The frame that runs on its own, from which calls have led here."""
-        frame = self
-        while frame.caller is not None:
-            frame = frame.caller
-        return frame
+        *_, last = self.chain()
+        return last
 
     def chain(self) -> Iterator[Frame]:
         """This frame and those that called it."""

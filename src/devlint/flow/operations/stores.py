@@ -124,8 +124,7 @@ def _is_made_anew(frame: Frame, value: Value | None) -> bool:
 
 def _is_made(frame: Frame) -> bool:
     """Whether a constructor runs, or what it calls."""
-    functions = [each.function for each in frame.chain()]
-    return any(isinstance(each, ir.Function) and each.name == "__init__" for each in functions)
+    return any(each.name == "__init__" for each in frame.chain())
 
 
 def _is_own(frame: Frame, node: ir.Attribute) -> bool:
