@@ -72,7 +72,8 @@ def _is_closed(name: str) -> bool:
 def _declare_members(frame: Frame, info: ClassInfo) -> None:
     for statement in info.node.body:
         if isinstance(statement, ir.Function):
-            if _is_setter(statement):
+            spelled = map(dotted_name, statement.decorators)
+            if f"{statement.name}.setter" in spelled:
                 info.setters[statement.name] = statement
             info.methods.setdefault(statement.name, statement)
             if any(_is_property(decorator) for decorator in statement.decorators):
@@ -90,10 +91,6 @@ def _declare_members(frame: Frame, info: ClassInfo) -> None:
 def _is_property(node: ir.Expr) -> bool:
     name = last_name(called(node))
     return name.endswith("property") or name == "setter"
-
-
-def _is_setter(function: ir.Function) -> bool:
-    return any(dotted_name(each) == f"{function.name}.setter" for each in function.decorators)
 
 
 def _is_module(frame: Frame, info: ClassInfo) -> bool:

@@ -3,7 +3,6 @@ fill with what they are given, batch after batch."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 
 from devlint.flow.bodies import unregistered
@@ -138,11 +137,12 @@ def gather(info: ClassInfo, start: Frame, silent: Frame, this: Value) -> None:
         if value.kind is Kind.LIST and _is_empty(heap.get(value.data))
     }
     added: dict[str, list[Value]] = {}
-    for method in _filling(info, empty.keys()) if empty else ():
-        ended = run_alone(info.closure_of(method), silent, this).state.heap
-        for name in info.file.scan(method).self_fills & empty.keys():
-            found = ended.get(empty[name])
-            added.setdefault(name, []).append(NOTHING if found is None else found.elements())
+    for method in info.methods.values() if empty else ():
+        if filled := info.file.scan(method).self_fills & empty.keys():
+            ended = run_alone(info.closure_of(method), silent, this).state.heap
+            for name in filled:
+                found = ended.get(empty[name])
+                added.setdefault(name, []).append(NOTHING if found is None else found.elements())
     for name, values in added.items():
         if all(map(_follows, values)):
             told = Step(Sort.ITERATION, info.node, values[0].trace)
@@ -152,11 +152,6 @@ def gather(info: ClassInfo, start: Frame, silent: Frame, this: Value) -> None:
 
 def _is_empty(found: Object | None) -> bool:
     return found is not None and found.items == () and not found.entries
-
-
-def _filling(info: ClassInfo, names: Iterable[str]) -> list[ir.Function]:
-    scan = info.file.scan
-    return [m for m in info.methods.values() if not scan(m).self_fills.isdisjoint(names)]
 
 
 def _follows(value: Value) -> bool:

@@ -212,7 +212,8 @@ class Frame:
                 type_name = _short_name(found.source)
             elif isinstance(found.source, ClassInfo):
                 type_name = found.source.node.name
-        return Operand(node, value, device, type_name, guarded, self._is_passed(node))
+        passed = self.caller is not None and isinstance(node, ir.Name) and self.takes(node.id)
+        return Operand(node, value, device, type_name, guarded, passed)
 
     def on_host(self, operands: Iterable[Operand]) -> bool:
         """Whether all of them are there since nobody has asked for an accelerator: the flag for
@@ -220,10 +221,6 @@ class Frame:
         known = self.state.known
         host = known.get(HOST_CHOSEN, False) or known.get(CUDA_AVAILABLE) is False
         return host and not any(names_accelerator(each.device) for each in operands)
-
-    def _is_passed(self, node: ir.Expr) -> bool:
-        """Whether a node is the name of a parameter that a call of the running function binds."""
-        return self.caller is not None and isinstance(node, ir.Name) and self.takes(node.id)
 
     def takes(self, name: str) -> bool:
         """Whether the running function has a parameter of that name."""

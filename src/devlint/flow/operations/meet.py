@@ -152,19 +152,18 @@ def _result(frame: Frame, arguments: list[Given], placed: list[Operand]) -> Valu
 def _lead(placed: list[Operand]) -> Operand | None:
     """The operand that decides where the result is: a place that follows the model before a
     named accelerator, that before the host; what is there on purpose before what was made there."""
-    return min(
-        placed, key=lambda o: (_rank(o.device), _is_by_default(o), _is_loose(o)), default=None
-    )
+
+    def order(operand: Operand) -> tuple[int, bool, bool]:
+        by_default = operand.device == CPU and operand.origin in MADE
+        return _rank(operand.device), by_default, _is_loose(operand)
+
+    return min(placed, key=order, default=None)
 
 
 def _is_loose(operand: Operand) -> bool:
     """Whether it may have no dimension, on a device that a module has stored: where that was left
     out, it is on the host, and others decide."""
     return operand.origin is Origin.STALE and operand.value.scalar is not False
-
-
-def _is_by_default(operand: Operand) -> bool:
-    return operand.device == CPU and operand.origin in MADE
 
 
 def _rank(device: Device) -> int:
