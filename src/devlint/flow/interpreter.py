@@ -143,7 +143,7 @@ def _world(
 ) -> World:
     world = World(
         table, file, BACKENDS | device_types, project,
-        budget=_INLINED_AT_LEAST, guest_budget=_INLINED_AT_LEAST,
+        budgets=[_INLINED_AT_LEAST, _INLINED_AT_LEAST],
         steps=Steps() if project is None else project.steps,
     )  # fmt: skip
     world.evaluate, world.invoke, world.store = evaluate, invoke, statements.store

@@ -257,8 +257,7 @@ def run_alone(
     bind_parameters(frame, function, receiver, while_made)
     _record_parameters(frame, function)
     world = frame.world
-    world.budget = max(world.budget, _INLINED_FOR_EACH)
-    world.guest_budget = max(world.guest_budget, _INLINED_FOR_EACH)
+    world.budgets = [max(each, _INLINED_FOR_EACH) for each in world.budgets]
     mark = len(world.facts)
     _run(frame)
     _tell(frame, mark)

@@ -32,7 +32,7 @@ def run(frame: Frame, body: ir.Body) -> None:
             return
         frame.world.step()
         if not frame.is_alone:
-            frame.spend()
+            frame.world.budgets[frame.is_guest] -= 1
         _STATEMENTS[type(statement)](frame, statement)
 
 

@@ -98,19 +98,12 @@ class Frame:
     def can_inline(self, file: File) -> bool:
         """Whether a call of a function of a file may be followed."""
         if file is self.world.home:
-            return self.depth < _DEEPEST_CALL and self.world.budget > 0
-        return self.depth < _DEEPEST_GUEST and self.world.guest_budget > 0
+            return self.depth < _DEEPEST_CALL and self.world.budgets[False] > 0
+        return self.depth < _DEEPEST_GUEST and self.world.budgets[True] > 0
 
     def has_part(self, closure: Closure) -> bool:
         """Whether a function is a part of the running one: this calls it, and nobody else does."""
         return self.is_alone and closure.file.parts.get(closure.name) is closure.node
-
-    def spend(self) -> None:
-        """Count a statement of an inlined call."""
-        if self.is_guest:
-            self.world.guest_budget -= 1
-        else:
-            self.world.budget -= 1
 
     def fork(self, state: State | None = None) -> State:
         """A copy of its state, or of another one, that can be changed alone."""

@@ -240,9 +240,8 @@ class World:
     run_on_host: set[str] = field(default_factory=set)
     """The dotted names of methods, and the names of classes, that work where all they are given is
     on the host, and only there."""
-    budget: int = 0
-    guest_budget: int = 0
-    """How many more statements may run inside inlined calls, of this file and of the others."""
+    budgets: list[int] = field(default_factory=lambda: [0, 0])
+    """How many more statements may run inside inlined calls: of this file, and of the others."""
     steps: Steps = field(default_factory=Steps)
     meetings: Meetings = field(default_factory=Meetings)
     record: Record | None = None
@@ -261,12 +260,11 @@ class World:
     @contextmanager
     def within(self, statements: int) -> Iterator[None]:
         """Run no more than so many statements inside of calls."""
-        before = self.budget, self.guest_budget
-        self.budget = self.guest_budget = statements
+        before, self.budgets = self.budgets, [statements, statements]
         try:
             yield
         finally:
-            self.budget, self.guest_budget = before
+            self.budgets = before
 
     @contextmanager
     def limited(self, statements: int) -> Iterator[None]:
