@@ -3,14 +3,13 @@ what has none: numbers, strings and truth values of Python."""
 
 from __future__ import annotations
 
-from devlint.flow.devices.replaced import gives
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import Kind, Value
 from devlint.flow.facts import AttributeRead
-from devlint.flow.frames.files import ClassInfo
+from devlint.flow.frames.files import ClassInfo, File
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import name_in
-from devlint.flow.syntax.walk import descendants, mentions
+from devlint.flow.syntax.walk import descendants, mentions, nodes_of, self_attribute
 from devlint.model import ir
 from devlint.model.trees import called
 
@@ -59,8 +58,22 @@ def may_define(frame: Frame, base: Value, attr: str) -> bool:
         )
         if info.is_open or dynamic or not plain or inherited or info.defines(attr):
             return True
-        return gives(frame.file, attr) or (base.trait is Trait.SELF and _is_unfinished(frame, info))
+        unfinished = base.trait is Trait.SELF and _is_unfinished(frame, info)
+        return unfinished or _is_given(frame.file, attr)
     return True
+
+
+def _is_given(file: File, attr: str) -> bool:
+    """Whether a file stores an attribute in an object from outside: `self.draft.device = device`,
+    `model.device = device`; not what the methods of a class store in their own."""
+    return any(
+        isinstance(target, ir.Attribute)
+        and target.attr == attr
+        and not self_attribute(target, "self")
+        for node in nodes_of(file.body)
+        if isinstance(node, ir.Assign)
+        for target in node.targets
+    )
 
 
 def _is_unfinished(frame: Frame, info: ClassInfo) -> bool:
