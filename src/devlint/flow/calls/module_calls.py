@@ -28,7 +28,6 @@ from devlint.flow.modules import wrapping
 from devlint.flow.modules.holdings import holds_buffers_only, may_inherit_something
 from devlint.flow.modules.placement import is_parted
 from devlint.flow.operations import arrivals, meet
-from devlint.flow.operations.attributes import new_instance
 from devlint.model import ir
 from devlint.model.trees import last_name
 from devlint.policy import means
@@ -36,7 +35,8 @@ from devlint.policy import means
 
 def construct(frame: Frame, node: ir.Call, info: ClassInfo, args: Arguments) -> Value:
     """`Net(...)`: a new object, and its `__init__`."""
-    made = new_instance(frame, node, info)
+    kind = Kind.MODULE if info.is_module else Kind.INSTANCE
+    made = Value(kind, data=frame.allocate(node, Object(source=info)))
     init = info.reached("__init__")
     if init is not None and info.is_module:
         _note_passed(frame, info, init, args)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Guarded, Known, Symbol
 from devlint.flow.domain.paths import Path, asks_attribute, identity, path_value
-from devlint.flow.domain.state import Object
 from devlint.flow.domain.traits import CHOICES, Trait
 from devlint.flow.domain.values import (
     HOST_TENSOR,
@@ -308,9 +307,3 @@ def _of_class(info: ClassInfo, base: Value, node: ir.Attribute) -> Value:
     if "builtins.classmethod" in decorators:
         return Value(Kind.METHOD, data=Bound(base, node.value, closure=closure))
     return Value(Kind.FUNCTION, data=closure)
-
-
-def new_instance(frame: Frame, node: ir.Call, info: ClassInfo) -> Value:
-    """An object of a class of this file, without attributes yet."""
-    kind = Kind.MODULE if info.is_module else Kind.INSTANCE
-    return Value(kind, data=frame.allocate(node, Object(source=info)))
