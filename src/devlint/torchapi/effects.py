@@ -59,6 +59,8 @@ class Dims(str, Enum):
     """Always 0-dimensional."""
     SOME = "some"
     """Never 0-dimensional."""
+    STACK = "stack"
+    """Never 0-dimensional: one more than each of the operands."""
     SHAPE = "shape"
     """0-dimensional only if the size given (the first argument, or `size`) is empty."""
     DRAWN = "drawn"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devlint.flow.conditions import choices, implications, narrow, questions
-from devlint.flow.conditions.settled import settled
+from devlint.flow.conditions.settled import settled, undecided
 from devlint.flow.devices.named import use_device
 from devlint.flow.domain.keys import ACCELERATOR_CHOSEN, CUDA_AVAILABLE
 from devlint.flow.domain.lattice import CPU, Device, Known
@@ -31,22 +31,23 @@ def branch(frame: Frame, node: ir.If) -> None:
     if holds is not None:
         frame.run(node.body if holds else node.orelse)
         return
-    key = implications.parting(frame, node.test)
+    test = undecided(frame, node.test)
+    key = implications.parting(frame, test)
     loop, frame.loop = frame.loop, None
     arm, frame.arm = frame.arm, node
     before = frame.state
     yes = frame.fork(before)
     no = frame.fork(before)
     frame.state = yes
-    narrow.assume(frame, node.test, True)
+    narrow.assume(frame, test, True)
     frame.run(node.body)
     yes = frame.state
     frame.state = no
-    questions.note_built(frame, node.test, *(yes.env.get(name) for name in _names(node.body)))
+    questions.note_built(frame, test, *(yes.env.get(name) for name in _names(node.body)))
     _keep_stored(frame, node, yes)
-    narrow.assume(frame, node.test, False)
+    narrow.assume(frame, test, False)
     frame.run(node.orelse)
-    frame.state = choices.merge_states(yes, frame.state, key, node.test)
+    frame.state = choices.merge_states(yes, frame.state, key, test)
     frame.loop, frame.arm = loop, arm
 
 

@@ -6,15 +6,15 @@ from collections.abc import Callable
 from typing import Any
 
 from devlint.flow.bodies import returns
+from devlint.flow.bodies.comprehensions import comprehension
 from devlint.flow.calls import calls
 from devlint.flow.conditions import choices, fallbacks, implications, narrow, questions
-from devlint.flow.conditions.settled import settled
+from devlint.flow.conditions.settled import settled, undecided
 from devlint.flow.devices.named import string_value
-from devlint.flow.domain.keys import CUDA_AVAILABLE
 from devlint.flow.domain.mixtures import put_together
 from devlint.flow.domain.paths import path_value
 from devlint.flow.domain.state import Object
-from devlint.flow.domain.state_joins import join_objects, join_states
+from devlint.flow.domain.state_joins import join_states
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.value_joins import join_all
 from devlint.flow.domain.values import NONE, NOTHING, TENSORS, Condition, Kind, Value
@@ -26,7 +26,6 @@ from devlint.flow.frames.record import Record
 from devlint.flow.operations import (
     arrivals,
     attributes,
-    containers,
     operators,
     placeholders,
     unpacking,
@@ -159,28 +158,25 @@ def _conditional(frame: Frame, node: ir.Conditional) -> Value:
     tested = questions.test(frame, node.test)
     if frame.tells:
         fallbacks.look_at_choice(frame, node)
-    key = implications.parting(frame, node.test)
     known = settled(frame, node.test, tested)
     if known is not None:
         return evaluate(frame, node.body if known else node.orelse)
+    test = undecided(frame, node.test)
+    key = implications.parting(frame, test)
     outside = frame.state
     branches = []
     for holds, branch in ((True, node.body), (False, node.orelse)):
         frame.state = frame.fork(outside)
-        narrow.assume(frame, node.test, holds)
+        narrow.assume(frame, test, holds)
         branches.append((evaluate(frame, branch), frame.state))
-    frame.state = choices.merge_states(branches[0][1], branches[1][1], key, node.test)
+    frame.state = choices.merge_states(branches[0][1], branches[1][1], key, test)
     frame.state.known = dict(outside.known)
     yes, no = branches[0][0], branches[1][0]
-    questions.note_built(frame, node.test, yes)
-    if (
-        key is None
-        and {yes.kind, no.kind} <= _NAME_DEVICES
-        and implications.has_keys(frame, node.test)
-    ):
-        return choices.merge_devices(frame, node.test, yes, no)
+    questions.note_built(frame, test, yes)
+    if key is None and {yes.kind, no.kind} <= _NAME_DEVICES and implications.has_keys(frame, test):
+        return choices.merge_devices(frame, test, yes, no)
     if yes.kind in TENSORS and no.kind in TENSORS and yes.device != no.device:
-        return choices.merge_placed(yes, no, key, node.test)
+        return choices.merge_placed(yes, no, key, test)
     return choices.merge_values(yes, no, key)
 
 
@@ -218,9 +214,10 @@ def _mapping(frame: Frame, node: ir.Mapping) -> Value:
             merged = frame.object(value)
             if merged is not None and value.kind is Kind.DICT:
                 entries.update(merged.entries)
-                others.append(merged.element)
+                if merged.items is None:
+                    others.append(merged.element)
             else:  # it may override what stands before it
-                others.extend((*entries.values(), NOTHING))
+                others.extend((*entries.values(), unpacking.part_of_any(value)))
                 entries.clear()
             continue
         evaluate(frame, key)
@@ -230,32 +227,6 @@ def _mapping(frame: Frame, node: ir.Mapping) -> Value:
             others.append(value)
     found = Object(items=None if others else (), entries=entries, element=join_all(others))
     return Value(Kind.DICT, data=frame.allocate(node, found))
-
-
-def _comprehension(frame: Frame, node: ir.Comprehension) -> Value:
-    outside = frame.state
-    frame.state = frame.fork(outside)
-    for clause in node.clauses:
-        source = evaluate(frame, clause.iter)
-        unpacking.bind(frame, clause.target, unpacking.element_of(frame, source))
-        if source.trait is Trait.DEVICE_INDICES:
-            frame.state.known[CUDA_AVAILABLE] = True
-        for test in clause.tests:
-            evaluate(frame, test)
-            narrow.assume(frame, test, True)
-    if node.key is not None:
-        evaluate(frame, node.key)
-    element = evaluate(frame, node.element)
-    inside, frame.state = frame.state, outside
-    frame.state.copies, frame.state.busy = inside.copies, inside.busy
-    for ref in inside.heap.written:
-        before, found = frame.state.heap.get(ref), inside.heap[ref]
-        if before is not found:  # it may have been done to none
-            frame.state.heap[ref] = found if before is None else join_objects(before, found)
-    if node.kind == "generator":
-        return containers.lazily(frame, node, Object(element=element))
-    kind = {"set": Kind.SET, "dict": Kind.DICT}.get(node.kind, Kind.LIST)
-    return Value(kind, data=frame.allocate(node, Object(element=element)))
 
 
 def _lambda(frame: Frame, node: ir.Lambda) -> Value:
@@ -314,7 +285,7 @@ EVALUATORS: dict[type, Callable[[Frame, Any], Value]] = {
     ir.Conditional: _conditional,
     ir.Display: _display,
     ir.Mapping: _mapping,
-    ir.Comprehension: _comprehension,
+    ir.Comprehension: comprehension,
     ir.Lambda: _lambda,
     ir.Walrus: _walrus,
     ir.Starred: _starred,

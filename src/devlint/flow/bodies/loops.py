@@ -10,7 +10,7 @@ from devlint.flow.domain.keys import CUDA_AVAILABLE
 from devlint.flow.domain.state import State
 from devlint.flow.domain.state_joins import join_states, widened
 from devlint.flow.domain.traits import Trait
-from devlint.flow.domain.values import Kind, Value
+from devlint.flow.domain.values import Value
 from devlint.flow.frames.frame import Frame
 from devlint.flow.operations import unpacking
 from devlint.flow.operations.dimensions import note_length
@@ -36,8 +36,8 @@ def while_loop(frame: Frame, node: ir.While) -> None:
 def for_loop(frame: Frame, node: ir.For) -> None:
     source = frame.evaluate(node.iter)
     note_length(frame, source)
-    items = _known_items(frame, source)
-    if _are_one_by_one(items):
+    items = unpacking.known_items(frame, source)
+    if unpacking.are_one_by_one(items):
         _run_each(frame, node, items)
         return
     element = unpacking.element_of(frame, source, node.iter)
@@ -49,23 +49,6 @@ def for_loop(frame: Frame, node: ir.For) -> None:
             frame.state.known[CUDA_AVAILABLE] = True
 
     _loop(frame, enter, node, runs=bool(items))
-
-
-_MOST_ITEMS = 4
-"""A body isn't run one by one for more."""
-
-
-def _known_items(frame: Frame, source: Value) -> Sequence[Value]:
-    """What a loop goes through, where that is known one by one."""
-    found = frame.object(source) if source.kind in (Kind.LIST, Kind.TUPLE) else None
-    return () if found is None or found.items is None else found.items
-
-
-def _are_one_by_one(items: Sequence[Value]) -> bool:
-    """Whether a body is run for each of some items: they are few, and none is a module. What is
-    done to one of several modules is done to each, which one report tells of all."""
-    few = 0 < len(items) <= _MOST_ITEMS
-    return few and all(each.kind is not Kind.MODULE for each in items)
 
 
 def _run_each(frame: Frame, node: ir.For, items: Sequence[Value]) -> None:

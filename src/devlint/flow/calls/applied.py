@@ -13,7 +13,7 @@ from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.value_joins import join_all
 from devlint.flow.domain.values import NOTHING, Kind, OneOf, Value
 from devlint.flow.frames.arguments import Arguments, Given, fits
-from devlint.flow.frames.files import Bound, Closure
+from devlint.flow.frames.files import Bound, ClassInfo, Closure
 from devlint.flow.frames.frame import Frame
 from devlint.flow.operations.containers import lazily
 from devlint.flow.operations.unpacking import element_of
@@ -54,7 +54,7 @@ def _call(frame: Frame, node: ir.Call, function: Given, args: Arguments, call: C
     its arguments in `node`."""
     before = frame.expecting
     data = function[1].data.closure if isinstance(function[1].data, Bound) else function[1].data
-    seen = isinstance(data, Closure) or _is_module(function[1])
+    seen = isinstance(data, (Closure, ClassInfo)) or _is_module(function[1])
     frame.expecting = before or not seen
     value = call(frame, node, *function, args)
     frame.expecting = before

@@ -137,9 +137,11 @@ def _asked_by_constructors(file: File) -> set[str]:
 
 
 def is_exporting(info: ClassInfo, method: str) -> bool:
-    """Whether a method exports its own object, or only such methods of its class call it: a model
-    is exported on the host, with examples that are made there."""
+    """Whether a method of a module exports its own object, or only such methods of its class call
+    it: a model is exported on the host, with examples that are made there."""
     scan = info.file.scan
+    if not info.is_module:
+        return False
     if scan(info.methods[method]).exports:
         return True
     calling = [scan(each) for each in info.methods.values() if method in scan(each).self_calls]

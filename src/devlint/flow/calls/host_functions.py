@@ -36,6 +36,7 @@ from devlint.flow.modules.asked import kept_arguments
 from devlint.flow.syntax.passing import is_sent_after
 from devlint.flow.syntax.walk import descendants
 from devlint.model import ir
+from devlint.policy import means
 
 
 def note_brought(
@@ -218,12 +219,20 @@ def _is_kept_on_host(world: World, fact: Fact, operand: Operand) -> bool:
         return False
     key = operand.device.key
     if is_place_of_argument(operand.device):
+        if (function, key) in world.sent_on and _is_of_lengths(operand.device):
+            return True
         if (function, key) in world.read_on_host:
             return True
         if operand.origin is Origin.INPUT and _reads_of_others(world, function, key):
             return True
     given = world.brought.get((world.home.path, function, parameter_of(operand.device)))
     return operand.origin is Origin.INPUT and given == {True}
+
+
+def _is_of_lengths(place: Symbol) -> bool:
+    """Whether an argument is called as lengths are, which are on the host most likely: where the
+    mask that is made of them is moved from there, they are."""
+    return bool(means("host-number", parameter_of(place), "variable"))
 
 
 def _reads_of_others(world: World, function: str, key: str) -> bool:

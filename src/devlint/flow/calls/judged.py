@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from devlint.flow.domain.derivation import Sort, Step
 from devlint.flow.domain.differences import difference
-from devlint.flow.domain.lattice import UNKNOWN, Guarded, Symbol
+from devlint.flow.domain.lattice import UNKNOWN, Device, Guarded, Symbol
 from devlint.flow.domain.traits import Trait
 from devlint.flow.domain.values import Kind, Origin, Value
 from devlint.flow.frames.arguments import Arguments, Given
@@ -31,8 +31,21 @@ def is_told(frame: Frame, module: Value, inputs: Sequence[Given], args: Argument
     needed = (frame.place(value) for _, value in inputs if not meet.is_free(frame, value))
     if module.trait is Trait.SELF or any(difference(place, each) is not None for each in needed):
         return False
-    places = (place, *(frame.place(value) for _, value in args.all))
+    places = [place, *(each for _, value in args.all for each in _places(frame, value, _DEEPEST))]
     return any(each != UNKNOWN and not isinstance(each, Symbol) for each in places)
+
+
+_DEEPEST = 2
+
+
+def _places(frame: Frame, value: Value, depth: int) -> Iterator[Device]:
+    """Where something is, or what it holds: a list of dicts of tensors."""
+    found = frame.object(value) if value.kind.is_container else None
+    if found is None:
+        yield frame.place(value)
+    elif depth:
+        for each in found.inside:
+            yield from _places(frame, each, depth - 1)
 
 
 def parts(frame: Frame, node: ir.Call, module: Value, args: Arguments) -> Iterator[Part]:

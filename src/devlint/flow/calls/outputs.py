@@ -122,6 +122,8 @@ def _known(value: Value, state: State, unknown: Value | None) -> Value | None:
         return Value(value.kind)
     if value.kind is Kind.UNKNOWN:
         return value if value == _READ_BACK else unknown
+    if value.kind is Kind.DISTRIBUTION and state.simplify(value.device) == THE_MODULE:
+        return Value(Kind.DISTRIBUTION, THE_MODULE, scalar=value.scalar)
     if value.kind is not Kind.TENSOR or state.simplify(value.device) != CPU:
         return None
     # one without dimensions may meet others anywhere
@@ -131,6 +133,8 @@ def _known(value: Value, state: State, unknown: Value | None) -> Value | None:
 def _part(node: ir.Call, there: Value, part: Value | None) -> Value:
     if part is None:
         return there
+    if part.kind is Kind.DISTRIBUTION:  # where the module is
+        return there.but(kind=part.kind, scalar=part.scalar, trait=None, data=None)
     return part.step(Sort.RETURN, node) if part.kind is Kind.TENSOR else part
 
 

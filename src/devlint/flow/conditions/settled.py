@@ -10,7 +10,7 @@ from devlint.flow.conditions.answered import answered
 from devlint.flow.domain.lattice import Guarded, Known
 from devlint.flow.domain.traits import CHOICES, Trait
 from devlint.flow.domain.values import NOTHING, PROVED, Kind, Origin, Value
-from devlint.flow.frames.files import ClassInfo
+from devlint.flow.frames.files import CONSTRUCTORS, ClassInfo
 from devlint.flow.frames.frame import Frame
 from devlint.flow.frames.library import asked_types, dotted, dotted_types, is_builtin
 from devlint.model import ir
@@ -40,6 +40,17 @@ def settled(frame: Frame, node: ir.Expr, tested: Value = NOTHING) -> bool | None
         return None
     known = frame.state.known.get(key[0])
     return None if known is None else known is key[1]
+
+
+def undecided(frame: Frame, node: ir.Expr) -> ir.Expr:
+    """What of a condition isn't known: `torch.cuda.is_available()` of `gpu and ...` where `gpu` is
+    true."""
+    if isinstance(node, ir.Boolean):
+        neutral = node.op == "and"
+        for side, other in ((node.left, node.right), (node.right, node.left)):
+            if settled(frame, side) is neutral:
+                return undecided(frame, other)
+    return node
 
 
 def _has_attribute(frame: Frame, node: ir.Expr) -> bool | None:
@@ -164,10 +175,10 @@ _THERE = (Kind.DEVICE, Kind.STRING, Kind.NUMBER, Kind.BOOL, Kind.FUNCTION)
 
 
 def _compared_strings(frame: Frame, node: ir.Expr) -> bool | None:
-    """What comes of comparing a name that holds a known string with strings."""
+    """What comes of comparing something that holds a known string with strings."""
     match node:
-        case ir.Compare(op="==" | "!=" | "in" | "not in" as op, left=ir.Name(id=name), right=right):
-            value = frame.look_up(name)
+        case ir.Compare(op="==" | "!=" | "in" | "not in" as op, left=left, right=right):
+            value = _held_text(frame, left)
             if value is None or value.kind is not Kind.STRING or not isinstance(value.data, str):
                 return None
             items = right.items if isinstance(right, ir.Display) else (right,)
@@ -178,6 +189,33 @@ def _compared_strings(frame: Frame, node: ir.Expr) -> bool | None:
                 return None
             return (value.data in texts) is (op in ("==", "in"))
     return None
+
+
+def _held_text(frame: Frame, node: ir.Expr) -> Value | None:
+    """What a name holds, or an object that a call has led to under a name that only constructors
+    store: other methods may change the rest."""
+    match node:
+        case ir.Name(id=name):
+            return frame.look_up(name)
+        case ir.Attribute(value=ir.Name(id=name), attr=attr) if frame.site:
+            holder = frame.look_up(name)
+            found = None if holder is None else frame.object(holder)
+            if found is None or not isinstance(found.source, ClassInfo):
+                return None
+            if attr in frame.world.written or attr in _stored_later(found.source):
+                return None
+            return found.entries.get(attr)
+    return None
+
+
+def _stored_later(info: ClassInfo) -> set[str]:
+    """The attributes that other methods of a class store than its constructors."""
+    return {
+        name
+        for each, method in info.all_methods()
+        if method.name not in CONSTRUCTORS
+        for name in each.file.scan(method).self_stores
+    }
 
 
 def _start_of_string(frame: Frame, node: ir.Expr) -> bool | None:

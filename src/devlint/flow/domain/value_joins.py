@@ -132,7 +132,7 @@ def _condition(a: Value, b: Value, key: str) -> Condition | None:
 
 def _join_references(a: Value, b: Value, kind: Kind, key: str | None) -> object:
     """One of several objects: whatever is done to it is done to each. So it is with batches, and
-    with functions, of which each may be called."""
+    with functions and classes, of which each may be called."""
     if a.batch is not None and b.batch is not None:
         one, other = a.batch, b.batch
         return Batch(one.refs | other.refs, one.texts & other.texts, one.lists & other.lists)
@@ -140,7 +140,10 @@ def _join_references(a: Value, b: Value, kind: Kind, key: str | None) -> object:
         return a.data if a.data == b.data else None
     if kind in (Kind.MODULE, Kind.INSTANCE):
         return both(a.data) | both(b.data)
-    return _one_of(a.data, b.data, key) if kind in (Kind.FUNCTION, Kind.LIBRARY) else None
+    return _one_of(a.data, b.data, key) if kind in _CALLED else None
+
+
+_CALLED = (Kind.FUNCTION, Kind.LIBRARY, Kind.CLASS)
 
 
 def _one_of(a: object, b: object, key: str | None) -> object:

@@ -124,7 +124,8 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """Several functions of which a call runs one, each with the conditions under which it does."""
+    """Several functions, or classes, of which a call runs one, each with the conditions under which
+    it does."""
 
     options: tuple[tuple[object, Settled], ...]
 

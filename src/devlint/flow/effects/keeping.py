@@ -13,7 +13,7 @@ from devlint.flow.frames.arguments import Given
 from devlint.flow.operations import arrivals, batches
 from devlint.flow.operations.dimensions import dimensions
 from devlint.model import ir
-from devlint.torchapi.effects import Row
+from devlint.torchapi.effects import Dims, Row
 
 _KEPT_AS = {
     "torch.nn.Parameter": Trait.PARAMETER,
@@ -62,6 +62,8 @@ def _of_tensor(use: Use, of: Given) -> Value:
     like = value.view if name in arrivals.VIEWS else value.alike
     kept = like(scalar=dimensions(use.args, row, value), grad=grad)
     trait = _KEPT_AS.get(row.name) or _registered_as(row, value)
+    if trait is None and value.trait is Trait.ROWS and row.dims is Dims.SAME:
+        trait = value.trait
     kept = kept.but(trait=trait) if trait else kept
     if row.name == "torch.Tensor.pin_memory":
         pinning.method(use.frame, use.node, use.args)

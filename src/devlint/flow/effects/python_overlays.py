@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from devlint.flow.conditions import implications, questions
-from devlint.flow.conditions.fallbacks import default_of
 from devlint.flow.conditions.settled import is_instance
 from devlint.flow.domain.derivation import Sort, Step, is_making
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Symbol
@@ -20,21 +19,21 @@ from devlint.flow.domain.values import (
     Origin,
     Value,
 )
+from devlint.flow.effects.reflection import REFLECTION, Overlay
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.frame import Frame
-from devlint.flow.frames.library import dotted, followed, library_value
+from devlint.flow.frames.library import dotted
 from devlint.flow.operations import arrivals, unpacking
-from devlint.flow.operations.containers import lazily, pairs
+from devlint.flow.operations.containers import lazily, pairs, rows
 from devlint.flow.operations.dimensions import note_length
+from devlint.flow.operations.unpacking import known_items, part_of_any
 from devlint.model import ir
 from devlint.torchapi.effects import Row
-
-Overlay = Callable[[Frame, ir.Call, Row, Arguments], Value]
 
 
 def _iterate(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     """`tqdm(x)`, `iter(x)`, `reversed(x)`, `list(x)`: they yield what iterating `x` yields."""
-    given, name = args.find((0, "iterable")), row.name.rpartition(".")[2]
+    given, name = args.find((0, "iterable", "population")), row.name.rpartition(".")[2]
     kind = _CONTAINERS.get(name, Kind.TUPLE)
     if given is None:
         if name not in _CONTAINERS or args.unpacked:
@@ -55,7 +54,7 @@ def _iterate(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
 
 _CONTAINERS = {
     "list": Kind.LIST, "sorted": Kind.LIST, "deque": Kind.LIST, "tuple": Kind.TUPLE,
-    "set": Kind.SET,
+    "set": Kind.SET, "sample": Kind.LIST, "choices": Kind.LIST,
 }  # fmt: skip
 
 
@@ -63,6 +62,10 @@ def _enumerate(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     given = args.find((0, "iterable"))
     if given is None:
         return NOTHING
+    start = 0 if args.count == 1 else None
+    if start is not None and unpacking.are_one_by_one(items := known_items(frame, given[1])):
+        numbered = ((Value(Kind.NUMBER, data=at), item) for at, item in enumerate(items))
+        return rows(frame, node, numbered)
     return pairs(frame, node, Value(Kind.NUMBER), unpacking.element_of(frame, given[1], given[0]))
 
 
@@ -85,6 +88,9 @@ def _zip(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
         return lazily(frame, node, Object(items=tuple(made)))
     if args.count == 1 and args.unpacked:  # nobody knows how many columns there are
         return lazily(frame, node, Object(element=Value(Kind.TUPLE)))
+    sources = [known_items(frame, value) for _, value in args.positional()]
+    if not args.unpacked and sources and all(map(unpacking.are_one_by_one, sources)):
+        return rows(frame, node, zip(*sources, strict=False))
     inside = tuple(unpacking.element_of(frame, value, n) for n, value in args.positional())
     row_value = Value(Kind.TUPLE, data=((node, "row"), frame.site))
     frame.state.heap[row_value.data] = Object(items=inside)
@@ -158,19 +164,6 @@ def _range(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     return Value(Kind.TUPLE, data=frame.allocate(node, found), trait=trait)
 
 
-def _set_attribute(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
-    """`setattr(module, "device", d)` is an assignment in other words."""
-    target, name, value = (args.find((position,)) for position in range(3))
-    found = None if target is None else frame.object(target[1])
-    if found is not None and target is not None and name is not None and value is not None:
-        if isinstance(name[1].data, str):
-            frame.update(target[1], found.with_entry(name[1].data, value[1]))
-        elif target[1].kind is Kind.INSTANCE:
-            any_of_them = dict.fromkeys(found.entries, NOTHING)
-            frame.update(target[1], replace(found, entries=any_of_them))
-    return NONE
-
-
 _SETTINGS = (Kind.STRING, Kind.NUMBER, Kind.BOOL, Kind.DEVICE)
 
 
@@ -225,7 +218,7 @@ def _dict(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
         entries = {**found.entries, **entries}
         element = found.element
     else:
-        element = NOTHING
+        element = NOTHING if other is None else part_of_any(other[1])
     known = not args.unpacked and (other is None or (found is not None and found.items == ()))
     made = Object(items=() if known else None, entries=entries, element=element)
     return Value(Kind.DICT, data=frame.allocate(node, made))
@@ -266,9 +259,16 @@ def _load_array(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value
     return Value(Kind.NDARRAY) if plain and not args.unpacked else NOTHING
 
 
-def _numpy_random(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
-    """`numpy.random.default_rng(seed)`: what it is asked for is what the module gives."""
-    return Value(Kind.LIBRARY, data="numpy.random")
+def _random(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """`numpy.random.default_rng(seed)`, `random.Random(seed)`: what it is asked for is what the
+    module gives."""
+    return Value(Kind.LIBRARY, data=row.name.rpartition(".")[0])
+
+
+def _choice(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """`random.choice(x)` is one of what iterating `x` yields."""
+    given = args.find((0, "seq"))
+    return NOTHING if given is None else unpacking.element_of(frame, given[1], given[0])
 
 
 def _sum(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
@@ -280,28 +280,9 @@ def _sum(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
     return element.alike()
 
 
-def _get_attribute(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
-    """`getattr(self, "scale")`: what the object is known to hold by that name, and the function
-    that a library has by it. A default of the function around stands for all texts of its sort:
-    `window="hann_window"` for the names of windows."""
-    given, name = args.find((0, "object")), args.find((1, "name"))
-    if given is None or name is None:
-        return NOTHING
-    whole, named = given[1], name[1]
-    if named.kind is not Kind.STRING:
-        default = default_of(frame, name[0])
-        named = NOTHING if default is None else frame.evaluate(default)
-    text = named.data
-    if named.kind is not Kind.STRING or not isinstance(text, str):
-        return NOTHING
-    if whole.kind is Kind.LIBRARY:
-        return followed(frame, library_value(f"{whole.data}.{text}"), node)
-    found = frame.object(whole)
-    held = found is not None and whole.kind in (Kind.MODULE, Kind.INSTANCE)
-    return found.entries.get(text, NOTHING) if found is not None and held else NOTHING
-
-
 PYTHON_OVERLAYS: Mapping[str, Overlay] = {
+    **REFLECTION,
+    "choice": _choice,
     "clock": _clock,
     "copy": _copy,
     "defaultdict": _default_dict,
@@ -310,7 +291,6 @@ PYTHON_OVERLAYS: Mapping[str, Overlay] = {
     "enumerate": _enumerate,
     "exec": _execute,
     "filter": _filter,
-    "getattr": _get_attribute,
     "isinstance": _is_instance,
     "iter": _iterate,
     "iterate": _iterate,
@@ -318,11 +298,10 @@ PYTHON_OVERLAYS: Mapping[str, Overlay] = {
     "list": _iterate,
     "load_array": _load_array,
     "next": _next,
-    "numpy_random": _numpy_random,
+    "random": _random,
     "range": _range,
     "reversed": _iterate,
     "set": _iterate,
-    "setattr": _set_attribute,
     "sorted": _iterate,
     "str": _string,
     "sum": _sum,

@@ -132,6 +132,8 @@ def _join(use: Use) -> Value:
         return Value(kind) if row.name.startswith("torch.") else NOTHING
     scalar = dimensions(use.args, row, value)
     value = value.but(kind=kind, scalar=scalar)
+    if row.dims is Dims.STACK and all(given.scalar is False for _, given in arguments):
+        value = value.but(trait=Trait.ROWS)
     return parts(use, value)
 
 

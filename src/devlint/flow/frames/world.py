@@ -233,6 +233,8 @@ class World:
     """Places of arguments, by the dotted names of functions, from which these read on the host."""
     sent: set[tuple[str, str]] = field(default_factory=set)
     """The same, from which these send to a device that was chosen."""
+    sent_on: set[tuple[str, str]] = field(default_factory=set)
+    """The same, from which these send on what they have computed there."""
     moved_batches: set[object] = field(default_factory=set)
     """What loaders yield of which something is moved to where an accelerator may be."""
     tensors_of_batches: set[Hashable] = field(default_factory=set)

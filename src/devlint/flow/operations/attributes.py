@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from devlint.flow.domain.lattice import CPU, UNKNOWN, Guarded, Known, Symbol
 from devlint.flow.domain.paths import Path, asks_attribute, identity, path_value
+from devlint.flow.domain.state import Object
 from devlint.flow.domain.traits import CHOICES, Trait
 from devlint.flow.domain.values import (
     HOST_TENSOR,
@@ -192,6 +195,8 @@ def _of_tensor(frame: Frame, node: ir.Attribute, base: Value) -> Value:
 def _of_object(frame: Frame, node: ir.Attribute, base: Value) -> Value:
     found, attr = frame.object(base), node.attr
     if found is not None and base.trait is not Trait.SUPER:
+        if attr == "__dict__":
+            return dict_of(frame, node, base)
         if attr in found.entries:
             return _identified(node, base, found.entries[attr])
         if isinstance(found.source, ClassInfo):
@@ -219,6 +224,18 @@ def _of_object(frame: Frame, node: ir.Attribute, base: Value) -> Value:
     if isinstance(node.value, ir.Name) and base.trait is Trait.SELF:
         return path_value(f"{node.value.id}.{attr}")
     return NOTHING
+
+
+def dict_of(frame: Frame, node: ir.Expr, value: Value, names: Iterable[str] | None = None) -> Value:
+    """What an object holds, under these names or all: `vars(batch)`, `batch.__dict__`."""
+    found = frame.object(value)
+    if found is None or value.kind is not Kind.INSTANCE:
+        return NOTHING
+    entries = {
+        name: found.entries[name] for name in names or found.entries if name in found.entries
+    }
+    made = Object(items=() if entries else None, entries=entries)
+    return Value(Kind.DICT, data=frame.allocate(node, made))
 
 
 def of_each(frame: Frame, node: ir.Expr, base: Value, name: str) -> Value | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from devlint.flow.domain.state import Object
@@ -11,7 +11,7 @@ from devlint.flow.domain.value_joins import join_all, join_held, join_values
 from devlint.flow.domain.values import NONE, NOTHING, Kind, Value
 from devlint.flow.frames.arguments import Arguments
 from devlint.flow.frames.frame import Frame
-from devlint.flow.operations.unpacking import element_of
+from devlint.flow.operations.unpacking import element_of, known_items
 from devlint.model import ir
 
 _Method = Callable[[Frame, ir.Call, Value, Object, Arguments], Value]
@@ -27,6 +27,15 @@ def pairs(frame: Frame, node: ir.Call, first: Value, second: Value) -> Value:
     pair = Value(Kind.TUPLE, data=((node, "pair"), frame.site))
     frame.state.heap[pair.data] = Object(items=(first, second))
     return lazily(frame, node, Object(element=pair))
+
+
+def rows(frame: Frame, node: ir.Call, inside: Iterable[tuple[Value, ...]]) -> Value:
+    """Something that yields tuples, which are known one by one."""
+    made = []
+    for at, items in enumerate(inside):
+        made.append(Value(Kind.TUPLE, data=((node, at), frame.site)))
+        frame.state.heap[made[-1].data] = Object(items=items)
+    return lazily(frame, node, Object(items=tuple(made)))
 
 
 def method(frame: Frame, node: ir.Call, attr: str, base: Value, args: Arguments) -> Value:
@@ -130,13 +139,20 @@ def _set_default(frame: Frame, node: ir.Call, base: Value, found: Object, args: 
     return value
 
 
+def _keys(frame: Frame, node: ir.Call, base: Value, found: Object, args: Arguments) -> Value:
+    return lazily(frame, node, Object(items=known_items(frame, base) or None))
+
+
 def _values(frame: Frame, node: ir.Call, base: Value, found: Object, args: Arguments) -> Value:
+    if known_items(frame, base):
+        return lazily(frame, node, Object(items=tuple(found.entries.values())))
     return lazily(frame, node, Object(element=found.elements()))
 
 
 def _items(frame: Frame, node: ir.Call, base: Value, found: Object, args: Arguments) -> Value:
-    spelled = found.items is not None and bool(found.entries)
-    return pairs(frame, node, Value(Kind.STRING) if spelled else NOTHING, found.elements())
+    if keys := known_items(frame, base):
+        return rows(frame, node, zip(keys, found.entries.values(), strict=True))
+    return pairs(frame, node, NOTHING, found.elements())
 
 
 def _copy(frame: Frame, node: ir.Call, base: Value, found: Object, args: Arguments) -> Value:
@@ -161,6 +177,7 @@ _METHODS: dict[str, _Method] = {
     "popleft": _pop,
     "setdefault": _set_default,
     "popitem": _pop,
+    "keys": _keys,
     "values": _values,
     "items": _items,
     "copy": _copy,

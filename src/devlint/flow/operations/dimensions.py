@@ -26,7 +26,7 @@ def dimensions(
     match row.dims:
         case Dims.NONE:
             return True
-        case Dims.SOME:
+        case Dims.SOME | Dims.STACK:
             return False
         case Dims.SHAPE:
             return _by_shape(args, row, of)

@@ -136,6 +136,8 @@ def _result(frame: Frame, arguments: list[Given], placed: list[Operand]) -> Valu
     element = (
         Trait.FIRST if traits == {Trait.FIRST} else Trait.ELEMENT if traits <= ELEMENTS else None
     )
+    if Trait.ROWS in traits:
+        element = Trait.ROWS
     source = lead.value if lead is not None else tensors[0]
     return Value(
         Kind.TENSOR,

@@ -210,6 +210,8 @@ def subscript(frame: Frame, node: ir.Subscript, base: Value, index: Value) -> Va
         scalar = False if sliced or rows or (keeps and shaped and base.scalar is False) else None
         element = Trait.FIRST if _was_number(node, base) else Trait.ELEMENT
         trait = base.trait if base.trait is Trait.GUARDED else (None if keeps else element)
+        if rows and index.trait is Trait.SLICE:
+            trait = Trait.ROWS
         return base.view(scalar=scalar, trait=trait)
     if kind is Kind.BATCH:
         whole = isinstance(index.data, str) or index.trait is Trait.SLICE

@@ -65,6 +65,27 @@ def element_of(frame: Frame, value: Value, node: ir.Node | None = None) -> Value
     return value if value.trait is Trait.MANAGED else NOTHING
 
 
+_MOST_ITEMS = 4
+"""What is done to each isn't run one by one for more."""
+
+
+def known_items(frame: Frame, source: Value) -> tuple[Value, ...]:
+    """What iterating over a value yields, where that is known one by one."""
+    found = frame.object(source) if source.kind in (Kind.LIST, Kind.TUPLE, Kind.DICT) else None
+    if found is None or found.items is None:
+        return ()
+    if source.kind is Kind.DICT:
+        return tuple(Value(Kind.STRING, data=key) for key in found.entries)
+    return found.items
+
+
+def are_one_by_one(items: tuple[Value, ...]) -> bool:
+    """Whether a body is run for each of some items: they are few, and none is a module. What is
+    done to one of several modules is done to each, which one report tells of all."""
+    few = 0 < len(items) <= _MOST_ITEMS
+    return few and all(each.kind is not Kind.MODULE for each in items)
+
+
 def _of_iterator(frame: Frame, value: Value, node: ir.Node | None) -> Value:
     """What `__iter__` of an object gives, or `__next__` where that is the object itself."""
     if not isinstance(node, ir.Expr):
@@ -238,6 +259,13 @@ def part_of_batch(value: Value, key: object, trait: Trait | Fixed | None) -> Val
     """A part of what a loader yields; NOTHING where its data set gives text there."""
     text = value.batch is not None and not value.trait and str(key) in value.batch.texts
     return NOTHING if text else value.but(trait=trait)
+
+
+def part_of_any(value: Value) -> Value:
+    """What stands under any key of a batch that is a dict."""
+    if value.kind is not Kind.BATCH or (value.batch is not None and value.batch.texts):
+        return NOTHING
+    return value.but(scalar=None, data=value.batch)
 
 
 def part_of_encoding(frame: Frame, encoding: Given, key: object = None) -> Value:

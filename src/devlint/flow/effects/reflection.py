@@ -1,0 +1,105 @@
+"""What a program asks of objects by names that it computes, and all that they hold: `getattr`,
+`setattr`, `vars`, the fields of a dataclass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from devlint.flow.conditions.fallbacks import default_of
+from devlint.flow.domain.state import Object
+from devlint.flow.domain.values import NONE, NOTHING, Kind, Value
+from devlint.flow.frames.arguments import Arguments
+from devlint.flow.frames.fields import declared
+from devlint.flow.frames.files import ClassInfo
+from devlint.flow.frames.frame import Frame
+from devlint.flow.frames.library import followed, library_value
+from devlint.flow.operations.attributes import dict_of
+from devlint.model import ir
+from devlint.torchapi.effects import Row
+
+Overlay = Callable[[Frame, ir.Call, Row, Arguments], Value]
+
+
+def _get_attribute(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """`getattr(self, "scale")`: what the object is known to hold by that name, and the function
+    that a library has by it. A default of the function around stands for all texts of its sort:
+    `window="hann_window"` for the names of windows."""
+    given, name = args.find((0, "object")), args.find((1, "name"))
+    if given is None or name is None:
+        return NOTHING
+    whole, named = given[1], name[1]
+    if named.kind is not Kind.STRING:
+        default = default_of(frame, name[0])
+        named = NOTHING if default is None else frame.evaluate(default)
+    text = named.data
+    if named.kind is not Kind.STRING or not isinstance(text, str):
+        return NOTHING
+    if whole.kind is Kind.LIBRARY:
+        return followed(frame, library_value(f"{whole.data}.{text}"), node)
+    found = frame.object(whole)
+    held = found is not None and whole.kind in (Kind.MODULE, Kind.INSTANCE)
+    return found.entries.get(text, NOTHING) if found is not None and held else NOTHING
+
+
+def _set_attribute(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """`setattr(module, "device", d)` is an assignment in other words."""
+    target, name, value = (args.find((position,)) for position in range(3))
+    found = None if target is None else frame.object(target[1])
+    if found is not None and target is not None and name is not None and value is not None:
+        if isinstance(name[1].data, str):
+            frame.update(target[1], found.with_entry(name[1].data, value[1]))
+        elif target[1].kind is Kind.INSTANCE:
+            any_of_them = dict.fromkeys(found.entries, NOTHING)
+            frame.update(target[1], replace(found, entries=any_of_them))
+    return NONE
+
+
+def _fields(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """`dataclasses.fields(batch)`: objects that say what each field is called."""
+    made = []
+    for at, name in enumerate(_declared(frame, args)):
+        made.append(Value(Kind.INSTANCE, data=((node, at), frame.site)))
+        named = {"name": Value(Kind.STRING, data=name)}
+        frame.state.heap[made[-1].data] = Object(entries=named, source=row.name)
+    return Value(Kind.TUPLE, data=frame.allocate(node, Object(items=tuple(made))))
+
+
+def _as_dict(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """`dataclasses.asdict(batch)`: what its fields hold, under their names."""
+    return dict_of(frame, node, args.all[0][1], _declared(frame, args)) if args.all else NOTHING
+
+
+def _as_tuple(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """`dataclasses.astuple(batch)`: what its fields hold, in their order."""
+    found = frame.object(args.all[0][1]) if args.all else None
+    names = _declared(frame, args)
+    if found is None or not names or not {*names} <= found.entries.keys():
+        return Value(Kind.TUPLE)
+    items = tuple(found.entries[name] for name in names)
+    return Value(Kind.TUPLE, data=frame.allocate(node, Object(items=items)))
+
+
+def _vars(frame: Frame, node: ir.Call, row: Row, args: Arguments) -> Value:
+    """`vars(batch)`: all that an object holds."""
+    return dict_of(frame, node, args.all[0][1]) if args.count == 1 else NOTHING
+
+
+def _declared(frame: Frame, args: Arguments) -> tuple[str, ...]:
+    """The names of the fields of the class, or of the object, that is given."""
+    given = args.find((0,))
+    if given is None:
+        return ()
+    data = given[1].data
+    info = data if isinstance(data, ClassInfo) else frame.class_of(given[1])
+    return () if info is None else tuple(name for name, _ in declared(info))
+
+
+REFLECTION: Mapping[str, Overlay] = {
+    "as_dict": _as_dict,
+    "as_tuple": _as_tuple,
+    "fields": _fields,
+    "getattr": _get_attribute,
+    "setattr": _set_attribute,
+    "vars": _vars,
+}
